@@ -15,7 +15,7 @@ import (
 	"raddle.dev/rag/split"
 )
 
-// Values where [Options] does not set them.
+// The values that apply if [Options] does not set them.
 const (
 	DefaultChunkSize = split.DefaultSize
 	DefaultTopK      = 5
@@ -23,33 +23,33 @@ const (
 	DefaultAttempts  = 2
 )
 
-// Options say how a base is built, and who embeds. For searching, a base brings its own settings along; only the functions are needed then.
+// Options say how a base is built, and which models it uses. A search uses the settings that the base keeps, so only the functions are needed then.
 type Options struct {
 	// Model is the embedding model of the next build; empty: [Keyword].
 	Model string
 	// ChunkSize is the most bytes of a chunk; zero: [DefaultChunkSize].
 	ChunkSize int
-	// ChunkOverlap is how many bytes two neighbours may share, less than ChunkSize; zero: none.
+	// ChunkOverlap is how many bytes two neighbouring chunks may share, less than ChunkSize; zero: none.
 	ChunkOverlap int
-	// TopK is how many chunks a search gives where it does not say; zero: [DefaultTopK].
+	// TopK is how many chunks a search returns if [SearchOptions] do not say; zero: [DefaultTopK].
 	TopK int
 	// Batch is how many texts are embedded at a time; zero: [DefaultBatch].
 	Batch int
 	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero: [DefaultAttempts].
 	Attempts int
-	// RerankerModel orders the hits of searches; empty: they are fused.
+	// RerankerModel is the model that orders the hits of searches; empty: the rankings are fused instead.
 	RerankerModel string
 	// Embedder opens an embedding model by name. It is called when vectors are needed for the first time, and may be nil for [Keyword].
 	Embedder func(model string) (Embedder, error)
-	// Reranker opens a reranking model by name. It may be nil where no base names one.
+	// Reranker opens a reranking model by name. It may be nil if no base names one.
 	Reranker func(model string) (Reranker, error)
-	// Extraction says whether entities are looked for, and how.
+	// Extraction says whether a build extracts entities, and how.
 	Extraction Extraction
-	// Load says where documents are and how they are read.
+	// Load says where documents are and how to read them.
 	Load load.Options
 }
 
-// Settings are those of a build, kept in the base.
+// Settings are the settings of a build, which the base keeps.
 type Settings struct {
 	Model         string   `json:"model"`
 	ChunkSize     int      `json:"chunk_size"`
@@ -57,24 +57,24 @@ type Settings struct {
 	TopK          int      `json:"top_k"`
 	RerankerModel string   `json:"reranker_model,omitempty"`
 	Sources       []string `json:"sources"`
-	Dimensions    int      `json:"dimensions,omitempty"` // of the vectors; zero: there are none
+	Dimensions    int      `json:"dimensions,omitempty"` // length of the vectors; zero: there are none
 
-	ExtractorModel  string `json:"extractor_model,omitempty"` // that was asked for entities; empty: there are none
+	ExtractorModel  string `json:"extractor_model,omitempty"` // model that extracted entities; empty: there are none
 	ExtractorPrompt string `json:"extractor_prompt,omitempty"`
 	GraphHops       *int   `json:"graph_hops,omitempty"` // nil: DefaultHops
 }
 
 // Errors that callers branch on.
 var (
-	// ErrNotBuilt is the error of a search in a base that no build has completed.
+	// ErrNotBuilt is the error of a search in a base without a completed build.
 	ErrNotBuilt = errors.New("the knowledge base is not built")
 	// ErrReadOnly is the error of a build of a base that was read from another program's file.
-	ErrReadOnly = errors.New("a knowledge base in YAML is only read: remove the file to build it anew")
+	ErrReadOnly = errors.New("a knowledge base in YAML is only read: remove the file to build it again")
 	// ErrNoDocuments is the error of a build that found nothing to read.
 	ErrNoDocuments = failf("No RAG files")
 )
 
-// A Base is an open knowledge base. It is safe for concurrent use, also by several processes on one file. Builds wait for one another.
+// A Base is an open knowledge base. It is safe for concurrent use, also by several processes that share one file. Builds wait for each other.
 type Base struct {
 	path     string
 	db       *sql.DB
@@ -89,8 +89,8 @@ type Base struct {
 	rerankers map[string]Reranker
 }
 
-// Open opens the base at path. It creates the file, for its owner only, where there is none; nothing is built yet. A file in the YAML
-// format of the Loki family is read into memory and can be searched only. The caller must Close the Base.
+// Open opens the base at path. If there is no file, it creates one that only its owner can read, and builds nothing yet. It reads a
+// file in the YAML format of the Loki family into memory; such a base can only be searched. The caller must Close the Base.
 func Open(path string, o Options) (*Base, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
@@ -102,7 +102,7 @@ func Open(path string, o Options) (*Base, error) {
 	return b, nil
 }
 
-// fileSuffixes are added to the name of a base for the names of all files that belong to it.
+// fileSuffixes are the endings that, added to the name of a base, give the names of all files that belong to it.
 var fileSuffixes = []string{"", "-wal", "-shm", "-journal", lockSuffix, lockSuffix + "-wal", lockSuffix + "-shm", lockSuffix + "-journal"}
 
 func openBaseAt(path string, o Options) (*Base, error) {
@@ -126,7 +126,7 @@ func openBaseAt(path string, o Options) (*Base, error) {
 	return b, err
 }
 
-// setDefaults fills in what is not set.
+// setDefaults sets the options that are not set to their defaults.
 func (o *Options) setDefaults() error {
 	var problems []error
 	set := func(name string, to *int, value int) {
@@ -154,7 +154,7 @@ func (o *Options) setDefaults() error {
 	return errors.Join(problems...)
 }
 
-// Close closes the file. Searches and builds under way fail.
+// Close closes the file. Searches and builds that are running fail.
 func (b *Base) Close() error {
 	if err := b.db.Close(); err != nil {
 		return fmt.Errorf("close knowledge base %s: %w", b.path, err)
@@ -169,12 +169,12 @@ type Status struct {
 	Builds    int    // that were completed; zero: there is nothing to search
 	Documents int
 	Chunks    int
-	Pending   int // documents that a build which did not end has prepared
+	Pending   int // documents that an interrupted build has prepared
 	Entities  int
 	Relations int // between entities
 }
 
-// Status tells what the base holds now.
+// Status returns what the base holds now.
 func (b *Base) Status(ctx context.Context) (Status, error) {
 	s := Status{Path: b.path}
 	settings, builds, err := b.publishedSettings(ctx)
@@ -190,7 +190,7 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// Settings are those of the last complete build. Before the first one the error is ErrNotBuilt.
+// Settings returns the settings of the last complete build. Before the first one it returns ErrNotBuilt.
 func (b *Base) Settings(ctx context.Context) (Settings, error) {
 	s, builds, err := b.publishedSettings(ctx)
 	if err == nil && builds == 0 {
@@ -202,7 +202,7 @@ func (b *Base) Settings(ctx context.Context) (Settings, error) {
 	return s, nil
 }
 
-// publishedSettings returns the settings of the last complete build, and how many there were.
+// publishedSettings returns the settings of the last complete build, and the number of complete builds.
 func (b *Base) publishedSettings(ctx context.Context) (s Settings, builds int, err error) {
 	var text string
 	err = b.db.QueryRowContext(ctx, "SELECT settings, builds FROM base").Scan(&text, &builds)
@@ -219,7 +219,7 @@ func (b *Base) wrapError(operation string, err error) error {
 	return fmt.Errorf("%s of knowledge base %s: %w", operation, b.path, err)
 }
 
-// openEmbedder opens a model once.
+// openEmbedder opens an embedding model, once for each name.
 func (b *Base) openEmbedder(model string) (Embedder, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,7 +237,7 @@ func (b *Base) openEmbedder(model string) (Embedder, error) {
 	return e, nil
 }
 
-// openReranker opens a model once.
+// openReranker opens a reranking model, once for each name.
 func (b *Base) openReranker(model string) (Reranker, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -255,7 +255,7 @@ func (b *Base) openReranker(model string) (Reranker, error) {
 	return r, nil
 }
 
-// Remove deletes the base at path with all that belongs to it. Nothing there is no error. No process may have it open.
+// Remove deletes the base at path and all files that belong to it. It returns nil if there is no base. No process may have the base open.
 func Remove(path string) error {
 	var problems []error
 	for _, suffix := range fileSuffixes {

@@ -15,36 +15,36 @@ type Progress struct {
 	Path     string // of the document; empty: a batch was embedded
 	Done     int    // documents so far
 	Total    int
-	Chunks   int           // of this document; zero: it is as it was, or there is a problem
+	Chunks   int           // of this document; zero: it has not changed, or there is a problem
 	Embedded int           // texts sent to the embedding model so far
 	Problem  *load.Problem // why it is left out; nil: it is not
-	Warning  string        // why its text may be of little use; empty: nothing was noticed
-	Waiting  bool          // another process builds this base: nothing else is known yet
+	Warning  string        // a warning about the quality of its text; empty: there is none
+	Waiting  bool          // another process builds this base: the other fields are not set yet
 
-	// When all documents are read, the extractor model is asked. Progress is then told before the first call and after each.
+	// When all documents are read, the extractor model is asked. Progress is then reported before the first call and after each call.
 	Asked  int   // chunks it was asked about so far
-	ToAsk  int   // of so many; zero: documents are being read
-	Missed error // why it has found nothing in a chunk of the document; nil: it has answered
+	ToAsk  int   // total of Asked; zero: documents are being read
+	Missed error // why it found nothing in a chunk of the document; nil: it has answered
 }
 
-// A Report says what a build has done.
+// A Report lists what a build has done.
 type Report struct {
 	Documents int            // in the base
 	Chunks    int            // in the base
 	Added     int            // documents that are new or have changed
-	Removed   int            // documents, or versions of them, that are no more
+	Removed   int            // documents, or versions of them, that were removed
 	Embedded  int            // texts that were sent to the embedding model
 	Asked     int            // chunks that the extractor model was asked about
 	Missed    int            // chunks of these that it gave no usable answer for
 	Entities  int            // in the base
 	Relations int            // in the base
-	Changed   bool           // whether anything was published
-	Problems  []load.Problem // what is missing, or is there in an older version
+	Changed   bool           // a new state was published
+	Problems  []load.Problem // documents that are missing, or that the base has in an older version
 }
 
-// Build makes the base hold what the sources hold now, with the settings of Options, and publishes it when all is ready. It tells progress
-// on the caller's goroutine; nil: nobody. Documents with problems are left out, and the report names them. On an error or the end of ctx
-// the base answers as before, and what was prepared serves the next build.
+// Build reads the sources again with the settings of Options, and publishes the result when all of it is ready. It calls progress, if not
+// nil, on the caller's goroutine. It leaves out documents with problems, and the report names them. After an error, or when ctx ends, the
+// base answers as before, and the next build uses the documents that were prepared.
 func (b *Base) Build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		w.settings = b.o.buildSettings(sources)
@@ -52,8 +52,8 @@ func (b *Base) Build(ctx context.Context, sources []string, progress func(Progre
 	})
 }
 
-// Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. What a build with other settings has
-// prepared stays. A base that was never built is ErrNotBuilt.
+// Refresh is a Build with the settings and the sources of the last complete build; it ignores the settings in Options. Documents that a
+// build with other settings has prepared stay. It returns ErrNotBuilt if the base was never built.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		settings, builds, err := b.publishedSettings(ctx)
@@ -68,7 +68,7 @@ func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, er
 	})
 }
 
-// runExclusive calls do while no other build works on the base, in this process or another one.
+// runExclusive calls do while no other build changes the base, in this process or another one.
 func (b *Base) runExclusive(ctx context.Context, progress func(Progress), do func(*builder) (Report, error)) (r Report, err error) {
 	b.building.Lock()
 	defer b.building.Unlock()
@@ -89,7 +89,7 @@ func (b *Base) runExclusive(ctx context.Context, progress func(Progress), do fun
 	return r, nil
 }
 
-// buildSettings are those of a build with o.
+// buildSettings returns the settings of a build with the options o.
 func (o *Options) buildSettings(sources []string) Settings {
 	return Settings{Model: o.Model, ChunkSize: o.ChunkSize, ChunkOverlap: o.ChunkOverlap, TopK: o.TopK, RerankerModel: o.RerankerModel,
 		Sources: sources, ExtractorModel: o.Extraction.Model, ExtractorPrompt: o.Extraction.Prompt, GraphHops: o.Extraction.Hops}
@@ -130,7 +130,7 @@ func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	return w.report, w.publishBuild(ctx)
 }
 
-// noDocuments is ErrNoDocuments with its reasons.
+// noDocuments returns ErrNoDocuments with the reasons.
 func noDocuments(problems []load.Problem) error {
 	err := ErrNoDocuments
 	for _, p := range problems {
@@ -143,7 +143,7 @@ func noDocuments(problems []load.Problem) error {
 type builder struct {
 	base     *Base
 	settings Settings
-	refresh  bool // those of the last complete build
+	refresh  bool // the settings are those of the last complete build
 	recipe   string
 	progress func(Progress)
 	report   Report
@@ -151,17 +151,17 @@ type builder struct {
 	total    int
 
 	known   map[version3]storedDocument // what the file holds
-	order   []storedDocument            // what it shall hold
+	order   []storedDocument            // what it must hold after the build
 	waiting []preparedDocument
 	texts   int // of waiting
 	embed   embedding
-	late    *extraction // of documents that were not asked about; nil: there are none
+	late    *extraction // of documents that the model was not asked about yet; nil: the build extracts no entities
 
-	refused      map[version3]string // why documents were refused; without recipes
+	refused      map[version3]string // why documents were refused; the keys have no recipe
 	stillRefused map[version3]bool
 }
 
-// version3 is what makes a document the same.
+// version3 identifies a version of a document that was cut in one way.
 type version3 struct{ path, hash, recipe string }
 
 // A storedDocument is a row of the documents table.
@@ -172,7 +172,7 @@ type storedDocument struct {
 	source string
 	live   bool
 
-	extracted string // the recipe by which all its chunks were asked about
+	extracted string // identifies the model and prompt with which all its chunks were asked about
 }
 
 // A preparedDocument is cut but not yet stored.
@@ -184,7 +184,7 @@ type preparedDocument struct {
 	at       int // in order
 }
 
-// loadDocuments reads what is there.
+// loadDocuments reads the rows of all documents in the file.
 func (w *builder) loadDocuments(ctx context.Context) error {
 	if err := w.readRefused(ctx); err != nil {
 		return err
@@ -205,13 +205,13 @@ func (w *builder) loadDocuments(ctx context.Context) error {
 	return rows.Err()
 }
 
-// reportProblem notes p, and keeps what the base has of the document.
+// reportProblem reports p, and keeps the version of the document that the base has.
 func (w *builder) reportProblem(p load.Problem) {
 	w.report.Problems = append(w.report.Problems, p)
 	w.progress(Progress{Path: p.Path, Done: w.done, Total: w.total, Embedded: w.report.Embedded, Problem: &p})
 }
 
-// keepUnreadable keeps the published versions of what could not be read this time.
+// keepUnreadable keeps the published versions of documents that this build could not read.
 func (w *builder) keepUnreadable() {
 	kept := map[int64]bool{}
 	paths := map[string]bool{}
@@ -239,7 +239,7 @@ func hasProblem(problems []load.Problem, s storedDocument) bool {
 	return false
 }
 
-// addEntry takes one document into account.
+// addEntry adds one document to the build.
 func (w *builder) addEntry(ctx context.Context, e load.Entry) error {
 	if err := ctx.Err(); err != nil {
 		return err

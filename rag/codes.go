@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// codes hold vectors of length one in two bytes a number where floats take four. The first bytes say what matters, and how far they can be
-// from the truth is known: whatever cannot be among the best by them is never looked at again. The second bytes sort the rest so finely that
-// of a search for five little more than five vectors are read from the file.
+// codes hold vectors of length one in two bytes for each number, while floats take four. The first bytes give an estimate with a known bound
+// of its error: a vector that cannot be among the best by this estimate is not compared again. The second bytes make the estimate so precise
+// that a search for five chunks reads little more than five vectors from the file.
 type codes struct {
 	dims  int
 	width int       // of a code: dims, filled up with zeros to a multiple of lanes
 	first []int8    // 127 is the largest number of the vector
-	last  []int8    // what is missing from the first, 254 times as fine
-	scale []float32 // what a one in first stands for
-	loss  []float32 // the length of what is missing from the first
+	last  []int8    // the rest that first does not express, in steps 254 times as fine
+	scale []float32 // the value of a one in first
+	loss  []float32 // the length of the rest that first does not express
 }
 
 const (
@@ -53,7 +53,7 @@ func (c *codes) setVector(i int, v []float32) {
 	c.loss[i] = scale * float32(math.Sqrt(float64(sum)))
 }
 
-// largestOf is the largest number without its sign. Without it, numbers are ordered as their bits are.
+// largestOf returns the largest absolute value. Without their sign, floats have the same order as their bits.
 func largestOf(v []float32) float32 {
 	var largest uint32
 	for _, x := range v {
@@ -65,11 +65,11 @@ func largestOf(v []float32) float32 {
 // A codedQuery is a vector of length one, made ready for being compared with codes.
 type codedQuery struct {
 	codes []int16
-	unit  float32 // what a one stands for
-	loss  float32 // the length of what is missing
+	unit  float32 // the value of a one
+	loss  float32 // the length of the rest
 }
 
-// encodeQuery takes numbers as large as they can be without an overflow of a sum.
+// encodeQuery scales the numbers to the largest values whose sum cannot overflow.
 func (c *codes) encodeQuery(q []float32) codedQuery {
 	sum := 0.0
 	for _, x := range q {
@@ -90,11 +90,11 @@ func (c *codes) encodeQuery(q []float32) codedQuery {
 	return out
 }
 
-// A cosineEstimate is what is known of the cosine between a vector and a codedQuery.
+// A cosineEstimate is an estimate of the cosine between a vector and a codedQuery.
 type cosineEstimate struct {
 	at    uint32
 	value float32
-	error float32 // how far the truth can be at most
+	error float32 // the largest possible error
 }
 
 // estimateRough compares by the first bytes.
@@ -116,7 +116,7 @@ type topScores struct {
 	best []float32 // a heap, the least first
 }
 
-// leastScore is zero as long as there are fewer numbers: nothing below it is wanted.
+// leastScore returns the bound. It is zero while there are fewer numbers: results below zero are not wanted.
 func (f *topScores) leastScore() float32 {
 	if len(f.best) < f.top {
 		return 0
@@ -151,7 +151,7 @@ func (f *topScores) add(x float32) {
 	}
 }
 
-// filterEstimates keeps the guesses that may be at least x.
+// filterEstimates keeps the estimates whose true value may be at least x.
 func filterEstimates(guesses []cosineEstimate, x float32) []cosineEstimate {
 	return slices.DeleteFunc(guesses, func(g cosineEstimate) bool { return g.value+g.error < x })
 }
@@ -170,7 +170,7 @@ func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstima
 	return found, f
 }
 
-// nearestVectors returns vectors among which the best top are, as few as the codes can tell.
+// nearestVectors returns a set of vectors that includes the best top, as small as the codes allow.
 func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
 	q := c.encodeQuery(vector)
 	var found []cosineEstimate

@@ -1,6 +1,6 @@
 package rag
 
-// dotProduct is the inner product of two vectors of one length, in eight sums so that the processor need not wait for each addition.
+// dotProduct returns the inner product of two vectors of the same length. It uses eight sums, so that the processor need not wait for each addition.
 func dotProduct(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	for len(a) >= 8 && len(b) >= 8 {
@@ -21,7 +21,7 @@ func dotProduct(a, b []float32) float32 {
 	return (s0 + s1) + (s2 + s3) + (s4 + s5) + (s6 + s7)
 }
 
-// dotPlain is the inner product of codes in plain Go.
+// dotPlain returns the inner product of codes, in plain Go.
 func dotPlain(a []int16, b []int8) int32 {
 	var s0, s1, s2, s3 int32
 	for len(a) >= 4 && len(b) >= 4 {

@@ -4,15 +4,15 @@ package rag
 
 import "golang.org/x/sys/cpu"
 
-// fast tells whether the processor multiplies and adds sixteen codes at a time.
+// fast reports whether the processor can multiply and add sixteen codes at a time.
 var fast = cpu.X86.HasAVX2
 
-// dotAVX is the inner product of n codes, a multiple of lanes above zero.
+// dotAVX returns the inner product of n codes. n must be a multiple of lanes above zero.
 //
 //go:noescape
 func dotAVX(a *int16, b *int8, n int) int32
 
-// dotCodes is the inner product of codes of one length, a multiple of lanes above zero.
+// dotCodes returns the inner product of codes of the same length, which must be a multiple of lanes above zero.
 func dotCodes(a []int16, b []int8) int32 {
 	if !fast {
 		return dotPlain(a, b)

@@ -2,5 +2,5 @@
 
 package rag
 
-// dotCodes is the inner product of codes of one length, a multiple of lanes above zero.
+// dotCodes returns the inner product of codes of the same length, which must be a multiple of lanes above zero.
 func dotCodes(a []int16, b []int8) int32 { return dotPlain(a, b) }

@@ -10,7 +10,7 @@ import (
 // Keyword is the model of a base without vectors.
 const Keyword = "keyword"
 
-// A Purpose says what a text is embedded for: some models treat questions and documents differently.
+// A Purpose says why a text is embedded: some models treat questions and documents differently.
 type Purpose string
 
 // The purposes of embedding.
@@ -21,8 +21,9 @@ const (
 
 // An Embedder turns texts into vectors. It must be safe for concurrent use.
 type Embedder interface {
-	// Embed returns one vector for each text, in order, all of the same length. After an error the batch is tried again, unless it is an
-	// *[llm.Error] of a class that no repetition helps against; the wait is as long as that asks for, at most a minute.
+	// Embed returns one vector for each text, in order, all of the same length. After an error the batch is tried again, unless the
+	// error is an *[llm.Error] of a class for which a repetition cannot help. The wait is as long as the error asks for, at most a
+	// minute.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
@@ -32,7 +33,7 @@ type Reranker interface {
 	Rerank(ctx context.Context, query string, texts []string, top int) ([]int, error)
 }
 
-// A VectorError is an answer of an Embedder that cannot be used. What was built before stays as it is.
+// A VectorError says that an answer of an Embedder cannot be used. The base stays as it was.
 type VectorError struct {
 	Model  string
 	Reason string
@@ -43,7 +44,7 @@ func (e *VectorError) Error() string {
 	return fmt.Sprintf("embedding model %s: %s", e.Model, e.Reason)
 }
 
-// embedTexts asks for the vectors of texts, again where that may help. They come back with length one.
+// embedTexts requests the vectors of texts, and repeats the request if that may help. The vectors have length one.
 func embedTexts(ctx context.Context, e Embedder, r request) (vectors [][]float32, err error) {
 	made, err := retryCall(ctx, r.attempts, func() (err error) {
 		vectors, err = e.Embed(ctx, r.purpose, r.texts)
@@ -67,7 +68,7 @@ type request struct {
 	dims     int // 0: not known yet
 }
 
-// validateVectors refuses what is not one usable vector for each text, and scales the rest to length one.
+// validateVectors returns an error unless there is one usable vector for each text, and scales the vectors to length one.
 func (r request) validateVectors(vectors [][]float32) error {
 	bad := func(format string, args ...any) error {
 		return &VectorError{Model: r.model, Reason: fmt.Sprintf(format, args...)}
@@ -85,7 +86,7 @@ func (r request) validateVectors(vectors [][]float32) error {
 			return bad("an empty vector came back")
 		case len(v) != dims:
 			return bad("a vector of %d dimensions came back where %d are expected: another model answers, or its settings have changed; "+
-				"remove the knowledge base to build it anew", len(v), dims)
+				"remove the knowledge base to build it again", len(v), dims)
 		case !normalizeVector(v):
 			return bad("a vector came back that holds no finite numbers")
 		}
@@ -93,7 +94,7 @@ func (r request) validateVectors(vectors [][]float32) error {
 	return nil
 }
 
-// normalizeVector scales v to length one; a vector of zeros stays. It reports whether all numbers are finite.
+// normalizeVector scales v to length one; it leaves a vector of zeros as it is. It reports whether all numbers are finite.
 func normalizeVector(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
@@ -112,7 +113,7 @@ func normalizeVector(v []float32) bool {
 	return true
 }
 
-// packVector and unpackVector translate to little-endian float32.
+// packVector and unpackVector convert vectors to and from little-endian float32.
 func packVector(v []float32) []byte {
 	out := make([]byte, 0, 4*len(v))
 	for _, x := range v {

@@ -12,32 +12,32 @@ import (
 	"raddle.dev/llm"
 )
 
-// Values where [Extraction] does not set them.
+// The values that apply if [Extraction] does not set them.
 const (
 	DefaultHops  = 1
 	DefaultCalls = 4
 )
 
-// ChunkMark stands for the chunk in the prompt of an [Extraction].
+// ChunkMark marks the place of the chunk in the prompt of an [Extraction].
 const ChunkMark = "__CHUNK__"
 
-// Extraction says how the entities of documents are found, and the relations between them. The zero value finds none.
+// Extraction says how a build finds the entities of documents and the relations between them. The zero value finds none.
 type Extraction struct {
 	// Model is the chat model that is asked about each new chunk; empty: none, and the base has no entities.
 	Model string
 	// Prompt is what it is asked, with the chunk in place of [ChunkMark]; empty: a prompt of this package.
 	Prompt string
-	// Hops is how far a search goes from entity to entity; nil: [DefaultHops].
+	// Hops is how many relations a search follows from entity to entity; nil: [DefaultHops].
 	Hops *int
 	// Calls is how many chunks are asked about at the same time; zero: [DefaultCalls].
 	Calls int
 	// Open opens the model by name, before the first call of a build. It may be nil where no model is set.
 	Open func(ctx context.Context, model string) (llm.Model, error)
-	// Redact takes out of a prompt what the model must not see; nil: nothing.
+	// Redact removes from a prompt the texts that the model must not see; nil: nothing is removed.
 	Redact func(text string) string
 }
 
-// validateOptions says what keeps the extraction from being of use.
+// validateOptions returns an error if the extraction cannot work.
 func (e *Extraction) validateOptions() error {
 	var problems []error
 	if e.Prompt != "" && !strings.Contains(e.Prompt, ChunkMark) {
@@ -70,13 +70,13 @@ If there is nothing to list, both lists are empty.
 Passage:
 ` + ChunkMark
 
-// facts are what a model says of one chunk.
+// facts are the entities and relations that a model found in one chunk.
 type facts struct {
 	Entities  []entity   `json:"entities"`
 	Relations []relation `json:"relationships"`
 }
 
-// An entity has a name by which it is known whatever the case of its letters.
+// An entity is identified by its name; upper and lower case are the same.
 type entity struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -91,22 +91,22 @@ type relation struct {
 	Weight float64 `json:"weight"`
 }
 
-// otherType is the type of an entity that is not said, or that says nothing.
+// otherType is the type of an entity whose type the model did not give, or that is not specific.
 const otherType = "OTHER"
 
-// Bounds of what is kept, in bytes: a longer name is no name.
+// The most bytes that are kept: an entity with a longer name is ignored.
 const (
 	mostName        = 200
 	mostDescription = 1000
 )
 
-// errAnswer is an answer that holds no facts.
+// errAnswer is the error of an answer that holds no facts.
 var errAnswer = errors.New(`the answer is not a JSON object with "entities" and "relationships"`)
 
 // mostStarts is how many braces of an answer are taken for the beginning of its data.
 const mostStarts = 20
 
-// readFacts finds the data in an answer, whatever stands around it.
+// readFacts finds the data in an answer. Text before and after the data is ignored.
 func readFacts(answer string) (facts, error) {
 	found := errAnswer
 	at := 0
@@ -127,7 +127,7 @@ func readFacts(answer string) (facts, error) {
 	return facts{}, found
 }
 
-// A saidRelation is a relation as models write it.
+// A saidRelation is a relation in the form in which models write it.
 type saidRelation struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -135,7 +135,7 @@ type saidRelation struct {
 	Weight any    `json:"weight"`
 }
 
-// decodeFacts reads the object that text begins with. What follows it does not matter.
+// decodeFacts reads the JSON object at the beginning of text, and ignores what follows.
 func decodeFacts(text string) (facts, error) {
 	var said struct {
 		Entities  *[]entity      `json:"entities"`
@@ -169,7 +169,7 @@ func decodeFacts(text string) (facts, error) {
 	return f, nil
 }
 
-// plainName is the form in which a name identifies an entity; empty: it is no name.
+// plainName returns the form of a name that identifies an entity, or "" if it cannot be a name.
 func plainName(name string) string {
 	name = strings.ToLower(strings.Join(strings.Fields(name), " "))
 	if len(name) > mostName {
@@ -178,7 +178,7 @@ func plainName(name string) string {
 	return name
 }
 
-// readWeight is a weight between 0 and 1; what is no number is 1.
+// readWeight returns a weight between 0 and 1. It returns 1 for a value that is not a number.
 func readWeight(said any) float64 {
 	switch w := said.(type) {
 	case float64:
@@ -191,7 +191,7 @@ func readWeight(said any) float64 {
 	return 1
 }
 
-// An entityGraph is what the facts of many chunks say together.
+// An entityGraph joins the facts of many chunks.
 type entityGraph struct {
 	entities []entity
 	mentions [][]int64 // of each entity: the chunks, in order
@@ -199,7 +199,7 @@ type entityGraph struct {
 	said     []relation // all of them, in order
 }
 
-// addFacts joins the facts of a chunk with what there is. The order of calls is that of the documents.
+// addFacts adds the facts of a chunk. The caller must call it in the order of the documents.
 func (g *entityGraph) addFacts(chunk int64, f facts) {
 	if g.at == nil {
 		g.at = map[string]int{}
@@ -232,7 +232,7 @@ type edge struct {
 	weight   float64
 }
 
-// knownEdges are the relations between known entities: of those with the same ends and type the first.
+// knownEdges returns the relations between known entities; of several with the same ends and type, it returns the first.
 func (g *entityGraph) knownEdges() (all []edge) {
 	type ends struct {
 		from, to int

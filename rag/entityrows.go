@@ -12,11 +12,11 @@ import (
 	"slices"
 )
 
-// The rows of entities are made anew by each build that changes anything, from what was kept of each chunk and in the order of the documents:
-// so they are the same however the base came to be, and what a removed document alone has said is gone.
+// Each build that changes anything writes all rows of entities again, from the facts of each chunk and in the order of the documents. So the
+// rows do not depend on earlier builds, and facts that only a removed document contained disappear.
 
-// writeEntities makes the rows of entities and of where they are mentioned. What belongs to one entity is in one row: a row costs more than what is
-// in it.
+// writeEntities writes the rows of entities and of the chunks that mention them. All data of one entity is in one row, because a row costs more
+// than its contents.
 func (w *builder) writeEntities(ctx context.Context, tx *sql.Tx) error {
 	for _, statement := range []string{"DELETE FROM mention", "DELETE FROM entity"} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
@@ -61,7 +61,7 @@ func (g *entityGraph) loadFacts(ctx context.Context, tx *sql.Tx) error {
 	return rows.Err()
 }
 
-// writeRows makes the rows. The id of an entity is its place, from one.
+// writeRows writes the rows. The id of an entity is its position, counted from one.
 func (g *entityGraph) writeRows(ctx context.Context, tx *sql.Tx) error {
 	near, begin := g.findNeighbours()
 	inChunk := map[int64][]byte{}
@@ -94,8 +94,8 @@ func (g *entityGraph) writeRows(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// findNeighbours are, for each entity, those at the other ends of its relations, in ascending order and with the best weight; and how many relations
-// begin at it.
+// findNeighbours returns, for each entity, the entities at the other ends of its relations, in ascending order and with the best weight, and the
+// number of relations that begin at it.
 func (g *entityGraph) findNeighbours() (near [][]neighbour, begin []int) {
 	near, begin = make([][]neighbour, len(g.entities)), make([]int, len(g.entities))
 	for _, e := range g.knownEdges() {
@@ -112,7 +112,7 @@ func (g *entityGraph) findNeighbours() (near [][]neighbour, begin []int) {
 	return near, begin
 }
 
-// packNeighbours and unpackNeighbours translate to variable-length ids and little-endian weights.
+// packNeighbours and unpackNeighbours convert neighbours to and from variable-length ids and little-endian weights.
 func packNeighbours(all []neighbour) []byte {
 	data := []byte{}
 	for _, n := range all {
@@ -147,5 +147,5 @@ func unpackIDs(data []byte) (ids []int64, err error) {
 	return ids, nil
 }
 
-// errEntities is a file whose entities cannot be read.
+// errEntities is the error of a file whose entities cannot be read.
 var errEntities = errors.New("the entities are damaged: remove the knowledge base and build it again")

@@ -15,25 +15,26 @@ import (
 	"raddle.dev/llm"
 )
 
-// giveUp is how many failures in a row stop a build: of calls that might succeed at another time, or of all answers so far. So many are no
-// matter of single chunks.
+// giveUp is how many consecutive failures stop a build: of calls that might succeed at another time, or of all answers so far. So many
+// failures are not caused by single chunks.
 const giveUp = 10
 
-// An ExtractError is a failure of a model that is asked for entities which asking about other chunks would not mend. The build stops. What
-// the model has answered is kept.
+// An ExtractError is a failure of an extractor model that would happen again for every other chunk. The build stops. The answers so far
+// are kept.
 type ExtractError struct {
 	Model string
 	Err   error
 }
 
-// Error names the model.
+// Error returns a message with the name of the model and the cause.
 func (e *ExtractError) Error() string { return "extractor model " + e.Model + ": " + e.Err.Error() }
 
-// Unwrap is the failure itself.
+// Unwrap returns the failure.
 func (e *ExtractError) Unwrap() error { return e.Err }
 
-// An extraction is what one build asks a model about its chunks. Each answer is a row as soon as it is there, under the hash of its text, and
-// a useless one is a row without data: neither is asked for again. A call that failed leaves no row.
+// An extraction holds the calls with which one build asks a model about its chunks. Each answer is stored as a row as soon as it arrives,
+// under the hash of the chunk's text. An unusable answer is a row without data. The model is not asked again about a text that has a row. A
+// call that failed stores no row.
 type extraction struct {
 	*builder
 	recipe string
@@ -42,12 +43,12 @@ type extraction struct {
 	paths  map[textHash]string  // of the first document with the text
 	todo   []textHash
 	lost   map[textHash]bool    // texts without a row
-	texts  map[int64][]textHash // of the documents that were not asked about, by their id
+	texts  map[int64][]textHash // of the documents that the model was not asked about, by their id
 
-	answered, useless, down int // in this build; down: failed calls in a row
+	answered, useless, down int // in this build; down: consecutive failed calls
 }
 
-// recipeOf identifies what a model is asked.
+// recipeOf returns an identifier of the model and the prompt.
 func recipeOf(s *Settings) string {
 	prompt := "built-in"
 	if s.ExtractorPrompt != "" {
@@ -56,7 +57,7 @@ func recipeOf(s *Settings) string {
 	return "1 " + prompt + " " + s.ExtractorModel
 }
 
-// extractEntities asks for the entities of all chunks that were not asked about.
+// extractEntities asks the model about all chunks that it was not asked about yet.
 func (w *builder) extractEntities(ctx context.Context) error {
 	if w.settings.ExtractorModel == "" {
 		return nil
@@ -75,7 +76,7 @@ func (w *builder) extractEntities(ctx context.Context) error {
 	return x.askChunks(ctx)
 }
 
-// planDocument notes the chunks of a document whose text has no row yet, and joins the others to theirs.
+// planDocument adds the chunks of a document whose text has no row yet to the plan, and links the others to their rows.
 func (x *extraction) planDocument(ctx context.Context, s storedDocument) error {
 	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
 		chunks, err := textsOf(ctx, tx, s.id)
@@ -108,13 +109,13 @@ func (x *extraction) planDocument(ctx context.Context, s storedDocument) error {
 	})
 }
 
-// linkChunk joins a chunk to the row of what was said of it; nil: to none.
+// linkChunk links a chunk to the row with its facts; nil: to none.
 func (x *extraction) linkChunk(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
 	_, err := tx.ExecContext(ctx, "UPDATE chunk SET extract = ?1 WHERE id = ?2 AND extract IS NOT ?1", row, chunk)
 	return err
 }
 
-// A hashedChunk is a row with the hash of its text.
+// A hashedChunk is the row of a chunk with the hash of its text.
 type hashedChunk struct {
 	id   int64
 	hash textHash
@@ -137,14 +138,14 @@ func textsOf(ctx context.Context, tx *sql.Tx, document int64) (chunks []hashedCh
 	return chunks, rows.Err()
 }
 
-// An answer is what came of one call.
+// An answer is the outcome of one call.
 type answer struct {
 	hash  textHash
 	facts facts
 	err   error
 }
 
-// askChunks makes all calls, some at a time, and keeps each answer when it comes.
+// askChunks makes all calls, some at a time, and stores each answer when it arrives.
 func (x *extraction) askChunks(ctx context.Context) error {
 	if len(x.todo) == 0 {
 		return nil
@@ -202,7 +203,7 @@ func (x *extraction) openExtractor(ctx context.Context) (err error) {
 	return err
 }
 
-// errChunkLost is a chunk that cannot be read any more.
+// errChunkLost is the error of a chunk that can no longer be read.
 var errChunkLost = errors.New("another build has removed what this one prepared: build again")
 
 // askChunk asks about a chunk.
@@ -234,7 +235,7 @@ func (x *extraction) askChunk(ctx context.Context, chunk int64) (facts, error) {
 	return f, err
 }
 
-// handleAnswer keeps an answer, and decides whether to go on after a failure.
+// handleAnswer stores an answer, and decides whether to continue after a failure.
 func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -272,10 +273,10 @@ func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 	return nil
 }
 
-// forAll tells which failures every other chunk would meet too: a wrong key, a model that does not exist.
+// forAll reports whether a failure would happen for every other chunk, too: a wrong key, a model that does not exist.
 func forAll(e *llm.Error) bool { return e.Class == llm.Auth || e.Status == http.StatusNotFound }
 
-// storeFacts makes the row of a text and joins its chunks to it; no facts: the text is not asked about again.
+// storeFacts writes the row of a text and links its chunks to it. A row without facts also means that the model is not asked about the text again.
 func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {
 	var data any
 	if f != nil {
@@ -298,18 +299,18 @@ func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error
 	})
 }
 
-// isComplete tells whether all chunks of a document have a row that had none, or not all of them.
+// isComplete reports whether all chunks of a document have a row now.
 func (x *extraction) isComplete(document int64) bool {
 	texts, late := x.texts[document]
 	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return x.lost[h] })
 }
 
-// hasNewFacts tells whether the base has something to publish.
+// hasNewFacts reports whether there are facts to publish.
 func (x *extraction) hasNewFacts() bool {
 	return x != nil && (x.answered > 0 || slices.ContainsFunc(x.order, func(s storedDocument) bool { return x.isComplete(s.id) }))
 }
 
-// markComplete marks the documents that are complete, so that the next build passes over them.
+// markComplete marks the documents that are complete, so that the next build skips them.
 func (x *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
 	if x == nil {
 		return nil
@@ -325,7 +326,7 @@ func (x *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// reportProgress tells how far the calls are.
+// reportProgress reports how many calls are done.
 func (x *extraction) reportProgress(path string, failure error) {
 	x.progress(Progress{Path: path, Done: x.done, Total: x.total, Embedded: x.report.Embedded,
 		Asked: x.report.Asked, ToAsk: len(x.todo), Missed: failure})

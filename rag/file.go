@@ -19,11 +19,11 @@ const (
 	application = 0x72616462 // "radb", in the file's header
 	version     = 3          // of the schema, in the file's header
 
-	patience = 10 * time.Second      // all waiting for another process to make the file
+	patience = 10 * time.Second      // in total, while another process creates the file
 	pause    = 10 * time.Millisecond // between attempts
 )
 
-// Only rows of documents that are live are searched. The others wait for the end of a build.
+// A search uses only the rows of live documents. The other rows belong to a build that has not ended.
 const schema = `
 CREATE TABLE base (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
@@ -69,7 +69,7 @@ CREATE TABLE posting (
 ) WITHOUT ROWID;
 `
 
-// schema2 is what version 2 has added. Entities are those of the build that was published last.
+// schema2 is the schema that version 2 added. The entities are those of the build that was published last.
 const schema2 = `
 CREATE TABLE extract (
 	id     INTEGER PRIMARY KEY,
@@ -96,7 +96,7 @@ CREATE TABLE mention (
 );
 `
 
-// schema3 is what version 3 has added.
+// schema3 is the schema that version 3 added.
 const schema3 = `
 CREATE TABLE refused (
 	path   TEXT NOT NULL,
@@ -106,7 +106,7 @@ CREATE TABLE refused (
 ) WITHOUT ROWID;
 `
 
-// openFile opens or creates the database at path; an empty path is one in memory.
+// openFile opens or creates the database at path; if path is empty, the database is in memory.
 func openFile(path string) (*sql.DB, error) {
 	if path == "" {
 		db, err := sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)")
@@ -151,9 +151,9 @@ func openDatabase(path string, q url.Values) (*sql.DB, error) {
 	return sql.OpenDB(c), nil
 }
 
-// isBusy tells whether another connection is in the way. SQLite itself does not wait where the journal is switched.
+// isBusy reports whether another connection holds a lock. SQLite itself does not wait when the journal mode changes.
 func isBusy(err error) bool {
-	const busy, code = 5, 0xff // SQLITE_BUSY, and the part of a code that is the same for all its kinds
+	const busy, code = 5, 0xff // SQLITE_BUSY, and the mask for the part of a code that all its variants share
 	var e *driver.Error
 	return errors.As(err, &e) && e.Code()&code == busy
 }
@@ -176,11 +176,11 @@ func createFile(path string) error {
 	return err
 }
 
-// prepareSchema refuses a file of somebody else, and puts the tables that are missing into one of ours.
+// prepareSchema returns an error for a file of another program, and creates the tables that are missing in a base.
 func prepareSchema(db *sql.DB) error {
 	ctx := context.Background()
 	var app, is, tables int
-	// One statement sees one state of the file: another process may be making it.
+	// One statement reads both values, so that they are of one state: another process may be creating the file.
 	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
 	if err := db.QueryRowContext(ctx, q).Scan(&app, &is, &tables); err != nil {
 		return err
@@ -201,7 +201,7 @@ func prepareSchema(db *sql.DB) error {
 		err := errors.Join(tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 			tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is))
 		if err != nil || is == version {
-			return err // in the second case another process was first
+			return err // in the second case another process created the file first
 		}
 		statements := schema3
 		if is < 2 {

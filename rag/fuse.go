@@ -12,8 +12,8 @@ const (
 	entityWeight  = 0.9
 )
 
-// fuseRankings joins rankings by reciprocal rank: what stands at rank r of a list gets weight / (2*top + r). The best top are returned, best
-// first, with their scores; of equal ones the first seen comes first.
+// fuseRankings joins rankings by reciprocal rank: the entry at rank r of a ranking gets weight / (2*top + r). It returns the best top
+// entries with their scores, best first; of equal entries the first seen comes first.
 func fuseRankings[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
 	scores := map[T]float64{}
 	var order []T
@@ -34,7 +34,7 @@ func fuseRankings[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
 	return order, best
 }
 
-// A ranking is a list of ids, best first, and how much it counts.
+// A ranking is a list of ids, best first, with its weight.
 type ranking[T comparable] struct {
 	weight float64
 	ids    []T

@@ -13,8 +13,9 @@ const lockSuffix = "-lock"
 // lockPause is the time between attempts to get the lock.
 const lockPause = 50 * time.Millisecond
 
-// lockBuild waits until no other process builds the base, and returns what lets the next one in. It calls waiting once if it has to wait.
-// The lock is a transaction in a database of its own, which the system ends with the process on all platforms; searches do not need it.
+// lockBuild waits until no other process builds the base, and returns the function that releases the lock. It calls waiting once if it
+// has to wait. The lock is a transaction in a separate database, which the system ends with the process on all platforms. Searches do
+// not need the lock.
 func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() error, err error) {
 	path := b.path + lockSuffix
 	if err := createFile(path); err != nil {

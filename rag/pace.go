@@ -12,22 +12,22 @@ import (
 
 const (
 	mostAtOnce = 4  // batches that are with the embedding model at the same time
-	roundSize  = 2  // batches for each of them that are collected before any is sent
-	calmAfter  = 16 // batches that succeed before one more may be sent at a time
+	roundSize  = 2  // batches that are collected for each of these before any is sent
+	calmAfter  = 16 // batches that must succeed before one more may be sent at the same time
 )
 
-// A callLimiter decides how many batches may be in progress at the same time. Where the model asks for less, or does not answer in time, there
-// are half as many from then on, and all wait as long as it asks for.
+// A callLimiter decides how many batches may be in progress at the same time. If the model asks for fewer, or does not answer in time, the
+// limit becomes half, and all callers wait as long as the model asks for.
 type callLimiter struct {
-	slots chan struct{} // what is in it may be taken
+	slots chan struct{} // each value is a slot that a caller may take
 
 	mu      sync.Mutex
-	active  int       // calls under way
+	active  int       // calls in progress
 	limit   int       // how many slots there are
-	ceiling int       // how many there may be again
-	debt    int       // slots that are not to come back
+	ceiling int       // how many slots there may be again
+	debt    int       // slots that must not be returned
 	calm    int       // successes since the last change
-	resume  time.Time // nobody calls before
+	resume  time.Time // no call begins before this time
 }
 
 func newCallLimiter(n int) *callLimiter {
@@ -38,7 +38,7 @@ func newCallLimiter(n int) *callLimiter {
 	return p
 }
 
-// acquireSlot waits for a slot, and until the model may be called. It tells how many calls are allowed at a time.
+// acquireSlot waits for a slot, and until the model may be called. It returns how many calls are allowed at a time.
 func (p *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
 	select {
 	case <-ctx.Done():
@@ -77,8 +77,8 @@ func (p *callLimiter) releaseSlot() {
 	p.slots <- struct{}{}
 }
 
-// recordOutcome takes into account how a call ended that was made when so many were allowed. It reports whether there may have been too many at the
-// same time: the call is to be made again.
+// recordOutcome records how a call ended; allowed is the limit when the call began. It reports whether the call must be repeated because there may
+// have been too many at the same time.
 func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,8 +111,8 @@ func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	return limit > 1 && p.active > 1
 }
 
-// A pacedEmbedder is an Embedder whose calls a callLimiter admits. Failures of too many calls are its own business. What waits ends with the context of a call, and what
-// was sent with that of all: its answer is not thrown away because another one has failed.
+// A pacedEmbedder is an Embedder whose calls wait for a callLimiter. It handles failures caused by too many calls itself. A call that waits ends with its own context. A
+// call that was sent ends only with the context of all calls: its answer is not discarded because another call has failed.
 type pacedEmbedder struct {
 	Embedder
 	limiter *callLimiter
@@ -134,14 +134,14 @@ func (m pacedEmbedder) Embed(ctx context.Context, purpose Purpose, texts []strin
 	}
 }
 
-// A reply is what came of a batch.
+// A reply is the outcome of one batch.
 type reply struct {
 	vectors [][]float32
 	err     error
 }
 
-// inOrder embeds batches and keeps each in their order. No more are on their way, or wait for their turn to be kept, than a callLimiter allows at
-// most. After a failure nothing more is sent, but what is on its way is waited for and kept.
+// inOrder embeds batches and stores the vectors in the order of the batches. The batches that are in progress or wait to be stored are never more
+// than the largest limit of a callLimiter. After a failure it sends no more batches, but it waits for those in progress and stores them.
 func (w *builder) inOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
 	var wait sync.WaitGroup
 	defer wait.Wait()

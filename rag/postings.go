@@ -13,15 +13,15 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// The words of the base are kept in segments, one for each build that added documents, so that a small change costs little. A segment is
-// never changed: what it says of chunks that are no more is passed over when it is read.
+// The words of the base are stored in segments, one for each build that added documents, so that a small change costs little. A segment
+// is never changed: a reader ignores its entries for chunks that no longer exist.
 
 const (
-	segmentsKept = 12       // there may be so many before they are merged
+	segmentsKept = 12       // most segments before they are merged
 	mostHeld     = 32 << 20 // bytes of a segment that are collected before it is written
 )
 
-// indexDocuments adds segments with the words of the documents in fresh: one, or more where one would not fit into memory.
+// indexDocuments adds segments with the words of the documents in fresh: one, or several if one would not fit into memory.
 func indexDocuments(ctx context.Context, tx *sql.Tx) error {
 	if err := collectPostings(ctx, tx, mostHeld); err != nil {
 		return err
@@ -33,7 +33,7 @@ func indexDocuments(ctx context.Context, tx *sql.Tx) error {
 	return mergeSegments(ctx, tx)
 }
 
-// postings are pairs of the distance to the chunk before and the count, as variable-length numbers, with ascending chunks.
+// postings are pairs of the distance to the previous chunk and the count, as variable-length numbers, with ascending chunks.
 type postings struct {
 	data []byte
 	last int64
@@ -45,16 +45,16 @@ func (p *postings) add(chunk int64, count uint64) {
 	p.last = chunk
 }
 
-// A segment is being collected.
+// A segment collects the postings of new documents.
 type segment struct {
 	tokens map[string]*postings
-	held   int // about so many bytes of memory
+	held   int // approximate bytes of memory
 }
 
-// addChunk notes how often tokens occur in a chunk.
+// addChunk records how often tokens occur in a chunk.
 func (s *segment) addChunk(chunk int64, counts map[string]uint64) {
 	const perToken, perChunk = 160, 4 // bytes, measured
-	for t, n := range counts {        // each token has its own list: the order does not matter
+	for t, n := range counts {        // each token has a separate list: the order does not matter
 		p := s.tokens[t]
 		if p == nil {
 			p = &postings{}
@@ -67,7 +67,7 @@ func (s *segment) addChunk(chunk int64, counts map[string]uint64) {
 	}
 }
 
-// writePostings adds the segment to the file, behind those that are there, and empties it.
+// writePostings appends the segment to the file, and empties it.
 func (s *segment) writePostings(ctx context.Context, tx *sql.Tx) error {
 	if len(s.tokens) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func collectPostings(ctx context.Context, tx *sql.Tx, most int) error {
 	return s.writePostings(ctx, tx)
 }
 
-// mergeSegments makes one segment of all, without what they say of chunks that are no more. It holds the lists of one token at a time.
+// mergeSegments joins all segments into one, without the entries for chunks that no longer exist. It holds the lists of one token in memory at a time.
 func mergeSegments(ctx context.Context, tx *sql.Tx) error {
 	live, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM document WHERE live) ORDER BY id")
 	if err != nil {
@@ -195,7 +195,7 @@ type count struct {
 	n     uint64
 }
 
-// errPostings is a file whose index cannot be read.
+// errPostings is the error of a file whose index cannot be read.
 var errPostings = errors.New("the index of words is damaged: remove the knowledge base and build it again")
 
 // eachPosting reads a list.

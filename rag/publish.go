@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// publishBuild makes what was prepared the contents of the base, in one transaction.
+// publishBuild replaces the contents of the base by the prepared documents, in one transaction.
 func (w *builder) publishBuild(ctx context.Context) error {
 	w.countRemoved()
 	dims, err := storedDimensions(ctx, w.base.db, w.settings.Model)
@@ -45,7 +45,7 @@ func (w *builder) countRemoved() {
 	}
 }
 
-// hasChanged tells whether the file holds anything else than it shall.
+// hasChanged reports whether the contents of the file differ from those that the build wants.
 func (w *builder) hasChanged(old Settings) bool {
 	known := 0
 	for _, s := range w.known {
@@ -64,15 +64,15 @@ func (w *builder) hasChanged(old Settings) bool {
 	return false
 }
 
-// isKept tells whether a document that this build does not want stays: a refresh leaves what a build with other settings has prepared, which was
-// stopped and may go on.
+// isKept reports whether a document that this build does not want stays: a refresh keeps the documents that an interrupted build with other
+// settings has prepared, because that build may continue.
 func (w *builder) isKept(s storedDocument) bool { return w.refresh && !s.live && s.recipe != w.recipe }
 
 func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY); DELETE FROM fresh"); err != nil {
 		return err
 	}
-	// What was live is marked 2 until it is clear what stays.
+	// Documents that were live are marked 2 until it is clear which of them stay.
 	if _, err := tx.ExecContext(ctx, "UPDATE document SET live = 2 WHERE live"); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// deleteUnused removes what no document needs that is live or kept.
+// deleteUnused removes the rows that no live or kept document needs.
 func (w *builder) deleteUnused(ctx context.Context, tx *sql.Tx) error {
 	res, err := tx.ExecContext(ctx, "DELETE FROM document WHERE live <> 1 AND NOT (? AND live = 0 AND recipe <> ?)", w.refresh, w.recipe)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *builder) deleteUnused(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// sortStored puts documents into the order they had.
+// sortStored sorts documents by the order they had.
 func sortStored(all []storedDocument) {
 	slices.SortFunc(all, func(a, b storedDocument) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
 }

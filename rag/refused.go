@@ -8,12 +8,12 @@ import (
 	"raddle.dev/rag/load"
 )
 
-// A base remembers which documents were refused, so that no build reads the same bytes in vain again.
+// A base remembers which documents were refused, so that builds do not read the same bytes again without success.
 
-// refusalVersion is part of what is remembered. Increase it when more documents can be read.
+// refusalVersion is part of each stored refusal. Increase it when raddle can read more documents.
 const refusalVersion = 1
 
-// ForgetRefused makes the next build read documents again that earlier builds have refused.
+// ForgetRefused deletes the refusals, so that the next build reads the documents again that earlier builds have refused.
 func (b *Base) ForgetRefused(ctx context.Context) error {
 	if b.readOnly {
 		return b.wrapError("forget refused documents", ErrReadOnly)
@@ -24,7 +24,7 @@ func (b *Base) ForgetRefused(ctx context.Context) error {
 	return nil
 }
 
-// refusalKey identifies the bytes of a document and what has refused them.
+// refusalKey returns an identifier of the bytes of a document and of the reader that refused them.
 func (w *builder) refusalKey(hash string) string {
 	return fmt.Sprintf("%d %d %s", refusalVersion, w.base.o.Load.MaxBytes, hash)
 }
@@ -52,7 +52,7 @@ func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause er
 	return err
 }
 
-// readRefused reads what was refused.
+// readRefused returns the refusals in the file.
 func (w *builder) readRefused(ctx context.Context) error {
 	w.refused, w.stillRefused = map[version3]string{}, map[version3]bool{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT path, hash, reason FROM refused")
@@ -71,7 +71,7 @@ func (w *builder) readRefused(ctx context.Context) error {
 	return rows.Err()
 }
 
-// deleteRefusals removes what is remembered of documents that were changed or removed.
+// deleteRefusals removes the refusals of documents that were changed or removed.
 func (w *builder) deleteRefusals(ctx context.Context) error {
 	for v := range w.refused {
 		if !w.stillRefused[v] {

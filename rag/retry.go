@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	firstPause   = time.Second // before the second attempt; it doubles from then on
+	firstPause   = time.Second // before the second attempt; it doubles for each further attempt
 	longestPause = time.Minute // that a server may ask for
 )
 
-// hopeless are the classes of failures that come again.
+// hopeless are the classes of failures for which a retry cannot help.
 var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true, llm.Limit: true}
 
-// retryCall calls a model again where that may help, and tells how often it did. The end of ctx is the error of ctx.
+// retryCall calls a model, and calls it again if that may help. It returns the number of calls. If ctx ends, it returns the error of ctx.
 func retryCall(ctx context.Context, attempts int, call func() error) (made int, err error) {
 	pause := firstPause
 	for made = 1; ; made++ {

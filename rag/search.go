@@ -15,7 +15,7 @@ import (
 
 // SearchOptions say how to search.
 type SearchOptions struct {
-	// TopK is how many chunks are wanted; zero: as many as the base says.
+	// TopK is the most chunks that are returned; zero: the setting of the base.
 	TopK int
 }
 
@@ -28,8 +28,8 @@ type Hit struct {
 	Metadata map[string]string // of the document
 }
 
-// Search returns the chunks that fit query best, best first. It sees one published state of the base, whatever is built meanwhile. A base
-// that was never built is ErrNotBuilt.
+// Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build publishes another
+// one at the same time. It returns ErrNotBuilt if the base was never built.
 func (b *Base) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	hits, err := b.runSearch(ctx, query, o)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *Base) runReadOnly(ctx context.Context, do func(*sql.Tx) error) error {
 	return do(tx)
 }
 
-// embedQuery returns the vectors of the query's pieces; none where the base has no vectors.
+// embedQuery returns the vectors of the query's pieces, or none if the base has no vectors.
 func (b *Base) embedQuery(ctx context.Context, s Settings, query string) ([][]float32, error) {
 	if s.Model == Keyword || s.Dimensions == 0 {
 		return nil, nil
@@ -94,7 +94,7 @@ func (b *Base) embedQuery(ctx context.Context, s Settings, query string) ([][]fl
 	return embedTexts(ctx, e, request{model: s.Model, purpose: ForQuery, texts: pieces, attempts: b.o.Attempts, dims: s.Dimensions})
 }
 
-// A lookup is a search without a network.
+// A lookup is the part of a search that needs no network.
 type lookup struct {
 	query     string
 	questions [][]float32
@@ -102,7 +102,7 @@ type lookup struct {
 	settings  Settings
 }
 
-// candidates are the chunks of all rankings: first those of vectors, then those of words, then those of entities, each once.
+// candidates returns the chunks of all rankings: first those of vectors, then those of words, then those of entities, each once.
 type candidates struct {
 	near, words, entities []uint32
 	hits                  []Hit
@@ -125,7 +125,7 @@ func (b *Base) findCandidates(ctx context.Context, tx *sql.Tx, l lookup) (c cand
 	related := v.entities && l.settings.RerankerModel == ""
 	most := l.top
 	if related {
-		most = 2 * l.top // the search by entities may begin at them
+		most = 2 * l.top // where the search by entities may begin
 	}
 	matches, err := v.rankByWords(ctx, tx, l.query, most)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c candidates) fuseHits(top int) []Hit {
 	return hits
 }
 
-// rerankHits has a model order the hits.
+// rerankHits orders the hits with a reranking model.
 func (b *Base) rerankHits(ctx context.Context, model, query string, hits []Hit, top int) ([]Hit, error) {
 	r, err := b.openReranker(model)
 	if err != nil {
@@ -231,7 +231,7 @@ func (b *Base) rerankHits(ctx context.Context, model, query string, hits []Hit, 
 	return out, nil
 }
 
-// FormatContext is the text of hits as a model is given it: each under its source, with a blank line between.
+// FormatContext returns hits as text for a model: each under its source, separated by blank lines.
 func FormatContext(hits []Hit) string {
 	var b strings.Builder
 	for i, h := range hits {
@@ -243,7 +243,7 @@ func FormatContext(hits []Hit) string {
 	return b.String()
 }
 
-// SourcePaths are the paths of hits, each once, in the order of the first. It is never nil.
+// SourcePaths returns the paths of hits, each once, in the order of their first hits. The result is never nil.
 func SourcePaths(hits []Hit) []string {
 	paths := []string{}
 	for _, h := range hits {
@@ -254,7 +254,7 @@ func SourcePaths(hits []Hit) []string {
 	return paths
 }
 
-// ParseSources reads paths from lines, with or without a bullet before each. It is never nil.
+// ParseSources reads paths from lines, with or without a bullet before each. The result is never nil.
 func ParseSources(text string) []string {
 	paths := []string{}
 	for line := range strings.Lines(text) {

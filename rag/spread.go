@@ -12,12 +12,12 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// A search by entities begins at those that the query names, or else at those of the passages that its words find, goes on along relations,
-// and lists the chunks that speak of what it has come to.
+// A search by entities begins at the entities that the query names. If it names none, the search begins at the entities of the chunks that
+// the query's words find. It follows relations from there, and lists the chunks that mention the entities that it reaches.
 
 const (
-	leastSeed   = 0.5 // score of an entity that the search begins at
-	mostReached = 500 // entities of one search
+	leastSeed   = 0.5 // lowest score of an entity that the search begins at
+	mostReached = 500 // most entities of one search
 )
 
 // A seed is an entity that a search begins at.
@@ -33,7 +33,7 @@ type graphSearch struct {
 	top int
 }
 
-// byEntities ranks chunks by the entities that they mention. matches are what the words of the query find.
+// byEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query find.
 func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
 	s := graphSearch{tx: tx, v: v, top: l.top}
 	seeds, err := s.findNamedSeeds(ctx, l.query)
@@ -65,7 +65,7 @@ func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []k
 	return s.rankChunks(ctx, entities)
 }
 
-// findNamedSeeds are the entities that the query names: those of one word by a word of it, those of several by a part of it.
+// findNamedSeeds returns the entities that the query names: a name of one word must be a word of the query, a name of several words must be a part of it.
 func (s *graphSearch) findNamedSeeds(ctx context.Context, query string) ([]seed, error) {
 	query = strings.ToLower(strings.Join(strings.Fields(query), " "))
 	words := plainWords(query)
@@ -99,7 +99,7 @@ func (s *graphSearch) findNamedSeeds(ctx context.Context, query string) ([]seed,
 		}
 	}
 	for _, head := range wordSuffixes(query) {
-		// Names of several words begin with the end of a word of the query and the space behind it.
+		// Names of several words begin with the end of a word of the query and the space after it.
 		if err := add(head, head+"\U0010ffff"); err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (s *graphSearch) findNamedSeeds(ctx context.Context, query string) ([]seed,
 	return seeds, nil
 }
 
-// plainWords are the distinct words of a text in lower case, without the punctuation around them.
+// plainWords returns the distinct words of a text in lower case, without the punctuation around them.
 func plainWords(text string) []string {
 	var words []string
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {
@@ -118,15 +118,15 @@ func plainWords(text string) []string {
 	return sortUnique(words)
 }
 
-// sortUnique sorts words and takes out what is twice or empty.
+// sortUnique sorts words, and removes duplicates and empty words.
 func sortUnique(words []string) []string {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	slices.Sort(words)
 	return slices.Compact(words)
 }
 
-// nameWords are the forms in which the words of a query may be names: also with the signs that belong to some, as in c++, and without a
-// genitive.
+// nameWords returns the forms in which the words of a query may be names: also with signs that belong to a name, as in c++, and without
+// a genitive.
 func nameWords(query string) []string {
 	words := plainWords(query)
 	for word := range strings.FieldsSeq(query) {
@@ -142,10 +142,10 @@ func nameWords(query string) []string {
 	return sortUnique(words)
 }
 
-// longQuery is the length in bytes above which names are looked for at the beginnings of words only.
+// longQuery is the length in bytes above which names are searched only at the beginnings of words.
 const longQuery = 2000
 
-// wordSuffixes are the ends of the words of a text, each with the space behind it. There is none behind the last word.
+// wordSuffixes returns the suffixes of the words of a text, each with the space after it. The last word has no space after it.
 func wordSuffixes(text string) (all []string) {
 	words := strings.Fields(text)
 	for _, word := range words[:max(0, len(words)-1)] {
@@ -158,7 +158,7 @@ func wordSuffixes(text string) (all []string) {
 	return sortUnique(all)
 }
 
-// wordShare is the part of the query's words that occur in a text.
+// wordShare returns the share of the query's words that occur in a text.
 func wordShare(words []string, text string) float64 {
 	if len(words) == 0 {
 		return 0
@@ -173,7 +173,7 @@ func wordShare(words []string, text string) float64 {
 	return float64(n) / float64(len(words))
 }
 
-// findMentionedSeeds are the entities of the chunks that the query's words find, in the order of these.
+// findMentionedSeeds returns the entities of the chunks that the query's words find, in the order of the chunks.
 func (s *graphSearch) findMentionedSeeds(ctx context.Context, matches []keyword.Match) (seeds []seed, err error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT entities FROM mention WHERE chunk = ?")
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *graphSearch) findMentionedSeeds(ctx context.Context, matches []keyword.
 	return seeds, nil
 }
 
-// readIDs reads the ids of one row; no row: there are none.
+// readIDs reads the ids of one row. It returns none if there is no row.
 func readIDs(ctx context.Context, find *sql.Stmt, of int64) ([]int64, error) {
 	var data []byte
 	err := find.QueryRowContext(ctx, of).Scan(&data)
@@ -212,26 +212,26 @@ func readIDs(ctx context.Context, find *sql.Stmt, of int64) ([]int64, error) {
 	return unpackIDs(data)
 }
 
-// A neighbour is an entity at the other end of a relation, whichever way that goes.
+// A neighbour is an entity at the other end of a relation, in either direction.
 type neighbour struct {
 	id     int64
 	weight float64
 }
 
-// A reachedEntity is one that a search has come to.
+// A reachedEntity is an entity that a search has reached.
 type reachedEntity struct {
 	id    int64
 	score float64
-	hops  int // from the nearest seed
+	hops  int // distance from the nearest seed, in relations
 }
 
-// compareReached puts the best first, of equal ones the nearest.
+// compareReached orders the best first, and of equal ones the nearest.
 func compareReached(a, b reachedEntity) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.hops, b.hops), cmp.Compare(a.id, b.id))
 }
 
-// spreadScores passes the scores of seeds on along relations, each time as the score times the weight. Of several ways to an entity the best counts.
-// What the most entities have no room for is left out, the worst first.
+// spreadScores passes the scores of seeds along relations: an entity gets the score times the weight of the relation. If there are several paths to
+// an entity, the best counts. If there are more entities than allowed, it drops the worst.
 func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reachedEntity, error) {
 	at := map[int64]int{}
 	var all []reachedEntity
@@ -266,7 +266,7 @@ func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour
 	return all, nil
 }
 
-// spreadHop is what the entities of the border pass on, each neighbour once, the best first.
+// spreadHop returns the entities that the border reaches with one relation, each once, the best first.
 func spreadHop(border []reachedEntity, hop int, neighbours func(id int64) ([]neighbour, error)) (gained []reachedEntity, err error) {
 	at := map[int64]int{}
 	for _, b := range border {
@@ -291,14 +291,14 @@ func spreadHop(border []reachedEntity, hop int, neighbours func(id int64) ([]nei
 	return gained, nil
 }
 
-// evidence is what speaks for a chunk: the best entity that it mentions, and the scores of all seeds in it.
+// evidence is the score of a chunk: the best entity that it mentions, and the scores of all seeds in it.
 type evidence struct {
 	best  reachedEntity
 	seeds float64
 }
 
-// rankChunks lists those that mention the best entities. Of those whose best are equal the one with most of the seeds comes first, then the order of
-// the documents decides.
+// rankChunks lists the chunks that mention the best entities. If the best entities of two chunks are equal, the chunk with the higher scores of
+// seeds comes first; then the order of the documents decides.
 func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) ([]uint32, error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT chunks FROM entity WHERE id = ?")
 	if err != nil {
@@ -306,7 +306,7 @@ func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) 
 	}
 	defer find.Close()
 	found := map[uint32]evidence{}
-	var last reachedEntity // with those that are as good, the last whose chunks can be among the best
+	var last reachedEntity // includes entities of the same score; the last whose chunks can be among the best
 	for _, e := range entities {
 		if len(found) < s.top {
 			last = e
@@ -335,7 +335,7 @@ func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) 
 	return s.bestChunks(found), nil
 }
 
-// bestChunks are the chunks with the best evidence.
+// bestChunks returns the chunks with the best evidence.
 func (s *graphSearch) bestChunks(found map[uint32]evidence) []uint32 {
 	ids := make([]uint32, 0, len(found))
 	for i := range found {

@@ -11,15 +11,15 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// embedding is what a build needs for vectors.
+// An embedding holds what a build needs to make vectors.
 type embedding struct {
 	model   Embedder // nil: not opened yet
 	limiter *callLimiter
 	dims    int               // 0: not known yet
-	tokens  keyword.Tokenizer // for the lengths of chunks
+	tokens  keyword.Tokenizer // counts tokens for the lengths of chunks
 }
 
-// storePrepared embeds and stores what waits. Each batch of vectors is kept as soon as it is there.
+// storePrepared embeds and stores the prepared documents. It stores each batch of vectors as soon as it arrives.
 func (w *builder) storePrepared(ctx context.Context) error {
 	if len(w.waiting) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (w *builder) storeDocument(ctx context.Context, tx *sql.Tx, p preparedDocum
 	err = tx.QueryRowContext(ctx, "SELECT id FROM document WHERE path = ? AND hash = ? AND recipe = ?",
 		p.entry.Path, p.hash, w.recipe).Scan(&id)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
-		return id, err // another process builds the same
+		return id, err // another process has stored the same version
 	}
 	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, place, live) VALUES (?, ?, ?, ?, ?, 0, 0)",
 		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata))
@@ -91,7 +91,7 @@ func hashText(text string) (h textHash) {
 	return h
 }
 
-// vectorRows returns the rows of the vectors of all that waits. Only texts that this model has not seen are sent to it.
+// vectorRows returns the rows of the vectors of all prepared documents. It sends only texts to the model that the model has not embedded yet.
 func (w *builder) vectorRows(ctx context.Context) (map[textHash]int64, error) {
 	rows := map[textHash]int64{}
 	seen := map[textHash]bool{}
@@ -133,7 +133,7 @@ func (w *builder) embedAll(ctx context.Context, texts []string, rows map[textHas
 		w.progress(Progress{Done: w.done, Total: w.total, Embedded: w.report.Embedded})
 		return w.storeVectors(ctx, texts, vectors, rows)
 	}
-	if w.embed.dims == 0 { // the first answer says how long the vectors of all others must be
+	if w.embed.dims == 0 { // the first answer determines the length of all vectors
 		if err := w.inOrder(ctx, batches[:1], keep); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (w *builder) storeVectors(ctx context.Context, texts []string, vectors [][]
 	})
 }
 
-// openModel opens the embedding model once, and finds out how long its vectors were so far.
+// openModel opens the embedding model once, and reads the length of its vectors in the file.
 func (w *builder) openModel(ctx context.Context) (err error) {
 	if w.embed.model != nil {
 		return nil
@@ -176,7 +176,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// storedDimensions is the length of a model's vectors in the file; zero: there are none.
+// storedDimensions returns the length of a model's vectors in the file, or zero if there are none.
 func storedDimensions(ctx context.Context, q querier, model string) (n int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT length(data) / 4 FROM vector WHERE model = ? LIMIT 1", model).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {

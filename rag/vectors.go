@@ -11,9 +11,9 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// inParts divides n things among the processors, and returns what do made of each part, in order.
+// inParts divides n items among the processors, and returns the results of do for each part, in order.
 func inParts[T any](n int, do func(from, to int) T) []T {
-	const worth = 1000 // things for which another goroutine is
+	const worth = 1000 // items that justify one more goroutine
 	parts := make([]T, min(runtime.GOMAXPROCS(0), max(1, n/worth)))
 	var wait sync.WaitGroup
 	for p := range parts {
@@ -23,7 +23,7 @@ func inParts[T any](n int, do func(from, to int) T) []T {
 	return parts
 }
 
-// A block is some vectors as the file has them.
+// A block is a number of vectors as the file stores them.
 type block struct {
 	at   []int
 	data []byte
@@ -64,7 +64,7 @@ func (v *view) readVectors(ctx context.Context, tx *sql.Tx) error {
 // eachBlock reads the vectors of all chunks.
 func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error {
 	rows, err := tx.QueryContext(ctx, `SELECT c.id, v.data FROM chunk c JOIN vector v ON v.id = c.vector
-		WHERE c.document IN (SELECT id FROM document WHERE live)`) // in any order: to sort it would be to hold it all
+		WHERE c.document IN (SELECT id FROM document WHERE live)`) // in any order: sorting would need all rows in memory
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,8 @@ func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error 
 	return rows.Err()
 }
 
-// rankByVector ranks the chunks by their cosine to q, which has length one. The codes find which may be the best, and the file has their numbers.
+// rankByVector ranks the chunks by their cosine to q, which has length one. The codes select the chunks that may be the best, and the vectors in the file
+// decide.
 func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]keyword.Match, error) {
 	read, err := tx.PrepareContext(ctx, "SELECT v.data FROM chunk c JOIN vector v ON v.id = c.vector WHERE c.id = ?")
 	if err != nil {
@@ -118,5 +119,5 @@ func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top in
 	return best.SortMatches(), nil
 }
 
-// errVectors is a file whose vectors have changed under their chunks.
+// errVectors is the error of a file whose vectors do not fit its chunks.
 var errVectors = errors.New("the vectors are damaged: remove the knowledge base and build it again")

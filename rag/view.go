@@ -12,7 +12,7 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// A view is what searches need of one published state: its chunks, in the order of their ids, with their vectors.
+// A view holds the data of one published state that searches need: its chunks, in the order of their ids, with their vectors.
 type view struct {
 	settings Settings
 	builds   int
@@ -20,14 +20,14 @@ type view struct {
 
 	ids     []int64
 	lengths []uint32 // in tokens
-	rank    []uint32 // the place of each chunk in the order of documents, for ties
+	rank    []uint32 // the position of each chunk in the order of the documents, which decides between equal scores
 
 	dims  int        // of the vectors; zero: there are none
 	load  sync.Mutex // of codes
 	codes *codes     // of the vectors; nil: not read yet
 }
 
-// currentView returns the view of what tx sees.
+// currentView returns the view of the state that tx sees.
 func (b *Base) currentView(ctx context.Context, tx *sql.Tx) (*view, error) {
 	var text string
 	var builds int

@@ -2,6 +2,6 @@ package rag
 
 import "fmt"
 
-// failf makes an error whose words the file format fixes: they begin with a
-// capital letter, unlike other errors of this module.
+// failf returns an error whose text the file format fixes: it begins with a capital letter, unlike
+// other errors of this module.
 func failf(format string, args ...any) error { return fmt.Errorf(format, args...) }

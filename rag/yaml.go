@@ -20,7 +20,7 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// A yamlBase is a knowledge base as the Loki family writes it.
+// A yamlBase is a knowledge base in the format of the Loki family.
 type yamlBase struct {
 	EmbeddingModel string            `yaml:"embedding_model"`
 	ChunkSize      int               `yaml:"chunk_size"`
@@ -44,7 +44,7 @@ type yamlDocument struct {
 	Metadata    map[string]any `yaml:"metadata"`
 }
 
-// isYAML tells whether the file is there and no database.
+// isYAML reports whether the file exists and is not a database.
 func isYAML(path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (y *yamlBase) validateHeader() error {
 		return errors.New("this is no knowledge base: it names no embedding_model")
 	}
 	if y.Driver != "" && y.Driver != "yaml" {
-		return fmt.Errorf("its vectors are kept by the driver %s, which is not known here: remove the file to build it anew", y.Driver)
+		return fmt.Errorf("its vectors are kept by the driver %s, which is not known here: remove the file to build it again", y.Driver)
 	}
 	var problems []error
 	if y.TopK < 1 {
@@ -140,7 +140,7 @@ func (y *yamlBase) decodeVectors() (all map[string][]float32, dims int, err erro
 	return all, dims, nil
 }
 
-// storeDocuments writes what a build would have written.
+// storeDocuments writes the rows that a build would have written.
 func (y *yamlBase) storeDocuments(tx *sql.Tx, vectors map[string][]float32, dims int) error {
 	ctx := context.Background()
 	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY)"); err != nil {
@@ -175,7 +175,7 @@ func (y *yamlBase) storeDocuments(tx *sql.Tx, vectors map[string][]float32, dims
 	return indexDocuments(ctx, tx)
 }
 
-// firstMetadata is that of the first chunk: all chunks of a file have the same.
+// firstMetadata returns the metadata of the first chunk: all chunks of a file have the same.
 func (f yamlFile) firstMetadata() string {
 	all := map[string]string{}
 	if len(f.Documents) > 0 {
@@ -199,7 +199,7 @@ type yamlChunk struct {
 func (y *yamlBase) storeChunk(ctx context.Context, tx *sql.Tx, c yamlChunk) error {
 	var vector any
 	if c.vector != nil {
-		h := fmt.Sprintf("%d-%d", c.document, c.place) // not of the text: the same text may have two vectors here
+		h := fmt.Sprintf("%d-%d", c.document, c.place) // not the hash of the text: the same text may have two vectors here
 		res, err := tx.ExecContext(ctx, "INSERT INTO vector (model, hash, data) VALUES (?, ?, ?)", y.EmbeddingModel, []byte(h), packVector(c.vector))
 		if err != nil {
 			return err

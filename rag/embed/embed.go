@@ -1,10 +1,10 @@
-// Package embed speaks to servers that turn texts into vectors, and to servers that order texts by a question: OpenAI and all that speak its
-// protocol, Gemini, Ollama; and rerankers in the form of Cohere and Jina.
+// Package embed calls servers that turn texts into vectors (OpenAI and all servers with its protocol, Gemini, Ollama), and servers that
+// order texts by a question (rerankers with the protocol of Cohere and Jina).
 //
 //	model, err := embed.New(embed.Config{API: embed.OpenAI, BaseURL: "https://api.openai.com/v1", Key: key, Model: "text-embedding-3-small"})
 //
-// Failures are of type *[llm.Error], as those of chat models, and never hold the key. Nothing is tried again here: package rag does that.
-// A redirection is a failure: a key is for the host it was given for.
+// Failures are of type *[llm.Error], as those of chat models, and never hold the key. This package does not retry: package rag does. A
+// redirection is a failure, because a key must only be sent to its own host.
 package embed
 
 import (
@@ -21,7 +21,7 @@ import (
 	"raddle.dev/rag"
 )
 
-// An API is what a server speaks.
+// An API is the protocol of a server.
 type API string
 
 // The APIs of embedding models.
@@ -31,33 +31,33 @@ const (
 	Ollama API = "ollama" // POST {base}/api/embed
 )
 
-// DefaultTimeout is the time of one request where [Config.Timeout] is zero.
+// DefaultTimeout limits the time of one request if [Config.Timeout] is zero.
 const DefaultTimeout = time.Minute
 
 // A Config says which model to ask, and where.
 type Config struct {
-	// API is required for embedding. Rerankers have one only.
+	// API is required for embedding. For rerankers there is only one protocol.
 	API API
-	// BaseURL is the address that the paths above are appended to, such as "http://localhost:11434". It is required.
+	// BaseURL is the address to which the paths of the API are appended, such as "http://localhost:11434". It is required.
 	BaseURL string
-	// Key is sent to that address only; empty: none is sent.
+	// Key is sent only to that address; empty: no key is sent.
 	Key string
 	// KeyName is the variable that Key comes from, for messages; it may be empty.
 	KeyName string
-	// KeySource says whose key it is and where it comes from, for messages: client "x"
+	// KeySource names the owner of the key and where it comes from, for messages: client "x"
 	// (X_API_KEY); it may be empty.
 	KeySource string
 	// Model is the name that the server knows.
 	Model string
-	// Dimensions asks for vectors of this length, which not every model can; zero: as the model likes.
+	// Dimensions asks for vectors of this length, which not every model supports; zero: the default of the model.
 	Dimensions int
-	// Timeout is the time of one request; zero: [DefaultTimeout].
+	// Timeout limits the time of one request; zero: [DefaultTimeout].
 	Timeout time.Duration
 	// Transport carries the requests; nil: [http.DefaultTransport].
 	Transport http.RoundTripper
 }
 
-// New returns the model. Nothing is sent yet.
+// New returns an embedding model. It sends nothing yet.
 func New(c Config) (rag.Embedder, error) {
 	s, err := newServer(c)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"raddle.dev/llm"
 )
 
-// maxReply bounds what is read of an answer; maxFailure of one that tells a failure.
+// maxReply is the most bytes that are read of an answer, and maxFailure of an answer that reports a failure.
 const (
 	maxReply   = 256 << 20
 	maxFailure = 64 << 10
 )
 
-// A server is where a model is asked.
+// A server is the address and the access data of a model.
 type server struct {
 	c      Config
 	base   string
@@ -82,7 +82,7 @@ func (s *server) postJSON(ctx context.Context, c call, reply any) error {
 	return nil
 }
 
-// networkError is a failure of the way to the server.
+// networkError returns the error of a request that the network did not deliver.
 func (s *server) networkError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -100,7 +100,7 @@ func (s *server) networkError(ctx context.Context, err error) error {
 	return f
 }
 
-// statusError is an answer that tells a failure.
+// statusError returns the error of an answer that reports a failure.
 func (s *server) statusError(res *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxFailure))
 	message := s.cleanMessage(messageOf(text))
@@ -123,12 +123,12 @@ func (s *server) statusError(res *http.Response) error {
 	return f
 }
 
-// unusableAnswer is an answer that cannot be used.
+// unusableAnswer returns the error of an answer that cannot be used.
 func (s *server) unusableAnswer(message string) error {
 	return &llm.Error{Class: llm.Server, Host: s.host, Message: message}
 }
 
-// messageOf finds the words in the forms that servers tell failures in.
+// messageOf returns the message in an answer, in any of the forms in which servers report failures.
 func messageOf(text []byte) string {
 	var forms struct {
 		Error   json.RawMessage `json:"error"`
@@ -155,7 +155,7 @@ func messageOf(text []byte) string {
 	return line
 }
 
-// cleanMessage shortens a text that came from outside, and takes the key out of it.
+// cleanMessage shortens a text from a server, and removes the key from it.
 func (s *server) cleanMessage(text string) string {
 	text = s.secrets.Text(text)
 	text = strings.ToValidUTF8(text, "�")

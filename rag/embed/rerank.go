@@ -6,7 +6,7 @@ import (
 	"raddle.dev/rag"
 )
 
-// NewReranker returns a model that orders texts: POST {base}/rerank, as Cohere, Jina and others have it. Nothing is sent yet.
+// NewReranker returns a model that orders texts: POST {base}/rerank, as Cohere, Jina and others define it. It sends nothing yet.
 func NewReranker(c Config) (rag.Reranker, error) {
 	s, err := newServer(c)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The constants of BM25: how fast repetition stops to count, and how much length counts.
+// The constants of BM25: how soon further repetitions stop to count, and how much length counts.
 const (
 	k1 = 1.5
 	b  = 0.75
@@ -18,7 +18,7 @@ type Posting struct {
 	Count uint32
 }
 
-// A Corpus is what is ranked.
+// A Corpus describes the texts to rank.
 type Corpus struct {
 	// Lengths are the numbers of tokens of the texts.
 	Lengths []uint32
@@ -34,8 +34,8 @@ type Match struct {
 	Score float64
 }
 
-// Rank returns the best matches of a query's tokens, best first and at most top. Its only errors are those of Postings. It is safe for
-// concurrent use where Postings is.
+// Rank returns the best matches of a query's tokens, best first and at most top. It only returns errors of Postings. It is safe for
+// concurrent use if Postings is.
 func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 	times := map[string]float64{}
 	var distinct []string
@@ -86,7 +86,7 @@ type Best struct {
 	all  []Match // a heap, the worst first, once it is full
 }
 
-// NewBest keeps at most top matches. Of equal scores the lesser text wins; a nil less compares the indexes.
+// NewBest keeps at most top matches. If scores are equal, the lesser text wins; a nil less compares the indexes.
 func NewBest(top int, less func(a, b uint32) bool) *Best {
 	if less == nil {
 		less = func(a, b uint32) bool { return a < b }
@@ -94,7 +94,7 @@ func NewBest(top int, less func(a, b uint32) bool) *Best {
 	return &Best{top: top, less: less}
 }
 
-// Add takes m into account.
+// Add adds m, and drops the worst match if there are more than top.
 func (h *Best) Add(m Match) {
 	if h.top <= 0 {
 		return
@@ -134,7 +134,7 @@ func (h *Best) siftDown() {
 	}
 }
 
-// SortMatches returns what was kept, best first, and ends the use of h.
+// SortMatches returns the matches, best first. Do not use h after it.
 func (h *Best) SortMatches() []Match {
 	slices.SortFunc(h.all, func(x, y Match) int {
 		if c := cmp.Compare(y.Score, x.Score); c != 0 {

@@ -2,8 +2,8 @@ package keyword
 
 import "strings"
 
-// Stem takes the English endings off a word in lower case, by the rules of the Snowball project's English stemmer (Porter2). Words that
-// have letters outside a to z come back as they are, apart from their endings in ASCII.
+// Stem returns a word in lower case without its English endings, by the rules of the Snowball project's English stemmer (Porter2).
+// Letters outside a to z stay as they are.
 func Stem(word string) string {
 	if len(word) < 3 {
 		return word
@@ -42,7 +42,7 @@ var invariant = map[string]bool{
 // A stemmer reduces one word to its stem. A y that is a consonant is written Y.
 type stemmer struct {
 	b      []byte
-	r1, r2 int // where the two regions begin that endings must lie in
+	r1, r2 int // where the two regions begin in which endings must lie
 }
 
 func newStemmer(word string) *stemmer {
@@ -65,7 +65,7 @@ func newStemmer(word string) *stemmer {
 	return w
 }
 
-// regionStart is the place after the first consonant that follows a vowel at or after from.
+// regionStart returns the index after the first consonant that follows a vowel at or after from.
 func (w *stemmer) regionStart(from int) int {
 	for i := from + 1; i < len(w.b); i++ {
 		if !isVowel(w.b[i]) && isVowel(w.b[i-1]) {
@@ -82,7 +82,7 @@ func (w *stemmer) hasSuffix(s string) bool { return strings.HasSuffix(string(w.b
 // replaceSuffix replaces the last n bytes.
 func (w *stemmer) replaceSuffix(n int, with string) { w.b = append(w.b[:len(w.b)-n], with...) }
 
-// vowelBefore tells whether there is a vowel before place end.
+// vowelBefore reports whether there is a vowel before index end.
 func (w *stemmer) vowelBefore(end int) bool {
 	for _, c := range w.b[:max(0, end)] {
 		if isVowel(c) {
@@ -118,7 +118,7 @@ func (w *stemmer) removePlural() {
 	}
 }
 
-// removePastSuffix takes off ed and ing.
+// removePastSuffix removes ed and ing.
 func (w *stemmer) removePastSuffix() {
 	for _, s := range []string{"eedly", "eed"} {
 		if w.hasSuffix(s) {
@@ -148,7 +148,7 @@ func (w *stemmer) removePastSuffix() {
 	}
 }
 
-// shortSyllable tells whether the syllable before place end is short: a vowel between consonants, or one that begins the word.
+// shortSyllable reports whether the syllable before index end is short: a vowel between consonants, or one that begins the word.
 func (w *stemmer) shortSyllable(end int) bool {
 	if end == 2 {
 		return isVowel(w.b[0]) && !isVowel(w.b[1])
@@ -167,7 +167,7 @@ func (w *stemmer) finalY() {
 	}
 }
 
-// An ending and what takes its place. The longest of a table that fits is the only one that is looked at.
+// An ending and its replacement. Of the endings in a table that fit, only the longest is used.
 type ending struct{ from, to string }
 
 var longEndings = []ending{
@@ -183,7 +183,7 @@ var shortEndings = []ending{
 	{"ness", ""}, {"ful", ""},
 }
 
-// replaceEnding replaces the first ending that fits and lies behind region.
+// replaceEnding replaces the first ending that fits and begins at or after region.
 func (w *stemmer) replaceEnding(endings []ending, region int) {
 	for _, e := range endings {
 		if !w.hasSuffix(e.from) {

@@ -1,4 +1,4 @@
-// Package keyword ranks texts by the words they share with a query: English words without their endings, weighed by BM25.
+// Package keyword ranks texts by the words that they share with a query: English words without their endings, weighted by BM25.
 package keyword
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Tokens returns the words of text that count for a search, in order: in ASCII where they have an ASCII form, in lower case, without
+// Tokens returns the words of text that count for a search, in order: in ASCII if they have an ASCII form, in lower case, without
 // stop words, and without their English endings.
 func Tokens(text string) []string {
 	var t Tokenizer
@@ -17,18 +17,18 @@ func Tokens(text string) []string {
 }
 
 // A Tokenizer makes tokens and remembers the stems of the words it has seen, which makes it several times faster over many texts. The
-// zero value is ready. It is not safe for concurrent use.
+// zero value is ready for use. It is not safe for concurrent use.
 type Tokenizer struct {
 	stems map[string]string // "": a stop word
 }
 
-// remembered and longestRemembered bound the memory of a Tokenizer: how many words it remembers, and how many bytes these have.
+// remembered and longestRemembered limit the memory of a Tokenizer: how many words it remembers, and how many bytes each of them may have.
 const (
 	remembered        = 200_000
 	longestRemembered = 64
 )
 
-// Tokens is like the function of that name.
+// Tokens is like the function Tokens.
 func (t *Tokenizer) Tokens(text string) (all []string) {
 	if t.stems == nil || len(t.stems) > remembered {
 		t.stems = map[string]string{}
@@ -56,7 +56,7 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 	return all
 }
 
-// foldText lowers the case and takes off what makes a letter differ from its ASCII form.
+// foldText returns text in lower case, with letters replaced by their ASCII forms.
 func foldText(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text)
@@ -86,13 +86,13 @@ func isASCII(text string) bool {
 	return true
 }
 
-// letters are those that have an ASCII form which decomposition does not give.
+// letters maps letters to ASCII forms that decomposition does not give.
 var letters = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŋ': "ng", 'ĸ': "k",
 	'‘': "'", '’': "'", 'ʼ': "'", '–': "-", '—': "-", '‐': "-", '‑': "-",
 }
 
-// nextWord returns the first word of text, which is empty where text begins with something else, and what comes after.
+// nextWord returns the first word of text and the text after it. The word is empty if text begins with another character.
 func nextWord(text string) (word, rest string) {
 	first, size := utf8.DecodeRuneInString(text)
 	if !isWord(first) {
@@ -125,12 +125,12 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// isOwnWord tells which characters are words by themselves: those of scripts that put no spaces between words.
+// isOwnWord reports whether a character is a word by itself, as in scripts that put no spaces between words.
 func isOwnWord(r rune) bool {
 	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana)
 }
 
-// isInsideWord tells whether r is inside a word, as in don't, e.g. and 1,000.50.
+// isInsideWord reports whether r is inside a word, as in don't, e.g. and 1,000.50.
 func isInsideWord(before, r, after rune) bool {
 	switch r {
 	case '.', '\'':

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// An archive is a document that is a ZIP file of XML files.
+// An archive is a document in the form of a ZIP file with XML files.
 type archive struct {
 	kind string // as messages name it
 	zip  *zip.Reader
-	left int64 // bytes of markup that may still be read: a small file can unpack to a very large one
+	left int64 // remaining bytes of markup that may be read: a small file can unpack to a very large one
 	most int64 // bytes of text
 }
 
 const (
-	markupShare = 4       // markup may be so many times as large as the text that it may hold
+	markupShare = 4       // how many times as large as the text its markup may be
 	maxParts    = 20_000  // files in an archive
-	maxNested   = 1000    // elements within each other
+	maxNested   = 1000    // nested elements
 	maxPiece    = 2 << 20 // bytes of one tag, or of the text between two tags
 )
 
@@ -57,7 +57,7 @@ type markupReader struct {
 	archive *archive
 	from    io.Reader
 	read    int64
-	piece   int64 // where the piece began that is being read; -1: pieces do not count
+	piece   int64 // start of the piece that is being read; -1: the size of pieces is not limited
 }
 
 var errLargePiece = errors.New("a tag, or the text between two tags, is too large")
@@ -75,7 +75,7 @@ func (r *markupReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A visitor gets the parts of an XML file. Names are without their spaces of names.
+// A visitor gets the parts of an XML file. Names are without their namespaces.
 type visitor struct {
 	start func(name string, attribute func(string) string)
 	end   func(name string)
@@ -133,10 +133,10 @@ func xmlAttribute(t xml.StartElement, key string) string {
 type markdownWriter struct {
 	out       strings.Builder
 	paragraph strings.Builder
-	level     int // of the heading that the paragraph is; 0: it is none
+	level     int // of the heading; 0: the paragraph is not a heading
 	item      bool
 	row       strings.Builder
-	cells     int  // how deep we are in cells
+	cells     int  // depth of nested cells
 	filled    bool // the cell holds text
 }
 

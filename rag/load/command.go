@@ -15,7 +15,7 @@ import (
 	"raddle.dev/internal/tempdir"
 )
 
-// runLoader runs a loader's command on input and returns what it gave.
+// runLoader runs a loader's command on input and returns its output.
 func (o *Options) runLoader(ctx context.Context, command, input string) ([]byte, error) {
 	words, err := shell.Fields(quoteInputs(command), func(string) string { return "" })
 	if err != nil || len(words) == 0 {
@@ -57,7 +57,7 @@ func (o *Options) runLoader(ctx context.Context, command, input string) ([]byte,
 	return res.Stdout, nil
 }
 
-// The marks stand for $1 and $2 while the command is divided into words, so that a path stays one word whatever is in it.
+// The marks replace $1 and $2 while the command is divided into words, so that a path stays one word, whatever characters it has.
 const (
 	inputMark  = "\x01input\x01"
 	outputMark = "\x01output\x01"
@@ -67,7 +67,7 @@ func quoteInputs(command string) string {
 	return strings.NewReplacer("${1}", inputMark, "${2}", outputMark, "$1", inputMark, "$2", outputMark).Replace(command)
 }
 
-// convertFile runs the loader of an extension on a file, which is made first if there is none.
+// convertFile runs the loader of an extension on a file. If there is no file, it writes one first.
 func (f *File) convertFile(ctx context.Context, command string) ([]byte, error) {
 	o := f.entry.o
 	if f.entry.local {
@@ -85,7 +85,7 @@ func (f *File) convertFile(ctx context.Context, command string) ([]byte, error) 
 	return o.runLoader(ctx, command, path)
 }
 
-// listProtocol lists what a loader makes of the rest of a source: one text, or a JSON list of them.
+// listProtocol lists the documents that a loader returns for the rest of a source: one text, or a JSON list of texts.
 func (l *lister) listProtocol(p sourceSpec) {
 	out, err := l.o.runLoader(l.ctx, l.o.Loaders[p.loader], p.at)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *lister) listProtocol(p sourceSpec) {
 	l.addLoaderOutput(p, out)
 }
 
-// addLoaderOutput adds what a command has printed for a source.
+// addLoaderOutput adds the documents that a command has printed for a source.
 func (l *lister) addLoaderOutput(p sourceSpec, out []byte) {
 	var list []struct {
 		Path     string         `json:"path"`

@@ -2,7 +2,7 @@ package load
 
 import "strings"
 
-// wordText takes the text out of a DOCX file: paragraphs, headings as in Markdown, rows of tables on lines of their own.
+// wordText returns the text of a DOCX file: paragraphs, headings as in Markdown, each row of a table on a separate line.
 func wordText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "DOCX", most)
 	if err != nil {
@@ -27,8 +27,8 @@ func wordText(data []byte, most int64) (string, error) {
 	return w.trimmedText(), nil
 }
 
-// visitor returns what reads the paragraphs and tables that the text and the slides of Microsoft's formats share. others gets the elements that
-// begin and are not among these.
+// visitor returns a visitor for the elements of paragraphs and tables that DOCX and PPTX share. It calls others for the start of every other
+// element.
 func (w *markdownWriter) visitor(others func(name string, attribute func(string) string)) visitor {
 	inText := false
 	return visitor{

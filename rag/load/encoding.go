@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// plainText decodes UTF-8, UTF-16 that begins with its mark, and Latin-1. Where bytes had to be guessed or replaced, note says so. Anything
-// else is refused.
+// plainText decodes UTF-8, UTF-16 that begins with its mark, and Latin-1. If it had to guess or replace bytes, note says so. It refuses all
+// other encodings.
 func plainText(data []byte) (text, note string, err error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return withoutReturns(utf16Text(data)), "", nil
@@ -29,7 +29,7 @@ func plainText(data []byte) (text, note string, err error) {
 		}
 		return withoutReturns(text), note, nil
 	}
-	return withoutReturns(unsafe.String(unsafe.SliceData(data), len(data))), "", nil // nothing changes data: a copy would double it
+	return withoutReturns(unsafe.String(unsafe.SliceData(data), len(data))), "", nil // data is never changed, and a copy would double the memory
 }
 
 func withoutReturns(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
@@ -55,8 +55,8 @@ func utf16Text(data []byte) string {
 	return b.String()
 }
 
-// guessText reads what is not valid UTF-8. Text with more valid than invalid characters beyond ASCII is UTF-8 with single bad bytes. Text that
-// is mostly ASCII is Windows-1252, which holds Latin-1.
+// guessText decodes text that is not valid UTF-8. Text with more valid than invalid characters beyond ASCII is UTF-8 with single bad bytes.
+// Text that is mostly ASCII is Windows-1252, which holds Latin-1.
 func guessText(data []byte) (text, note string, err error) {
 	valid, invalid, controls, line, first := 0, 0, 0, 1, 0
 	var bad byte
@@ -77,8 +77,8 @@ func guessText(data []byte) (text, note string, err error) {
 		at += size
 	}
 	const (
-		mostControls = 20 // one control character in so many bytes is text
-		mostForeign  = 3  // one byte beyond ASCII in so many is a western language
+		mostControls = 20 // text may have one control character in so many bytes
+		mostForeign  = 3  // text in a western language has at most one byte beyond ASCII in so many
 	)
 	switch {
 	case controls > len(data)/mostControls:
@@ -94,7 +94,7 @@ func guessText(data []byte) (text, note string, err error) {
 	return "", "", fmt.Errorf("not valid UTF-8: byte 0x%02x in line %d, nor Latin-1; save it as UTF-8", bad, first)
 }
 
-// pageSource decodes a page. What is not valid UTF-8 has the encoding that the page names.
+// pageSource decodes a page. If it is not valid UTF-8, the encoding that the page names applies.
 func pageSource(data []byte) (page, note string, err error) {
 	if !utf8.Valid(data) && bytes.IndexByte(data[:min(len(data), 1024)], 0) < 0 {
 		e, name, _ := charset.DetermineEncoding(data[:min(len(data), 1024)], "")

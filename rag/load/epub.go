@@ -11,7 +11,7 @@ import (
 
 const maxChapter = 8 << 20 // bytes of markup
 
-// bookText takes the text out of an EPUB file: its chapters in the order of reading.
+// bookText returns the text of an EPUB file: its chapters in the order of reading.
 func bookText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "EPUB", most)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/tempdir"
 )
 
-// isRepository tells whether a source is the address of a git repository.
+// isRepository reports whether a source is the address of a git repository.
 func isRepository(source string) bool {
 	if strings.HasPrefix(source, "git@") || strings.HasPrefix(source, "ssh://") || strings.HasPrefix(source, "git://") {
 		return true
@@ -22,7 +22,7 @@ func isRepository(source string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.HasSuffix(u.Path, ".git")
 }
 
-// runGit runs git, which never asks anybody anything.
+// runGit runs git, with all its questions turned off.
 func (l *lister) runGit(args ...string) ([]byte, error) {
 	env := append(slices.Clone(l.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git:file",
 		"GIT_SSH_COMMAND=ssh -oBatchMode=yes")
@@ -36,7 +36,7 @@ func (l *lister) runGit(args ...string) ([]byte, error) {
 	return res.Stdout, nil
 }
 
-// listRepository lists the files that git knows: of the folder p.at, or of a shallow clone of an address, which is read and removed.
+// listRepository lists the files that git tracks: of the folder p.at, or of a shallow clone of an address, which it removes after reading.
 func (l *lister) listRepository(p sourceSpec) {
 	if p.kind == aLocalRepository {
 		for _, name := range l.listTracked(p, p.at) {
@@ -65,7 +65,7 @@ func (l *lister) listRepository(p sourceSpec) {
 	}
 }
 
-// listTracked are the names of the regular files that git knows, sorted.
+// listTracked returns the names of the regular files that git tracks, sorted.
 func (l *lister) listTracked(p sourceSpec, dir string) (names []string) {
 	out, err := l.runGit("-C", dir, "ls-files", "-z", "--stage")
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// pageReader is part of the hash of pages, so that a new way to read them reads them again.
+// pageReader is part of the hash of pages: a change of it makes the next build read them again.
 const pageReader = "\x00html 2"
 
-// pageText turns a page into Markdown, without what is not read on it: scripts, navigation, what is hidden, signs that link to a place of the
-// page itself, and the targets of links. It converts one part of the page after the other and refuses a text of more than most bytes.
+// pageText converts a page to Markdown. It leaves out parts that people do not read: scripts, navigation, hidden elements, signs that link to
+// a place of the same page, and the targets of links. It converts one part of the page after the other and refuses a text of more than most
+// bytes.
 func pageText(page string, most int64) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 	for _, tag := range []string{"noscript", "template", "iframe", "nav", "svg"} {
@@ -54,7 +55,7 @@ func pageText(page string, most int64) (string, error) {
 	return text, nil
 }
 
-// cleanPage removes hidden elements and signs that are links, and puts the contents of links and the descriptions of pictures in their place.
+// cleanPage removes hidden elements and signs that are links. It replaces links by their contents and pictures by their descriptions.
 func cleanPage(n *html.Node) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
@@ -113,12 +114,12 @@ func isSign(n *html.Node) bool {
 	return true
 }
 
-// maxToken is how large one tag, or the text between two tags, may be.
+// maxToken is the most bytes of one tag, or of the text between two tags.
 const maxToken = 4 << 20
 
 var errLargeToken = errors.New("a tag, a script, or the text between two tags has more than 4.0 MB; divide it, or leave it out")
 
-// newTokenizer reads a page within bounded memory.
+// newTokenizer returns a tokenizer that reads a page within limited memory.
 func newTokenizer(page string) *html.Tokenizer {
 	z := html.NewTokenizer(strings.NewReader(page))
 	z.SetMaxBuf(maxToken)
@@ -140,7 +141,7 @@ func titleOf(page string) string {
 	}
 }
 
-// linksOf are the addresses that a page at base leads to, without their fragments.
+// linksOf returns the addresses to which a page at base links, without their fragments.
 func linksOf(page []byte, base *url.URL) (links []*url.URL) {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	z.SetMaxBuf(maxToken)

@@ -1,5 +1,5 @@
-// Package load finds documents and reads their text: files, folders, patterns, pages of the web, git repositories, and whatever a command
-// can turn into text.
+// Package load finds documents and reads their text: files, folders, patterns, pages of the web, git repositories, and everything that a
+// command can convert to text.
 //
 //	entries, problems, err := load.List(ctx, []string{"docs/**/*.md", "https://example.com/manual/**"}, load.Options{Dir: dir})
 //	for _, e := range entries {
@@ -8,8 +8,8 @@
 //		doc, err := file.Text(ctx)
 //	}
 //
-// Reading is cheap and tells by a hash whether a document has changed; taking out its text may start programs. Nothing here is fatal for
-// other documents: what cannot be had is a [Problem] or an error of one [Entry].
+// Reading a document is cheap and returns a hash, which shows whether it has changed. Extracting its text may start programs. A failure
+// never affects other documents: it is a [Problem] or an error of one [Entry].
 package load
 
 import (
@@ -24,27 +24,27 @@ import (
 	"time"
 )
 
-// Limits where [Options] does not set them.
+// The limits that apply if [Options] does not set them.
 const (
 	DefaultMaxBytes = 32 << 20
 	DefaultMaxPages = 500
 	DefaultTimeout  = 16 * time.Second
-	// commandTimeout bounds a loader's command, and git.
+	// commandTimeout limits the time of a loader's command, and of git.
 	commandTimeout = 5 * time.Minute
 )
 
 // Options say where documents are and how to read them. The zero value reads files below the working directory.
 type Options struct {
-	// Dir is where relative paths begin; empty: the working directory.
+	// Dir is the directory of relative paths; empty: the working directory.
 	Dir string
-	// Loaders are commands by file extension or protocol, such as "pdf": "pdftotext $1 -". $1 is the input. Where the command has $2, it
-	// must write a file at that path; else its output counts. The keys "url" and "recursive_url" stand for pages and crawls.
+	// Loaders are commands by file extension or protocol, such as "pdf": "pdftotext $1 -". $1 is the input. If the command has $2, it
+	// must write a file at that path; otherwise its output counts. The keys "url" and "recursive_url" are for pages and crawls.
 	Loaders map[string]string
 	// Env is the complete environment of commands, as "NAME=value".
 	Env []string
-	// Skip are files that are never documents, by cleaned path.
+	// Skip holds the cleaned paths of files that are never documents.
 	Skip []string
-	// MaxBytes is the most that one document may have; zero: [DefaultMaxBytes].
+	// MaxBytes is the most bytes of one document; zero: [DefaultMaxBytes].
 	MaxBytes int64
 	// MaxPages is the most pages of one crawl; zero: [DefaultMaxPages].
 	MaxPages int
@@ -73,9 +73,9 @@ func (o Options) pageTimeout() time.Duration {
 	return DefaultTimeout
 }
 
-// A Problem is a document, or a whole source, that could not be had.
+// A Problem is a document, or a whole source, that could not be read.
 type Problem struct {
-	Source string // as it was given
+	Source string // as the caller wrote it
 	Path   string // of the document; empty: the whole source
 	Err    error
 }
@@ -92,23 +92,23 @@ func (p Problem) Error() string {
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
 
-// ErrNothing is the cause of the Problem of a source that holds no documents.
+// ErrNothing is the cause in the Problem of a source that holds no documents.
 var ErrNothing = errors.New("no documents found here")
 
 // An Entry is a document that was found.
 type Entry struct {
-	Path   string // absolute, or a URL, or what a loader calls it
-	Source string // the source it was found by
+	Path   string // absolute, or a URL, or the name that a loader gave
+	Source string // the source in which it was found
 
 	ext      string
 	local    bool // Path is a file
 	metadata map[string]string
-	data     []byte                                     // set where finding it meant reading it
+	data     []byte                                     // set if finding the document meant reading it
 	fetch    func(ctx context.Context) (content, error) // else
 	o        *Options
 }
 
-// A File is what was read of an Entry.
+// A File holds the bytes of an Entry.
 type File struct {
 	Hash string // changes when the bytes, or the command that reads them, change
 
@@ -119,15 +119,14 @@ type File struct {
 // A Document is the text of a file.
 type Document struct {
 	Text     string
-	Ext      string // tells how to cut it: an extension without its dot
-	Warning  string // why the text may be of little use; empty: nothing was noticed
+	Ext      string // decides how to cut it: an extension without its dot
+	Warning  string // a warning about the quality of the text; empty: there is none
 	Metadata map[string]string
 }
 
 // List finds the documents of all sources, each once, in the order of the sources and sorted within each. A source is a file, a folder, a
 // pattern (dir/**/*.{md,txt}), a page (https://…), a crawl (https://…/**), a git repository (git:PATH, git@…, ssh://…, https://….git), or
-// KEY:REST for the loader KEY. An error is a mistake in the
-// sources themselves, or the end of ctx; all mistakes are told at once.
+// KEY:REST for the loader KEY. List returns an error if the sources themselves have mistakes, with all mistakes at once, or if ctx ends.
 func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem, error) {
 	l := lister{ctx: ctx, o: &o, seen: map[string]bool{}}
 	if o.Dir == "" {
@@ -159,7 +158,7 @@ func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem,
 	return l.entries, l.problems, nil
 }
 
-// A lister collects what is found.
+// A lister collects the documents and problems.
 type lister struct {
 	ctx      context.Context
 	o        *Options
@@ -192,7 +191,7 @@ func (l *lister) addProblem(source, path string, err error) {
 	l.problems = append(l.problems, Problem{Source: source, Path: path, Err: err})
 }
 
-// addEntry takes e unless its path is known.
+// addEntry adds e unless its path is known.
 func (l *lister) addEntry(e Entry) {
 	l.found++
 	if l.seen[e.Path] {
@@ -203,7 +202,7 @@ func (l *lister) addEntry(e Entry) {
 	l.entries = append(l.entries, e)
 }
 
-// versions are added to the hashes of files, by extension, so that a new way to read them reads them again.
+// versions are added to the hashes of files, by extension: a change of one makes the next build read these files again.
 var versions = map[string]string{"pdf": pdfReader, "xlsx": sheetVersion, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
 
 // Read returns the bytes of the document. It may block on a network.
@@ -230,7 +229,7 @@ type sourceSpec struct {
 	source string
 	kind   sourceKind
 	loader string // the protocol's key
-	at     string // a path, a pattern, a URL without its stars, or what the protocol gets
+	at     string // a path, a pattern, a URL without its stars, or the argument of the protocol
 }
 
 type sourceKind int
@@ -244,7 +243,7 @@ const (
 	aLocalRepository
 )
 
-// parseSource decides what a source is.
+// parseSource decides the kind of a source.
 func (o *Options) parseSource(source string) (sourceSpec, error) {
 	if isRepository(source) {
 		return sourceSpec{source: source, kind: aRepository, at: source}, nil
@@ -267,7 +266,7 @@ func (o *Options) parseSource(source string) (sourceSpec, error) {
 	return sourceSpec{source: source, kind: aLocal, at: at}, err
 }
 
-// resolvePath resolves a path of the file system. A relative one may not leave the directory.
+// resolvePath resolves a path of the file system. A relative path must not lead out of the directory.
 func (o *Options) resolvePath(source, path string) (string, error) {
 	switch {
 	case strings.HasPrefix(path, "~/"):

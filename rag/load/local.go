@@ -14,7 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// listLocal lists a file, a folder, or what matches a pattern.
+// listLocal lists a file, a folder, or the files that match a pattern.
 func (l *lister) listLocal(p sourceSpec) {
 	info, err := os.Stat(p.at)
 	switch {
@@ -36,13 +36,13 @@ func (l *lister) listLocal(p sourceSpec) {
 	}
 }
 
-// A folderWalk goes through a folder.
+// A folderWalk lists the files of a folder.
 type folderWalk struct {
 	source  string
 	top     string
 	pattern string   // of paths below top, with slashes; empty: all files
 	follow  bool     // symbolic links
-	above   []string // the real paths of the folders that the walk is in
+	above   []string // the real paths of the folders that contain the current file
 }
 
 func (l *lister) listFolder(w folderWalk) {
@@ -136,12 +136,12 @@ func (o *Options) fromDisk(path string) func(context.Context) (content, error) {
 	}
 }
 
-// fileExtension is in lower case, without its dot.
+// fileExtension returns the extension in lower case, without its dot.
 func fileExtension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
-// notRegular is the problem of something in the file system that has no contents: to open a pipe would be to wait for its writer.
+// notRegular returns the problem of an entry in the file system that is not a file: opening a pipe would wait for its writer.
 func notRegular(mode fs.FileMode) error {
 	kind := "a device"
 	switch {
@@ -177,7 +177,7 @@ func readFile(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// withoutPath is what went wrong: the path is told already.
+// withoutPath returns the cause of err without the path, which the message has already.
 func withoutPath(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err

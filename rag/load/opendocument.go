@@ -2,7 +2,7 @@ package load
 
 import "strconv"
 
-// openDocumentText takes the text out of an ODT, ODS or ODP file. Deleted text and remarks are left out.
+// openDocumentText returns the text of an ODT, ODS or ODP file, without deleted text and remarks.
 func openDocumentText(data []byte, kind string, most int64) (string, error) {
 	a, err := openArchive(data, kind, most)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 
 // Limits of one part of a page.
 const (
-	partBytes  = 512 << 10 // after so many bytes a part ends before the next block
-	partTokens = 10_000    // or after so many tags and texts
-	partSlack  = 2         // and at so many times as much it ends before any tag
-	maxOpen    = 200       // elements that are nested deeper are left out, and their contents are not
+	partBytes  = 512 << 10 // bytes after which a part ends before the next block
+	partTokens = 10_000    // tags and texts after which it ends likewise
+	partSlack  = 2         // times these limits after which it ends before any tag
+	maxOpen    = 200       // deeper elements are left out, but not their contents
 )
 
-// eachPagePart calls do for one part of a page after the other. A part begins with the elements that are open at its beginning. Of the attributes
-// it has only those that matter: an element that is not shown has the attribute hidden.
+// eachPagePart calls do for each part of a page in order. A part begins with the start tags of all elements that are open at this point. It keeps
+// only the attributes that matter: an element that is not shown has the attribute hidden.
 func eachPagePart(page string, do func(part string) error) error {
 	z := newTokenizer(page)
 	var p pagePart
@@ -99,7 +99,7 @@ type pagePart struct {
 	open   []openElement
 }
 
-// An openElement is an element whose end was not read yet.
+// An openElement is an element whose end tag was not read yet.
 type openElement struct {
 	tag  atom.Atom
 	text string // its start tag
@@ -111,7 +111,7 @@ var (
 	wholeTags = []atom.Atom{atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Pre, atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6}
 	voidTags  = []atom.Atom{atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param,
 		atom.Source, atom.Track, atom.Wbr}
-	// An element of these ends where the next one of its kind begins.
+	// Each of these elements ends where the next one of its kind begins.
 	selfEnding = []atom.Atom{atom.P, atom.Li, atom.Td, atom.Th, atom.Tr, atom.Dt, atom.Dd, atom.Option, atom.Tbody}
 )
 
@@ -150,7 +150,7 @@ func (p *pagePart) startElement(tag atom.Atom, text string) {
 		}
 	}
 	if tag == 0 || len(p.open) >= maxOpen {
-		p.out.WriteByte(' ') // words on both sides stay apart
+		p.out.WriteByte(' ') // keeps the words on both sides separate
 		return
 	}
 	p.open = append(p.open, openElement{tag, text})

@@ -10,10 +10,10 @@ import (
 	"raddle.dev/rag/pdftext"
 )
 
-// pdfReader is part of the hash of PDF files, so that a new way to read them reads them again.
+// pdfReader is part of the hash of PDF files: a change of it makes the next build read them again.
 const pdfReader = "\x00pdf 2"
 
-// pdfText takes the text out of a PDF.
+// pdfText returns the text of a PDF file.
 func (f *File) pdfText(ctx context.Context) (string, error) {
 	if !bytes.Contains(f.data[:min(len(f.data), 1024)], []byte("%PDF-")) {
 		return "", errors.New("a broken PDF: it does not begin as one")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// slidesText takes the text out of a PPTX file, under a heading for each slide, with the speaker's notes.
+// slidesText returns the text of a PPTX file, under a heading for each slide, with the speaker's notes.
 func slidesText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "PPTX", most)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"raddle.dev/rag/pdftext"
 )
 
-// Text takes the text out of the file. It may start programs, which are gone when it returns.
+// Text returns the text of the file. It may start programs, which have ended when it returns.
 func (f *File) Text(ctx context.Context) (Document, error) {
 	doc, err := f.readText(ctx)
 	if err == nil {
@@ -59,7 +59,7 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// readers take the text out of files by their extension. All other files are text.
+// readers maps extensions to functions that return the text of a file. All other files are plain text.
 var readers = map[string]func(f *File, ctx context.Context, doc *Document) error{
 	"csv": (*File).asTable, "tsv": (*File).asTable, "json": (*File).asJSON, "pdf": (*File).asPDF,
 	"docx": asMarkdown(wordText), "pptx": asMarkdown(slidesText), "xlsx": asMarkdown(sheetsText), "epub": asMarkdown(bookText),
@@ -94,7 +94,7 @@ func (f *File) asPage(_ context.Context, doc *Document) (err error) {
 	return err
 }
 
-// asMarkdown returns a reader of documents whose text comes out as Markdown.
+// asMarkdown returns a reader of documents whose text becomes Markdown.
 func asMarkdown(read func(data []byte, most int64) (string, error)) func(*File, context.Context, *Document) error {
 	return func(f *File, _ context.Context, doc *Document) (err error) {
 		doc.Ext = "md"
@@ -114,7 +114,7 @@ func (f *File) asPDF(ctx context.Context, doc *Document) (err error) {
 	return err
 }
 
-// joinNotes joins what there is to say about a document.
+// joinNotes joins the notes about a document.
 func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -122,7 +122,7 @@ func joinNotes(a, b string) string {
 	return a + "; " + b
 }
 
-// A text of at least minLetters letters lacks its spaces if a fifth of them are in words of more than maxWord letters.
+// A text of at least minLetters letters lacks its spaces if a fifth of the letters are in words of more than maxWord letters.
 const (
 	minLetters = 200
 	maxWord    = 40
@@ -154,11 +154,11 @@ func longWordsWarning(text string) string {
 		"a program named in document_loaders may read it better", inLong*100/letters, maxWord)
 }
 
-// errBinary is the error of a file that is no text.
+// errBinary is the error of a file that is not text.
 var errBinary = errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
 
-// tableText writes each row as lines of "column: value", so that a chunk still says what its values are. What is no table, or would become
-// larger than most bytes, stays as it is.
+// tableText writes each row as lines of "column: value", so that a chunk still says what its values are. A text that is not a table, or
+// would become larger than most bytes, stays as it is.
 func tableText(text, ext string, most int64) string {
 	guard := &fieldGuard{text: strings.NewReader(text), comma: ','}
 	if ext == "tsv" {
@@ -181,7 +181,7 @@ func tableText(text, ext string, most int64) string {
 			return b.String()
 		}
 		if err != nil || int64(b.Len()) > most {
-			return text // not a table after all, or no more than a heading
+			return text // not a table, or only a heading
 		}
 		for i, value := range row {
 			if value = strings.TrimSpace(value); value == "" {
@@ -198,10 +198,10 @@ func tableText(text, ext string, most int64) string {
 	}
 }
 
-// maxFields is how many fields a row of a table may have.
+// maxFields is the most fields of a row of a table.
 const maxFields = 100_000
 
-// A fieldGuard is a text that ends with an error if one row has too many fields. The reader of rows would hold all of them.
+// A fieldGuard reads a text, and returns an error if one row has too many fields: the reader of rows would hold all of them in memory.
 type fieldGuard struct {
 	text   *strings.Reader
 	comma  byte
@@ -217,8 +217,8 @@ func (g *fieldGuard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// jsonText puts every value on a line of its own, so that there are places to cut. What is no JSON, such as lines of it, or would become
-// larger than most bytes, stays as it is.
+// jsonText puts every value on a line of its own, so that there are places to cut. A text that is not one JSON value, such as JSON
+// lines, or that would become larger than most bytes, stays as it is.
 func jsonText(text string, most int64) string {
 	if !json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) { // Valid only reads, so it needs no copy
 		return text
@@ -246,7 +246,7 @@ func jsonText(text string, most int64) string {
 	return w.out.String()
 }
 
-// maxIndent is how far lines of JSON are indented at most.
+// maxIndent is the largest indentation of lines of JSON.
 const maxIndent = 16
 
 // An indenter writes JSON with a line for each value.
@@ -254,7 +254,7 @@ type indenter struct {
 	out   strings.Builder
 	most  int
 	depth int
-	empty bool // nothing stands behind the last opening bracket
+	empty bool // nothing follows the last opening bracket yet
 }
 
 func (w *indenter) breakLine() {

@@ -22,11 +22,11 @@ const (
 	crawlTime    = 10 * time.Minute // of one crawl
 )
 
-// content is what was read, and what it is.
+// content is the data of a page, with its type.
 type content struct {
 	data []byte
 	ext  string
-	at   *url.URL // where it was in the end; nil: not of the web
+	at   *url.URL // the address after all redirections; nil: not from the web
 }
 
 // listPage lists one page.
@@ -46,7 +46,7 @@ func (l *lister) listPage(p sourceSpec) {
 	}})
 }
 
-// crawlSite lists a page and all that it leads to below its folder.
+// crawlSite lists a page and all pages below its folder to which its links lead.
 func (l *lister) crawlSite(p sourceSpec) {
 	if command := l.o.Loaders["recursive_url"]; command != "" {
 		out, err := l.o.runLoader(l.ctx, command, p.at)
@@ -84,7 +84,7 @@ func (l *lister) crawlSite(p sourceSpec) {
 	}
 }
 
-// A crawler knows where it has been.
+// A crawler holds the state of one crawl.
 type crawler struct {
 	o     *Options
 	start *url.URL
@@ -92,14 +92,14 @@ type crawler struct {
 	pages int
 }
 
-// isInside tells whether u belongs to the crawl: the same host, and not above the start.
+// isInside reports whether u belongs to the crawl: it has the same host, and is not above the start.
 func (c *crawler) isInside(u *url.URL) bool {
 	top := c.start.EscapedPath()
 	top = top[:strings.LastIndex(top, "/")+1]
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host == c.start.Host && strings.HasPrefix(u.EscapedPath(), top)
 }
 
-// fetchLevel gets pages, tells each in their order, and returns what they lead to.
+// fetchLevel reads pages, reports each in order, and returns the addresses to which they link.
 func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at string, got content, err error)) (next []*url.URL) {
 	c.pages += len(pages)
 	got := make([]content, len(pages))
@@ -120,7 +120,7 @@ func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at
 		}
 		if at := got[i].at; at != nil && at.String() != u.String() {
 			if c.seen[at.String()] {
-				continue // it leads to a page that is there already
+				continue // a redirection to a page that was read already
 			}
 			c.seen[at.String()] = true
 		}
@@ -138,7 +138,7 @@ func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at
 	return next
 }
 
-// fetchPage reads a page. It follows redirections on the same host where allowed says so.
+// fetchPage reads a page. It follows redirections on the same host that allowed accepts.
 func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.URL) bool) (content, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.pageTimeout())
@@ -184,7 +184,7 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 	return got, err
 }
 
-// notGot says why a page was not got.
+// notGot returns the reason why a page could not be read.
 func (o *Options) notGot(caller, ctx context.Context, err error) error {
 	if caller.Err() != nil {
 		return caller.Err()
@@ -193,12 +193,12 @@ func (o *Options) notGot(caller, ctx context.Context, err error) error {
 		return fmt.Errorf("no answer within %s", o.pageTimeout())
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err // the address is told already
+		err = u.Err // the message has the address already
 	}
 	return err
 }
 
-// extensions are those of media types whose name is another.
+// extensions maps media types to extensions whose name differs.
 var extensions = map[string]string{
 	"text/html": "html", "application/xhtml+xml": "html", "text/plain": "txt", "text/markdown": "md", "application/pdf": "pdf",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
@@ -211,7 +211,7 @@ var extensions = map[string]string{
 	"application/rtf":      "rtf", "text/rtf": "rtf", "text/javascript": "js", "application/javascript": "js",
 }
 
-// extensionOf decides what a page is.
+// extensionOf returns the extension for the type of a page.
 func extensionOf(kind string, at *url.URL) (string, error) {
 	group, sub, _ := strings.Cut(kind, "/")
 	switch {
@@ -230,7 +230,7 @@ func extensionOf(kind string, at *url.URL) (string, error) {
 	return sub, nil
 }
 
-// decodeText turns text of another encoding into UTF-8.
+// decodeText converts text of another encoding to UTF-8.
 func decodeText(data []byte, charset string) ([]byte, error) {
 	if charset == "" || strings.EqualFold(charset, "utf-8") {
 		return data, nil

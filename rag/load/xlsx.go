@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// sheetVersion is part of the hash of XLSX files, so that a new way to read them reads them again.
+// sheetVersion is part of the hash of XLSX files: a change of it makes the next build read them again.
 const sheetVersion = "\x00xlsx 2"
 
-// sheetsText takes the text out of an XLSX file: under a heading for each sheet a paragraph for each row, with a line "column: value" for each
-// value. The first row of a sheet names the columns. Values are as the file stores them, except dates and times, which it stores as numbers of days.
+// sheetsText returns the text of an XLSX file: under a heading for each sheet a paragraph for each row, with a line "column: value" for each value.
+// The first row of a sheet names the columns. Values are as the file stores them, except dates and times, which it stores as numbers of days.
 func sheetsText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "XLSX", most)
 	if err != nil {
@@ -42,8 +42,8 @@ func sheetsText(data []byte, most int64) (string, error) {
 }
 
 const (
-	maxStrings = 1_000_000 // that cells share
-	maxCells   = 16_384    // of a row, as the format has it
+	maxStrings = 1_000_000 // texts that cells share
+	maxCells   = 16_384    // the limit of the format for one row
 )
 
 // sharedStrings reads the texts that cells refer to by number.
@@ -85,7 +85,7 @@ func (a *archive) sharedStrings() (all []string, err error) {
 // A sheetFile is a sheet of a workbook.
 type sheetFile struct{ name, file string }
 
-// workbookParts is what the sheets of a file have in common.
+// workbookParts holds the data that the sheets of a file share.
 type workbookParts struct {
 	sheets   []sheetFile // in their order
 	from1904 bool        // days are counted from 1904
@@ -194,7 +194,7 @@ func (s *sheetReader) endElement(name string) {
 	}
 }
 
-// endRow writes a row. The first one of a sheet is the heading of the others. It stops where the text is too large: many cells may share one.
+// endRow writes a row. The first row of a sheet is the heading of the others. It returns an error if the text is too large: many cells may share one text.
 func (s *sheetReader) endRow() {
 	if len(s.row) == 0 {
 		return
@@ -216,7 +216,7 @@ func (s *sheetReader) endRow() {
 
 func sortedColumns(row map[int]string) []int { return slices.Sorted(maps.Keys(row)) }
 
-// columnNumber returns the column of a cell such as "AB12", from zero; -1: it has none.
+// columnNumber returns the column of a cell such as "AB12", counted from zero, or -1 if it has none.
 func columnNumber(cell string) int {
 	n := 0
 	for i := 0; i < len(cell) && i < 4 && cell[i] >= 'A' && cell[i] <= 'Z'; i++ {

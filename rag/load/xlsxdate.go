@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A dateFormat says how the numbers of a cell are shown.
+// A dateFormat says how a program shows the numbers of a cell.
 type dateFormat struct{ date, clock bool }
 
-// maxStyles is how many styles of cells are read.
+// maxStyles is the most styles of cells that are read.
 const maxStyles = 1 << 16
 
 // cellFormats reads which styles of cells show dates and times, by the number of the style.
@@ -44,7 +44,7 @@ func (a *archive) cellFormats() (styles []dateFormat, err error) {
 	return styles, err
 }
 
-// standardFormat returns the format that every program knows by a number.
+// standardFormat returns the format with a fixed number, which every program knows.
 func standardFormat(id string) dateFormat {
 	n, err := strconv.Atoi(id)
 	switch {
@@ -60,7 +60,7 @@ func standardFormat(id string) dateFormat {
 	return dateFormat{}
 }
 
-// parseFormat reads a format such as yyyy-mm-dd hh:mm;@. What is quoted, escaped or in brackets does not count. An m alone is a month.
+// parseFormat reads a format such as yyyy-mm-dd hh:mm;@. Quoted text, escaped text and text in brackets does not count. An m alone is a month.
 func parseFormat(code string) (f dateFormat) {
 	code, _, _ = strings.Cut(code, ";")
 	month := false
@@ -96,7 +96,7 @@ func parseFormat(code string) (f dateFormat) {
 // lastDay is the last day of the format: 9999-12-31.
 const lastDay = 2958465
 
-// text returns a number of days as a date, as a time or as both. What is no number of days that the format knows stays as it is.
+// text returns a number of days as a date, as a time or as both. A text that is not a valid number of days stays as it is.
 func (f dateFormat) text(value string, from1904 bool) string {
 	days, err := strconv.ParseFloat(value, 64)
 	if err != nil || !f.date && !f.clock || !(days >= 0 && days <= lastDay) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// A charTable says which codes a font's strings consist of, and what each code stands for: text, or the number of a glyph.
+// A charTable says which codes a font's strings consist of, and maps each code to text or to the number of a glyph.
 type charTable struct {
 	spaces [5][]codeRange // of valid codes, by their length in bytes
 	ranges []charRange    // sorted by length and first code
@@ -14,16 +14,16 @@ type charTable struct {
 
 type codeRange struct{ low, high uint32 }
 
-// A charRange is what the codes from low to high stand for.
+// A charRange maps the codes from low to high.
 type charRange struct {
 	length    int
 	low, high uint32
-	text      string    // of low, in UTF-16; the following codes count on from there
-	list      []operand // in place of text: a string for each code
+	text      string    // text of low, in UTF-16; the texts of the next codes count up from it
+	list      []operand // instead of text: a string for each code
 	glyph     uint32    // of low
 }
 
-// parseCharTable reads a CMap: the values of bfchar and bfrange are texts, those of cidchar and cidrange numbers.
+// parseCharTable reads a CMap: the values of bfchar and bfrange are texts, those of cidchar and cidrange are numbers.
 func parseCharTable(data []byte) *charTable {
 	t := &charTable{}
 	_ = readOperators(data, func(operator string, args []operand) error {
@@ -59,7 +59,7 @@ func (t *charTable) addRange(low, high, value operand) {
 		text: value.text, list: value.list, glyph: uint32(max(value.number, 0))})
 }
 
-// codeOf returns the code that the bytes are.
+// codeOf returns the code that consists of the bytes.
 func codeOf(s string) uint32 {
 	var code uint32
 	for i := range len(s) {
@@ -102,7 +102,7 @@ func (t *charTable) findRange(code uint32, length int) (charRange, bool) {
 	return t.ranges[i], true
 }
 
-// textOf returns the text of a code, or "" where the table has none.
+// textOf returns the text of a code, or "" if the table has none.
 func (t *charTable) textOf(code uint32, length int) string {
 	r, ok := t.findRange(code, length)
 	if !ok {
@@ -118,7 +118,7 @@ func (t *charTable) textOf(code uint32, length int) string {
 	return decodeUTF16(r.text, offset)
 }
 
-// decodeUTF16 decodes big-endian UTF-16 whose last unit is raised by add.
+// decodeUTF16 decodes big-endian UTF-16 after adding add to the last unit.
 func decodeUTF16(s string, add uint32) string {
 	if len(s) == 1 {
 		s = "\x00" + s

@@ -9,7 +9,7 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// openFile opens a file with the library, which it keeps from loops and from recursion without an end.
+// openFile opens a file with the library, and protects it from endless loops and recursion.
 func openFile(ctx context.Context, data []byte, watch *memoryWatch) (*pdf.Reader, error) {
 	if err := checkTables(data); err != nil {
 		return nil, err
@@ -28,15 +28,15 @@ func openFile(ctx context.Context, data []byte, watch *memoryWatch) (*pdf.Reader
 		}
 	}
 	for id := range containers {
-		if packed[id] { // the library would look for it in itself, until the stack overflows
+		if packed[id] { // the library would search for the object in the object itself, until the stack overflows
 			return nil, errTableLoop
 		}
 	}
 	return r, nil
 }
 
-// readTable notes what a table of objects says that is compressed and begins at an offset of the file: which objects are packed into
-// others, and into which ones. Anything else at this offset is no error.
+// readTable records the entries of a compressed table of objects at an offset of the file: which objects are packed into others, and
+// into which ones. It ignores other data at this offset.
 func readTable(ctx context.Context, data []byte, at int64, packed, containers map[int64]bool) error {
 	if at < 0 || at >= int64(len(data)) {
 		return nil
@@ -48,7 +48,7 @@ func readTable(ctx context.Context, data []byte, at int64, packed, containers ma
 	if operator != "obj" || id.kind != numberOperand || generation.kind != numberOperand || id.number < 1 || id.number > maxObjects {
 		return nil
 	}
-	// The library does not hand the table out. It does so for a file in which it is the catalog.
+	// The library does not return the table. For a file in which the table is the catalog, it does.
 	tail := fmt.Appendf(nil, "\nxref\n%.0f 1\n%010d %05.0f n \ntrailer\n<< /Size %.0f /Root %.0f %.0f R >>\nstartxref\n%d\n%%%%EOF\n",
 		id.number, at, generation.number, id.number+1, id.number, generation.number, len(data)+1)
 	r, err := pdf.NewReader(&source{ctx: ctx, data: data, tail: tail}, int64(len(data)+len(tail)))
@@ -111,18 +111,18 @@ func bigEndian(b []byte) int64 {
 	return n
 }
 
-// A source is the file as the library reads it. It ends loops of the library with a panic, which the library or Read recovers from.
+// A source is the file as the library reads it. It stops loops of the library with a panic, from which the library or Read recovers.
 type source struct {
 	ctx   context.Context
 	data  []byte
-	tail  []byte        // is behind data
-	reads map[int64]int // how often was read at an offset while the tables of objects are read; nil: they have been
+	tail  []byte        // bytes after the end of data
+	reads map[int64]int // number of reads by offset while the tables of objects are read; nil: the tables were read
 
-	memory *memoryWatch // nil: nothing is watched
+	memory *memoryWatch // nil: memory is not watched
 }
 
 const (
-	maxReads  = 16   // of one place while the tables of objects are read
+	maxReads  = 16   // most reads of one offset while the tables of objects are read
 	maxFrames = 3000 // on the stack
 )
 

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// A glyph is what a font draws for a code.
+// A glyph is the character that a font draws for a code.
 type glyph struct {
 	text  string  // empty: unknown
 	width float64 // as a part of the font's size
@@ -17,11 +17,11 @@ type glyph struct {
 // A font turns the strings of a page into glyphs.
 type font struct {
 	composite bool
-	codes     *charTable // of a composite font: its codes and the numbers of their glyphs; nil: two bytes, which are the number
+	codes     *charTable // of a composite font: its codes and the numbers of their glyphs; nil: each code is two bytes and the number itself
 	unicode   *charTable // nil: the file has none
 	base      *charmap.Charmap
 	names     [256]string      // of glyphs that differ from base
-	library   pdf.TextEncoding // knows the characters of names; nil where there are none
+	library   pdf.TextEncoding // maps the names of glyphs to characters; nil if there are none
 	widths    map[uint32]float64
 	missing   float64 // the width of other glyphs
 	scale     float64 // of widths
@@ -98,7 +98,7 @@ func (f *font) readCodeWidths(v pdf.Value) {
 	}
 }
 
-// maxGlyphs bounds the widths that are read of one font.
+// maxGlyphs is the most widths that are read of one font.
 const maxGlyphs = 1 << 17
 
 // readGlyphWidths reads the widths of a composite font: "first [w w …]" and "first last w".
@@ -137,7 +137,7 @@ func (f *font) nextCode(s string) (code uint32, length int) {
 	return codeOf(s[:length]), length
 }
 
-// lookupGlyph returns what is drawn for a code.
+// lookupGlyph returns the glyph of a code.
 func (f *font) lookupGlyph(code uint32, length int) glyph {
 	key := uint64(length)<<32 | uint64(code)
 	g, ok := f.glyphs[key]
@@ -198,7 +198,7 @@ func nameText(name string) string {
 var ligatures = strings.NewReplacer("\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st",
 	"\u00a0", " ")
 
-// cleanText writes ligatures as letters, and leaves out what is not text.
+// cleanText writes ligatures as letters, and removes characters that are not text.
 func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffd {

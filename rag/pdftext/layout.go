@@ -12,9 +12,9 @@ import (
 const (
 	spaceGap   = 0.15 // a wider gap between two glyphs is a space
 	joinGap    = 0.6  // pieces of a line that are drawn apart belong together up to this gap
-	overlap    = 0.3  // pieces that stand over each other by more are not of one line
-	stepBack   = 0.5  // a glyph that stands further back begins a new piece
-	sameLine   = 0.5  // a baseline that differs by less, as that of an index does, is of the same line
+	overlap    = 0.3  // pieces that overlap by more are on different lines
+	stepBack   = 0.5  // a glyph that is further back begins a new piece
+	sameLine   = 0.5  // a baseline that differs by less, as that of an index does, belongs to the same line
 	samePiece  = 0.3  // the same for pieces that are drawn apart
 	maxPieces  = 500  // of one line
 	maxNearby  = 8    // lines that are tried for a piece
@@ -27,7 +27,7 @@ type piece struct {
 	text   []byte
 }
 
-// A line is what stands on one baseline. v is measured across the direction of the text, upwards.
+// A line holds the pieces on one baseline. v is measured across the direction of the text, upwards.
 type line struct {
 	direction [2]float64
 	v, size   float64
@@ -47,7 +47,7 @@ type rowKey struct{ x, y, v int }
 
 func newLayout() *layout { return &layout{rows: map[rowKey][]*line{}} }
 
-// addGlyph adds a glyph: at transforms the unit square of the font to the page, and the next glyph stands width units further.
+// addGlyph adds a glyph: at transforms the unit square of the font to the page, and the next glyph begins width units further.
 func (l *layout) addGlyph(at matrix, width float64, text string) {
 	across := math.Hypot(at[0], at[1])
 	direction := [2]float64{at[0] / across, at[1] / across}
@@ -113,13 +113,13 @@ func (l *layout) finishPiece() {
 	l.rows[key] = append(l.rows[key], c)
 }
 
-// endsBefore reports whether other, which was drawn after the line, stands behind its end, as the next cell of a table does.
+// endsBefore reports whether other, which was drawn after the line, begins after its end, as the next cell of a table does.
 func (l *line) endsBefore(other *line) bool {
 	return l.direction == other.direction && other.pieces[0].u0 >= l.pieces[len(l.pieces)-1].u1
 }
 
-// joinPiece takes the only piece of other where it fits between or beside the pieces of the line, with at most maxGap to one of them, and reports
-// whether it did. A piece that is there already, drawn again to look bold, is dropped.
+// joinPiece adds the only piece of other to the line if it fits between or next to its pieces, with at most maxGap to one of them, and reports
+// whether it did. It drops a piece that the line has already, drawn again to look bold.
 func (l *line) joinPiece(other *line, maxGap float64) bool {
 	p := other.pieces[0]
 	size := max(l.size, other.size)
@@ -192,7 +192,7 @@ func (l *layout) pageText() string {
 	return b.String()
 }
 
-// linePitch returns the distance of the baselines as a part of the size. ok is false where b does not stand below a.
+// linePitch returns the distance of the baselines as a part of the size. ok is false if b is not below a.
 func linePitch(a, b *line) (pitch float64, ok bool) {
 	size := max(a.size, b.size)
 	pitch = (a.v - b.v) / size
@@ -215,8 +215,8 @@ func (l *layout) usualPitch() float64 {
 	return max(all[len(all)/2], 1)
 }
 
-// dividedWord returns text without the hyphen at its end, and whether the last word continues at the beginning of next. A last word that is
-// not of letters alone, such as an address, keeps its hyphen.
+// dividedWord returns text without the hyphen at its end, and whether the last word continues at the beginning of next. A last word with
+// other characters than letters, such as an address, keeps its hyphen.
 func dividedWord(text, next string) (head string, divided bool) {
 	hyphen, size := utf8.DecodeLastRuneInString(text)
 	first, _ := utf8.DecodeRuneInString(next)

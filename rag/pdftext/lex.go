@@ -31,7 +31,7 @@ const maxOperands = 1024
 const maxItems = 1 << 16
 
 // A lexer divides a content stream, or a table of characters, into operators and their operands. It reads broken input to its end without
-// an error: what it cannot read it skips.
+// an error: it skips the parts that it cannot read.
 type lexer struct {
 	data []byte
 	at   int
@@ -212,7 +212,7 @@ func (l *lexer) readLiteral() string {
 
 var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
 
-// readEscape appends what stands for the bytes after a backslash.
+// readEscape appends the characters that the bytes after a backslash mean.
 func (l *lexer) readEscape(b []byte) []byte {
 	if l.at >= len(l.data) {
 		return b

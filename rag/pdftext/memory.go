@@ -20,8 +20,8 @@ var (
 	errTooMuchMemory = errors.New("its objects need too much memory")
 )
 
-// checkTables refuses a file whose tables of objects would make the library allocate more than they hold. It follows them as the library does;
-// what is broken is left to the library.
+// checkTables refuses a file whose tables of objects would make the library allocate more than they hold. It follows the tables as the library
+// does, and leaves broken ones to the library.
 func checkTables(data []byte) error {
 	for rest := data; ; {
 		i := bytes.Index(rest, []byte("/Columns"))
@@ -42,7 +42,7 @@ func checkTables(data []byte) error {
 	start, _, _ := l.nextToken()
 	at := start.number
 	for range maxTables {
-		if !(at >= 0 && at < float64(len(data))) { // no number, perhaps
+		if !(at >= 0 && at < float64(len(data))) { // this may not be a number
 			return nil
 		}
 		previous, err := checkTable(data, int(at))
@@ -94,7 +94,7 @@ func checkTable(data []byte, at int) (previous []float64, err error) {
 	return numbers["Prev"], nil
 }
 
-// readNumbers reads a dictionary, and those in it, and returns the numbers behind each name.
+// readNumbers reads a dictionary, and the dictionaries in it, and returns the numbers after each name.
 func (l *lexer) readNumbers() map[string][]float64 {
 	all := map[string][]float64{}
 	name, depth := "", 0
@@ -131,22 +131,22 @@ func (l *lexer) readNumbers() map[string][]float64 {
 	}
 }
 
-// A memoryWatch notices that the objects of a file seem to need too much memory: short texts can stand for many objects. It looks at all of
-// the process, after a collection of garbage. What others take at the same time counts, too: [Read] finds out whose it is.
+// A memoryWatch detects that the objects of a file may need too much memory: a short text can describe many objects. It measures the whole
+// process, after a garbage collection. So it also counts memory of other goroutines: [Read] finds out which part belongs to the file.
 type memoryWatch struct {
 	sample []metrics.Sample
 	start  uint64
-	next   uint64 // look closer at so many bytes
-	most   uint64 // that were in use when the watch said stop
+	next   uint64 // bytes in use at which to measure without garbage
+	most   uint64 // bytes in use when the watch stopped the reading
 }
 
 const (
-	mostGrowth = 64 << 20 // bytes that are in use
-	moreGrowth = 32 << 20 // bytes of garbage between collections
-	largeHeap  = 64 << 20 // bytes, of which not all may be garbage unnoticed
+	mostGrowth = 64 << 20 // the most bytes by which the memory in use may grow
+	moreGrowth = 32 << 20 // bytes of new garbage before the watch collects again
+	largeHeap  = 64 << 20 // bytes of a heap that is collected before the start is measured
 )
 
-// newMemoryWatch starts a watch from what is in use now. Garbage would hide the growth, so a large heap is collected first.
+// newMemoryWatch starts a watch with the memory that is in use now. Garbage would hide the growth, so it collects a large heap first.
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	if w.start = w.usedBytes(); w.start > largeHeap {
@@ -168,7 +168,7 @@ func (w *memoryWatch) countCollected() uint64 {
 	return w.usedBytes()
 }
 
-// isExceeded reports whether the process uses too much more than when the watch began.
+// isExceeded reports whether the memory of the process has grown too much since the watch began.
 func (w *memoryWatch) isExceeded() bool {
 	if w == nil || w.usedBytes() <= w.next {
 		return false
@@ -182,7 +182,7 @@ func (w *memoryWatch) isExceeded() bool {
 	return true
 }
 
-// isReleased reports whether the memory that was too much is free again, now that the file is let go: it was the file's.
+// isReleased reports whether the memory is free again after the file was released. If so, the file had used it.
 func (w *memoryWatch) isReleased() bool {
 	return w.most > 0 && w.countCollected()+mostGrowth/2 < w.most
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// maxFormDepth is how deep forms, which are drawings that pages share, may be nested.
+// maxFormDepth is the deepest nesting of forms, which are drawings that pages share.
 const maxFormDepth = 16
 
-// A document is what the pages of one file share.
+// A document holds the data that the pages of one file share.
 type document struct {
 	ctx       context.Context
 	maxBytes  int64
-	work      int64 // bytes of content that may still be interpreted: a form can be drawn many times
+	work      int64 // remaining bytes of content that may be interpreted: a form can be drawn many times
 	fonts     map[string]*font
 	fontBytes int
 	unknown   int // glyphs without a known text
 	drawn     int // glyphs
 }
 
-// A state is the graphics state, as far as it concerns text.
+// A state is the part of the graphics state that concerns text.
 type state struct {
 	ctm             matrix
 	font            *font
@@ -42,8 +42,8 @@ type painter struct {
 	layout    *layout
 	state     state
 	saved     []state
-	text      matrix // where the next glyph stands
-	line      matrix // where the line begins
+	text      matrix // position of the next glyph
+	line      matrix // start of the line
 	resources pdf.Value
 }
 
@@ -86,10 +86,10 @@ func (d *document) readPage(page, resources pdf.Value) (string, error) {
 	return p.layout.pageText(), nil
 }
 
-// maxLines is how many lines a page may have.
+// maxLines is the most lines of a page.
 const maxLines = 50_000
 
-// maxFontBytes is how many bytes the tables of all fonts may have.
+// maxFontBytes is the most bytes of the tables of all fonts.
 const maxFontBytes = 16 << 20
 
 // readFontStream returns the decoded bytes of a table of a font.
@@ -136,7 +136,7 @@ func (p *painter) paintStream(data []byte, depth int) error {
 	})
 }
 
-// applyOperator carries one operator out. Operands that are missing or of the wrong kind count as zero.
+// applyOperator executes one operator. Operands that are missing or of the wrong kind count as zero.
 func (p *painter) applyOperator(operator string, args []operand, depth int) error {
 	number := func(i int) float64 {
 		if i < len(args) {

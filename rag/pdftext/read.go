@@ -11,10 +11,10 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// maxTime bounds the reading of one file. Loops that can be recognized end earlier.
+// maxTime limits the time to read one file. Loops that can be recognized end earlier.
 const maxTime = 30 * time.Second
 
-// ErrNoCharacters is the error of a file that is whole, but whose fonts do not say which characters they draw.
+// ErrNoCharacters is the error of a file that is intact, but whose fonts do not say which characters they draw.
 var ErrNoCharacters = errors.New("the fonts of this PDF do not say which characters they draw: make a new PDF of its pages with text recognition (OCR)")
 
 var (
@@ -29,19 +29,19 @@ func tooLarge(what string, limit int64) error {
 	return fmt.Errorf("too large: %s has more than %.1f MB", what, float64(limit)/(1<<20))
 }
 
-// ErrBusy is the error of a file that could not be read because others took too much memory of the process at the same time. It may be read later.
+// ErrBusy is the error of a file that could not be read because other work of the process used too much memory at the same time. A later attempt may succeed.
 var ErrBusy = errors.New("the process needs too much memory for other work while this PDF is read: try again later")
 
-// reading keeps a file that seems to need too much memory from others that are read at the same time.
+// reading is locked for writing while a file that may need too much memory is read alone, and for reading by all other calls.
 var reading sync.RWMutex
 
-// maxAttempts is how often a file is read alone before [ErrBusy].
+// maxAttempts is how often a file is read alone before [ErrBusy] is returned.
 const maxAttempts = 4
 
-// Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more than maxBytes of text
-// or with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not say what most glyphs are. A broken file is an
-// error and never a panic. It takes at most 30 seconds, and ends with ctx's error when ctx ends. It is safe for concurrent use: what others
-// take of the memory does not count against a file, and is [ErrBusy] at worst.
+// Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more than maxBytes of text or
+// with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not say what most glyphs are. A broken file is an
+// error and never a panic. Read takes at most 30 seconds, and returns ctx's error when ctx ends. It is safe for concurrent use: memory that
+// other work uses never counts as the file's, but may lead to [ErrBusy].
 func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
 	reading.RLock()
 	text, _, err := readWatched(ctx, data, maxBytes)
@@ -60,7 +60,7 @@ func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
 	return "", ErrBusy
 }
 
-// readWatched reads a file once. When it returns, nothing holds what the file needed.
+// readWatched reads a file once. When it returns, the memory that the file needed can be collected.
 func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string, watch *memoryWatch, err error) {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
@@ -86,7 +86,7 @@ func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string,
 func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWatch) (string, error) {
 	r, err := openFile(ctx, data, watch)
 	if err != nil && watch.most > 0 {
-		return "", errTooMuchMemory // the library made an error of it
+		return "", errTooMuchMemory // the library turned it into an error
 	}
 	if err != nil {
 		return "", err
@@ -106,13 +106,13 @@ func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWa
 // A pageWalk reads the pages of a tree in their order.
 type pageWalk struct {
 	doc  *document
-	left int64 // objects that the file can still have
+	left int64 // remaining objects that the file can have
 	read int
 	text strings.Builder
 	most int64 // bytes of text
 }
 
-// maxTreeDepth is how deep trees of pages may be.
+// maxTreeDepth is the greatest depth of a tree of pages.
 const maxTreeDepth = 64
 
 // walkPages reads the pages below node, which inherit the resources.

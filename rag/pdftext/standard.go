@@ -3,7 +3,7 @@ package pdftext
 import "strings"
 
 // standardWidths returns the widths of the characters from space to tilde of a font that every PDF reader knows, so that files need not
-// have them. Fonts that are not known are taken for Helvetica.
+// have them. Unknown fonts are treated as Helvetica.
 func standardWidths(name string) []float64 {
 	bold := strings.Contains(name, "Bold")
 	switch {

@@ -4,7 +4,7 @@ import "strings"
 
 var plain = []string{"\n\n", "\n", " ", ""}
 
-// words are the constructs of languages that begin a line with a word and a space.
+// words are the constructs that begin a line with a word and a space, by language.
 var words = map[string]string{
 	"c":     "class void int float double if for while switch case",
 	"go":    "func var const type if for switch case",
@@ -20,7 +20,7 @@ var words = map[string]string{
 		"do while,assembly",
 }
 
-// markers are the constructs of the other languages, as they stand in the text.
+// markers are the constructs of the other languages, as they appear in the text.
 var markers = map[string][]string{
 	"py":  {"\nclass ", "\ndef ", "\n\tdef "},
 	"rst": {"\n===\n", "\n---\n", "\n***\n", "\n.. "},
@@ -33,7 +33,7 @@ var markers = map[string][]string{
 
 const htmlTags = "body div p br li h1 h2 h3 h4 h5 h6 span table tr td th ul ol header footer nav head style script meta title"
 
-// alike are extensions that are cut like another one.
+// alike maps extensions to others that are cut in the same way.
 var alike = map[string]string{
 	"cc": "c", "cpp": "c", "mjs": "js", "cjs": "js", "mkd": "md", "htm": "html",
 }

@@ -1,5 +1,5 @@
-// Package split cuts text into chunks of a bounded size at the best places there are: between paragraphs, else between lines, words and
-// characters, and in source code and markup before the constructs of the language.
+// Package split cuts text into chunks of a limited size at the best possible places: between paragraphs, otherwise between lines, words
+// and characters, and in source code and markup before the constructs of the language.
 //
 //	chunks := split.Text(text, split.Options{Size: 1000, Overlap: 50, Separators: split.Separators("md")})
 package split
@@ -26,7 +26,7 @@ type Options struct {
 // DefaultSize is the size of chunks where [Options.Size] is not set.
 const DefaultSize = 1000
 
-// Text returns the chunks of text in order, without the white space around each. There are none where text is blank. It is a pure
+// Text returns the chunks of text in order, without the white space around each. It returns none if text is blank. It is a pure
 // function, safe for concurrent use.
 func Text(text string, o Options) []string {
 	if o.Size <= 0 {
@@ -49,7 +49,7 @@ type splitter struct {
 	chunks        []string
 }
 
-// splitText divides text at the first separator that occurs, and what is still too long at those after it.
+// splitText divides text at the first separator that occurs, and divides parts that are still too long at the separators after it.
 func (s *splitter) splitText(text string, separators []string) {
 	sep, rest := chooseSeparator(text, separators)
 	m := merger{splitter: s, glue: sep}
@@ -71,7 +71,7 @@ func (s *splitter) splitText(text string, separators []string) {
 	m.flushChunk()
 }
 
-// chooseSeparator returns the first separator in text and those that come after it. Without any, the last one stands for all.
+// chooseSeparator returns the first separator that text contains and the separators after it. If text contains none, it returns the last one.
 func chooseSeparator(text string, separators []string) (sep string, rest []string) {
 	for i, sep := range separators {
 		if sep == "" {
@@ -87,7 +87,7 @@ func chooseSeparator(text string, separators []string) (sep string, rest []strin
 	return "", nil
 }
 
-// splitPieces yields the parts of text between every sep, without empty ones. They are not collected: a text may have as many as it has letters.
+// splitPieces yields the non-empty parts of text between every sep. It does not collect them: a text may have as many parts as letters.
 func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -119,7 +119,7 @@ func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 	}
 }
 
-// A merger joins neighbours for as long as they fit, and begins each chunk with the end of the one before it, as far as the overlap goes.
+// A merger joins neighbouring pieces while they fit into a chunk, and begins each chunk with the end of the previous one, up to the length of the overlap.
 type merger struct {
 	*splitter
 	glue   string
@@ -140,7 +140,7 @@ func (m *merger) addPiece(piece string) {
 	m.total += len(piece)
 }
 
-// flushChunk ends the chunk that is growing.
+// flushChunk ends the current chunk.
 func (m *merger) flushChunk() {
 	m.addChunk(strings.Join(m.pieces, m.glue))
 	m.pieces, m.total = m.pieces[:0], 0
