@@ -25,7 +25,7 @@ const DefaultContinuation = `[system reminder: your todo list still has open ite
 1. Mark an item as done only when you have checked its result.
 2. If an item covers several steps, split it into small ones before you begin.
 3. Do one step of one item at a time.
-4. Go on with the next open item now, by calling tools. Do not announce it, do it.
+4. Continue with the next open item now, by calling tools. Do not announce it, do it.
 5. If an item cannot be done or is no longer needed, say why and mark it as done or clear the list.`
 
 // TodoInstructions is the part of the system prompt about the todo tools.
@@ -37,7 +37,7 @@ Work that takes several steps is planned on a todo list.
 - Plan before you begin: add one item for each step.
 - Mark each item as done as soon as it is, one by one, never several at the end.
 - When the user changes direction, clear the list and plan again.
-- If you stop while items are open you are told to go on.`
+- If you stop while items are open, you get a reminder to continue.`
 
 // OpenItems returns the warning that a model ended its turn with open items on
 // its todo list after the highest number of reminders.

@@ -76,7 +76,7 @@ func ExampleOneShotFor() {
 	fmt.Println(agent.Response(s, "translate"))
 	// Output:
 	// user: Cat. | assistant: Chat. | user: Hello.
-	// user: Hello. | assistant: Bonjour. | user: [Go on.]
+	// user: Hello. | assistant: Bonjour. | user: [Continue.]
 	// Bonjour.
 }
 

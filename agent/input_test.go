@@ -119,7 +119,7 @@ func TestOneShotTakesThePlaceOfTheConversation(t *testing.T) {
 	g := chain(t, think.Node("m"), think.Node("again"))
 	s := invoke(t, g, append(agent.Turn("long story"), agent.OneShot(llm.User("example"), say("answer"), llm.User("short")))...)
 	equal(t, "the request", m.seen(0), "user: example | assistant: answer | user: short")
-	equal(t, "the next one", m.seen(1), "user: short | assistant: m 1 | user: [Go on.]")
+	equal(t, "the next one", m.seen(1), "user: short | assistant: m 1 | user: [Continue.]")
 	equal(t, "the conversation", conversation(s), "user: short | assistant: m 1 | assistant: m 2")
 	equal(t, "of the first node", agent.Response(s, "m"), "m 1")
 }

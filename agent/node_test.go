@@ -151,7 +151,7 @@ func TestAFailedAgentMayBeTolerated(t *testing.T) {
 	if err != nil || res.Status != graph.Done {
 		t.Fatalf("status %v, error %v", res.Status, err)
 	}
-	equal(t, "the node behind it", m.seen(0), "user: hi | assistant: I could not: the model is down | user: [Go on.]")
+	equal(t, "the node behind it", m.seen(0), "user: hi | assistant: I could not: the model is down | user: [Continue.]")
 }
 
 func TestAnAgentThatAsksGoesOnWhereItWas(t *testing.T) {

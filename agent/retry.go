@@ -54,7 +54,7 @@ type PatienceError struct {
 // Error is the text of the failure, with the reason why it is final.
 func (e *PatienceError) Error() string {
 	if e.Wait > 0 {
-		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than what is left of the patience of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
+		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than the rest of the retry patience of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
 	}
 	return fmt.Sprintf("%v; %d requests failed within the patience of %s (retry_patience)", e.Err, e.Requests, spokenTime(e.Patience))
 }

@@ -79,7 +79,7 @@ func TestRequestsAreRepeatedPatiently(t *testing.T) {
 		{name: "patience that is configured", retry: agent.Retry{Patience: 10 * time.Minute}, failures: repeated(asking(time.Minute), 9), requests: 10, least: 9 * time.Minute, most: 9 * time.Minute},
 		{name: "no patience", retry: agent.Retry{Patience: -1}, failures: repeated(overloaded, 9), requests: 1, fails: "provider overloaded (529): told by the server"},
 		{name: "a provider that asks for too much", failures: []error{asking(10 * time.Minute)}, requests: 1,
-			fails: "rate limit (429): told by the server; the provider asks to wait 10 min, which is longer than what is left of the patience of 2 min (retry_patience)"},
+			fails: "rate limit (429): told by the server; the provider asks to wait 10 min, which is longer than the rest of the retry patience of 2 min (retry_patience)"},
 		{name: "a provider that asks for more than is left", failures: []error{asking(time.Minute), asking(90 * time.Second)}, requests: 2, least: time.Minute, most: time.Minute,
 			fails: "asks to wait 1 min 30 s"},
 		{name: "a refused key", failures: []error{failing(llm.Auth, 401)}, requests: 1, fails: "authentication failed"},

@@ -74,7 +74,7 @@ func TestAModelNodeSeesWhatItIsGiven(t *testing.T) {
 		}
 	}
 	equal(t, "of this run only", m.seen(1), "user: two")
-	equal(t, "of all", all.seen(1), "user: one | assistant: m 1\n\nall 1 | user: two | assistant: m 2 | user: [Go on.]")
+	equal(t, "of all", all.seen(1), "user: one | assistant: m 1\n\nall 1 | user: two | assistant: m 2 | user: [Continue.]")
 }
 
 func TestASessionBeginsWithWhatAnotherHas(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOldJournalsHaveNoPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "all of it", m.seen(0), "user: one | assistant: yes | user: two")
-	equal(t, "of this run", m.seen(1), "user: two | assistant: m 1 | user: [Go on.]")
+	equal(t, "of this run", m.seen(1), "user: two | assistant: m 1 | user: [Continue.]")
 }
 
 func TestSummariesAreWorded(t *testing.T) {

@@ -106,7 +106,7 @@ type needsHuman struct {
 	Guidance   string   `json:"guidance"`
 }
 
-const guidance = "No one is present to answer. Choose a sensible default and go on, or stop and say what you need to know."
+const guidance = "No one is present to answer. Choose a sensible default and continue, or stop and say what you need to know."
 
 // noAnswer is the result of a question that will not be answered.
 type noAnswer struct {

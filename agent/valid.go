@@ -12,7 +12,7 @@ import (
 // accept a conversation only if it starts and ends with a user message.
 const (
 	sayBegin = "[The beginning of the conversation is not shown.]"
-	sayGoOn  = "[Go on.]"
+	sayGoOn  = "[Continue.]"
 )
 
 // normaliseMessages returns messages in a form that strict providers accept: the first

@@ -73,7 +73,7 @@ func TestNodesAndAgentsArePatientAsTheirFilesSay(t *testing.T) {
 			requests: []time.Duration{0, 20 * time.Second, 20 * time.Second}, output: "fine"},
 		{name: "an attempt that may not help is not made", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{broken}}, requests: []time.Duration{0}, output: "LLM node failed: server error (500): busy"},
 		{name: "a provider that asks for too much", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{busy(llm.RateLimited, 429, time.Hour)}},
-			requests: []time.Duration{0}, output: "LLM node failed: rate limit (429): busy; the provider asks to wait 1 h, which is longer than what is left of the patience of 2 min (retry_patience)"},
+			requests: []time.Duration{0}, output: "LLM node failed: rate limit (429): busy; the provider asks to wait 1 h, which is longer than the rest of the retry patience of 2 min (retry_patience)"},
 		{name: "patience of the graph", files: graphOf("retry_patience: 60\n", said), models: busyModels{failures: []error{limited, limited, limited}},
 			requests: []time.Duration{0, 20 * time.Second, 40 * time.Second, 60 * time.Second}, output: "fine"},
 		{name: "patience of the node", files: graphOf("retry_patience: 60\n", said+", retry_patience: 30, tools: [user__ask]"), models: busyModels{failures: []error{limited, limited}},

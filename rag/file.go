@@ -73,14 +73,14 @@ CREATE TABLE posting (
 const schema2 = `
 CREATE TABLE extract (
 	id     INTEGER PRIMARY KEY,
-	recipe TEXT NOT NULL,      -- what was asked, and whom
+	recipe TEXT NOT NULL,      -- the model and the prompt
 	hash   BLOB NOT NULL,      -- of the text that it was asked about
-	data   TEXT,               -- JSON; null: the answer was of no use
+	data   TEXT,               -- JSON; null: the answer was unusable
 	UNIQUE (recipe, hash)
 );
 ALTER TABLE chunk ADD COLUMN extract INTEGER REFERENCES extract(id);
 CREATE INDEX chunk_extract ON chunk(extract) WHERE extract IS NOT NULL;
-ALTER TABLE document ADD COLUMN extracted TEXT NOT NULL DEFAULT ''; -- the recipe by which all its chunks were asked about
+ALTER TABLE document ADD COLUMN extracted TEXT NOT NULL DEFAULT ''; -- the recipe with which the model was asked about all its chunks
 CREATE TABLE entity (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL UNIQUE, -- in lower case

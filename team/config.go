@@ -270,11 +270,11 @@ func (c *Config) spawnRules() map[string]Spawn {
 // agent that may spawn others.
 const SpawnInstructions = `## Agents of your own
 
-You can start agents that work while you go on.
+You can start agents that work while you continue.
 - agent__spawn starts one and gives its id at once. Start all that can work at the same time before you wait for the first.
 - agent__collect waits for one and gives its output. With several ids it waits for all of them, with any: true for the first that finishes. agent__check looks without waiting, agent__list shows all, agent__cancel stops one.
 - Work in stages goes into a queue: agent__task_create with blocked_by, an agent and a prompt starts each task when those before it are completed.
-- An agent may need a decision: agent__collect then returns pending_escalations. Answer each with agent__reply_escalation at once; the agent stands still until then.
+- An agent may need a decision: agent__collect then returns pending_escalations. Answer each with agent__reply_escalation at once; the agent waits until then.
 - Tell an agent everything it needs: it sees nothing of this conversation.
 - Collect or cancel every agent before you give your final answer.`
 
@@ -282,6 +282,6 @@ You can start agents that work while you go on.
 // agent of a team has.
 const MailInstructions = `## Messages
 
-- agent__send_message writes to an agent that you have started, to one that works beside you, or to "parent", who has started you.
+- agent__send_message writes to an agent that you have started, to one that works at the same time, or to "parent", who has started you.
 - agent__check_inbox takes what others have written to you, with wait_seconds it waits for a message. Look before you finish.
 - Tell the others what you find out and they need to know.`

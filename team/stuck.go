@@ -73,5 +73,5 @@ func describeStuck(list []stuckTask) string {
 	if len(list) > 1 {
 		verb = "stay"
 	}
-	return fmt.Sprintf("%s %s blocked for ever: what is needed failed or was cancelled", strings.Join(each, "; "), verb)
+	return fmt.Sprintf("%s %s blocked for ever: a task that it needs failed or was cancelled", strings.Join(each, "; "), verb)
 }

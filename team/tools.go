@@ -93,7 +93,7 @@ const (
 
 var teamTools = []teamTool{
 	{name: "agent__spawn", required: []string{"agent", "prompt"}, run: changeTool(opSpawn),
-		doc: "Start an agent that works while you go on. Returns its id at once; get its output with agent__collect. When as many agents run as may, it waits for a place.",
+		doc: "Start an agent that works while you continue. Returns its id at once; get its output with agent__collect. When as many agents run as may, it waits for a place.",
 		params: `"agent":{"type":"string","description":"The name of the agent"},"prompt":{"type":"string","description":"What it is to do, with all it needs to know"},` +
 			`"task_id":{"type":"string","description":"Ignored"}`},
 	{name: "agent__check", required: []string{"id"}, params: idParam, run: checkAgent,
@@ -117,7 +117,7 @@ var teamTools = []teamTool{
 	{name: "agent__reply_escalation", required: []string{"escalation_id", "reply"}, run: changeTool(opReply), doc: "Answer the question of an agent that waits for your reply.",
 		params: `"escalation_id":{"type":"string","description":"The id of the question"},"reply":{"type":"string","description":"The answer"}`},
 	{name: "agent__send_message", mail: true, required: []string{"id", "message"}, run: changeTool(opSend),
-		doc:    "Send a message to an agent that you have started, to one that works beside you, or, with the id parent, to the one that has started you.",
+		doc:    "Send a message to an agent that you have started, to one that works at the same time, or, with the id parent, to the one that has started you.",
 		params: idParam + `,"message":{"type":"string","description":"The text"}`},
 	{name: "agent__check_inbox", mail: true, run: checkInbox,
 		doc:    "Take the messages out of your inbox. With wait_seconds, wait for one first; returns early when an agent waits for your reply, or when no agent runs that may write.",

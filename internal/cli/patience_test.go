@@ -115,7 +115,7 @@ func TestASignalEndsAWait(t *testing.T) {
 func TestAWaitThatIsTooLong(t *testing.T) {
 	w, requests := busyProvider(t, 1, 429, "Retry-After", "3600")
 	r := w.run("run", "./agent", "hi")
-	if r.code != 1 || requests.Load() != 1 || !strings.Contains(r.err, "the provider asks to wait 1 h, which is longer than what is left of the patience of 2 min (retry_patience)") {
+	if r.code != 1 || requests.Load() != 1 || !strings.Contains(r.err, "the provider asks to wait 1 h, which is longer than the rest of the retry patience of 2 min (retry_patience)") {
 		t.Errorf("exit code %d, %d requests\n%s", r.code, requests.Load(), r.err)
 	}
 	w.write(".config/raddle/config.yaml", "retry_patience: 1x\n")

@@ -40,7 +40,7 @@ func newServer(s *shop) *mcp.Server {
 	}, s.find)
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "check_stock",
-		Description: "Tells how many pieces of an item are there, and how many of them are reserved.",
+		Description: "Returns how many pieces of an item are in stock, and how many of them are reserved.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, s.check)
 	mcp.AddTool(server, &mcp.Tool{

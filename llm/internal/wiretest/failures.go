@@ -23,7 +23,7 @@ type Provider struct {
 	KeyName string // the name that an error about the key must hold
 	Start   string // the beginning of a stream, up to the text "Hel"
 	Rest    string // the rest of it, with the text "lo"
-	// Error is a body of the provider's shape that tells of a failure.
+	// Error is a body in the provider's form that reports a failure.
 	Error func(status int, message string) string
 	// StreamError is an event, within a stream, that says the provider is overloaded.
 	StreamError string
