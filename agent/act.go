@@ -352,7 +352,7 @@ func cutOffMessage(calls []llm.ToolCall) llm.Message {
 	return outcomeOf(calls, tool.FailedResult("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
 }
 
-func underWayMessage(calls []llm.ToolCall) llm.Message {
+func placeholderMessage(calls []llm.ToolCall) llm.Message {
 	return outcomeOf(calls, tool.TextResult("The call is still running."))
 }
 

@@ -74,8 +74,7 @@ type toolSpend struct {
 
 type toolSpendKey struct{}
 
-// toolSpendOf returns the bill of the call that ctx belongs to, or nil if there is
-// none.
+// toolSpendOf returns the toolSpend of the call that ctx belongs to, or nil if there is none.
 func toolSpendOf(ctx context.Context) *toolSpend {
 	b, _ := ctx.Value(toolSpendKey{}).(*toolSpend)
 	return b

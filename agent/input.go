@@ -30,9 +30,8 @@ type modelInput struct {
 	begins bool          // the user sent a message
 }
 
-// buildInput finds the input of a turn: one-shot messages for the node, one-shot
-// messages for any node, what the user says, or the conversation as it is, in
-// this order.
+// buildInput returns the input of a turn: one-shot messages for the node, one-shot messages for any
+// node, what the user says, or the conversation as it is, in this order.
 func (t *Think) buildInput(ctx context.Context, s graph.State, name string) modelInput {
 	entries := Messages.Get(s)
 	x := modelInput{lines: foldEntries(entries, t.Visibility.entryFilter(entries, newViewer(ctx, ""), true)), next: len(entries)}
@@ -41,7 +40,7 @@ func (t *Think) buildInput(ctx context.Context, s graph.State, name string) mode
 		x.addEntry(cut)
 		x.lines = attachOutcomes(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
 	}
-	x.lines = underWay(x.lines, name)
+	x.lines = addPlaceholders(x.lines, name)
 	once := OneShots.Get(s)
 	for _, key := range []string{name, ""} {
 		if messages := once[key]; len(messages) > 0 {
@@ -60,9 +59,9 @@ func (t *Think) buildInput(ctx context.Context, s graph.State, name string) mode
 	return x
 }
 
-// underWay adds a placeholder outcome to calls of other nodes that may still be
+// addPlaceholders adds a placeholder outcome to each call of another node that may still be
 // running.
-func underWay(lines []line, name string) []line {
+func addPlaceholders(lines []line, name string) []line {
 	var open []line
 	for i := len(lines) - 1; i >= 0 && lines[i].message.Role != llm.RoleUser; i-- {
 		calls := lines[i].message.ToolCalls()
@@ -74,7 +73,7 @@ func underWay(lines []line, name string) []line {
 			outcomes = lines[i+1].message.Parts
 		}
 		if rest := pendingCalls(calls, outcomes); len(rest) > 0 {
-			open = append(open, line{message: underWayMessage(rest), entry: lines[i].entry, by: lines[i].by})
+			open = append(open, line{message: placeholderMessage(rest), entry: lines[i].entry, by: lines[i].by})
 		}
 	}
 	for _, l := range open {

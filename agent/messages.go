@@ -168,10 +168,9 @@ type line struct {
 	by      string // the node that wrote it; empty: the caller of the run
 }
 
-// foldEntries applies the operations. An outcome moves to its call, even if other
-// messages are between them; an outcome without a call is left out. Entries for
-// which shown returns false are left out; if shown is nil, all are used. fold
-// does not change entries.
+// foldEntries applies the operations. An outcome moves to its call, even if other messages are
+// between them; an outcome without a call is left out. Entries for which shown returns false are
+// left out; if shown is nil, all are used. foldEntries does not change entries.
 func foldEntries(entries []Entry, shown func(i int) bool) []line {
 	lines := make([]line, 0, len(entries))
 	for i := range entries {

@@ -81,7 +81,7 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	entries := Messages.Get(s)
 	at := newViewer(ctx, name)
 	seed := filterEntries(entries, a.Visibility.entryFilter(entries, at, false))
-	seed = append(seed, heardBy(at, seed, message)...)
+	seed = append(seed, inputEntries(at, seed, message)...)
 	set := []graph.Write{Messages.Set(seed), OverridesFor(s, name)}
 	if a.In != nil {
 		further, err := a.In(s)
@@ -107,10 +107,10 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	return u, nil
 }
 
-// heardBy returns the input of an agent, to follow what it sees. It replaces a
-// user message that was not answered yet, and is not repeated if it is the
-// same.
-func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
+// inputEntries returns the entries that give an agent its input, after the entries that it sees.
+// The input replaces a user message that was not answered yet. If it is equal to that message, no
+// entry is needed.
+func inputEntries(at Viewer, seen []Entry, m llm.Message) []Entry {
 	e := Entry{Message: m, Run: at.Run}
 	if lines := foldEntries(seen, nil); len(lines) > 0 && m.Role == llm.RoleUser {
 		last := &lines[len(lines)-1].message

@@ -129,7 +129,7 @@ func (h *reservation) add(o reservation, times int) {
 	}
 }
 
-// reservations are what the shared budgets hold for one running model call.
+// reservations are the amounts that the shared budgets reserve for one running model call.
 type reservations struct {
 	estimate int // tokens of the request, uncorrected
 	entries  []ledgerReservation
@@ -237,7 +237,7 @@ func IsBudgetExhausted(ctx context.Context, err error) bool {
 	return false
 }
 
-// settleCost records the cost of a call and releases what was reserved for it.
+// settleCost records the cost of a call and releases its reservation.
 func (c *reservations) settleCost(b *Budget, r *llm.Reply) error {
 	for len(c.entries) > 0 {
 		h := c.entries[0]
@@ -260,7 +260,7 @@ func (c *reservations) settleCost(b *Budget, r *llm.Reply) error {
 	return nil
 }
 
-// release releases what is still reserved for a call.
+// release releases the rest of the reservation of a call.
 func (c *reservations) release() {
 	for _, h := range c.entries {
 		_ = h.Use(func(t *ledger) bool { t.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded

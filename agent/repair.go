@@ -9,8 +9,8 @@ import (
 )
 
 // repairObject returns the JSON object that a model meant by a text that is almost one: inside a fence, with text after it, with a comma after the
-// last member, with texts in single quotes, or with line breaks inside texts. It returns false for any other text, and where more than one object
-// may be meant.
+// last member, with texts in single quotes, or with line breaks inside texts. It returns false for any other text, and if the text may mean more
+// than one object.
 func repairObject(text string) (json.RawMessage, bool) {
 	text = normalizeJSON(wording.StripFence(text))
 	if !strings.HasPrefix(text, "{") {

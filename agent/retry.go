@@ -25,12 +25,11 @@ const DefaultPatience = 2 * time.Minute
 // one effect: the reply is recorded, and is never requested again. Each wait is
 // emitted as a RetryScheduled event, counts for timeouts, and ends with its context.
 type Retry struct {
-	// Patience is the time between the first failure and the last repetition of a
-	// request that meets a rate limit, a provider that fails or is overloaded, or a
-	// connection that broke. The wait is what the provider asks for, or else grows
-	// from one second to 30. A provider that asks for more than is left fails the
-	// request at once, with a *PatienceError. 0: DefaultPatience; negative: such a
-	// request is not repeated.
+	// Patience is the time between the first failure and the last repetition of a request that
+	// meets a rate limit, a provider that fails or is overloaded, or a connection that broke. The
+	// wait is what the provider asks for, or else grows from one second to 30. If a provider asks
+	// for more time than is left, the request fails at once, with a *PatienceError. 0:
+	// DefaultPatience; negative: such a request is not repeated.
 	Patience time.Duration
 	// Attempts is how many requests are made in all, each with patience of its own,
 	// if the failures satisfy If. The next attempt follows at once, or after the time
@@ -51,7 +50,7 @@ type PatienceError struct {
 	Requests int           // that were sent
 }
 
-// Error is the text of the failure, with the reason why it is final.
+// Error returns the text of the failure, with the reason why it is final.
 func (e *PatienceError) Error() string {
 	if e.Wait > 0 {
 		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than the rest of the retry patience of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
@@ -112,7 +111,7 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// sendOnce sends one request. The error is nil as well if the reader has left.
+// sendOnce sends one request. The error is also nil if the reader stopped reading.
 func (m *retryModel) sendOnce(ctx context.Context, r llm.Request, yield func(llm.Delta, error) bool) error {
 	for d, err := range m.model.Stream(ctx, r) {
 		switch {
@@ -127,7 +126,7 @@ func (m *retryModel) sendOnce(ctx context.Context, r llm.Request, yield func(llm
 	return &llm.Error{Class: llm.Network, Code: llm.CodeReset, Message: "the stream ended without a reply"}
 }
 
-// retryState is what is known of the requests of one call.
+// retryState holds the history of the requests of one call.
 type retryState struct {
 	Retry
 	fresh    bool
@@ -138,8 +137,8 @@ type retryState struct {
 	since    time.Time // the first failure of this attempt
 }
 
-// waitForRetry takes in a failure and waits for the next request. If there is none, it returns
-// the error that the caller gets.
+// waitForRetry records a failure and waits until the next request may be sent. If there is no next
+// request, it returns the error that the caller gets.
 func (t *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
 	if t.requests++; t.requests == 1 {
 		t.since = time.Now()
@@ -221,9 +220,9 @@ func (t *retryState) attemptDelay(ctx context.Context, err, final error) (time.D
 	return after, nil
 }
 
-// backoffDelay is the wait after the newest failure when the provider does not name one. A
-// part of it depends on the call, so that calls which failed together are not
-// repeated together; it is the same whenever the run is repeated.
+// backoffDelay returns the wait after the newest failure if the provider does not name one. A part
+// of it depends on the call, so that calls which failed together are not repeated together; it is
+// the same whenever the run is repeated.
 func (t *retryState) backoffDelay() time.Duration {
 	d := min(firstWait<<min(t.requests-1, 10), longestWait)
 	h := fnv.New64a()

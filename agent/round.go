@@ -17,11 +17,11 @@ type round struct {
 }
 
 // newestRound returns the newest round of a node, or of any node if of is empty. The
-// round has no calls if the reply has none or if there is no reply. newest
+// round has no calls if the reply has none or if there is no reply. newestRound
 // reads as few entries as possible.
 func newestRound(entries []Entry, of string) (r round) {
 	var outcomes []llm.Part
-	said := -1 // the lowest number of entries that a writer of an OpSaid entry had seen
+	said := -1 // the highest number of entries that a writer of an OpSaid entry had seen
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		switch {

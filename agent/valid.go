@@ -11,8 +11,8 @@ import (
 // These texts fill the first and the last place of a request. Some providers
 // accept a conversation only if it starts and ends with a user message.
 const (
-	sayBegin = "[The beginning of the conversation is not shown.]"
-	sayGoOn  = "[Continue.]"
+	sayBegin    = "[The beginning of the conversation is not shown.]"
+	sayContinue = "[Continue.]"
 )
 
 // normaliseMessages returns messages in a form that strict providers accept: the first
@@ -44,7 +44,7 @@ func normaliseMessages(messages []llm.Message) []llm.Message {
 		out = slices.Insert(out, 0, llm.User(sayBegin))
 	}
 	if out[len(out)-1].Role == llm.RoleAssistant {
-		out = append(out, llm.User(sayGoOn))
+		out = append(out, llm.User(sayContinue))
 	}
 	return out
 }

@@ -34,8 +34,7 @@ type View struct {
 	Summary string `json:"summary,omitempty"` // of these messages
 }
 
-// WindowError says that a request is too long although everything that may be
-// left out is left out.
+// WindowError says that a request is too long although it leaves out everything that it may.
 type WindowError struct {
 	Tokens, Limit int // estimated, without the reply
 }

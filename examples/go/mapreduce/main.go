@@ -89,8 +89,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	res, err := (&graph.Runner{Graph: g}).Invoke(ctx, graph.Input{Set: []graph.Write{chapters.Set([]string{
-		"The harbour: It had rained since noon, and the streets were empty.",
-		"The letter: It had no sender.",
+		"The harbour: It had rained since noon, and streets were empty.",
+		"The letter: It did not name its sender.",
 		"The end: Then the rain stopped.",
 	})}})
 	if err != nil {
