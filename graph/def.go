@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -137,3 +139,115 @@ type Def struct {
 
 // NewEdge returns the plain edge from a node to others: Edge{From: {from}, To: to}.
 func NewEdge(from string, to ...string) Edge { return Edge{From: []string{from}, To: to} }
+
+// EdgeKind says how a connection of a [Structure] is taken at run time.
+type EdgeKind string
+
+// The kinds of edges.
+const (
+	// EdgePlain is always taken when its source is done.
+	EdgePlain EdgeKind = "edge"
+	// EdgeBranch is one possible target of a conditional edge; its label is the case that picks it.
+	EdgeBranch EdgeKind = "branch"
+	// EdgeJoin is one source of a join: the target starts when every source of the group is done.
+	EdgeJoin EdgeKind = "join"
+	// EdgeRoute is a target that a node may name itself.
+	EdgeRoute EdgeKind = "route"
+	// EdgeError is taken when the source has failed.
+	EdgeError EdgeKind = "error"
+)
+
+// Structure is the shape of a graph as plain data: what is drawn, exported and shown in
+// a studio. It contains nothing that runs and has no methods. The order of its slices
+// is the order of declaration, so equal graphs give equal bytes.
+type Structure struct {
+	// Name is the name of the graph.
+	Name string `json:"name,omitempty"`
+	// Start names the nodes that run first.
+	Start []string `json:"start,omitempty"`
+	// Nodes are the nodes of this graph, without those of its children.
+	Nodes []NodeInfo `json:"nodes,omitempty"`
+	// Edges are the connections between these nodes, and from them to [End].
+	Edges []EdgeInfo `json:"edges,omitempty"`
+}
+
+// NodeInfo describes one node of a [Structure].
+type NodeInfo struct {
+	// Name is unique within its Structure.
+	Name string `json:"name"`
+	// Kind is a word such as "llm", "script" or "approval"; empty for a plain function.
+	Kind string `json:"kind,omitempty"`
+	// Title is shown instead of the name if it is set.
+	Title string `json:"title,omitempty"`
+	// Doc says in a sentence what the node is for.
+	Doc string `json:"doc,omitempty"`
+	// AnyRoute reports whether the node may name every node of the Structure as the
+	// next one; there are no edges for that.
+	AnyRoute bool `json:"any_route,omitempty"`
+	// Child is the graph that the node runs, nil for every other node.
+	Child *Structure `json:"child,omitempty"`
+	// Children are the graphs that the node may run under names, by kind; nil for every other node.
+	Children map[string]Structure `json:"children,omitempty"`
+}
+
+// EdgeInfo describes one connection of a [Structure].
+type EdgeInfo struct {
+	// From names a node of the same Structure.
+	From string `json:"from"`
+	// To names a node of the same Structure, or is [End].
+	To string `json:"to"`
+	// Label is the case, option or reason for which the edge is taken; empty for an
+	// unconditional edge.
+	Label string `json:"label,omitempty"`
+	// Kind says how the edge is taken.
+	Kind EdgeKind `json:"kind"`
+	// Join groups the sources of one join: edges with Kind "join", the same To and the same Join belong together.
+	// It is 0 for every other edge.
+	Join int `json:"join,omitempty"`
+}
+
+// Structure returns the shape of the graph as plain data, children included.
+func (g *Graph) Structure() Structure {
+	s := Structure{Name: g.def.Name, Start: slices.Clone(g.def.Start)}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		info := NodeInfo{Name: n.Name, Kind: n.Kind, Title: n.Title, Doc: n.Doc, AnyRoute: n.AnyRoute}
+		if n.Graph != nil {
+			child := n.Graph.Structure()
+			info.Child = &child
+		}
+		for kind, sub := range n.Children {
+			setEntry(&info.Children, kind, sub.Graph.Structure())
+		}
+		s.Nodes = append(s.Nodes, info)
+		s.Edges = append(s.Edges, g.outgoingEdges(n)...)
+	}
+	for i, j := range g.joins {
+		for _, from := range j.from {
+			s.Edges = append(s.Edges, EdgeInfo{From: from, To: g.nameOf(j.to), Kind: EdgeJoin, Join: i + 1})
+		}
+	}
+	return s
+}
+
+// outgoingEdges lists the edges that leave a node, except joins.
+func (g *Graph) outgoingEdges(n *cnode) (es []EdgeInfo) {
+	for _, to := range n.to {
+		es = append(es, EdgeInfo{From: n.Name, To: g.nameOf(to), Kind: EdgePlain})
+	}
+	for _, p := range n.picks {
+		for _, label := range slices.Sorted(maps.Keys(p.cases)) {
+			es = append(es, EdgeInfo{From: n.Name, To: g.nameOf(p.cases[label]), Label: label, Kind: EdgeBranch})
+		}
+	}
+	for _, r := range n.Routes {
+		es = append(es, EdgeInfo{From: n.Name, To: r, Kind: EdgeRoute})
+	}
+	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
+		es = append(es, EdgeInfo{From: n.Name, To: n.Ends[label], Label: label, Kind: EdgeRoute})
+	}
+	if n.OnError != "" {
+		es = append(es, EdgeInfo{From: n.Name, To: n.OnError, Kind: EdgeError})
+	}
+	return es
+}

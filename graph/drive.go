@@ -3,13 +3,16 @@ package graph
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 )
@@ -535,4 +538,141 @@ func (f *frame) hasHeldTask() bool {
 		}
 	}
 	return false
+}
+
+// checkedClock wraps a Clock of the caller: a panic in it fails the drive, on any
+// goroutine.
+type checkedClock struct {
+	Clock
+	drive *drive
+}
+
+func (c *checkedClock) Now() (now time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.drive.setFault(panics.NewError("Runner.Clock", p))
+			now = time.Now()
+		}
+	}()
+	return c.Clock.Now()
+}
+
+func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panics.NewError("Runner.Clock", p)
+			c.drive.setFault(err)
+		}
+	}()
+	return c.Clock.Wait(ctx, d)
+}
+
+// setFault fails the drive for an error that no task has caused.
+func (x *drive) setFault(err error) {
+	if x.fault.CompareAndSwap(nil, &err) && x.cancel != nil {
+		x.cancel()
+	}
+}
+
+// fatalError returns the error of the clock or the store that ends the drive, or nil.
+func (x *drive) fatalError() error {
+	if err := x.fault.Load(); err != nil {
+		return *err
+	}
+	return x.j.storeError()
+}
+
+// newID makes the id of a run or a branch; a panic in Runner.IDs becomes an error.
+func (x *drive) newID() (id string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			id, err = "", panics.NewError("Runner.IDs", p)
+		}
+	}()
+	now := x.now()
+	if err := x.fatalError(); err != nil {
+		return "", err
+	}
+	if x.r.IDs == nil {
+		return NewID(now), nil
+	}
+	if id = x.r.IDs(); id == "" {
+		return "", errors.New("graph: Runner.IDs has returned an empty id")
+	}
+	return id, nil
+}
+
+// A thread remembers the runs that it has seen by the hashes of their ids, so that a
+// run that is started again is not treated as a new one.
+
+func hashOf(run string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(run)) // a hash never fails
+	return h.Sum64()
+}
+
+func putHashes(b []byte, hs []uint64) []byte {
+	b = wire.PutInt(b, len(hs))
+	for _, h := range hs {
+		b = binary.BigEndian.AppendUint64(b, h)
+	}
+	return b
+}
+
+func readHashes(r *wire.Reader) []uint64 {
+	n := r.Count()
+	if n*8 > len(r.Rest) {
+		r.MarkDamaged("a list is longer than its record")
+		return nil
+	}
+	hs := make([]uint64, n)
+	for i := range hs {
+		hs[i] = binary.BigEndian.Uint64(r.Rest)
+		r.Rest = r.Rest[8:]
+	}
+	return hs
+}
+
+// hasPastRun reports whether the run came before the thread's last run.
+func (s *replay) hasPastRun(run string) bool {
+	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
+}
+
+// loadRunEnd returns the result of a run that is not the thread's last.
+func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
+	fail := func(err error) (Result, error) {
+		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
+	}
+	at, err := x.findRunEnd(ctx, run)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := loadPoint(ctx, x.r.Store, Point{x.thread, at})
+	if err != nil {
+		return fail(err)
+	}
+	f, err := x.openIdleFrame(s)
+	if err != nil {
+		return fail(err)
+	}
+	return x.finalResult(s, f)
+}
+
+// findRunEnd finds the record of a run's end.
+func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
+	end := int64(0)
+	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)
+		case r.Kind == KindEnd && end == 0:
+			end = r.Seq
+		case r.Kind == KindStart:
+			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
+				return end, nil
+			}
+			end = 0
+		}
+	}
+	return 0, fmt.Errorf("%w %s", ErrNoPoint, x.thread)
 }

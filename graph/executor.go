@@ -3,9 +3,12 @@ package graph
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // Executor runs the tasks of a step. Execute calls task once for every i in [0,n), at
@@ -137,3 +140,247 @@ func NewID(now time.Time) string {
 	}
 	return string(b[:])
 }
+
+// executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
+// false if another goroutine has replaced this one: see lane.isReplaced.
+func (x *drive) executeTasks(ctx context.Context, f *frame, ts []task, root bool) bool {
+	t := &ts[0]
+	switch {
+	case len(ts) == 1 && (!root || x.topics == 0):
+		t.inline, t.lane = root, f.lane
+		return t.run(false)
+	case len(ts) == 1 && !x.needsOwnGoroutine(t.node()):
+		t.inline = true
+		return t.run(false)
+	case len(ts) == 1:
+		x.runSingleTask(t)
+	case x.topics == 0 || !root:
+		x.runAllTasks(ctx, f, ts)
+	default:
+		go func() {
+			defer x.out.endPump()
+			x.runAllTasks(ctx, f, ts)
+		}()
+		x.out.pumpEvents()
+	}
+	return true
+}
+
+// needsOwnGoroutine reports whether a node must not run on the reader's goroutine.
+func (x *drive) needsOwnGoroutine(n *cnode) bool {
+	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
+}
+
+// runSingleTask runs the one task of a step on a goroutine that serves all such steps, so that
+// what the node emits can be delivered while it runs.
+func (x *drive) runSingleTask(t *task) {
+	t.inline = true
+	if !t.startTask() {
+		return
+	}
+	t.inline = false
+	if x.singleTask == nil {
+		x.singleTask = &singleTaskRunner{x: x, tasks: make(chan *task)}
+		go x.singleTask.serveTasks(nil)
+	}
+	x.singleTask.tasks <- t
+	x.out.pumpEvents()
+	t.inline = true
+	t.deliverTaskDone()
+}
+
+// singleTaskRunner runs the tasks of steps that have only one.
+type singleTaskRunner struct {
+	x     *drive
+	tasks chan *task
+	watch *watch // of the task's step
+}
+
+// serveTasks runs tasks until there are no more.
+func (o *singleTaskRunner) serveTasks(l *lane) {
+	for t := range o.tasks {
+		if w := t.frame.watch; w != o.watch {
+			if l == nil {
+				l = &lane{by: o}
+			}
+			o.watch = w
+			w.addLane(l)
+		}
+		if t.lane = l; !o.runTask(l, t, nil) {
+			return
+		}
+	}
+}
+
+// runTask runs one task. It returns the result of run.
+func (o *singleTaskRunner) runTask(l *lane, t *task, hung error) bool {
+	returned := false
+	defer func() {
+		if l.isReplaced() {
+			return
+		}
+		if !returned {
+			o.x.singleTask = nil // the goroutine ends with the node
+		}
+		o.x.out.endPump()
+	}()
+	returned = t.runAndFinish(false, hung)
+	return returned
+}
+
+// takeOverTask implements successor.
+func (o *singleTaskRunner) takeOverTask(t *task, hung error) {
+	if l := t.replaceLane(o, o.watch); o.runTask(l, t, hung) {
+		o.serveTasks(l)
+	}
+}
+
+// runAllTasks runs the tasks of a step that has several.
+func (x *drive) runAllTasks(ctx context.Context, f *frame, ts []task) {
+	g := f.g
+	defer func() {
+		if p := recover(); p != nil {
+			notRun(ts, panics.NewError("the Executor", p))
+		} else {
+			notRun(ts, errNotRun)
+		}
+	}()
+	if !g.def.FailFast {
+		x.runOnExecutor(f.watch, g.def.Concurrency, ts, runBeside)
+		return
+	}
+	step, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for i := range ts {
+		ts[i].base = step
+	}
+	w := x.newWatch(step)
+	defer w.endWatch()
+	x.runOnExecutor(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
+}
+
+// runBeside runs a task that has siblings. If hung is not nil, it replaces an attempt
+// that hangs.
+func runBeside(t *task, hung error) bool {
+	if hung != nil {
+		return t.carryOn(true, hung)
+	}
+	return t.run(true)
+}
+
+// failFast is runBeside for a step whose tasks are cancelled when one of them fails.
+func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hung error) bool {
+	l := t.lane
+	defer func() {
+		switch {
+		case l.isReplaced() || t.err == nil:
+		case context.Cause(step) == errSibling && errors.Is(t.err, context.Canceled):
+			t.err = errSibling // not a failure of its own
+		default:
+			cancel(errSibling)
+		}
+	}()
+	return runBeside(t, hung)
+}
+
+// watchedPool runs the tasks of a step on several goroutines, and continues without
+// nodes that hang.
+type watchedPool struct {
+	*workerPool
+	watch *watch
+	ts    []task
+	run   func(t *task, hung error) bool
+}
+
+// runOnExecutor runs tasks on the Executor. If w is not nil, they run on lanes, and this
+// goroutine only waits for them.
+func (x *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
+	if w == nil {
+		x.exec.Execute(len(ts), limit, func(i int) { run(&ts[i], nil) })
+		return
+	}
+	defer w.truncateLanes(w.laneCount())
+	c := &watchedPool{watch: w, ts: ts, run: run}
+	if _, ours := x.exec.(goroutines); !ours {
+		x.exec.Execute(len(ts), limit, c.runIsolated)
+		return
+	}
+	c.workerPool = newWorkerPool(len(ts), limit, func(i int) { run(&ts[i], nil) })
+	c.workerPool.watched = c
+	c.rest.Add(1)
+	c.coming.Store(true)
+	go c.startServing()
+	c.rest.Wait()
+}
+
+// startServing starts another goroutine that serves tasks.
+func (c *watchedPool) startServing() {
+	l := &lane{by: c}
+	c.watch.addLane(l)
+	c.coming.Store(false)
+	c.serveTasks(l, nil, nil)
+}
+
+// serveTasks runs tasks until none is left.
+func (c *watchedPool) serveTasks(l *lane, t *task, hung error) {
+	defer func() {
+		if !l.isReplaced() {
+			c.rest.Done()
+		}
+	}()
+	c.runTasks(l, t, hung)
+}
+
+// carryOn continues with a task after an attempt that hangs.
+func (c *watchedPool) carryOn(t *task, hung error) { c.run(t, hung) }
+
+// takeOverTask implements successor.
+func (c *watchedPool) takeOverTask(t *task, hung error) {
+	c.serveTasks(t.replaceLane(c, c.watch), t, hung)
+}
+
+// runIsolated runs a task for an Executor of the caller, on a separate goroutine.
+func (c *watchedPool) runIsolated(i int) {
+	a := &isolatedTask{c, make(chan struct{})}
+	t := &c.ts[i]
+	t.lane = &lane{by: a}
+	c.watch.addLane(t.lane)
+	go a.run(t, nil)
+	<-a.done
+}
+
+// isolatedTask is a task on a separate goroutine.
+type isolatedTask struct {
+	c    *watchedPool
+	done chan struct{}
+}
+
+func (a *isolatedTask) run(t *task, hung error) {
+	l := t.lane
+	defer func() {
+		if !l.isReplaced() {
+			close(a.done)
+		}
+	}()
+	a.c.run(t, hung)
+}
+
+// takeOverTask implements successor.
+func (a *isolatedTask) takeOverTask(t *task, hung error) {
+	t.replaceLane(a, a.c.watch)
+	a.run(t, hung)
+}
+
+var errNotRun = errors.New("graph: the Executor has returned without running the task")
+
+// notRun fails the tasks that the Executor has not run.
+func notRun(ts []task, err error) {
+	for i := range ts {
+		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.recovered == nil && t.err == nil {
+			t.err = err
+		}
+	}
+}
+
+// errSibling is the cause of a context that ended because a sibling failed.
+var errSibling = errors.New("graph: canceled because a sibling failed")

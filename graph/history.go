@@ -1,9 +1,12 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -301,4 +304,307 @@ func readNextNodes(h *wire.Reader, e *Entry) {
 	if len(h.Rest) > 0 { // older records do not have it
 		e.Step = h.Int()
 	}
+}
+
+// Branch is a thread and the threads that were forked from it.
+type Branch struct {
+	RunInfo          // From says where it was forked
+	Forks   []Branch // by the record they were forked at, then by name
+}
+
+// Lineage returns the tree of forks among the threads whose name begins with prefix.
+// Its roots, by name, are the threads that were not forked, or whose origin is not
+// among them. It reads no state.
+func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
+	if st == nil {
+		return nil, errNoStore
+	}
+	var l lineage
+	for t, err := range st.Threads(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		i, err := Describe(t)
+		if err != nil {
+			return nil, err
+		}
+		l.all = append(l.all, i)
+	}
+	slices.SortFunc(l.all, func(a, b RunInfo) int { return strings.Compare(a.Thread, b.Thread) })
+	l.forks = map[string][]RunInfo{}
+	for _, i := range l.all {
+		l.forks[i.From.Thread] = append(l.forks[i.From.Thread], i)
+	}
+	return l.buildTrees(), nil
+}
+
+type lineage struct {
+	all   []RunInfo
+	forks map[string][]RunInfo // by origin; "": of no thread
+	seen  map[string]bool
+}
+
+func (l *lineage) buildTrees() (roots []Branch) {
+	l.seen = map[string]bool{}
+	for _, i := range l.all {
+		if !l.hasThread(i.From.Thread) {
+			roots = append(roots, l.buildBranch(i))
+		}
+	}
+	for _, i := range l.all { // threads that were deleted and forked again, in a circle
+		if !l.seen[i.Thread] {
+			roots = append(roots, l.buildBranch(i))
+		}
+	}
+	slices.SortFunc(roots, func(a, b Branch) int { return strings.Compare(a.Thread, b.Thread) })
+	return roots
+}
+
+func (l *lineage) hasThread(thread string) bool {
+	_, ok := slices.BinarySearchFunc(l.all, thread, func(i RunInfo, name string) int { return strings.Compare(i.Thread, name) })
+	return ok
+}
+
+func (l *lineage) buildBranch(i RunInfo) Branch {
+	l.seen[i.Thread] = true
+	b := Branch{RunInfo: i}
+	for _, f := range l.forks[i.Thread] {
+		if !l.seen[f.Thread] {
+			b.Forks = append(b.Forks, l.buildBranch(f))
+		}
+	}
+	slices.SortStableFunc(b.Forks, func(a, b Branch) int { return cmp.Compare(a.From.Seq, b.From.Seq) })
+	return b
+}
+
+// A Checkpoint is a point that is useful to go back to: a start, a step, the start of a
+// child graph, an edit or a fork. Its Kind says which, its Step and Next what would run
+// from there.
+type Checkpoint struct {
+	Entry
+	Parent Point // the checkpoint before it; for a fork the point that was copied; zero: none is kept
+}
+
+// Checkpoints lists the checkpoints of a thread, newest first, without reading any
+// value. A pruned thread ends with the snapshot that replaces the deleted records. An
+// error is last; an unknown thread has none.
+func Checkpoints(ctx context.Context, st Store, thread string) iter.Seq2[Checkpoint, error] {
+	return func(yield func(Checkpoint, error) bool) {
+		var held *Checkpoint // until its parent is known
+		var oldest Entry
+		for e, err := range History(ctx, st, thread) {
+			if err != nil {
+				yield(Checkpoint{}, err)
+				return
+			}
+			oldest = e
+			if !e.isCheckpoint() {
+				continue
+			}
+			if held != nil {
+				held.Parent = Point{thread, e.Seq}
+				if !yield(*held, nil) {
+					return
+				}
+			}
+			held = &Checkpoint{Entry: e, Parent: e.From}
+		}
+		if oldest.Kind == KindSnapshot {
+			if held != nil {
+				held.Parent = Point{thread, oldest.Seq}
+				if !yield(*held, nil) {
+					return
+				}
+			}
+			held = &Checkpoint{Entry: oldest}
+		}
+		if held != nil {
+			yield(*held, nil)
+		}
+	}
+}
+
+func (e *Entry) isCheckpoint() bool {
+	switch e.Kind {
+	case KindStart, KindCall, KindStep, KindEdit, KindFork:
+		return true
+	}
+	return false
+}
+
+// Keep says what Prune keeps in addition to what a resume needs. A record is kept if at
+// least one field names it; the zero Keep names none.
+type Keep struct {
+	Records int       // the number of newest records
+	Steps   int       // the number of newest steps of the root, with everything since
+	Since   time.Time // everything written at this time or later
+}
+
+// Prune shortens a thread from its beginning, and returns the oldest record that is
+// left. The rest is complete: the newest state, the frontier, open questions and
+// answers, and every record named by k with the state at it. Forks made from the thread
+// are copies and lose nothing.
+//
+// A thread can be cut only at a snapshot, so more may be left than k names. If there is
+// no snapshot, Prune writes one after the newest record, and the thread is cut there,
+// now with the zero Keep, or else by a later Prune. Prune writes nothing to a thread
+// that is being driven, or whose last drive did not record that it stopped. If a drive
+// starts at the same time, it or Prune gets ErrConflict.
+func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, err error) {
+	c, err := k.planPrune(ctx, st, thread)
+	if err == nil && c.hasExcess() && c.inside == 0 {
+		err = c.writeSnapshot(ctx, st, thread)
+	}
+	if err == nil && c.base > 0 {
+		err = st.Prune(ctx, thread, c.base)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("prune thread %s: %w", thread, err)
+	}
+	return max(c.base, c.first), nil
+}
+
+// prunePlan says where a thread can be cut, and where it should be.
+type prunePlan struct {
+	first  int64 // the oldest record, or base
+	head   int64 // the newest record
+	named  int64 // the oldest record that Keep names; head+1: it names none
+	base   int64 // the newest snapshot at or before named; 0: none
+	inside int64 // the oldest snapshot among the named records; 0: none
+}
+
+// keepsRecord reports whether k names a record after which there are newer records, and
+// steps.
+func (k Keep) keepsRecord(e Entry, newer int64, steps int) bool {
+	return newer < int64(k.Records) || steps < k.Steps || !k.Since.IsZero() && !e.Time.Before(k.Since)
+}
+
+// planPrune reads back as far as needed.
+func (k Keep) planPrune(ctx context.Context, st Store, thread string) (c prunePlan, err error) {
+	steps, more := 0, true
+	for e, err := range History(ctx, st, thread) {
+		if err != nil {
+			return c, err
+		}
+		if c.head == 0 {
+			c.head, c.named = e.Seq, e.Seq+1
+		}
+		c.first = e.Seq
+		if more = more && k.keepsRecord(e, c.head-e.Seq, steps); more {
+			c.named = e.Seq
+		} else if c.inside == c.named {
+			c.base, c.first = c.inside, c.inside
+			return c, nil
+		}
+		switch {
+		case e.Kind.isBase() && more:
+			c.inside = e.Seq
+		case e.Kind.isBase():
+			c.base = e.Seq
+			return c, nil
+		case e.Kind == KindStep && e.Path == "":
+			steps++
+		}
+	}
+	if c.head == 0 {
+		return c, ErrNoThread
+	}
+	return c, nil
+}
+
+// hasExcess reports whether there are records that neither k nor a resume needs.
+func (c *prunePlan) hasExcess() bool {
+	if c.base == 0 {
+		return c.first < c.named
+	}
+	return c.base+1 < c.named
+}
+
+// writeSnapshot writes a snapshot after the newest record, unless a drive may be running.
+func (c *prunePlan) writeSnapshot(ctx context.Context, st Store, thread string) error {
+	s, err := loadThread(ctx, st, thread, 0)
+	if err != nil {
+		return err
+	}
+	if s.head != c.head {
+		return ErrConflict
+	}
+	if s.run.status == Running {
+		return nil
+	}
+	rec := Record{Kind: KindSnapshot, Time: s.last, Head: s.encodeSnapshotHead(), Data: s.encode()}
+	if err := appendSealed(ctx, st, thread, c.head, rec); err != nil {
+		return err
+	}
+	if c.named > c.head {
+		c.base = c.head + 1
+	}
+	return nil
+}
+
+// Delete deletes a thread with all its records. Threads that were forked from it are
+// copies and stay. An unknown thread is ErrNoThread.
+//
+// If another drive holds the thread, the error is a *BusyError, provided the store
+// implements Leaser; without leases that drive gets ErrConflict at its next record.
+// Processes that a killed drive has left behind keep running.
+func Delete(ctx context.Context, st Store, thread string) error {
+	fail := func(err error) error { return fmt.Errorf("delete thread %s: %w", thread, err) }
+	if st == nil {
+		return fail(errNoStore)
+	}
+	known := false
+	for _, err := range st.Read(ctx, thread, Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return fail(err)
+		}
+		known = true
+	}
+	if !known {
+		return fail(ErrNoThread)
+	}
+	if l, ok := st.(Leaser); ok {
+		lease, err := l.ReadLease(ctx, thread)
+		if err != nil {
+			return fail(err)
+		}
+		if lease.IsLive() {
+			return fail(&BusyError{Thread: thread, Status: Running, Lease: lease})
+		}
+	}
+	if err := st.Prune(ctx, thread, math.MaxInt64); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Abandon ends the run of a thread by hand and permanently: nothing more of it runs,
+// and its status is Abandoned. Its state stays, and a new run can be started on the
+// thread. reason is shown to those who look at the run later; it may be empty.
+//
+// Processes that a killed drive has left behind keep running: InDoubt of Inspect names
+// them. A run that has ended keeps its status. A running drive is not asked: it gets
+// ErrConflict at its next record, and Abandon gets it if the drive appends first. An
+// unknown thread is ErrNoThread.
+func Abandon(ctx context.Context, st Store, thread, reason string) error {
+	s, err := loadPoint(ctx, st, Point{Thread: thread})
+	if err == nil && !s.run.status.Final() {
+		err = appendSealed(ctx, st, thread, s.head, s.newAbandonRecord(reason))
+	}
+	if err != nil {
+		return fmt.Errorf("abandon thread %s: %w", thread, err)
+	}
+	return nil
+}
+
+// newAbandonRecord returns the end record. If the run has crashed, the time since then does
+// not count as active.
+func (s *replay) newAbandonRecord(reason string) Record {
+	at := s.last
+	if !s.driving {
+		at = max(at, time.Now().UnixMicro())
+	}
+	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
+	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
+	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(putBroken(head, nil))}
 }

@@ -1,8 +1,11 @@
 package graph
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // State is a read-only view of all keys at one moment. It is a small value, may be kept
@@ -160,4 +163,263 @@ func (s State) inheritKeys(parent State) State {
 		s.v[slot] = val
 	}
 	return s
+}
+
+// NewState returns a state made of writes, folded in their order by the reducers of
+// their keys. Use it to call the function of a node, a hook or a branch in a test
+// without a run. Keys without a write are absent. The error comes from a reducer, or
+// says that a write does not belong to a key.
+//
+// What a node does through its context (Do, Interrupt, Call) needs a run.
+func NewState(set ...Write) (State, error) {
+	t := &table{index: map[string]int{}, open: func(string) AnyKey { return nil }}
+	st, _, err := applyWrites(State{t: t}, [][]Write{set}, nil, nil)
+	return st, err
+}
+
+// WrittenValue returns what a write puts into the key, and whether it is a write of this
+// key. For an Append or Merge key it returns what is added, unless the write is a
+// Reset.
+func (k Key[T]) WrittenValue(w Write) (v T, ok bool) {
+	if w.key == nil || w.key != k.d && (w.key.name != k.d.name || w.key.tag != k.d.tag) {
+		return v, false
+	}
+	v, _ = unboxNil(w.val).(T)
+	return v, true
+}
+
+// Value returns what the write puts into its key. It is for readers that do not know
+// the key. The caller must not change it. See Key.WrittenValue.
+func (w Write) Value() any { return unboxNil(w.val) }
+
+// IsReset reports whether the write replaces the value without calling the key's
+// reducer.
+func (w Write) IsReset() bool { return w.reset }
+
+// A patch is the effect of one step on one key, as the journal stores it.
+type patch struct {
+	key  *keyDef
+	slot int
+	fold fold // foldSet: val replaces the old value
+	val  any
+	by   int // the task that wrote it, by its place in the step
+}
+
+// buffers hold what apply reuses from step to step of one frame. Only the frame that
+// owns them may pass them to apply.
+type buffers struct {
+	grown []any // by slot: the slice of an Append key that grows
+	marks []mark
+}
+
+func (b *buffers) getBuffer(slot int) any {
+	if b != nil && slot < len(b.grown) {
+		return b.grown[slot]
+	}
+	return nil
+}
+
+func (b *buffers) setBuffer(slot int, buf any) {
+	for len(b.grown) <= slot {
+		b.grown = append(b.grown, nil)
+	}
+	b.grown[slot] = buf
+}
+
+// mark records that a slot was written in this step: by is the last task that wrote it,
+// reset the one that reset it, -1 if there is none.
+type mark struct{ slot, by, reset int }
+
+// An applyState holds what one call of apply works on.
+type applyState struct {
+	st    State
+	own   bool // apply may write st.v
+	marks []mark
+	bufs  *buffers // nil: nothing is reused after the call
+	rec   *[]patch
+	known int         // number of slots before the call
+	at    map[int]int // the place of a slot's mark, if there are many; nil: few
+}
+
+// manyMarks is the number of marks from which a map finds them faster than a search.
+const manyMarks = 16
+
+// findMark returns the place of a slot's mark, or -1.
+func (f *applyState) findMark(slot int) int {
+	if len(f.marks) < manyMarks {
+		return slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
+	}
+	if f.at == nil {
+		f.at = make(map[int]int, 2*manyMarks)
+		for i, m := range f.marks {
+			f.at[m.slot] = i
+		}
+	}
+	if i, ok := f.at[slot]; ok {
+		return i
+	}
+	return -1
+}
+
+// addNewSlots adds the slots of keys that an open graph does not know yet, all at once.
+func (f *applyState) addNewSlots(writes [][]Write) {
+	if f.st.t == nil || f.st.t.open == nil {
+		return
+	}
+	var fresh []*keyDef
+	for _, list := range writes {
+		for _, w := range list {
+			if w.key != nil && f.st.t.findSlot(w.key) < 0 {
+				fresh = append(fresh, w.key)
+			}
+		}
+	}
+	if len(fresh) > 0 {
+		st := f.st.withSlots(fresh...)
+		f.own, f.st = st.t != f.st.t, st
+	}
+}
+
+// applyWrites is the second half of the engine's pure core: it folds the writes of the tasks
+// of a step, in task order, into a new state. If rec is not nil, it appends the patches
+// for the journal to it. On an error, by is the task whose write failed.
+func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
+	f := applyState{st: st, bufs: bufs, rec: rec, known: len(st.v)}
+	f.addNewSlots(writes)
+	if bufs != nil {
+		f.marks = bufs.marks[:0]
+	}
+	for by, list := range writes {
+		for _, w := range list {
+			if err := f.foldWrite(w, by); err != nil {
+				if c, ok := err.(*ConflictError); ok {
+					c.tasks = writersOf(writes, w.key)
+				}
+				return st, by, err
+			}
+		}
+	}
+	f.finishAccumulators()
+	if bufs != nil {
+		bufs.marks = f.marks
+	}
+	return f.st, 0, nil
+}
+
+func (f *applyState) foldWrite(w Write, by int) error {
+	if w.key == nil {
+		return errNoKey
+	}
+	slot := f.st.t.findSlot(w.key)
+	if slot < 0 {
+		return f.unknownKeyError(w)
+	}
+	if !f.own {
+		f.st.v, f.own = slices.Clone(f.st.v), true
+	}
+	k, v := f.st.t.keys[slot], f.st.v
+	m := f.findMark(slot)
+	if m < 0 && slot >= f.known { // a key that Def.Keys does not list
+		if err := w.key.checkStorable(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m < 0:
+		m = len(f.marks)
+		f.marks = append(f.marks, mark{slot, by, -1})
+		if f.at != nil {
+			f.at[slot] = m
+		}
+		if k.begin != nil && !w.reset {
+			v[slot] = k.begin(v[slot], f.bufs.getBuffer(slot))
+		}
+	case k.single && f.marks[m].by != by, w.reset && f.marks[m].reset >= 0 && f.marks[m].reset != by:
+		return &ConflictError{Key: k.name}
+	}
+	f.marks[m].by = by
+	if w.reset {
+		f.marks[m].reset = by
+	}
+	switch {
+	case w.reset && k.begin != nil:
+		v[slot] = k.begin(w.val, nil)
+	case w.reset || k.add == nil:
+		v[slot] = w.val
+	default:
+		old := v[slot]
+		folded, err := callReducer(k, unboxNil(old), old != nil, unboxNil(w.val))
+		if err != nil {
+			return err
+		}
+		v[slot] = boxNil(folded)
+	}
+	if f.rec != nil && k.fold != foldSet {
+		p := patch{k, slot, k.fold, w.val, by}
+		if w.reset {
+			p.fold = foldSet
+		}
+		*f.rec = append(*f.rec, p)
+	}
+	return nil
+}
+
+// callReducer calls a reducer; a panic in it becomes an error of the task that wrote.
+func callReducer(k *keyDef, old any, present bool, upd any) (v any, err error) {
+	if k.begin == nil { // the reducers of Append and Merge belong to this package
+		defer func() {
+			if p := recover(); p != nil {
+				v, err = nil, panics.NewError(fmt.Sprintf("the reducer of key %q", k.name), p)
+			}
+		}()
+	}
+	v, err = k.add(old, present, upd)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", k.name, err)
+	}
+	return v, nil
+}
+
+func (f *applyState) unknownKeyError(w Write) error {
+	if i, ok := f.st.t.index[w.key.name]; ok {
+		return fmt.Errorf("key %q is declared with type %s, written with type %s", w.key.name, f.st.t.keys[i].tag, w.key.tag)
+	}
+	return fmt.Errorf("key %q is not declared in the graph; add it to Def.Keys", w.key.name)
+}
+
+// finishAccumulators turns accumulators back into values.
+func (f *applyState) finishAccumulators() {
+	for _, m := range f.marks {
+		k := f.st.t.keys[m.slot]
+		if k.end != nil {
+			var buf any
+			f.st.v[m.slot], buf = k.end(f.st.v[m.slot])
+			if f.bufs != nil {
+				f.bufs.setBuffer(m.slot, buf)
+			}
+		}
+		if f.rec != nil && k.fold == foldSet {
+			*f.rec = append(*f.rec, patch{k, m.slot, foldSet, f.st.v[m.slot], m.by})
+		}
+	}
+}
+
+// writersOf lists the tasks, by place, that overwrite a key.
+func writersOf(writes [][]Write, k *keyDef) []int {
+	var by []int
+	for i, list := range writes {
+		if slices.ContainsFunc(list, func(w Write) bool { return w.Key() == k.name && (w.reset || k.single) }) {
+			by = append(by, i)
+		}
+	}
+	return by
+}
+
+// applyOverlay returns the state as one task of a Send sees it.
+func applyOverlay(st State, ws []Write) (State, error) {
+	if len(ws) == 0 {
+		return st, nil
+	}
+	s, _, err := applyWrites(st, [][]Write{ws}, nil, nil)
+	return s, err
 }

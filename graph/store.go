@@ -1,8 +1,16 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
 	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 )
 
 // Kind says what a record is about.
@@ -100,3 +108,345 @@ type Store interface {
 	// Close releases what the store holds. Closing twice is allowed.
 	Close() error
 }
+
+// DamagedError says that a record is not what was written: its checksum does not match.
+// The records before it can still be read.
+type DamagedError struct {
+	Thread string
+	Seq    int64
+	Kind   Kind
+}
+
+func (e *DamagedError) Error() string {
+	text := fmt.Sprintf("record %d of thread %s is damaged: its checksum does not match (%s); restore the store from a copy", e.Seq, e.Thread, e.Kind)
+	if e.Seq > 1 {
+		text += fmt.Sprintf(", or fork the thread at record %d, before it", e.Seq-1)
+	}
+	return text
+}
+
+// Records yields records like Store.Read and checks them: a damaged record is a
+// *DamagedError. Records from before there were checksums are not checked.
+func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if st == nil {
+			yield(Record{}, errNoStore)
+			return
+		}
+		c := newChecker(thread)
+		for rec, err := range st.Read(ctx, thread, r) {
+			if err == nil {
+				err = c.verifyRecord(&rec, r.Heads)
+			}
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// appendSealed appends records with their checksums.
+func appendSealed(ctx context.Context, st Store, thread string, after int64, recs ...Record) error {
+	c := newChecker(thread)
+	c.setChecksums(after, recs)
+	return st.Append(ctx, thread, after, recs)
+}
+
+// A checker computes the checksums of a thread's records. They are CRC-32C: one of
+// everything but Data, for readers of heads only, and one of everything.
+type checker struct {
+	thread string
+	name   uint32   // checksum of the thread's name
+	place  [17]byte // buffer for sum, allocated once for all records
+}
+
+func newChecker(thread string) checker {
+	return checker{thread: thread, name: updateCRC(0, []byte(thread))}
+}
+
+func updateCRC(sum uint32, b []byte) uint32 {
+	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), b)
+}
+
+func (c *checker) computeSums(r *Record) (head, all uint32) {
+	binary.BigEndian.PutUint64(c.place[:], uint64(r.Seq))
+	binary.BigEndian.PutUint64(c.place[8:], uint64(r.Time))
+	c.place[16] = byte(r.Kind)
+	head = updateCRC(updateCRC(c.name, c.place[:]), r.Head)
+	return head, updateCRC(head, r.Data)
+}
+
+// setChecksums sets the checksums of records that will be appended after a sequence number.
+func (c *checker) setChecksums(after int64, recs []Record) {
+	for i := range recs {
+		r := &recs[i]
+		r.Seq = after + int64(i) + 1
+		head, all := c.computeSums(r)
+		r.Sum = max(1, uint64(head)<<32|uint64(all)) // 0 means: no checksum
+	}
+}
+
+// verifyRecord compares a record with its checksum. If headOnly, it checks only the head.
+func (c *checker) verifyRecord(r *Record, headOnly bool) error {
+	if r.Sum == 0 {
+		return nil
+	}
+	head, all := c.computeSums(r)
+	if headOnly {
+		all = uint32(r.Sum)
+	}
+	if max(1, uint64(head)<<32|uint64(all)) == r.Sum {
+		return nil
+	}
+	return &DamagedError{Thread: c.thread, Seq: r.Seq, Kind: r.Kind}
+}
+
+// Memory is a Store whose content is lost when the process ends.
+type Memory struct {
+	mu      sync.RWMutex
+	threads map[string]*memThread
+	leases  map[string]Lease
+}
+
+var _ Leaser = (*Memory)(nil)
+
+// memThread holds the records first, first+1, …; a slice that was taken under the lock
+// may be read without it, because entries never change.
+type memThread struct {
+	first int64
+	recs  []Record
+}
+
+func (t *memThread) headSeq() int64 { return t.first + int64(len(t.recs)) - 1 }
+
+// NewMemory returns an empty Memory.
+func NewMemory() *Memory {
+	return &Memory{threads: map[string]*memThread{}, leases: map[string]Lease{}}
+}
+
+// Append implements Store.
+func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []Record) error {
+	if err := ctx.Err(); err != nil || len(recs) == 0 {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.threads[thread]
+	switch {
+	case t == nil && after != 0, t != nil && t.headSeq() != after:
+		return ErrConflict
+	case t == nil:
+		t = &memThread{first: 1}
+		m.threads[thread] = t
+	}
+	size := 0
+	for i := range recs {
+		size += len(recs[i].Head) + len(recs[i].Data)
+	}
+	if t.recs == nil {
+		t.recs = make([]Record, 0, 8)
+	}
+	block := make([]byte, 0, size)
+	for i, r := range recs {
+		r.Seq = after + int64(i) + 1
+		r.Head, r.Data, block = copyBytes(r.Head, r.Data, block)
+		t.recs = append(t.recs, r)
+	}
+	return nil
+}
+
+// copyBytes appends the bytes of a record to block, and returns the copies and the longer
+// block.
+func copyBytes(head, data, block []byte) (_, _, behind []byte) {
+	n := len(block)
+	block = append(append(block, head...), data...)
+	at := n + len(head)
+	return block[n:at:at], block[at:len(block):len(block)], block
+}
+
+// clone returns the record with its own copy of the bytes.
+func (r Record) clone() Record {
+	r.Head, r.Data, _ = copyBytes(r.Head, r.Data, make([]byte, 0, len(r.Head)+len(r.Data)))
+	return r
+}
+
+// zeroCopyMemory is a Memory that is read without copies.
+type zeroCopyMemory struct{ *Memory }
+
+// eachRecord calls add for records whose bytes it must not change, until add returns false.
+func (m zeroCopyMemory) eachRecord(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
+	if err := ctx.Err(); err != nil {
+		add(Record{}, err)
+		return
+	}
+	l := m.selectRecords(thread, r)
+	for i := 0; i < len(l) && add(l[i], nil); i++ {
+	}
+}
+
+// Read implements Store.
+func (m *Memory) Read(ctx context.Context, thread string, r Range) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(Record{}, err)
+			return
+		}
+		l := m.selectRecords(thread, r)
+		for i := range l {
+			rec := l[i]
+			if r.Newest {
+				rec = l[len(l)-1-i]
+			}
+			if r.Limit > 0 && i >= r.Limit {
+				return
+			}
+			if r.Heads {
+				rec.Data = nil
+			}
+			rec = rec.clone()
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) selectRecords(thread string, r Range) []Record {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	t := m.threads[thread]
+	if t == nil {
+		return nil
+	}
+	from, to := max(0, r.After+1-t.first), int64(len(t.recs))
+	if r.UpTo > 0 {
+		to = min(to, r.UpTo+1-t.first)
+	}
+	if from >= to {
+		return nil
+	}
+	l := t.recs[from:to]
+	if r.FromSnapshot {
+		for i := len(l) - 1; i >= 0; i-- {
+			if l[i].Kind.isBase() {
+				return l[i:]
+			}
+		}
+	}
+	return l
+}
+
+// Threads implements Store.
+func (m *Memory) Threads(ctx context.Context, prefix string) iter.Seq2[ThreadInfo, error] {
+	return func(yield func(ThreadInfo, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(ThreadInfo{}, err)
+			return
+		}
+		for _, i := range m.listThreads(prefix) {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) listThreads(prefix string) []ThreadInfo {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var l []ThreadInfo
+	for name, t := range m.threads {
+		if strings.HasPrefix(name, prefix) {
+			i := ThreadInfo{Name: name, Head: t.headSeq(), First: t.recs[0], Last: t.recs[len(t.recs)-1]}
+			i.First.Data, i.Last.Data = nil, nil
+			i.First.Head, i.Last.Head = slices.Clone(i.First.Head), slices.Clone(i.Last.Head)
+			i.Lease = m.currentLease(name)
+			l = append(l, i)
+		}
+	}
+	slices.SortFunc(l, func(a, b ThreadInfo) int { return cmp.Compare(b.Name, a.Name) })
+	return l
+}
+
+// Prune implements Store.
+func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.threads[thread]
+	switch {
+	case t == nil || before <= t.first:
+		return nil
+	case before > t.headSeq():
+		delete(m.threads, thread)
+		delete(m.leases, thread)
+		return nil
+	}
+	m.threads[thread] = &memThread{first: before, recs: slices.Clone(t.recs[before-t.first:])}
+	return nil
+}
+
+// AcquireLease implements Leaser.
+func (m *Memory) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.currentLease(thread); l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
+		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+	}
+	return m.currentLease(thread), nil
+}
+
+// RenewLease implements Leaser.
+func (m *Memory) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leases[thread].Owner == owner {
+		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+	}
+	return m.currentLease(thread), nil
+}
+
+// ReleaseLease implements Leaser.
+func (m *Memory) ReleaseLease(ctx context.Context, thread, owner string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leases[thread].Owner == owner {
+		delete(m.leases, thread)
+	}
+	return nil
+}
+
+// ReadLease implements Leaser.
+func (m *Memory) ReadLease(ctx context.Context, thread string) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.currentLease(thread), nil
+}
+
+// currentLease returns the lease of a thread. The caller must hold mu.
+func (m *Memory) currentLease(thread string) Lease {
+	l, ok := m.leases[thread]
+	l.Expired = ok && !time.Now().Before(l.Until)
+	return l
+}
+
+// Close implements Store.
+func (m *Memory) Close() error { return nil }

@@ -1,10 +1,13 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"raddle.dev/graph/internal/wire"
@@ -263,4 +266,244 @@ func loadPoint(ctx context.Context, st Store, p Point) (*replay, error) {
 		return nil, fmt.Errorf("%w %s: record %d was pruned", ErrNoPoint, p.Thread, p.Seq)
 	}
 	return nil, fmt.Errorf("%w: %s", ErrNoThread, p.Thread)
+}
+
+// EditNext is Edit with a choice of the nodes of the root that run next, instead of
+// those that would have run: End alone means that none does. Arrivals at joins are
+// dropped, and so are child graphs that have not ended. A run that has ended has no
+// next node: fork the thread at a point before the end, and edit the copy.
+//
+// A node that the graph does not have is refused before anything is written.
+func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set ...Write) (seq int64, err error) {
+	return r.appendEdit(ctx, thread, func(s *replay) (Record, error) {
+		if len(next) == 0 {
+			return Record{}, errors.New("name at least one node to run next, or only End to run none")
+		}
+		if s.run.status.Final() {
+			return Record{}, fmt.Errorf("run %s is over (%s): fork the thread at an earlier record and edit the copy", s.run.id, s.run.status)
+		}
+		fr, err := r.Graph.newFrontier(next)
+		if err != nil {
+			return Record{}, err
+		}
+		return r.newEditRecord(s, set, fr)
+	})
+}
+
+// newFrontier returns the frontier of the given nodes.
+func (g *Graph) newFrontier(next []string) (*frontier, error) {
+	fr := &frontier{}
+	var unknown []string
+	seen := map[string]bool{}
+	for _, name := range next {
+		n, ok := g.byName[name]
+		switch {
+		case !ok:
+			unknown = append(unknown, fmt.Sprintf("%q", name))
+		case n != end && !seen[name]:
+			fr.tasks = append(fr.tasks, taskRef{node: n})
+		}
+		seen[name] = true
+	}
+	if unknown != nil {
+		return nil, fmt.Errorf("graph %s has no node %s", g.def.Name, strings.Join(unknown, ", "))
+	}
+	sortTasks(fr)
+	return fr, nil
+}
+
+// putNext appends the last part of the data of an edit that chooses what runs next.
+func putNext(data []byte, g *Graph, fr *frontier) ([]byte, error) {
+	h, d, err := putFrontier(nil, nil, g, fr)
+	return wire.PutString(wire.PutString(data, h), d), err
+}
+
+// applyNextNodes reads what putNext wrote: the nodes that were to run do not count as visited.
+func (s *replay) applyNextNodes(d *wire.Reader) error {
+	f := s.ensureFrame("")
+	h, own := &wire.Reader{Rest: d.Bytes()}, &wire.Reader{Rest: d.Bytes()}
+	for i, t := range f.tasks {
+		if i == 0 || f.tasks[i-1].node != t.node {
+			setEntry(&f.visits, t.node, max(f.visits[t.node]-1, 0))
+		}
+	}
+	f.tasks, f.arrived = readFrontier(h, own)
+	f.countVisits()
+	f.halted, f.value, f.above = false, nil, false
+	s.frames = map[string]*rawFrame{"": f}
+	return firstError(h.Err, own.Err)
+}
+
+// Change is a key whose stored value differs between two points.
+type Change struct {
+	Path string // of the frame: "" is the root
+	Key  string
+	Tag  string   // of the type or codec, at the second point if the key is present there
+	Was  [][]byte // its parts at the first point, as in StoredValue; nil: absent
+	Is   [][]byte // its parts at the second; nil: absent
+}
+
+// Diff lists the keys whose stored values differ between two points, of one thread or
+// of two: by frame, then by key, including child graphs that have not ended at one of
+// the points. It compares what is stored and needs no graph: a list that was written in
+// other portions differs.
+func Diff(ctx context.Context, st Store, a, b Point) ([]Change, error) {
+	was, err := loadPoint(ctx, st, a)
+	if err != nil {
+		return nil, err
+	}
+	is, err := loadPoint(ctx, st, b)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, path := range unionKeys(was.frames, is.frames) {
+		changes = append(changes, diffFrames(path, was.ensureFrame(path), is.ensureFrame(path))...)
+	}
+	return changes, nil
+}
+
+func diffFrames(path string, was, is *rawFrame) (changes []Change) {
+	for _, key := range unionKeys(was.keys, is.keys) {
+		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: was.storedParts(key), Is: is.storedParts(key)}
+		if (c.Was == nil) == (c.Is == nil) && slices.EqualFunc(c.Was, c.Is, bytes.Equal) {
+			continue
+		}
+		if c.Tag == "" {
+			c.Tag = was.tags[key]
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// storedParts returns the stored form of a key; nil: absent.
+func (f *rawFrame) storedParts(key string) (parts [][]byte) {
+	for _, p := range f.keys[key] {
+		parts = append(parts, p.val)
+	}
+	return parts
+}
+
+// unionKeys lists the names that at least one of the maps has, sorted.
+func unionKeys[V any](a, b map[string]V) []string {
+	names := append(sortedKeys(a), sortedKeys(b)...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// BlameEntry is one record that wrote a key.
+type BlameEntry struct {
+	Seq   int64
+	Time  time.Time
+	Kind  Kind     // KindStep: nodes; KindStart, KindCall, KindClaim: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
+	Path  string   // of the frame: "" is the root
+	Step  int      // for a KindStep the step that wrote, else the one that runs next
+	Tasks []Writer // for a KindStep: the tasks that wrote, in the order in which their writes were folded
+	From  Point    // for a KindFork: where to continue the search
+}
+
+// Writer is a task that wrote a key.
+type Writer struct {
+	Node  string
+	Index int // among the tasks of a Send; 0 for the others
+}
+
+// Blame lists the records that wrote a key, in the root and in child graphs, newest
+// first. It reads the whole thread, and needs no graph. A key that was never written
+// has none; an unknown thread is ErrNoThread.
+func Blame(ctx context.Context, st Store, thread, key string) ([]BlameEntry, error) {
+	s := newReplay()
+	var found []BlameEntry
+	for r, err := range Records(ctx, st, thread, Range{}) {
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", thread, err)
+		}
+		first := s.head == 0
+		w, err := s.findWrite(r, key)
+		if err == nil {
+			err = s.applyRecord(&r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
+		}
+		switch {
+		case w != nil:
+			if w.Kind != KindStep {
+				w.Step = s.ensureFrame(w.Path).step
+			}
+			found = append(found, *w)
+		case first && r.Kind.isBase():
+			found = append(found, s.inheritedWrites(r, key)...)
+		}
+	}
+	if s.head == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoThread, thread)
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// findWrite returns what a record that is about to be folded writes to a key; nil:
+// nothing.
+func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
+	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
+	w := &BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
+	switch r.Kind {
+	case KindStart:
+	case KindClaim:
+		if len(r.Data) == 0 {
+			return nil, nil
+		}
+	case KindCall, KindStep, KindEdit:
+		w.Path = h.Text()
+	default:
+		return nil, nil
+	}
+	ps := readPatches(d)
+	if h.Err != nil || d.Err != nil {
+		return nil, firstError(h.Err, d.Err)
+	}
+	ps = slices.DeleteFunc(ps, func(p rawPatch) bool { return p.key != key })
+	if len(ps) == 0 {
+		return nil, nil
+	}
+	if r.Kind == KindStep {
+		f := s.ensureFrame(w.Path)
+		w.Step = f.step
+		w.Tasks = f.findWriters(key, ps)
+	}
+	return w, nil
+}
+
+// findWriters returns the tasks of a step that wrote a key. The updates of parallel tasks
+// are recorded before the step is; for a lone task the step's own record is enough.
+func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
+	for i, t := range f.tasks {
+		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
+		if up, ok := f.done[strconv.Itoa(f.step)+"."+t.node+"."+strconv.Itoa(t.index)]; ok && !wrote {
+			wrote = slices.ContainsFunc(readPatches(&wire.Reader{Rest: up}), func(p rawPatch) bool { return p.key == key })
+		}
+		if wrote {
+			ws = append(ws, Writer{t.node, t.index})
+		}
+	}
+	return ws
+}
+
+// inheritedWrites returns what the first record of a thread, a snapshot or a fork, holds of a
+// key.
+func (s *replay) inheritedWrites(r Record, key string) (found []BlameEntry) {
+	for _, path := range slices.Backward(sortedKeys(s.frames)) {
+		f := s.frames[path]
+		if f.keys[key] == nil {
+			continue
+		}
+		w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
+		if r.Kind == KindFork {
+			w.From = s.origin
+		}
+		found = append(found, w)
+	}
+	return found
 }

@@ -1,0 +1,494 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"raddle.dev/graph/internal/wire"
+)
+
+// collectTaskResults looks at how the tasks ended; running means that the step can be applied.
+func (x *drive) collectTaskResults(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
+	var failed []*NodeError
+	waiting, paused := false, false
+	f.writes, f.asked = slices.Grow(f.writes[:0], len(ts)), nil
+	f.breaks = nil
+	for i := range ts {
+		t := &ts[i]
+		waiting, paused = waiting || t.waiting, paused || t.paused
+		if t.err != nil {
+			failed = append(failed, asNodeError(t))
+		}
+		f.writes = append(f.writes, t.up.Writes)
+		if in := t.inner; in != nil {
+			if len(in.notes) > 0 || len(in.open) > 0 {
+				x.deliverQuestions(t, root)
+			}
+			f.asked, f.failures = append(f.asked, in.open...), append(f.failures, in.failures...)
+			if below := in.below; below != nil {
+				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
+			}
+			for _, below := range in.others {
+				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
+			}
+		}
+	}
+	if err := x.fatalError(); err != nil {
+		return Failed, err
+	}
+	if ctx.Err() != nil && (failed != nil || waiting || paused) {
+		return x.interruptionStatus(ctx, f, true)
+	}
+	switch {
+	case failed != nil:
+		failed = slices.DeleteFunc(failed, func(e *NodeError) bool { return len(failed) > 1 && errors.Is(e.Err, errSibling) })
+		return Failed, &StepError{Path: f.public, Step: f.step, Tasks: failed}
+	case waiting:
+		return Waiting, nil
+	case paused:
+		return Paused, nil
+	}
+	return Running, nil
+}
+
+// asNodeError returns a task's error; an error from outside the node is wrapped.
+func asNodeError(t *task) *NodeError {
+	if e, ok := t.err.(*NodeError); ok {
+		return e
+	}
+	return t.wrapNodeError(t.err).(*NodeError)
+}
+
+// deliverQuestions delivers the questions of a task after they are durable.
+func (x *drive) deliverQuestions(t *task, root bool) {
+	if x.j.flush() != nil {
+		return
+	}
+	if x.topics&TopicQuestion == 0 {
+		return
+	}
+	in := t.inner
+	for _, q := range in.open {
+		if !x.markQuestionDelivered(&q) {
+			in.notes = append(in.notes, QuestionAsked{q})
+		}
+	}
+	for _, b := range in.notes {
+		if e := t.newEvent(b); root {
+			x.out.deliverEvent(e)
+		} else {
+			x.out.sendEvent(e)
+		}
+	}
+}
+
+// applyStep applies a step: fold, route, commit.
+func (x *drive) applyStep(f *frame, ts []task, root bool) error {
+	st, by, err := x.foldStepWrites(f)
+	if err != nil {
+		return x.attributeError(f, ts, by, err)
+	}
+	was := f.next
+	next, by, err := x.routeStep(f, st, &was)
+	if err != nil {
+		return x.attributeError(f, ts, by, err)
+	}
+	var dropped []string
+	if halts := findHalting(ts); len(halts) > 0 {
+		if len(halts) > 1 {
+			return x.attributeError(f, ts, 0, &HaltError{tasks: halts})
+		}
+		f.halted, f.value = true, ts[halts[0]].up.Halt.Value
+		dropped = next.nodeNames(f.g)
+		next = frontier{}
+	}
+	var seq int64
+	before := f.st
+	f.st, f.next, f.tasks = st, next, was.tasks[:0]
+	f.arrivals.list = was.arrived // reuse its memory
+	if x.j != nil {
+		if seq, err = x.commitPatches(f, KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
+			if w := (*writeError)(nil); errors.As(err, &w) {
+				return x.attributeError(f, ts, w.by, w.err)
+			}
+			if len(ts) == 1 && x.j.storeError() == nil { // its overlays or its halt; those of siblings were stored before
+				return x.attributeError(f, ts, 0, err)
+			}
+			return err
+		}
+		if err := x.j.snapshotIfDue(); err != nil {
+			return err
+		}
+	}
+	if x.topics&TopicStep != 0 {
+		x.deliverStepCommitted(f, ts, &was, dropped, seq, root)
+	}
+	f.keepFailures(ts)
+	f.step++
+	f.countVisits()
+	f.raw = nil
+	if root {
+		x.failures.Store(0)
+	}
+	if f.g.breaks || x.stops.set != nil {
+		x.breakAfter(f, ts)
+	}
+	return nil
+}
+
+// findHalting lists the tasks, by place, that end the run.
+func findHalting(ts []task) (at []int) {
+	for i := range ts {
+		if ts[i].up.Halt != nil {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// attributeError names the tasks that caused a failure to apply a step, and makes their recorded
+// updates void: they run again, and the others keep theirs.
+func (x *drive) attributeError(f *frame, ts []task, by int, err error) error {
+	at := []int{by}
+	switch e := err.(type) {
+	case *ConflictError:
+		at, e.Nodes = e.tasks, taskNodeNames(ts, e.tasks)
+	case *HaltError:
+		at, e.Nodes = e.tasks, taskNodeNames(ts, e.tasks)
+	default:
+		err = &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].wrapNodeError(err).(*NodeError)}}
+	}
+	for _, t := range at {
+		ts[t].err = err
+	}
+	if x.j == nil || len(ts) == 1 { // a lone task has no record
+		return err
+	}
+	ids := make([]string, len(at))
+	for i, t := range at {
+		ids[i] = ts[t].localID()
+	}
+	if e := x.j.addRecord(KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
+		return firstError(err, e)
+	}
+	return err
+}
+
+// taskNodeNames lists the nodes of tasks, by place.
+func taskNodeNames(ts []task, at []int) (names []string) {
+	for _, i := range at {
+		names = append(names, ts[i].node().Name)
+	}
+	return names
+}
+
+// deliverStepCommitted delivers the event of a committed step.
+func (x *drive) deliverStepCommitted(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
+	now, next := len(was.tasks), len(f.next.tasks)
+	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
+	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st}
+	for _, ws := range f.writes {
+		for _, w := range ws {
+			l.add(w.key.name)
+		}
+	}
+	b.Keys = l.endList()
+	b.Moves = make([]Move, 0, len(b.Nodes))
+	for i := range ts {
+		if n := ts[i].node(); i == 0 || n != ts[i-1].node() {
+			if i > 0 {
+				b.Moves[len(b.Moves)-1].To = l.endList()
+			}
+			b.Moves = append(b.Moves, Move{From: n.Name})
+		}
+		f.addMoveTargets(l, &ts[i])
+	}
+	b.Moves[len(b.Moves)-1].To = l.endList()
+	e := Event{Path: f.public, Step: f.step, Body: b}
+	if root {
+		x.out.deliverEvent(e)
+	} else {
+		x.out.sendEvent(e)
+	}
+}
+
+// nameLists makes lists of names, each name once, that share an array.
+type nameLists struct {
+	all  []string
+	from int             // where the current list begins
+	seen map[string]bool // names in the current list, if it is long
+}
+
+func (l *nameLists) add(name string) {
+	list := l.all[l.from:]
+	switch {
+	case len(list) < manyTasks:
+		if slices.Contains(list, name) {
+			return
+		}
+	case l.seen == nil:
+		l.seen = make(map[string]bool, 2*len(list))
+		for _, s := range list {
+			l.seen[s] = true
+		}
+		fallthrough
+	default:
+		if l.seen[name] {
+			return
+		}
+		l.seen[name] = true
+	}
+	l.all = append(l.all, name)
+}
+
+// endList ends a list and returns it; nil if it is empty.
+func (l *nameLists) endList() []string {
+	from := l.from
+	l.from, l.seen = len(l.all), nil
+	if from == l.from {
+		return nil
+	}
+	return l.all[from:l.from:l.from]
+}
+
+// listNodes lists the nodes of the tasks, each once, in task order.
+func (l *nameLists) listNodes(g *Graph, fr *frontier) []string {
+	for i := range fr.tasks {
+		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
+			l.all = append(l.all, g.nodes[fr.tasks[i].node].Name)
+		}
+	}
+	return l.endList()
+}
+
+// addMoveTargets adds where a task led.
+func (f *frame) addMoveTargets(l *nameLists, t *task) {
+	n, add := t.node(), l.add
+	switch {
+	case t.up.Halt != nil:
+		add(End)
+		return
+	case t.up.failed != "":
+		add(n.OnError)
+		return
+	}
+	for _, s := range t.up.Send {
+		to, _ := n.resolveTarget(f.g, s.To)
+		add(f.g.nameOf(to))
+	}
+	if t.up.Goto != nil {
+		for _, name := range t.up.Goto {
+			to, _ := n.resolveTarget(f.g, name)
+			add(f.g.nameOf(to))
+		}
+		return
+	}
+	for _, to := range n.to {
+		add(f.g.nameOf(to))
+	}
+	for i := range n.picks {
+		labels, err := evaluateBranch(n, &n.picks[i], f.st)
+		if err != nil {
+			continue
+		}
+		for _, l := range labels {
+			if to, ok := n.picks[i].cases[l]; ok {
+				add(f.g.nameOf(to))
+			}
+		}
+	}
+	for _, j := range n.joins {
+		add(f.g.nameOf(f.g.joins[j.join].to))
+	}
+}
+
+// keepFailures keeps the failures that ended a path. Only the Result reports them.
+func (f *frame) keepFailures(ts []task) {
+	for i := range ts {
+		t := &ts[i]
+		if t.recovered != nil && t.node().OnError == End {
+			e, ok := t.recovered.(*NodeError)
+			if !ok { // from the journal, as text
+				e = t.wrapNodeError(t.recovered).(*NodeError)
+			}
+			f.failures = append(f.failures, e)
+		}
+	}
+}
+
+// Phase is a part of a step.
+type Phase string
+
+// The phases of a step, in their order. A step whose tasks fail or wait has no update.
+const (
+	PhasePlanning  Phase = "planning"  // the tasks of the step are made, with what the journal holds of them
+	PhaseExecution Phase = "execution" // the tasks run
+	PhaseUpdate    Phase = "update"    // their writes are folded, the next tasks are chosen, and the step is recorded
+)
+
+// PhaseStarted says that a phase of a step starts. The phase lasts until the next event
+// of the same Path that is a PhaseStarted, a StepCommitted or the end.
+type PhaseStarted struct {
+	Phase Phase    `json:"phase"`
+	Nodes []string `json:"nodes"` // of the step, each once, in task order
+}
+
+// startPhase delivers the event of a phase if the consumer asks for it.
+func (x *drive) startPhase(f *frame, p Phase, root bool) {
+	if x.topics&TopicPhase == 0 {
+		return
+	}
+	e := Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.nodeNames(f.g)}}
+	if root {
+		x.out.deliverEvent(e)
+	} else {
+		x.out.sendEvent(e)
+	}
+}
+
+// Break is a place where a run stops because a node or the caller asks for it: see
+// Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused. Resuming it
+// continues past this stop once: in a loop the next visit stops again.
+type Break struct {
+	Node  string `json:"node"` // the path: the nodes above it, each followed by '/', then its name
+	After bool   `json:"after,omitempty"`
+}
+
+// breakpoints is what a drive knows of the places where runs stop.
+type breakpoints struct {
+	set    map[Break]bool // for this drive, in addition to those of nodes
+	passed map[string]int // by frame: the step before which it has stopped already
+	mu     sync.Mutex     // guards the fields below
+	at     []brokenStep   // where this drive has stopped
+}
+
+// breakHere reports whether a frame must stop before its next step, and remembers the
+// place.
+func (x *drive) breakHere(f *frame) bool {
+	f.breaks, f.broke = f.broke, nil
+	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
+		for _, name := range f.next.nodeNames(f.g) {
+			if f.g.nodes[f.g.byName[name]].BreakBefore || x.stops.set[Break{Node: stripTaskIndexes(f.public + name)}] {
+				f.breaks = append(f.breaks, Break{Node: f.public + name})
+			}
+		}
+	}
+	if f.breaks == nil {
+		return false
+	}
+	x.stops.mu.Lock()
+	defer x.stops.mu.Unlock()
+	x.stops.at = append(x.stops.at, brokenStep{f.path, f.step})
+	return true
+}
+
+// stripTaskIndexes returns the path of a node without the indexes of tasks of a Send.
+func stripTaskIndexes(path string) string {
+	for {
+		before, rest, ok := strings.Cut(path, "[")
+		if !ok {
+			return path
+		}
+		_, after, _ := strings.Cut(rest, "]")
+		path = before + after
+	}
+}
+
+// breakAt sets the breaks of one drive. It refuses unknown nodes.
+func (x *drive) breakAt(breaks []Break) error {
+	for _, b := range breaks {
+		b.Node = stripTaskIndexes(b.Node)
+		if !x.r.Graph.hasNode(b.Node) {
+			return fmt.Errorf("graph %s: a break names node %q, which it does not have", x.r.Graph.def.Name, b.Node)
+		}
+		setEntry(&x.stops.set, b, true)
+	}
+	return nil
+}
+
+// hasNode reports whether there is a node at a path.
+func (g *Graph) hasNode(path string) bool {
+	name, rest, below := strings.Cut(path, "/")
+	i, ok := g.byName[name]
+	if !ok || i == end {
+		return false
+	}
+	n := &g.nodes[i]
+	if !below || n.Graph != nil {
+		return !below || n.Graph.hasNode(rest)
+	}
+	_, rest, below = strings.Cut(rest, "/") // after the name of a child, which only the run knows
+	for _, sub := range n.Children {
+		if !below || sub.Graph.hasNode(rest) {
+			return below
+		}
+	}
+	return false
+}
+
+// listBrokenSteps lists the steps that the next drive runs without stopping first: those before
+// which this drive has stopped, and those that it ran so itself and has not finished.
+func (x *drive) listBrokenSteps(f *frame) []brokenStep {
+	all := x.stops.at
+	under := strconv.Itoa(f.step) + "."
+	for path, step := range x.stops.passed {
+		same := func(s brokenStep) bool { return s.path == path }
+		if live := path == "" && step == f.step || strings.HasPrefix(path, under); live && !slices.ContainsFunc(all, same) {
+			all = append(all, brokenStep{path, step})
+		}
+	}
+	slices.SortFunc(all, func(a, b brokenStep) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// breakAfter remembers which nodes of the step that was just committed ask for a stop.
+func (x *drive) breakAfter(f *frame, ts []task) {
+	for i := range ts {
+		n := ts[i].node()
+		if (n.BreakAfter || x.stops.set[Break{stripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
+			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
+		}
+	}
+}
+
+// brokenStep is the step before which a frame has stopped. The drive that resumes the
+// run does not stop there again.
+type brokenStep struct {
+	path string
+	step int
+}
+
+func putBroken(b []byte, steps []brokenStep) []byte {
+	b = wire.PutInt(b, len(steps))
+	for _, s := range steps {
+		b = wire.PutInt(wire.PutString(b, s.path), s.step)
+	}
+	return b
+}
+
+// brokenSteps lists what readBroken has read.
+func brokenSteps(m map[string]int) (steps []brokenStep) {
+	for _, path := range sortedKeys(m) {
+		steps = append(steps, brokenStep{path, m[path]})
+	}
+	return steps
+}
+
+func readBroken(r *wire.Reader) map[string]int {
+	n := r.Count()
+	if n == 0 {
+		return nil
+	}
+	steps := make(map[string]int, n)
+	for range n {
+		path := r.Text()
+		steps[path] = r.Int()
+	}
+	return steps
+}
