@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -29,6 +31,23 @@ const (
 	ctxOver                // the node has returned without a lookup: the context may hold another task now
 )
 
+// An attempt is one call of the function of a task's node. Everything that the function
+// does through its context belongs to its attempt, and is refused when that has ended.
+type attempt struct {
+	*task
+	n int // from 1
+}
+
+// attemptOf returns the attempt that a node's context belongs to; ok is false for another
+// context.
+func attemptOf(ctx context.Context) (a attempt, ok bool) {
+	c := callerOf(ctx)
+	if c == nil {
+		return attempt{}, false
+	}
+	return attempt{c.holdTask(), int(c.attempt)}, true
+}
+
 type taskKey struct{}
 
 func (c *taskCtx) Value(k any) any {
@@ -38,18 +57,10 @@ func (c *taskCtx) Value(k any) any {
 	return c.Context.Value(k)
 }
 
-// callerOf returns the attempt that a node's context belongs to, or nil.
+// callerOf returns the context that a node got, or nil. It does not mark it as held.
 func callerOf(ctx context.Context) *taskCtx {
 	c, _ := ctx.Value(taskKey{}).(*taskCtx)
 	return c
-}
-
-// taskOf returns the task that a node's context belongs to, or nil.
-func taskOf(ctx context.Context) *task {
-	if c := callerOf(ctx); c != nil {
-		return c.holdTask()
-	}
-	return nil
 }
 
 // holdTask returns the task inside and marks the context as held. A goroutine that looks it
@@ -62,7 +73,7 @@ func (c *taskCtx) holdTask() *task {
 		return c.t
 	}
 	return &task{drive: c.frame.drive, frame: c.frame, step: int(c.step), base: c.Context,
-		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, ended: 1}
+		ref: taskRef{node: int(c.node), index: int(c.index)}, attempts: 1, held: true, ended: 1}
 }
 
 // markNodeReturned records that the node has returned, and reports whether no caller holds the task.
@@ -75,13 +86,240 @@ func (c *taskCtx) bindTask(t *task) {
 	c.attempt, c.visit = 1, int32(t.frame.visits[t.ref.node])
 }
 
-// newAttemptContext returns a context for one more attempt.
-func (t *task) newAttemptContext(attempt int) *taskCtx {
+// newContext returns another context for the attempt.
+func (a attempt) newContext() *taskCtx {
 	c := &taskCtx{}
-	c.bindTask(t)
-	c.attempt = int32(attempt)
+	c.bindTask(a.task)
+	c.attempt = int32(a.n)
 	c.state.Store(ctxHeld)
 	return c
+}
+
+// checkNotEnded returns the error for what a goroutine does after the end of its attempt.
+func (a attempt) checkNotEnded() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.checkNotEndedLocked()
+}
+
+// checkNotEndedLocked is checkNotEnded for a caller that holds mu.
+func (a attempt) checkNotEndedLocked() error {
+	if err := a.checkNotHungLocked(); err != nil {
+		return err
+	}
+	if a.n <= a.ended {
+		return fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", a.node().Name)
+	}
+	return nil
+}
+
+// checkNotHung returns the error for calls of an attempt that was left behind, else nil.
+func (a attempt) checkNotHung() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.checkNotHungLocked()
+}
+
+// checkNotHungLocked is checkNotHung for a caller that holds mu.
+func (a attempt) checkNotHungLocked() error {
+	if a.n <= a.hung {
+		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has continued without it", a.node().Name)
+	}
+	return nil
+}
+
+// markWaiting records that the attempt waits for an answer.
+func (a attempt) markWaiting(q Question) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotHungLocked(); err != nil {
+		return err
+	}
+	a.addOpenQuestion(q)
+	return nil
+}
+
+// run runs the attempt.
+func (a attempt) run() (err error) {
+	n, l := a.node(), a.lane
+	defer func() {
+		p := recover() // in a node or in a hook
+		if l.isReplaced() {
+			err = errLeft
+		} else if p != nil {
+			err = a.wrapNodeError(panics.NewError("node "+n.Name, p))
+		}
+	}()
+	ctx := a.first
+	if a.n == 1 {
+		ctx.bindTask(a.task)
+	} else {
+		ctx, a.held = a.newContext(), true
+	}
+	if n.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(a.base, n.Timeout, ErrTimeout)
+		defer cancel()
+		if l != nil {
+			defer a.drive.newWatch(limited, l).endWatch()
+		}
+		ctx.Context = limited
+	}
+	st, err := applyOverlay(a.frame.st, a.ref.over)
+	if err != nil {
+		return a.wrapNodeError(err)
+	}
+	up, err := a.runNode(ctx, st)
+	if l.isReplaced() {
+		return errLeft
+	}
+	return a.conclude(ctx, up, err)
+}
+
+// conclude decides what the return values of an attempt mean.
+func (a attempt) conclude(ctx *taskCtx, up Update, err error) (failure error) {
+	n := a.node()
+	if err != nil && n.hooks != nil && !a.isSuspended() {
+		defer func() {
+			if p := recover(); p != nil {
+				failure = a.wrapNodeError(panics.NewError("node "+n.Name, p))
+			}
+		}()
+		defer func() { a.callErrorHooks(ctx, failure) }()
+	}
+	switch {
+	case isModified(err):
+		return a.wrapNodeError(err)
+	case a.listenerFault() != nil:
+		return a.wrapNodeError(a.listenerFault())
+	case a.isSuspended(): // whatever the node did with ErrWaiting
+		return nil
+	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
+		return a.wrapNodeError(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
+	case err != nil && n.Timeout > 0 && a.base.Err() == nil && context.Cause(ctx.Context) == ErrTimeout:
+		return a.wrapNodeError(&timeoutFailure{"timed out", n.Timeout, err})
+	case err != nil && a.isStepTimedOut():
+		return a.wrapNodeError(&timeoutFailure{"the step timed out", a.frame.g.def.StepTimeout, err})
+	case err != nil:
+		return a.wrapNodeError(err)
+	}
+	a.up = up
+	return nil
+}
+
+// callNode calls the node itself.
+func (a attempt) callNode(ctx context.Context, st State) (Update, error) {
+	n := a.node()
+	if n.Run == nil {
+		return runChildNode(ctx, n, st)
+	}
+	if n.Children != nil {
+		defer func() {
+			if a.checkNotHung() == nil {
+				a.endChildren()
+			}
+		}()
+	}
+	return n.Run(ctx, st)
+}
+
+// timeoutFailure is a failure of a node because a timeout has passed.
+type timeoutFailure struct {
+	what  string
+	after time.Duration
+	err   error
+}
+
+func (e *timeoutFailure) Error() string {
+	return e.what + " after " + e.after.String() + ": " + e.err.Error()
+}
+func (e *timeoutFailure) Unwrap() []error { return []error{ErrTimeout, e.err} }
+
+// Attempt returns the number of the current attempt of the node that ctx belongs to,
+// from 1; 0 outside a node.
+func Attempt(ctx context.Context) int {
+	c := callerOf(ctx)
+	if c == nil {
+		return 0
+	}
+	return int(c.attempt)
+}
+
+// Visit returns the number of steps of the run in which the node that ctx belongs to
+// has run, including this one; 0 outside a node.
+func Visit(ctx context.Context) int {
+	c := callerOf(ctx)
+	if c == nil {
+		return 0
+	}
+	return int(c.visit)
+}
+
+// FailureCount returns the number of drives before this one that ended as Failed in the
+// current step of the root. A node that must not get an answer again that it has
+// refused asks under another Ask.Name after a failure. It is 0 after a crash.
+func FailureCount(ctx context.Context) int {
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return 0
+	}
+	return int(a.drive.failures.Load())
+}
+
+// TaskPath returns the path of the task that ctx belongs to, which identifies it within
+// its run. It is the same in every process and attempt, and "" outside a node.
+func TaskPath(ctx context.Context) string {
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return ""
+	}
+	return a.frame.path + a.localID()
+}
+
+// Cause returns, as text, the failure that led to this task through OnError; "" if
+// nothing failed.
+func Cause(ctx context.Context) string {
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return ""
+	}
+	return a.ref.cause
+}
+
+// Emit sends a value to the run's consumer as a ValueEmitted event, and to the Hooks.Emit
+// of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
+// Emit waits for a slow consumer. v should marshal to JSON. Values of one task arrive in
+// order.
+func Emit(ctx context.Context, v any) {
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return
+	}
+	heard, listener := a.drive.topics&TopicEmit != 0, a.listeners()
+	if !heard && listener == nil || a.checkNotEnded() != nil {
+		return
+	}
+	a.callListeners(ctx, listener, v)
+	if heard {
+		a.drive.out.queueEvent(a.newEvent(ValueEmitted{v}), !a.node().Quiet)
+	}
+}
+
+// EmitProgress emits a Progress; part is limited to the range from 0 to 1.
+func EmitProgress(ctx context.Context, part float64, note string) {
+	Emit(ctx, Progress{Part: min(max(part, 0), 1), Note: note})
+}
+
+// IsEmitEnabled reports whether the consumer or a Hooks.Emit receives what Emit sends. Use it
+// before you make values that are expensive.
+func IsEmitEnabled(ctx context.Context) bool {
+	a, ok := attemptOf(ctx)
+	return ok && (a.drive.topics&TopicEmit != 0 || a.node().listens || a.frame.listener != nil)
+}
+
+// Progress is a value for Emit. It says how much of its work a node has done.
+type Progress struct {
+	Part float64 `json:"part"` // 0 to 1
+	Note string  `json:"note,omitempty"`
 }
 
 const (

@@ -42,12 +42,12 @@ func CacheKey(graph, node string) string {
 }
 
 // runWithCache returns the node's update from the cache, or runs the node.
-func (t *task) runWithCache(ctx context.Context, n *cnode, st State) (u Update, err error) {
-	store, p := t.drive.r.Cache, n.Cache
+func (a attempt) runWithCache(ctx context.Context, st State) (u Update, err error) {
+	store, p := a.drive.r.Cache, a.node().Cache
 	if store == nil || p == nil {
-		return t.callNode(ctx, n, st)
+		return a.callNode(ctx, st)
 	}
-	key, err := t.cacheKey(n, st)
+	key, err := a.cacheKey(st)
 	if err != nil {
 		return u, err
 	}
@@ -59,12 +59,12 @@ func (t *task) runWithCache(ctx context.Context, n *cnode, st State) (u Update, 
 		if u, err = st.decodeUpdate(b); err != nil {
 			return u, fmt.Errorf("cache: %w", err)
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.hit = t.checkNotHungLocked(attemptOf(ctx)) == nil
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.hit = a.checkNotHungLocked() == nil
 		return u, nil
 	}
-	if u, err = t.callNode(ctx, n, st); err != nil || t.isSuspended() {
+	if u, err = a.callNode(ctx, st); err != nil || a.isSuspended() {
 		return u, err
 	}
 	if b, err = putUpdate(nil, &u); err != nil {
@@ -77,8 +77,8 @@ func (t *task) runWithCache(ctx context.Context, n *cnode, st State) (u Update, 
 }
 
 // cacheKey identifies the node, its version and its input.
-func (t *task) cacheKey(n *cnode, st State) (string, error) {
-	h := sha256.New()
+func (a attempt) cacheKey(st State) (string, error) {
+	n, h := a.node(), sha256.New()
 	put := func(b []byte, present bool) {
 		var head [9]byte
 		binary.BigEndian.PutUint64(head[:], uint64(len(b)))
@@ -103,7 +103,7 @@ func (t *task) cacheKey(n *cnode, st State) (string, error) {
 		put([]byte(d.name), true)
 		put(b, true)
 	}
-	return CacheKey(t.frame.g.def.Name, n.Name) + hex.EncodeToString(h.Sum(nil)), nil
+	return CacheKey(a.frame.g.def.Name, n.Name) + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // MemoryCache is a Cache in memory. When it is full it removes the oldest entries. The

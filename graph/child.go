@@ -26,30 +26,25 @@ type Child struct {
 // or ErrPaused, and the node must return it. If the child ends in any other way than
 // done, the error is the child's, and Child holds the state that the child has reached.
 func Call(ctx context.Context, set ...Write) (Child, error) {
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return Child{}, errors.New("graph: Call needs the context of a node")
 	}
-	t := c.holdTask()
-	n := t.node()
+	n := a.node()
 	if n.Graph == nil {
 		return Child{}, fmt.Errorf("graph: node %s calls a child, but its Node.Graph is nil", n.Name)
 	}
-	if err := t.beginCall(int(c.attempt)); err != nil {
+	if err := a.beginCall(); err != nil {
 		return Child{}, err
 	}
-	defer t.endCall()
-	st, err := applyOverlay(t.frame.st, t.ref.over)
-	if err != nil {
-		return Child{}, err
-	}
-	f, returned, err := t.childFrame(ChildGraph{Graph: n.Graph, Inherit: n.Inherit}, place{path: t.frame.path + t.localID() + "/", public: t.publicPath() + "/"}, st, set)
+	defer a.endCall()
+	f, returned, err := a.openChild(ChildGraph{Graph: n.Graph, Inherit: n.Inherit}, place{path: a.frame.path + a.localID() + "/", public: a.publicPath() + "/"}, set)
 	if err != nil {
 		return Child{}, err
 	}
 	if !returned {
-		status, err := t.drive.driveChild(ctx, f)
-		if t.saveChildOutcome(f, status, err); err != nil {
+		status, err := f.driveChild(ctx)
+		if a.saveChildOutcome(f, status, err); err != nil {
 			return Child{State: f.st}, err
 		}
 	}
@@ -57,28 +52,29 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 }
 
 // beginCall starts the one call that an attempt may make.
-func (t *task) beginCall(attempt int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotEndedLocked(attempt); err != nil {
+func (a attempt) beginCall() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
 		return err
 	}
-	in := t.ensureInner()
+	in := a.ensureInner()
 	if in.nextOrdinal("\x00call") != "0" {
-		return fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", t.node().Name)
+		return fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", a.node().Name)
 	}
 	if in.calling {
-		return fmt.Errorf("graph: the child of node %s still runs for an attempt that has failed; wait for Call before the node returns", t.node().Name)
+		return fmt.Errorf("graph: the child of node %s still runs for an attempt that has failed; wait for Call before the node returns", a.node().Name)
 	}
-	t.inner.calling = true
+	in.calling = true
 	return nil
 }
 
-func (t *task) endCall() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.inner.calling = false
-	t.inner.stopped++
+// endCall records that the child of Call has stopped.
+func (a attempt) endCall() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.inner.calling = false
+	a.inner.stopped++
 }
 
 // runChildNode is the body of a node that only runs a child.
@@ -97,14 +93,15 @@ func runChildNode(ctx context.Context, n *cnode, st State) (up Update, err error
 }
 
 // saveChildOutcome keeps what the rest of the step needs of a child that has stopped.
-func (t *task) saveChildOutcome(f *frame, status Status, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ensureInner().failures, f.failures = append(t.ensureInner().failures, f.failures...), nil
-	if t.ensureInner().below = f; t.drive.j == nil && t.canRetry() {
-		t.inner.kept, t.inner.returned = f, err == nil && status == Done
+func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	in := a.ensureInner()
+	in.failures, f.failures = append(in.failures, f.failures...), nil
+	if in.below = f; a.drive.j == nil && a.canRetry() {
+		in.kept, in.returned = f, err == nil && status == Done
 	}
-	t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
+	a.waiting, a.paused = a.waiting || status == Waiting, a.paused || status == Paused
 }
 
 // place says where a frame is, in the journal and for people.
@@ -113,43 +110,48 @@ type place struct {
 	named        bool // others run concurrently with it
 }
 
-// childFrame opens the frame that the journal holds, or starts a new one.
-func (t *task) childFrame(sub ChildGraph, at place, st State, set []Write) (f *frame, returned bool, err error) {
-	x := t.drive
-	if f := t.keptChild(); f != nil && !at.named {
-		return f, t.inner.returned, nil
+// openChild opens the frame that the journal holds, or starts a new one. returned reports
+// whether the child has ended.
+func (a attempt) openChild(sub ChildGraph, at place, set []Write) (f *frame, returned bool, err error) {
+	x := a.drive
+	if f := a.keptChild(); f != nil && !at.named {
+		return f, a.inner.returned, nil
 	}
-	frames, err := t.loadJournaledFrames()
+	frames, err := a.loadJournaledFrames()
 	if err != nil {
 		return nil, false, err
 	}
-	f = newFrame(sub.Graph, at.path, at.public)
-	f.beside, f.keeps, f.listener = at.named || t.hasConcurrentTasks(), t.canRetry(), t.listeners()
+	st, err := applyOverlay(a.frame.st, a.ref.over)
+	if err != nil {
+		return nil, false, err
+	}
+	f = newFrame(x, sub.Graph, at.path, at.public)
+	f.beside, f.keeps, f.listener = at.named || a.hasConcurrentTasks(), a.canRetry(), a.listeners()
 	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
 		f.st = f.st.inheritKeys(st)
 	}
-	if raw := frames[at.path]; raw != nil && !t.isChildDropped(at.path) {
+	if raw := frames[at.path]; raw != nil && !a.isChildDropped(at.path) {
 		f.frames = frames
-		if f, err = raw.decodeFrame(f); err == nil && t.attempt > 1 && !raw.returned {
+		if f, err = raw.decodeFrame(f); err == nil && a.n > 1 && !raw.returned {
 			x.j.addStateSize(f.storedSize())
 		}
-		if t.attempt > 1 || x.failures.Load() > 0 {
+		if a.n > 1 || x.failures.Load() > 0 {
 			f.since = x.activeTime()
 		}
 		return f, raw.returned, err
 	}
 	f.since, f.first = x.activeTime(), sub.Graph.def.First
-	return f, false, x.beginFrame(f, set, KindCall, nil, nil)
+	return f, false, f.begin(set, KindCall, nil, nil)
 }
 
 // keptChild returns the child of a failed attempt if no journal holds it: it continues
 // where it failed.
-func (t *task) keptChild() *frame {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f := t.ensureInner().kept
+func (a attempt) keptChild() *frame {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.ensureInner().kept
 	if f != nil {
-		f.again, f.ts, f.since = f.ts, nil, t.drive.activeTime()
+		f.again, f.ts, f.since = f.ts, nil, a.drive.activeTime()
 	}
 	return f
 }
@@ -173,20 +175,20 @@ func (t *task) restoreAttempt(was *task) {
 
 // loadJournaledFrames returns the frames that an earlier drive or attempt left, if any: a retried
 // child continues where it failed, and so do the children below it.
-func (t *task) loadJournaledFrames() (map[string]*rawFrame, error) {
-	x := t.drive
+func (a attempt) loadJournaledFrames() (map[string]*rawFrame, error) {
+	x := a.drive
 	switch {
-	case t.raw != nil && t.attempt == 1:
-		return t.frames, nil
-	case x.j != nil && t.attempt > 1:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		in := t.ensureInner()
+	case a.raw != nil && a.n == 1:
+		return a.frames, nil
+	case x.j != nil && a.n > 1:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		in := a.ensureInner()
 		if in.frames == nil {
 			if err := x.j.flush(); err != nil {
 				return nil, err
 			}
-			s, err := loadToDrive(t.base, x.j.store, x.j.thread)
+			s, err := loadToDrive(a.base, x.j.store, x.j.thread)
 			if err != nil {
 				return nil, err
 			}
@@ -198,20 +200,21 @@ func (t *task) loadJournaledFrames() (map[string]*rawFrame, error) {
 }
 
 // isChildDropped reports whether a child was dropped in this attempt.
-func (t *task) isChildDropped(path string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.inner != nil && t.inner.dropped[path]
+func (a attempt) isChildDropped(path string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.inner != nil && a.inner.dropped[path]
 }
 
 // driveChild drives a child frame to its end.
-func (x *drive) driveChild(ctx context.Context, f *frame) (Status, error) {
+func (f *frame) driveChild(ctx context.Context) (Status, error) {
+	x := f.drive
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.activeTime()-f.since), errRunTimeout)
 		defer cancel()
 		ctx = limited
 	}
-	status, err := x.driveFrame(ctx, f, false)
+	status, err := f.driveSteps(ctx)
 	switch {
 	case status == Waiting:
 		return status, ErrWaiting
@@ -252,32 +255,27 @@ type ChildGraph struct {
 // in an attempt of the node, and again after DropChild. If a child that was started fails,
 // Child holds the state that it has reached.
 func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, error) {
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return Child{}, errors.New("graph: CallChild needs the context of a node")
 	}
-	t := c.holdTask()
-	sub, err := t.findChildGraph(name, kind)
+	sub, err := a.findChildGraph(name, kind)
 	if err != nil {
 		return Child{}, err
 	}
-	ctx, k, err := t.addChildCall(ctx, int(c.attempt), name)
+	ctx, k, err := a.addChildCall(ctx, name)
 	if err != nil {
 		return Child{}, err
 	}
 	status := Failed
-	defer func() { k.markStopped(t, status) }()
-	st, err := applyOverlay(t.frame.st, t.ref.over)
-	if err != nil {
-		return Child{}, err
-	}
-	f, returned, err := t.childFrame(sub, place{t.childPath(name), t.publicPath() + "/" + name + "/", true}, st, set)
+	defer func() { k.markStopped(a.task, status) }()
+	f, returned, err := a.openChild(sub, place{a.childPath(name), a.publicPath() + "/" + name + "/", true}, set)
 	if err != nil {
 		return Child{}, err
 	}
 	k.frame = f
 	if status = Done; !returned {
-		if status, err = t.drive.driveChild(ctx, f); err != nil {
+		if status, err = f.driveChild(ctx); err != nil {
 			return Child{State: f.st}, err
 		}
 	}
@@ -289,33 +287,32 @@ func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, err
 // outcome is recorded elsewhere, so that a task with many children stays small. An
 // unknown name does nothing. ctx must not be that of the child.
 func DropChild(ctx context.Context, name string) error {
-	c := callerOf(ctx)
-	if c == nil {
-		return errors.New("graph: Drop needs the context of a node")
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return errors.New("graph: DropChild needs the context of a node")
 	}
-	t := c.holdTask()
-	if err := t.checkNotEnded(int(c.attempt)); err != nil {
+	if err := a.checkNotEnded(); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	k := t.ensureInner().calls[name]
-	t.mu.Unlock()
-	path := t.childPath(name)
+	a.mu.Lock()
+	k := a.ensureInner().calls[name]
+	a.mu.Unlock()
+	path := a.childPath(name)
 	if k != nil {
 		k.cancel(errDropped)
 		<-k.done
 	}
-	frames, err := t.loadJournaledFrames()
+	frames, err := a.loadJournaledFrames()
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	in := t.ensureInner()
+	a.mu.Lock()
+	in := a.ensureInner()
 	known := k != nil || frames[path] != nil && !in.dropped[path]
 	delete(in.calls, name)
 	setEntry(&in.dropped, path, true)
-	t.mu.Unlock()
-	x := t.drive
+	a.mu.Unlock()
+	x := a.drive
 	if x.j == nil || !known {
 		return nil
 	}
@@ -328,23 +325,22 @@ func DropChild(ctx context.Context, name string) error {
 // ChildNames returns the names of the children that earlier drives or attempts of the task
 // have started and not dropped: sorted, whether they have returned or not.
 func ChildNames(ctx context.Context) ([]string, error) {
-	t := taskOf(ctx)
-	if t == nil {
-		return nil, errors.New("graph: Named needs the context of a node")
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return nil, errors.New("graph: ChildNames needs the context of a node")
 	}
-	frames, err := t.loadJournaledFrames()
+	frames, err := a.loadJournaledFrames()
 	if err != nil {
 		return nil, err
 	}
-	prefix := t.childPath("")
-	prefix = prefix[:len(prefix)-1] // without the '/'
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	prefix := strings.TrimSuffix(a.childPath(""), "/")
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var names []string
 	for path := range frames {
 		name, below := strings.CutPrefix(path, prefix)
 		name = strings.TrimSuffix(name, "/")
-		if below && !strings.Contains(name, "/") && (t.inner == nil || !t.inner.dropped[path]) {
+		if below && !strings.Contains(name, "/") && (a.inner == nil || !a.inner.dropped[path]) {
 			names = append(names, name)
 		}
 	}
@@ -357,17 +353,16 @@ func ChildNames(ctx context.Context) ([]string, error) {
 // can continue only after something else that waits, such as another child of its
 // parent. The node runs again from its top when the run is resumed.
 func Suspend(ctx context.Context) error {
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return errors.New("graph: Suspend needs the context of a node")
 	}
-	t := c.holdTask()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotEndedLocked(int(c.attempt)); err != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
 		return err
 	}
-	t.paused = true
+	a.paused = true
 	return ErrPaused
 }
 
@@ -395,8 +390,8 @@ func (k *childCall) markStopped(t *task, s Status) {
 }
 
 // findChildGraph finds the graph of a named child.
-func (t *task) findChildGraph(name, kind string) (ChildGraph, error) {
-	n := t.node()
+func (a attempt) findChildGraph(name, kind string) (ChildGraph, error) {
+	n := a.node()
 	if !isValidName(name) {
 		return ChildGraph{}, fmt.Errorf("graph: node %s calls a child %q: a name is not empty, and has no '/', '#' or '['", n.Name, name)
 	}
@@ -412,21 +407,21 @@ func (t *task) findChildGraph(name, kind string) (ChildGraph, error) {
 func isValidName(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
 
 // childPath returns the path of a named child in the journal: no node's name contains '#'.
-func (t *task) childPath(name string) string { return t.frame.path + t.localID() + "#" + name + "/" }
+func (a attempt) childPath(name string) string { return a.frame.path + a.localID() + "#" + name + "/" }
 
 // addChildCall registers a child that is about to run.
-func (t *task) addChildCall(ctx context.Context, attempt int, name string) (context.Context, *childCall, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotEndedLocked(attempt); err != nil {
+func (a attempt) addChildCall(ctx context.Context, name string) (context.Context, *childCall, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
 		return ctx, nil, err
 	}
-	in := t.ensureInner()
+	in := a.ensureInner()
 	switch {
 	case in.closed:
-		return ctx, nil, fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
+		return ctx, nil, fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", a.node().Name)
 	case in.calls[name] != nil:
-		return ctx, nil, fmt.Errorf("graph: node %s calls its child %s twice; Drop it first", t.node().Name, name)
+		return ctx, nil, fmt.Errorf("graph: node %s calls its child %s twice; DropChild it first", a.node().Name, name)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	k := &childCall{cancel: cancel, done: make(chan struct{})}

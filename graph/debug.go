@@ -178,18 +178,18 @@ func readBackUpdate(u Update) (_ Update, err error) {
 	return u, nil
 }
 
-// runWithDebugChecks is around with the checks of Runner.Debug: the attempt gets a state of its
-// own, must not change it, and continues with what a resume would read.
-func (t *task) runWithDebugChecks(ctx *taskCtx, n *cnode, st State) (Update, error) {
+// runWithDebugChecks is runWithHooks with the checks of Runner.Debug: the attempt gets a
+// state of its own, must not change it, and continues with what a resume would read.
+func (a attempt) runWithDebugChecks(ctx *taskCtx, st State) (Update, error) {
 	w, err := watchCopy(st)
 	if err != nil {
 		return Update{}, err
 	}
-	u, err := t.runWithHooks(ctx, n, w.st)
+	u, err := a.runWithHooks(ctx, w.st)
 	if m := w.checkUnmodified("the node"); m != nil {
 		return u, m
 	}
-	if err != nil || t.isSuspended() {
+	if err != nil || a.isSuspended() {
 		return u, err
 	}
 	return readBackUpdate(u)
@@ -197,15 +197,16 @@ func (t *task) runWithDebugChecks(ctx *taskCtx, n *cnode, st State) (Update, err
 
 // foldStepWrites folds the writes of a step. With Runner.Debug, reducers must not change their
 // arguments, and their results are read back.
-func (x *drive) foldStepWrites(f *frame) (State, int, error) {
+func (f *frame) foldStepWrites() (State, int, error) {
+	x := f.drive
 	if !x.r.Debug {
-		return applyWrites(f.st, f.writes, &f.bufs, x.patchBuffer(f))
+		return applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer())
 	}
 	w, err := watchState(f.st)
 	if err != nil {
 		return f.st, 0, err
 	}
-	next, by, err := applyWrites(f.st, f.writes, &f.bufs, x.patchBuffer(f))
+	next, by, err := applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer())
 	if err != nil {
 		return f.st, by, err
 	}
@@ -230,7 +231,8 @@ func (x *drive) foldStepWrites(f *frame) (State, int, error) {
 
 // routeStep computes what runs next. With Runner.Debug, branch functions must not change
 // what they read.
-func (x *drive) routeStep(f *frame, st State, was *frontier) (frontier, int, error) {
+func (f *frame) routeStep(st State, was *frontier) (frontier, int, error) {
+	x := f.drive
 	if !x.r.Debug {
 		return routeTasks(f.g, st, was, f.ts, f.tasks, &f.arrivals)
 	}

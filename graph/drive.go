@@ -45,7 +45,7 @@ type drive struct {
 	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
 
-	questionState
+	questions questionState
 	sharedValues
 	watchdog
 }
@@ -106,15 +106,16 @@ func (x *drive) detachThread() {
 	}
 }
 
-// beginFrame folds the first writes of a frame, sets its frontier to the start nodes and
+// begin folds the first writes of a frame, sets its frontier to the start nodes and
 // journals both. head and tail are the additional fields of the kind of record.
-func (x *drive) beginFrame(f *frame, set []Write, k Kind, head, tail []byte) error {
+func (f *frame) begin(set []Write, k Kind, head, tail []byte) error {
+	x := f.drive
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
 		f.next.tasks = append(f.next.tasks, taskRef{node: n})
 	}
 	f.countVisits()
-	rec := x.patchBuffer(f)
+	rec := f.patchBuffer()
 	for _, ws := range [...][]Write{f.first, set} {
 		ws, err := x.readBack(ws)
 		if err != nil {
@@ -133,12 +134,13 @@ func (x *drive) beginFrame(f *frame, set []Write, k Kind, head, tail []byte) err
 		head = wire.PutString(nil, f.path)
 	}
 	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := x.commitPatches(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	_, err := f.commitPatches(k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
 	return err
 }
 
 // patchBuffer returns where apply appends its patches: nil without a journal.
-func (x *drive) patchBuffer(f *frame) *[]patch {
+func (f *frame) patchBuffer() *[]patch {
+	x := f.drive
 	if x.j == nil {
 		return nil
 	}
@@ -147,8 +149,9 @@ func (x *drive) patchBuffer(f *frame) *[]patch {
 }
 
 // commitPatches journals what apply recorded and the frontier after it.
-func (x *drive) commitPatches(f *frame, k Kind, head, tail []byte, flush bool) (seq int64, err error) {
-	data, err := x.encodePatches(f)
+func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64, err error) {
+	x := f.drive
+	data, err := f.encodePatches()
 	if err != nil {
 		return 0, err
 	}
@@ -189,7 +192,8 @@ func reusableBuffer(b []byte) []byte {
 }
 
 // encodePatches encodes what apply recorded, in a buffer of the frame.
-func (x *drive) encodePatches(f *frame) ([]byte, error) {
+func (f *frame) encodePatches() ([]byte, error) {
+	x := f.drive
 	data := wire.PutInt(f.data[:0], len(f.rec))
 	grew, largest, at := 0, -1, 0
 	var few [4]int
@@ -255,11 +259,11 @@ func (x *drive) driveRoot(f *frame) (Result, error) {
 			_ = x.recordEnd(f, Failed, t.wrapNodeError(errGoexit))
 		}
 	}()
-	status, err := x.driveFrame(ctx, f, true)
+	status, err := f.driveSteps(ctx)
 	ended = true
 	hung, err := x.leftBehind(err)
 	defer f.recycleTasks()
-	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.unusedAnswers()}
+	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.questions.unusedAnswers()}
 	if x.j == nil {
 		return res, err
 	}
@@ -320,28 +324,29 @@ func (x *drive) recordEnd(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = wire.PutTexts(head, q.ID, q.Prompt)
 	}
-	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.listBrokenSteps(f))), data, true)
+	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.stops.listSteps(f))), data, true)
 }
 
 // runSteps is the whole engine: plan, execute, apply, route, commit. root says that it
 // runs on the reader's goroutine. The error is errLeft if another goroutine has
 // replaced this one.
-func (x *drive) runSteps(ctx context.Context, f *frame, root bool) (Status, error) {
+func (f *frame) runSteps(ctx context.Context) (Status, error) {
 	for {
-		if status, err := x.decideNextStep(ctx, f); status != Running {
+		if status, err := f.decideNextStep(ctx); status != Running {
 			return status, err
 		}
-		if err := x.runStep(ctx, f, root); err != nil {
+		if err := f.runStep(ctx); err != nil {
 			return Failed, err
 		}
-		if status, err := x.concludeStep(ctx, f, root); status != Running {
+		if status, err := f.concludeStep(ctx); status != Running {
 			return status, err
 		}
 	}
 }
 
 // runStep makes the tasks of the frontier and runs them, within the step's timeout.
-func (x *drive) runStep(ctx context.Context, f *frame, root bool) error {
+func (f *frame) runStep(ctx context.Context) error {
+	x := f.drive
 	if limit := f.g.def.StepTimeout; limit > 0 {
 		l := f.lane
 		f.late = &stepTimeout{limit}
@@ -353,14 +358,13 @@ func (x *drive) runStep(ctx context.Context, f *frame, root bool) error {
 			}
 		}()
 	}
-	x.startPhase(f, PhasePlanning, root)
-	ts, err := x.prepareTasks(ctx, f)
-	if err != nil {
+	f.startPhase(PhasePlanning)
+	if err := f.prepareTasks(ctx); err != nil {
 		return err
 	}
-	x.startPhase(f, PhaseExecution, root)
+	f.startPhase(PhaseExecution)
 	f.executing = true
-	if !x.executeTasks(ctx, f, ts, root) {
+	if !f.executeTasks(ctx) {
 		return errLeft
 	}
 	f.executing = false
@@ -368,9 +372,10 @@ func (x *drive) runStep(ctx context.Context, f *frame, root bool) error {
 }
 
 // concludeStep looks at how the tasks of a step have ended, and applies the step.
-func (x *drive) concludeStep(ctx context.Context, f *frame, root bool) (Status, error) {
-	status, err := x.collectTaskResults(ctx, f, f.ts, root)
-	if status == Waiting && root {
+func (f *frame) concludeStep(ctx context.Context) (Status, error) {
+	x := f.drive
+	status, err := f.collectTaskResults(ctx)
+	if status == Waiting && f.isRoot() {
 		again, err := x.assignPresetAnswers(f)
 		if err != nil {
 			return Failed, err
@@ -382,23 +387,24 @@ func (x *drive) concludeStep(ctx context.Context, f *frame, root bool) (Status, 
 	if status != Running {
 		return status, err
 	}
-	x.startPhase(f, PhaseUpdate, root)
-	if err := x.applyStep(f, f.ts, root); err != nil {
+	f.startPhase(PhaseUpdate)
+	if err := f.applyStep(); err != nil {
 		return Failed, err
 	}
 	return Running, nil
 }
 
 // decideNextStep decides whether there is another step; then the status is running.
-func (x *drive) decideNextStep(ctx context.Context, f *frame) (Status, error) {
+func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
+	x := f.drive
 	g, done := f.g, f.step-f.from
 	if ctx.Err() != nil && !f.halted {
-		return x.interruptionStatus(ctx, f, false)
+		return f.interruptionStatus(ctx, false)
 	}
 	if limit := g.def.Timeout; limit > 0 && !f.halted && x.activeTime()-f.since > limit {
-		return x.timeoutStatus(f, false) // the Runner's clock may differ from the context's
+		return f.timeoutStatus(false) // the Runner's clock may differ from the context's
 	}
-	if (g.breaks || x.stops.set != nil) && x.breakHere(f) {
+	if (g.breaks || x.stops.set != nil) && x.stops.stopBefore(f) {
 		return Paused, nil
 	}
 	if f.halted {
@@ -432,7 +438,8 @@ func (x *drive) decideNextStep(ctx context.Context, f *frame) (Status, error) {
 }
 
 // interruptionStatus returns how a frame ends after its context has ended.
-func (x *drive) interruptionStatus(ctx context.Context, f *frame, during bool) (Status, error) {
+func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, error) {
+	x := f.drive
 	if err := x.fatalError(); err != nil {
 		return Failed, err
 	}
@@ -442,32 +449,29 @@ func (x *drive) interruptionStatus(ctx context.Context, f *frame, during bool) (
 	names := f.next.nodeNames(f.g)
 	slices.Sort(names)
 	if context.Cause(ctx) == errRunTimeout {
-		return x.timeoutStatus(f, during)
+		return f.timeoutStatus(during)
 	}
 	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
 }
 
 // timeoutStatus returns how a frame ends that has used up Def.Timeout.
-func (x *drive) timeoutStatus(f *frame, during bool) (Status, error) {
+func (f *frame) timeoutStatus(during bool) (Status, error) {
 	names := f.next.nodeNames(f.g)
 	slices.Sort(names)
 	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
 }
 
 // prepareTasks makes the tasks of a step and restores what the journal holds of them.
-func (x *drive) prepareTasks(ctx context.Context, f *frame) ([]task, error) {
+func (f *frame) prepareTasks(ctx context.Context) error {
 	ts := f.allocateTasks(len(f.next.tasks))
 	firsts := f.allocateContexts(len(ts))
-	if f.drive == nil {
-		f.drive = x
-	}
 	for i, ref := range f.next.tasks {
 		t := &ts[i]
-		t.drive, t.frame, t.ref, t.step, t.base, t.first = x, f, ref, f.step, ctx, &firsts[i]
+		t.drive, t.frame, t.ref, t.step, t.base, t.first = f.drive, f, ref, f.step, ctx, &firsts[i]
 		t.raw, t.frames = f.raw, f.frames
 		if f.raw != nil {
 			if err := t.restoreFromJournal(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if i < len(f.again) && f.again[i].step == f.step {
@@ -475,7 +479,7 @@ func (x *drive) prepareTasks(ctx context.Context, f *frame) ([]task, error) {
 		}
 	}
 	f.again = nil
-	return ts, nil
+	return nil
 }
 
 // allocateContexts returns n contexts that were never used: a node that keeps one must not find

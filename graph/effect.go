@@ -48,14 +48,14 @@ func Do[T any](ctx context.Context, name string, fn func(context.Context) (T, er
 
 // DoEffect is Do with a description of the effect.
 func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T, error)) (v T, err error) {
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return v, errors.New("graph: Do needs the context of a node")
 	}
 	if err := value.CheckType[T](); err != nil {
 		return v, fmt.Errorf("effect %q: its result: %w", e.Name, err)
 	}
-	call, err := c.holdTask().beginEffect(int(c.attempt), e)
+	call, err := a.beginEffect(e)
 	if err != nil {
 		return v, err
 	}
@@ -76,7 +76,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 			return v, err
 		}
 	}
-	debug := call.t.drive.r.Debug
+	debug := call.drive.r.Debug
 	if !debug && !call.isResultNeeded() {
 		return v, nil
 	}
@@ -111,7 +111,7 @@ func EffectKey(ctx context.Context) string {
 	if c == nil {
 		return ""
 	}
-	return c.t.drive.run + c.t.drive.branch + "/" + c.t.frame.path + c.t.localID() + "/" + c.e.Name + "/" + c.ord
+	return c.drive.run + c.drive.branch + "/" + c.frame.path + c.localID() + "/" + c.effect.Name + "/" + c.ord
 }
 
 type effectKey struct{}
@@ -131,45 +131,42 @@ func (c *effectCtx) Value(k any) any {
 
 // effectCall is one call of Do.
 type effectCall struct {
-	t       *task
-	attempt int
-	e       Effect
-	ord     string
-	id      string // unique within its frame
+	attempt
+	effect Effect
+	ord    string // its ordinal, or '=' and its key
+	id     string // unique within its frame
 }
 
-func (t *task) beginEffect(attempt int, e Effect) (*effectCall, error) {
-	c := &effectCall{t: t, attempt: attempt, e: e}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotEndedLocked(attempt); err != nil {
+// beginEffect starts a call of Do.
+func (a attempt) beginEffect(e Effect) (*effectCall, error) {
+	c := &effectCall{attempt: a, effect: e}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
 		return nil, err
 	}
-	in, name := t.ensureInner(), e.Name+"\x00"+e.Key
+	in, name := a.ensureInner(), e.Name+"\x00"+e.Key
 	if in.busy[name] {
-		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
+		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, a.node().Name)
 	}
-	if in.busy == nil {
-		in.busy = map[string]bool{}
-	}
-	in.busy[name] = true
+	setEntry(&in.busy, name, true)
 	if e.Key != "" {
 		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
 		c.ord = in.nextOrdinal(e.Name)
 	}
-	c.id = t.localIDLocked() + "\x00" + e.Name + "\x00" + c.ord
+	c.id = a.localIDLocked() + "\x00" + e.Name + "\x00" + c.ord
 	return c, nil
 }
 
 // nextOrdinal counts the calls of one name in an attempt that still runs.
-func (t *task) nextOrdinal(attempt int, name string) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotEndedLocked(attempt); err != nil {
+func (a attempt) nextOrdinal(name string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
 		return "", err
 	}
-	return t.ensureInner().nextOrdinal(name), nil
+	return a.ensureInner().nextOrdinal(name), nil
 }
 
 func (in *nodeActivity) nextOrdinal(name string) string {
@@ -214,33 +211,33 @@ func (o *ordinals) next(name string) int {
 }
 
 func (c *effectCall) finish() {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if c.t.checkNotHungLocked(c.attempt) == nil {
-		delete(c.t.inner.busy, c.e.Name+"\x00"+c.e.Key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.checkNotHungLocked() == nil {
+		delete(c.inner.busy, c.effect.Name+"\x00"+c.effect.Key)
 	}
 }
 
 // recordedResult returns the result that an earlier drive or attempt left.
 func (c *effectCall) recordedResult() ([]byte, bool) {
-	c.t.mu.Lock()
-	o := c.t.inner.results[c.id]
-	c.t.mu.Unlock()
-	if o.known == succeeded || c.t.raw == nil {
+	c.mu.Lock()
+	o := c.inner.results[c.id]
+	c.mu.Unlock()
+	if o.known == succeeded || c.raw == nil {
 		return o.value, o.known == succeeded
 	}
-	b, ok := c.t.raw.effects[c.id]
+	b, ok := c.raw.effects[c.id]
 	return b, ok
 }
 
 // resolveDoubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) resolveDoubt() (skip bool, err error) {
-	x := c.t.drive
+	x := c.drive
 	x.lease.renewIfExpired()
 	if err := x.fatalError(); err != nil {
 		return false, err
 	}
-	if c.e.InDoubt == DoubtRetry || x.j == nil {
+	if c.effect.InDoubt == DoubtRetry || x.j == nil {
 		return false, nil
 	}
 	if c.isInDoubt() {
@@ -253,13 +250,13 @@ func (c *effectCall) resolveDoubt() (skip bool, err error) {
 
 // isInDoubt reports whether the effect was started and its outcome is unknown.
 func (c *effectCall) isInDoubt() bool {
-	c.t.mu.Lock()
-	o := c.t.inner.results[c.id]
-	c.t.mu.Unlock()
-	if o.known != unknown || c.t.raw == nil {
+	c.mu.Lock()
+	o := c.inner.results[c.id]
+	c.mu.Unlock()
+	if o.known != unknown || c.raw == nil {
 		return o.known == intentRecorded
 	}
-	_, open := c.t.raw.notes[c.id]
+	_, open := c.raw.notes[c.id]
 	return open
 }
 
@@ -269,24 +266,24 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if ctx.Err() != nil || !c.isInDoubt() {
 		return
 	}
-	if c.t.saveOutcome(c, outcome{known: failed}) != nil {
+	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.t.drive.j.addRecord(KindFailure, wire.PutTexts(nil, c.t.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.j.addRecord(KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
 	const doubt = "was cut off before its outcome was recorded, and may or may not have happened"
-	switch c.e.InDoubt {
+	switch c.effect.InDoubt {
 	case DoubtSkip:
 		return true, nil
 	case DoubtFail:
-		return false, fmt.Errorf("effect %q %s", c.e.Name, doubt)
+		return false, fmt.Errorf("effect %q %s", c.effect.Name, doubt)
 	}
-	answer, err := Interrupt[string](c.t.newAttemptContext(c.attempt), Ask{
+	answer, err := Interrupt[string](c.newContext(), Ask{
 		Name:    c.questionName(),
 		Kind:    "select",
-		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.e.Name, doubt),
+		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.effect.Name, doubt),
 		Options: []string{"retry", "skip", "fail"},
 	})
 	switch {
@@ -295,54 +292,54 @@ func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
 	case answer == "skip":
 		return true, nil
 	}
-	return false, fmt.Errorf("effect %q: failed by the answer to its question", c.e.Name)
+	return false, fmt.Errorf("effect %q: failed by the answer to its question", c.effect.Name)
 }
 
 // questionName returns the name of the question about the doubt. An answer is valid for the
 // drive that gets it: after "retry", a second call that is cut off needs a new answer,
 // and after "fail" the user may try again.
 func (c *effectCall) questionName() string {
-	name := "doubt " + c.e.Name + c.ord
-	raw := c.t.raw
+	name := "doubt " + c.effect.Name + c.ord
+	raw := c.raw
 	if raw == nil {
 		return name
 	}
 	for n := 2; ; n++ {
-		q := raw.asks[c.t.localID()+"\x00"+name+"\x000"]
+		q := raw.asks[c.localID()+"\x00"+name+"\x000"]
 		if q == nil || !q.answered || q.now {
 			return name
 		}
-		name = fmt.Sprintf("doubt %s%s again %d", c.e.Name, c.ord, n)
+		name = fmt.Sprintf("doubt %s%s again %d", c.effect.Name, c.ord, n)
 	}
 }
 
 func (c *effectCall) recordIntent(note []byte) error {
-	j := c.t.drive.j
+	j := c.drive.j
 	if j == nil {
 		return nil
 	}
-	if err := c.t.saveOutcome(c, outcome{known: intentRecorded}); err != nil {
+	if err := c.saveOutcome(outcome{known: intentRecorded}); err != nil {
 		return err
 	}
-	return j.addRecord(KindIntent, wire.PutTexts(nil, c.t.frame.path, c.id), note, j.level == EveryEffect)
+	return j.addRecord(KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, j.level == EveryEffect)
 }
 
 // isResultNeeded reports whether the result may be needed again.
-func (c *effectCall) isResultNeeded() bool { return c.t.drive.j != nil || c.t.canRetry() }
+func (c *effectCall) isResultNeeded() bool { return c.drive.j != nil || c.canRetry() }
 
 func (c *effectCall) recordResult(b []byte) error {
-	j := c.t.drive.j
+	j := c.drive.j
 	if j == nil {
-		return c.t.saveOutcome(c, outcome{succeeded, b})
+		return c.saveOutcome(outcome{succeeded, b})
 	}
-	if err := c.t.checkNotHung(c.attempt); err != nil {
+	if err := c.checkNotHung(); err != nil {
 		return err
 	}
-	if err := j.addRecord(KindEffect, wire.PutTexts(nil, c.t.frame.path, c.id), b, j.level == EveryEffect); err != nil {
+	if err := j.addRecord(KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
-	if c.t.node().Retry.Attempts > 1 {
-		return c.t.saveOutcome(c, outcome{succeeded, b})
+	if c.node().Retry.Attempts > 1 {
+		return c.saveOutcome(outcome{succeeded, b})
 	}
 	return nil
 }
@@ -363,17 +360,13 @@ const (
 )
 
 // saveOutcome keeps the outcome of an effect for the next attempt.
-func (t *task) saveOutcome(c *effectCall, o outcome) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotHungLocked(c.attempt); err != nil {
+func (c *effectCall) saveOutcome(o outcome) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.checkNotHungLocked(); err != nil {
 		return err
 	}
-	in := t.ensureInner()
-	if in.results == nil {
-		in.results = map[string]outcome{}
-	}
-	in.results[c.id] = o
+	setEntry(&c.ensureInner().results, c.id, o)
 	return nil
 }
 
@@ -381,9 +374,7 @@ func (t *task) saveOutcome(c *effectCall, o outcome) error {
 // budget. It belongs to the run, not to a step, and the journal keeps it: a drive
 // starts with what the previous one has recorded. It is safe for concurrent use.
 type SharedValue[T any] struct {
-	x     *drive
-	t     *task // the task that shares it
-	nth   int   // the task's attempt
+	a     attempt // that shares it
 	name  string
 	of    *sharedCell
 	value *T
@@ -413,18 +404,17 @@ const sharedPath = "shared/"
 // neither this drive nor an earlier one has recorded another. After a Fork or an Edit
 // it starts with the zero value again. All uses of one name must have the same type.
 func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
-	caller := callerOf(ctx)
-	if caller == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return nil, errors.New("graph: Share needs the context of a node")
 	}
-	t, nth := caller.holdTask(), int(caller.attempt)
-	if err := t.checkNotHung(nth); err != nil {
+	if err := a.checkNotHung(); err != nil {
 		return nil, err
 	}
 	if err := value.CheckType[T](); err != nil {
 		return nil, fmt.Errorf("shared value %q: %w", name, err)
 	}
-	x := t.drive
+	x := a.drive
 	x.sharedMu.Lock()
 	defer x.sharedMu.Unlock()
 	c := x.shared[name]
@@ -443,7 +433,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	if !ok {
 		return nil, fmt.Errorf("graph: the shared value %q is a %s, not a %s", name, reflect.TypeOf(c.value).Elem(), reflect.TypeFor[T]())
 	}
-	return &SharedValue[T]{x, t, nth, name, c, v}, nil
+	return &SharedValue[T]{a, name, c, v}, nil
 }
 
 func sharedID(name string) string { return "\x00shared\x00=" + name }
@@ -452,7 +442,7 @@ func sharedID(name string) string { return "\x00shared\x00=" + name }
 // wait for a change. If fn returns true, the value is recorded before Use returns, as
 // JSON: what is not in its JSON belongs to this drive only. fn must not block.
 func (s *SharedValue[T]) Use(fn func(v *T) (record bool)) error {
-	if err := s.t.checkNotHung(s.nth); err != nil {
+	if err := s.a.checkNotHung(); err != nil {
 		return err
 	}
 	s.of.mu.Lock()
@@ -469,7 +459,7 @@ func (s *SharedValue[T]) Use(fn func(v *T) (record bool)) error {
 // first, the error is its cause.
 func (s *SharedValue[T]) Await(ctx context.Context, fn func(v *T) (done bool, err error)) error {
 	for {
-		if err := s.t.checkNotHung(s.nth); err != nil {
+		if err := s.a.checkNotHung(); err != nil {
 			return err
 		}
 		s.of.mu.Lock()
@@ -495,7 +485,7 @@ func (s *SharedValue[T]) wakeWaiters() {
 
 // recordValue journals the value. The caller must hold mu.
 func (s *SharedValue[T]) recordValue() error {
-	j := s.x.j
+	j := s.a.drive.j
 	if j == nil {
 		return nil
 	}

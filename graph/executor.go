@@ -143,23 +143,24 @@ func NewID(now time.Time) string {
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
 // false if another goroutine has replaced this one: see lane.isReplaced.
-func (x *drive) executeTasks(ctx context.Context, f *frame, ts []task, root bool) bool {
+func (f *frame) executeTasks(ctx context.Context) bool {
+	x, ts := f.drive, f.ts
 	t := &ts[0]
 	switch {
-	case len(ts) == 1 && (!root || x.topics == 0):
-		t.inline, t.lane = root, f.lane
+	case len(ts) == 1 && (!f.isRoot() || x.topics == 0):
+		t.inline, t.lane = f.isRoot(), f.lane
 		return t.run(false)
 	case len(ts) == 1 && !x.needsOwnGoroutine(t.node()):
 		t.inline = true
 		return t.run(false)
 	case len(ts) == 1:
 		x.runSingleTask(t)
-	case x.topics == 0 || !root:
-		x.runAllTasks(ctx, f, ts)
+	case x.topics == 0 || !f.isRoot():
+		f.runAllTasks(ctx)
 	default:
 		go func() {
 			defer x.out.endPump()
-			x.runAllTasks(ctx, f, ts)
+			f.runAllTasks(ctx)
 		}()
 		x.out.pumpEvents()
 	}
@@ -236,7 +237,8 @@ func (o *singleTaskRunner) takeOverTask(t *task, hung error) {
 }
 
 // runAllTasks runs the tasks of a step that has several.
-func (x *drive) runAllTasks(ctx context.Context, f *frame, ts []task) {
+func (f *frame) runAllTasks(ctx context.Context) {
+	x, ts := f.drive, f.ts
 	g := f.g
 	defer func() {
 		if p := recover(); p != nil {
@@ -376,7 +378,7 @@ var errNotRun = errors.New("graph: the Executor has returned without running the
 // notRun fails the tasks that the Executor has not run.
 func notRun(ts []task, err error) {
 	for i := range ts {
-		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.recovered == nil && t.err == nil {
+		if t := &ts[i]; t.attempts == 0 && !t.recorded && t.recovered == nil && t.err == nil {
 			t.err = err
 		}
 	}

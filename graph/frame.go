@@ -74,8 +74,9 @@ type smallFrame struct {
 	visits [8]int
 }
 
-func newFrame(g *Graph, path, public string) *frame {
-	n := &smallFrame{frame: frame{path: path, public: public, g: g}}
+// newFrame returns a frame without values. x is nil for a frame that is only read.
+func newFrame(x *drive, g *Graph, path, public string) *frame {
+	n := &smallFrame{frame: frame{path: path, public: public, g: g, drive: x}}
 	f := &n.frame
 	f.st, f.visits = State{g.table, takeZeros(n.vals[:], len(g.table.keys))}, takeZeros(n.visits[:], len(g.nodes))
 	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
@@ -90,6 +91,19 @@ func takeZeros[T any](zeros []T, n int) []T {
 		return zeros[:n:n]
 	}
 	return make([]T, n)
+}
+
+// isRoot reports whether the frame is the root of its run. Its steps are then driven on the
+// reader's goroutine.
+func (f *frame) isRoot() bool { return f.path == "" }
+
+// deliverEvent delivers an event about the frame.
+func (f *frame) deliverEvent(e Event) {
+	if f.isRoot() {
+		f.drive.out.deliverEvent(e)
+	} else {
+		f.drive.out.sendEvent(e)
+	}
 }
 
 // countVisits adds one visit to each node that is about to run.

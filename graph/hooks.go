@@ -63,22 +63,23 @@ type Setup struct {
 
 // TaskInfo returns the task that ctx belongs to; the zero Info outside a node.
 func TaskInfo(ctx context.Context) Info {
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return Info{}
 	}
-	return c.holdTask().attemptInfo(int(c.attempt))
+	return a.info()
 }
 
-func (t *task) attemptInfo(attempt int) Info {
-	n := t.node()
-	return Info{Run: t.drive.run, Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: attempt}
+// info names the task for hooks.
+func (a attempt) info() Info {
+	n := a.node()
+	return Info{Run: a.drive.run, Graph: a.frame.g.def.Name, Path: a.frame.public, Node: n.Name, Kind: n.Kind, Step: a.step, Index: a.ref.index, Attempt: a.n}
 }
 
 // runWithHooks calls the node within its hooks.
-func (t *task) runWithHooks(ctx context.Context, n *cnode, st State) (Update, error) {
-	if n.hooks == nil {
-		return t.runWithCache(ctx, n, st)
+func (a attempt) runWithHooks(ctx context.Context, st State) (Update, error) {
+	if a.node().hooks == nil {
+		return a.runWithCache(ctx, st)
 	}
 	var ends []func(error)
 	outcome := errPanicked
@@ -87,14 +88,14 @@ func (t *task) runWithHooks(ctx context.Context, n *cnode, st State) (Update, er
 			end(outcome)
 		}
 	}()
-	u, err := t.runBetweenHooks(ctx, n, st, &ends)
+	u, err := a.runBetweenHooks(ctx, st, &ends)
 	outcome = err
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch {
-	case t.waiting:
+	case a.waiting:
 		outcome = ErrWaiting
-	case t.paused:
+	case a.paused:
 		outcome = ErrPaused
 	}
 	return u, err
@@ -103,14 +104,15 @@ func (t *task) runWithHooks(ctx context.Context, n *cnode, st State) (Update, er
 // errPanicked is what Setup.End gets if there is no other error.
 var errPanicked = errors.New("graph: the node panicked")
 
-// runBetweenHooks is around for a node with hooks. It appends to ends the functions to call when
+// runBetweenHooks calls a node with hooks. It appends to ends the functions to call when
 // the attempt has ended.
-func (t *task) runBetweenHooks(ctx context.Context, n *cnode, st State, ends *[]func(error)) (Update, error) {
+func (a attempt) runBetweenHooks(ctx context.Context, st State, ends *[]func(error)) (Update, error) {
+	n := a.node()
 	for _, h := range n.hooks {
 		if h.Before == nil {
 			continue
 		}
-		set, err := h.Before(ctx, t.attemptInfo(attemptOf(ctx)), st)
+		set, err := h.Before(ctx, a.info(), st)
 		if set.End != nil {
 			*ends = append(*ends, set.End)
 		}
@@ -130,17 +132,14 @@ func (t *task) runBetweenHooks(ctx context.Context, n *cnode, st State, ends *[]
 			return Update{}, err
 		}
 	}
-	u, err := t.runWithCache(ctx, n, st)
-	for i := len(n.hooks) - 1; i >= 0 && !t.isSuspended(); i-- {
+	u, err := a.runWithCache(ctx, st)
+	for i := len(n.hooks) - 1; i >= 0 && !a.isSuspended(); i-- {
 		if after := n.hooks[i].After; after != nil {
-			u, err = after(ctx, t.attemptInfo(attemptOf(ctx)), st, u, err)
+			u, err = after(ctx, a.info(), st, u, err)
 		}
 	}
 	return u, err
 }
-
-// attemptOf returns the attempt that a node's context belongs to.
-func attemptOf(ctx context.Context) int { return int(callerOf(ctx).attempt) }
 
 // isSuspended reports whether the node asked, or its child was paused: then it has no
 // result yet.
@@ -151,10 +150,10 @@ func (t *task) isSuspended() bool {
 }
 
 // callErrorHooks calls the Error hooks for a failed attempt.
-func (t *task) callErrorHooks(ctx context.Context, err error) {
-	for _, h := range t.node().hooks {
+func (a attempt) callErrorHooks(ctx context.Context, err error) {
+	for _, h := range a.node().hooks {
 		if h.Error != nil {
-			h.Error(ctx, t.attemptInfo(attemptOf(ctx)), err)
+			h.Error(ctx, a.info(), err)
 		}
 	}
 }
@@ -179,18 +178,18 @@ func (t *task) listeners() *listener {
 
 // callListeners passes an emitted value to the hooks, from the inside out. A panic of
 // one hook fails the node, whatever goroutine has called Emit.
-func (t *task) callListeners(ctx context.Context, l *listener, v any) {
+func (a attempt) callListeners(ctx context.Context, l *listener, v any) {
 	if l == nil || ctx.Value(listening{}) != nil {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.ensureInner().fault = panics.NewError("Hooks.Emit of node "+t.node().Name, p)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.ensureInner().fault = panics.NewError("Hooks.Emit of node "+a.node().Name, p)
 		}
 	}()
-	i := t.attemptInfo(attemptOf(ctx))
+	i := a.info()
 	ctx = context.WithValue(ctx, listening{}, true)
 	for ; l != nil; l = l.above {
 		for _, h := range slices.Backward(l.hooks) {
@@ -202,14 +201,14 @@ func (t *task) callListeners(ctx context.Context, l *listener, v any) {
 }
 
 // listenerFault returns the panic of a Hooks.Emit in this attempt, or nil.
-func (t *task) listenerFault() error {
-	if t.frame.listener == nil && !t.node().listens {
+func (a attempt) listenerFault() error {
+	if a.frame.listener == nil && !a.node().listens {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inner == nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.inner == nil {
 		return nil
 	}
-	return t.inner.fault
+	return a.inner.fault
 }

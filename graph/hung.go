@@ -109,7 +109,7 @@ func (l *lane) isReplaced() bool { return l != nil && l.gate.Load() == laneLeft 
 // watch waits for the end of a context, and then examines the lanes whose nodes use it.
 // A nil watch does nothing.
 type watch struct {
-	x   *drive
+	dog *watchdog
 	ctx context.Context
 
 	mu    sync.Mutex // guards the fields below; locked before that of a lane
@@ -129,11 +129,11 @@ type laneView struct {
 
 // newWatch starts the watch of a context: nil if the drive waits for nodes without limit.
 // The caller must call end.
-func (x *drive) newWatch(ctx context.Context, lanes ...*lane) *watch {
-	if x.hungAfter <= 0 || ctx.Done() == nil {
+func (d *watchdog) newWatch(ctx context.Context, lanes ...*lane) *watch {
+	if d.hungAfter <= 0 || ctx.Done() == nil {
 		return nil
 	}
-	w := &watch{x: x, ctx: ctx}
+	w := &watch{dog: d, ctx: ctx}
 	for _, l := range lanes {
 		w.addLane(l)
 	}
@@ -177,7 +177,7 @@ func (w *watch) handleContextEnd() {
 	}
 	w.since = time.Now()
 	w.examineLanes()
-	w.timer = time.AfterFunc(w.x.hungAfter, w.handleTick)
+	w.timer = time.AfterFunc(w.dog.hungAfter, w.handleTick)
 }
 
 // handleTick looks for nodes that still have not returned.
@@ -188,7 +188,7 @@ func (w *watch) handleTick() {
 		return
 	}
 	if w.examineLanes() {
-		w.timer.Reset(w.x.hungAfter) // time for what a node does after its child has stopped
+		w.timer.Reset(w.dog.hungAfter) // time for what a node does after its child has stopped
 	}
 }
 
@@ -211,21 +211,20 @@ func (w *watch) examineLane(l *laneView) {
 	if !l.gate.CompareAndSwap(laneInside, laneExamined) {
 		return
 	}
-	t, attempt := l.t, l.ctx
-	if l.seen != attempt {
-		l.seen, l.stopped = attempt, 0
+	t, seen := l.t, l.ctx
+	if l.seen != seen {
+		l.seen, l.stopped = seen, 0
 		l.gate.Store(laneInside)
 		return
 	}
 	e := &HungError{Node: t.publicPath(), Task: t.localID(), For: time.Since(w.since).Round(time.Millisecond), Err: context.Cause(w.ctx)}
-	if !t.leaveBehind(int(attempt.attempt), &l.stopped) {
+	if !(attempt{t, int(seen.attempt)}).leaveBehind(&l.stopped) {
 		l.gate.Store(laneInside)
 		return
 	}
-	x := w.x
-	x.hungMu.Lock()
-	x.hung = append(x.hung, hungTask{e, l.lane})
-	x.hungMu.Unlock()
+	w.dog.hungMu.Lock()
+	w.dog.hung = append(w.dog.hung, hungTask{e, l.lane})
+	w.dog.hungMu.Unlock()
 	l.gate.Store(laneLeft)
 	go l.by.takeOverTask(t, e)
 }
@@ -247,25 +246,25 @@ func (w *watch) endWatch() {
 }
 
 // runNode runs an attempt within its hooks.
-func (t *task) runNode(ctx *taskCtx, n *cnode, st State) (Update, error) {
-	if l := t.lane; l != nil {
-		l.enterNode(t, ctx)
+func (a attempt) runNode(ctx *taskCtx, st State) (Update, error) {
+	if l := a.lane; l != nil {
+		l.enterNode(a.task, ctx)
 		defer l.exitNode()
 	}
-	if t.drive.r.Debug {
-		return t.runWithDebugChecks(ctx, n, st)
+	if a.drive.r.Debug {
+		return a.runWithDebugChecks(ctx, st)
 	}
-	return t.runWithHooks(ctx, n, st)
+	return a.runWithHooks(ctx, st)
 }
 
 // leaveBehind makes the engine refuse everything that an attempt still does with its
 // context. It returns false while a child of the node runs: then the child's nodes are
 // waited for, and the node gets its own time when the child has stopped. stopped is the
 // number of children that had stopped before.
-func (t *task) leaveBehind(attempt int, stopped *int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if in := t.inner; in != nil {
+func (a attempt) leaveBehind(stopped *int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if in := a.inner; in != nil {
 		was := *stopped
 		if *stopped = in.stopped; in.calling || in.stopped > was {
 			return false
@@ -279,31 +278,16 @@ func (t *task) leaveBehind(attempt int, stopped *int) bool {
 		}
 		in.busy = nil
 	}
-	t.hung, t.held = attempt, true
+	a.hung, a.held = a.n, true
 	return true
-}
-
-// checkNotHung returns the error for calls of an attempt that was left behind, else nil.
-func (t *task) checkNotHung(attempt int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.checkNotHungLocked(attempt)
-}
-
-// checkNotHungLocked is refused for a caller that holds t.mu.
-func (t *task) checkNotHungLocked(attempt int) error {
-	if attempt <= t.hung {
-		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has continued without it", t.node().Name)
-	}
-	return nil
 }
 
 // leftBehind lists the nodes that were left behind and have not returned yet. It adds
 // those that were left behind to the error of the drive.
-func (x *drive) leftBehind(err error) (still []string, _ error) {
-	x.hungMu.Lock()
-	defer x.hungMu.Unlock()
-	for _, h := range x.hung {
+func (d *watchdog) leftBehind(err error) (still []string, _ error) {
+	d.hungMu.Lock()
+	defer d.hungMu.Unlock()
+	for _, h := range d.hung {
 		if !h.l.returned.Load() {
 			still = append(still, h.Node)
 		}
@@ -341,10 +325,8 @@ func (f *frame) endStep() {
 // A frameDriver drives a frame on a separate goroutine, so that another can continue after a
 // node that hangs.
 type frameDriver struct {
-	x     *drive
 	ctx   context.Context
 	f     *frame
-	root  bool
 	watch *watch
 
 	done   chan struct{} // closed when the fields below are set
@@ -352,18 +334,19 @@ type frameDriver struct {
 	err    error
 }
 
-// driveFrame drives a frame until it stops.
-func (x *drive) driveFrame(ctx context.Context, f *frame, root bool) (Status, error) {
+// driveSteps drives a frame until it stops.
+func (f *frame) driveSteps(ctx context.Context) (Status, error) {
+	x := f.drive
 	w := x.newWatch(ctx)
 	if w == nil {
-		return x.runSteps(ctx, f, root)
+		return f.runSteps(ctx)
 	}
 	f.watch = w
-	if root && x.topics != 0 { // the reader's goroutine runs no node that can hang
+	if f.isRoot() && x.topics != 0 { // the reader's goroutine runs no node that can hang
 		defer w.endWatch()
-		return x.runSteps(ctx, f, root)
+		return f.runSteps(ctx)
 	}
-	s := &frameDriver{x: x, ctx: ctx, f: f, root: root, watch: w, done: make(chan struct{})}
+	s := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
 	go s.run(s.newLane(), nil)
 	<-s.done
 	f.supervision = supervision{}
@@ -380,7 +363,7 @@ func (s *frameDriver) newLane() *lane {
 // run drives the frame. If first is not nil, it runs first to end a step, and starts
 // there. first returns false if the lane was left.
 func (s *frameDriver) run(l *lane, first func() bool) {
-	x, f := s.x, s.f
+	f := s.f
 	f.lane = l
 	over := false
 	defer func() {
@@ -404,10 +387,10 @@ func (s *frameDriver) run(l *lane, first func() bool) {
 		}
 		f.executing = false
 		f.endStep()
-		status, err = x.concludeStep(s.ctx, f, s.root)
+		status, err = f.concludeStep(s.ctx)
 	}
 	if status == Running {
-		status, err = x.runSteps(s.ctx, f, s.root)
+		status, err = f.runSteps(s.ctx)
 	}
 	if err != errLeft {
 		s.status, s.err, over = status, err, true

@@ -64,23 +64,22 @@ type Answer struct {
 // into an A, the error is a *TypeError, and nothing is asked. Interrupt needs a store.
 func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	var zero A
-	c := callerOf(ctx)
-	if c == nil {
+	a, ok := attemptOf(ctx)
+	if !ok {
 		return zero, errors.New("graph: Interrupt needs the context of a node")
 	}
 	if f := value.StorageOf(reflect.TypeFor[A]()).Reply; f != nil {
 		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
-	t := c.holdTask()
-	key, raw, err := t.askQuestion(int(c.attempt), ask, reflect.TypeFor[A]())
+	key, raw, err := a.askQuestion(ask, reflect.TypeFor[A]())
 	if err != nil {
 		return zero, err
 	}
-	a, err := decodeAnswer[A](raw)
+	answer, err := decodeAnswer[A](raw)
 	if err != nil {
-		return zero, t.askAgain(int(c.attempt), key, err)
+		return zero, a.askAgain(key, err)
 	}
-	return a, nil
+	return answer, nil
 }
 
 // decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
@@ -125,21 +124,21 @@ func jsonType(t reflect.Type) string {
 
 // askQuestion returns the JSON of the answer, or ErrWaiting. key identifies the question in the
 // frame.
-func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
-	x, f := t.drive, t.frame
+func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
+	x, f := a.drive, a.frame
 	if x.j == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
-	n, err := t.nextOrdinal(attempt, "?"+ask.Name)
+	n, err := a.nextOrdinal("?" + ask.Name)
 	if err != nil {
 		return "", nil, err
 	}
-	key = t.localID() + "\x00" + ask.Name + "\x00" + n
-	if q := t.findQuestion(key); q != nil {
-		answer, err = t.recallAnswer(attempt, q)
+	key = a.localID() + "\x00" + ask.Name + "\x00" + n
+	if q := a.findQuestion(key); q != nil {
+		answer, err = a.recallAnswer(q)
 		return key, answer, err
 	}
-	q := Question{Node: t.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
+	q := Question{Node: a.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
 		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
 	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
 		q.Integer = typ.Kind().String()
@@ -151,18 +150,18 @@ func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, 
 		}
 		q.Data = b
 	}
-	base := t.publicPath()
-	ahead, wrong := x.registerQuestion(&q, base, t.node(), t.hasConcurrentTasks())
+	base := a.publicPath()
+	ahead, wrong := x.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
 	head := wire.PutTexts(nil, f.path, key, base)
 	given := presetAnswer{}
 	switch {
 	case ahead > 0:
-		given = x.ahead[ahead-1]
+		given = x.questions.ahead[ahead-1]
 	default:
-		given.value = x.replyTo(&q, t.node())
+		given.value = x.questions.replyTo(&q, a.node())
 	}
 	if ahead == 0 && given.value == nil {
-		if err := t.markWaiting(attempt, q); err != nil {
+		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
 		if err := x.j.addRecord(KindQuestion, head, q.encode(), false); err != nil {
@@ -179,9 +178,9 @@ func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, 
 		return "", nil, err
 	}
 	if wrong != nil {
-		return "", nil, cmp.Or(t.markWaiting(attempt, q), ErrWaiting)
+		return "", nil, cmp.Or(a.markWaiting(q), ErrWaiting)
 	}
-	if err := t.answeredNow(attempt, key, &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}); err != nil {
+	if err := a.answeredNow(key, &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}); err != nil {
 		return "", nil, err
 	}
 	answer, err = answerOf(given.value, given.refused)
@@ -189,54 +188,51 @@ func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, 
 }
 
 // askAgain opens a question again after an answer that did not fit.
-func (t *task) askAgain(attempt int, key string, why error) error {
-	was := t.findQuestion(key)
+func (a attempt) askAgain(key string, why error) error {
+	was := a.findQuestion(key)
 	q := was.q
 	q.Rejected = why.Error()
-	t.mu.Lock()
-	setEntry(&t.ensureInner().asks, key, &rawQuestion{q: q, base: was.base})
-	t.mu.Unlock()
-	if err := t.markWaiting(attempt, q); err != nil {
+	a.mu.Lock()
+	setEntry(&a.ensureInner().asks, key, &rawQuestion{q: q, base: was.base})
+	a.mu.Unlock()
+	if err := a.markWaiting(q); err != nil {
 		return err
 	}
-	if err := t.drive.j.addRecord(KindQuestion, wire.PutTexts(nil, t.frame.path, key, was.base), q.encode(), false); err != nil {
+	if err := a.drive.j.addRecord(KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.base), q.encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
 }
 
 // findQuestion finds a question of the task that this or an earlier drive has recorded.
-func (t *task) findQuestion(key string) *rawQuestion {
-	t.mu.Lock()
-	q := t.ensureInner().asks[key]
-	t.mu.Unlock()
-	if q == nil && t.raw != nil {
-		q = t.raw.asks[key]
+func (a attempt) findQuestion(key string) *rawQuestion {
+	a.mu.Lock()
+	q := a.ensureInner().asks[key]
+	a.mu.Unlock()
+	if q == nil && a.raw != nil {
+		q = a.raw.asks[key]
 	}
 	return q
 }
 
 // answeredNow keeps a question with an answer given ahead, for the events of the step
 // and for the next attempt.
-func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.checkNotHungLocked(attempt); err != nil {
+func (a attempt) answeredNow(key string, q *rawQuestion) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotHungLocked(); err != nil {
 		return err
 	}
-	in := t.ensureInner()
-	if in.asks == nil {
-		in.asks = map[string]*rawQuestion{}
-	}
-	in.asks[key] = q
+	in := a.ensureInner()
+	setEntry(&in.asks, key, q)
 	in.notes = append(in.notes, QuestionAsked{q.q}, QuestionAnswered{ID: q.q.ID, Ahead: q.ahead > 0, Refused: q.refused})
 	return nil
 }
 
 // recallAnswer returns the answer that the journal holds for a question, if any.
-func (t *task) recallAnswer(attempt int, q *rawQuestion) ([]byte, error) {
+func (a attempt) recallAnswer(q *rawQuestion) ([]byte, error) {
 	if !q.answered {
-		return nil, cmp.Or(t.markWaiting(attempt, q.q), ErrWaiting)
+		return nil, cmp.Or(a.markWaiting(q.q), ErrWaiting)
 	}
 	return answerOf(q.answer, q.refused)
 }
@@ -333,7 +329,7 @@ func (x *drive) recordAnswers(s *replay, answers []Answer, claim Record) error {
 		if err := x.j.addRecord(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
 			return err
 		}
-		x.answered = append(x.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused})
+		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused})
 	}
 	return nil
 }
@@ -381,7 +377,7 @@ type questionState struct {
 }
 
 // addPresetAnswers stores the answers given with the start, and returns them encoded.
-func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
+func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
 	b := wire.PutInt(nil, len(answers))
 	for _, a := range answers {
 		v, err := value.MarshalJSON(a.Value)
@@ -389,7 +385,7 @@ func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
 		b = wire.PutString(wire.PutString(wire.PutString(b, a.ID), v), a.Refused)
-		x.ahead = append(x.ahead, presetAnswer{id: a.ID, value: v, refused: a.Refused})
+		s.ahead = append(s.ahead, presetAnswer{id: a.ID, value: v, refused: a.Refused})
 	}
 	return b, nil
 }
@@ -397,32 +393,32 @@ func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
 // registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that
 // was given ahead for it, or 0. wrong says why the node refuses that answer. Tasks that
 // run together do not take an answer that another of them could use: see assignPresetAnswers.
-func (x *drive) registerQuestion(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	setEntry(&x.asked, base, x.asked[base]+1)
+func (s *questionState) registerQuestion(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	setEntry(&s.asked, base, s.asked[base]+1)
 	q.ID = base
-	if n := x.asked[base]; n > 1 {
+	if n := s.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)
 	}
 	for _, name := range []string{q.ID, base} {
-		if ahead, wrong = x.takeNamed(q, n, name); ahead > 0 {
+		if ahead, wrong = s.takeNamed(q, n, name); ahead > 0 {
 			return ahead, wrong
 		}
 	}
 	if !together {
-		ahead, wrong = x.takeShared(q, n)
+		ahead, wrong = s.takeShared(q, n)
 	}
 	return ahead, wrong
 }
 
 // replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
-func (x *drive) replyTo(q *Question, n *cnode) []byte {
-	if x.reply == nil {
+func (s *questionState) replyTo(q *Question, n *cnode) []byte {
+	if s.reply == nil {
 		return nil
 	}
-	v, ok := x.reply(*q)
+	v, ok := s.reply(*q)
 	if !ok {
 		return nil
 	}
@@ -434,10 +430,10 @@ func (x *drive) replyTo(q *Question, n *cnode) []byte {
 }
 
 // takeNamed uses up the first answer that names the question itself. The caller must
-// hold x.mu.
-func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong error) {
-	for i := range x.ahead {
-		a := &x.ahead[i]
+// hold s.mu.
+func (s *questionState) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong error) {
+	for i := range s.ahead {
+		a := &s.ahead[i]
 		if a.used || a.id != name {
 			continue
 		}
@@ -453,14 +449,14 @@ func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong 
 // takeShared uses up an answer that other questions could use too: first one that names
 // the node, then one that names a graph or node around it, the nearest first, then the
 // first that names nothing. A question that has refused an answer takes no other: that
-// one was meant for the next question. The caller must hold x.mu.
-func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
-	if len(x.ahead) == 0 || q.Rejected != "" {
+// one was meant for the next question. The caller must hold s.mu.
+func (s *questionState) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
+	if len(s.ahead) == 0 || q.Rejected != "" {
 		return 0, nil
 	}
 	found, nearest := -1, 0
-	for i := range x.ahead {
-		a := &x.ahead[i]
+	for i := range s.ahead {
+		a := &s.ahead[i]
 		far, named := q.NamedBy(a.id)
 		if !named && a.id == "" {
 			far, named = math.MaxInt, true
@@ -476,7 +472,7 @@ func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
 	if found < 0 {
 		return 0, nil
 	}
-	x.ahead[found].used = true
+	s.ahead[found].used = true
 	return found + 1, wrong
 }
 
@@ -513,7 +509,7 @@ func (t *task) hasConcurrentTasks() bool { return t.frame.beside || len(t.frame.
 // the journal holds of it. If a child has stopped at a break, the answers stay for the
 // resume.
 func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
-	if f.breaks != nil || !x.hasUnusedAnswer() {
+	if f.breaks != nil || !x.questions.hasUnusedAnswer() {
 		return false, nil
 	}
 	if err := x.j.flush(); err != nil {
@@ -524,13 +520,13 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 		return false, err
 	}
 	var given []Record
-	x.mu.Lock()
+	x.questions.mu.Lock()
 	for _, o := range s.openQuestions() {
-		i, wrong := x.takeShared(&o.q.q, x.r.Graph.findAskingNode(s, o))
+		i, wrong := x.questions.takeShared(&o.q.q, x.r.Graph.findAskingNode(s, o))
 		if i == 0 {
 			continue
 		}
-		a := &x.ahead[i-1]
+		a := &x.questions.ahead[i-1]
 		if wrong != nil {
 			o.q.q.Rejected = wrong.Error()
 			given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value},
@@ -539,9 +535,9 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 		}
 		o.q.answered, o.q.now, o.q.ahead, o.q.answer, o.q.refused = true, true, i, a.value, a.refused
 		given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value})
-		x.answered = append(x.answered, QuestionAnswered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
+		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
 	}
-	x.mu.Unlock()
+	x.questions.mu.Unlock()
 	if given == nil {
 		return false, nil
 	}
@@ -554,11 +550,11 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 }
 
 // hasUnusedAnswer reports whether an answer given ahead is still unused.
-func (x *drive) hasUnusedAnswer() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for i := range x.ahead {
-		if !x.ahead[i].used {
+func (s *questionState) hasUnusedAnswer() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.ahead {
+		if !s.ahead[i].used {
 			return true
 		}
 	}
@@ -566,10 +562,10 @@ func (x *drive) hasUnusedAnswer() bool {
 }
 
 // unusedAnswers lists the answers given ahead that no question has used.
-func (x *drive) unusedAnswers() (list []Answer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, given := range x.ahead {
+func (s *questionState) unusedAnswers() (list []Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, given := range s.ahead {
 		if given.used {
 			continue
 		}
@@ -584,23 +580,23 @@ func (x *drive) unusedAnswers() (list []Answer) {
 // deliverAnswers delivers the answers that the drive itself has recorded.
 func (x *drive) deliverAnswers(f *frame) {
 	if x.topics&TopicQuestion != 0 {
-		for _, a := range x.answered {
+		for _, a := range x.questions.answered {
 			x.out.deliverEvent(Event{Step: f.step, Body: a})
 		}
 	}
-	x.answered = nil
+	x.questions.answered = nil
 }
 
 // markQuestionDelivered reports whether the drive has already delivered a question: a step that
 // continues with answers given ahead finds the others still open.
-func (x *drive) markQuestionDelivered(q *Question) bool {
-	if len(x.ahead) == 0 {
+func (s *questionState) markQuestionDelivered(q *Question) bool {
+	if len(s.ahead) == 0 {
 		return false
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	was := x.shown[q.ID] && q.Rejected == ""
-	setEntry(&x.shown, q.ID, true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.shown[q.ID] && q.Rejected == ""
+	setEntry(&s.shown, q.ID, true)
 	return was
 }
 

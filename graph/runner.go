@@ -190,8 +190,8 @@ func (r *Runner) newDrive(topics Topic) *drive {
 
 // startRun starts a run, or returns the result of one that has already ended.
 func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
-	x.run, x.thread, x.pause, x.grace, x.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
-	if err := x.breakAt(in.Break); err != nil {
+	x.run, x.thread, x.pause, x.grace, x.questions.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
+	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if x.run == "" {
@@ -225,7 +225,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	}
 	var head, tail []byte
 	if x.j != nil || len(in.Ahead) > 0 {
-		if tail, err = x.addPresetAnswers(in.Ahead); err != nil {
+		if tail, err = x.questions.addPresetAnswers(in.Ahead); err != nil {
 			return Result{Thread: x.thread, Run: x.run}, err
 		}
 	}
@@ -234,7 +234,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
 		tail = wire.PutString(tail, in.Meta)
 	}
-	if err := x.beginFrame(f, in.Set, KindStart, head, tail); err != nil {
+	if err := f.begin(in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if x.j != nil {
@@ -249,7 +249,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 // openIdleFrame opens the thread's state for a new run that starts with the writes of set.
 func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
 	if s == nil || s.head == 0 {
-		f := newFrame(x.r.Graph, "", "")
+		f := newFrame(x, x.r.Graph, "", "")
 		f.first = x.r.Graph.def.First
 		return f, nil
 	}
@@ -261,7 +261,7 @@ func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
 	if s.run.id == x.run {
 		set = nil // nothing is written: the run has ended
 	}
-	f, err := raw.decodeFrame(newFrame(x.r.Graph, "", ""), set...)
+	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), set...)
 	if err == nil && s.run.id != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
@@ -271,8 +271,8 @@ func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
 
 // resumeRun continues a run, or returns the result of one that has ended.
 func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
-	x.thread, x.pause, x.grace, x.reply = in.Thread, in.Pause, in.Grace, in.Reply
-	if err := x.breakAt(in.Break); err != nil {
+	x.thread, x.pause, x.grace, x.questions.reply = in.Thread, in.Pause, in.Grace, in.Reply
+	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
 		return Result{Thread: x.thread}, err
 	}
 	if x.r.Store == nil {
@@ -309,12 +309,12 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err != nil {
 		return res, err
 	}
-	x.ahead, x.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
+	x.questions.ahead, x.questions.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
 	x.failures.Store(int32(s.run.failures))
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}
-	f, err := raw.decodeFrame(newFrame(x.r.Graph, "", ""), in.Set...)
+	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), in.Set...)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
@@ -356,12 +356,12 @@ func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, x.patchBuffer(f))
+	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, f.patchBuffer())
 	if err != nil {
 		return rec, err
 	}
 	f.st = st
-	data, err := x.encodePatches(f)
+	data, err := f.encodePatches()
 	rec.Data = slices.Clone(data)
 	return rec, err
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // collectTaskResults looks at how the tasks ended; running means that the step can be applied.
-func (x *drive) collectTaskResults(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
+func (f *frame) collectTaskResults(ctx context.Context) (Status, error) {
+	x, ts := f.drive, f.ts
 	var failed []*NodeError
 	waiting, paused := false, false
 	f.writes, f.asked = slices.Grow(f.writes[:0], len(ts)), nil
@@ -27,7 +28,7 @@ func (x *drive) collectTaskResults(ctx context.Context, f *frame, ts []task, roo
 		f.writes = append(f.writes, t.up.Writes)
 		if in := t.inner; in != nil {
 			if len(in.notes) > 0 || len(in.open) > 0 {
-				x.deliverQuestions(t, root)
+				f.deliverQuestions(t)
 			}
 			f.asked, f.failures = append(f.asked, in.open...), append(f.failures, in.failures...)
 			if below := in.below; below != nil {
@@ -42,7 +43,7 @@ func (x *drive) collectTaskResults(ctx context.Context, f *frame, ts []task, roo
 		return Failed, err
 	}
 	if ctx.Err() != nil && (failed != nil || waiting || paused) {
-		return x.interruptionStatus(ctx, f, true)
+		return f.interruptionStatus(ctx, true)
 	}
 	switch {
 	case failed != nil:
@@ -65,7 +66,8 @@ func asNodeError(t *task) *NodeError {
 }
 
 // deliverQuestions delivers the questions of a task after they are durable.
-func (x *drive) deliverQuestions(t *task, root bool) {
+func (f *frame) deliverQuestions(t *task) {
+	x := f.drive
 	if x.j.flush() != nil {
 		return
 	}
@@ -74,34 +76,31 @@ func (x *drive) deliverQuestions(t *task, root bool) {
 	}
 	in := t.inner
 	for _, q := range in.open {
-		if !x.markQuestionDelivered(&q) {
+		if !x.questions.markQuestionDelivered(&q) {
 			in.notes = append(in.notes, QuestionAsked{q})
 		}
 	}
 	for _, b := range in.notes {
-		if e := t.newEvent(b); root {
-			x.out.deliverEvent(e)
-		} else {
-			x.out.sendEvent(e)
-		}
+		f.deliverEvent(t.newEvent(b))
 	}
 }
 
 // applyStep applies a step: fold, route, commit.
-func (x *drive) applyStep(f *frame, ts []task, root bool) error {
-	st, by, err := x.foldStepWrites(f)
+func (f *frame) applyStep() error {
+	x, ts := f.drive, f.ts
+	st, by, err := f.foldStepWrites()
 	if err != nil {
-		return x.attributeError(f, ts, by, err)
+		return f.attributeError(by, err)
 	}
 	was := f.next
-	next, by, err := x.routeStep(f, st, &was)
+	next, by, err := f.routeStep(st, &was)
 	if err != nil {
-		return x.attributeError(f, ts, by, err)
+		return f.attributeError(by, err)
 	}
 	var dropped []string
 	if halts := findHalting(ts); len(halts) > 0 {
 		if len(halts) > 1 {
-			return x.attributeError(f, ts, 0, &HaltError{tasks: halts})
+			return f.attributeError(0, &HaltError{tasks: halts})
 		}
 		f.halted, f.value = true, ts[halts[0]].up.Halt.Value
 		dropped = next.nodeNames(f.g)
@@ -112,13 +111,13 @@ func (x *drive) applyStep(f *frame, ts []task, root bool) error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if x.j != nil {
-		if seq, err = x.commitPatches(f, KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
-				return x.attributeError(f, ts, w.by, w.err)
+				return f.attributeError(w.by, w.err)
 			}
 			if len(ts) == 1 && x.j.storeError() == nil { // its overlays or its halt; those of siblings were stored before
-				return x.attributeError(f, ts, 0, err)
+				return f.attributeError(0, err)
 			}
 			return err
 		}
@@ -127,17 +126,17 @@ func (x *drive) applyStep(f *frame, ts []task, root bool) error {
 		}
 	}
 	if x.topics&TopicStep != 0 {
-		x.deliverStepCommitted(f, ts, &was, dropped, seq, root)
+		f.deliverStepCommitted(&was, dropped, seq)
 	}
 	f.keepFailures(ts)
 	f.step++
 	f.countVisits()
 	f.raw = nil
-	if root {
+	if f.isRoot() {
 		x.failures.Store(0)
 	}
 	if f.g.breaks || x.stops.set != nil {
-		x.breakAfter(f, ts)
+		x.stops.noteAfter(f)
 	}
 	return nil
 }
@@ -154,7 +153,8 @@ func findHalting(ts []task) (at []int) {
 
 // attributeError names the tasks that caused a failure to apply a step, and makes their recorded
 // updates void: they run again, and the others keep theirs.
-func (x *drive) attributeError(f *frame, ts []task, by int, err error) error {
+func (f *frame) attributeError(by int, err error) error {
+	x, ts := f.drive, f.ts
 	at := []int{by}
 	switch e := err.(type) {
 	case *ConflictError:
@@ -189,7 +189,8 @@ func taskNodeNames(ts []task, at []int) (names []string) {
 }
 
 // deliverStepCommitted delivers the event of a committed step.
-func (x *drive) deliverStepCommitted(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
+func (f *frame) deliverStepCommitted(was *frontier, dropped []string, seq int64) {
+	ts := f.ts
 	now, next := len(was.tasks), len(f.next.tasks)
 	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
 	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st}
@@ -210,12 +211,7 @@ func (x *drive) deliverStepCommitted(f *frame, ts []task, was *frontier, dropped
 		f.addMoveTargets(l, &ts[i])
 	}
 	b.Moves[len(b.Moves)-1].To = l.endList()
-	e := Event{Path: f.public, Step: f.step, Body: b}
-	if root {
-		x.out.deliverEvent(e)
-	} else {
-		x.out.sendEvent(e)
-	}
+	f.deliverEvent(Event{Path: f.public, Step: f.step, Body: b})
 }
 
 // nameLists makes lists of names, each name once, that share an array.
@@ -340,15 +336,9 @@ type PhaseStarted struct {
 }
 
 // startPhase delivers the event of a phase if the consumer asks for it.
-func (x *drive) startPhase(f *frame, p Phase, root bool) {
-	if x.topics&TopicPhase == 0 {
-		return
-	}
-	e := Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.nodeNames(f.g)}}
-	if root {
-		x.out.deliverEvent(e)
-	} else {
-		x.out.sendEvent(e)
+func (f *frame) startPhase(p Phase) {
+	if f.drive.topics&TopicPhase != 0 {
+		f.deliverEvent(Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.nodeNames(f.g)}})
 	}
 }
 
@@ -368,13 +358,13 @@ type breakpoints struct {
 	at     []brokenStep   // where this drive has stopped
 }
 
-// breakHere reports whether a frame must stop before its next step, and remembers the
+// stopBefore reports whether a frame must stop before its next step, and remembers the
 // place.
-func (x *drive) breakHere(f *frame) bool {
+func (b *breakpoints) stopBefore(f *frame) bool {
 	f.breaks, f.broke = f.broke, nil
-	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
+	if step, passed := b.passed[f.path]; !passed || step != f.step {
 		for _, name := range f.next.nodeNames(f.g) {
-			if f.g.nodes[f.g.byName[name]].BreakBefore || x.stops.set[Break{Node: stripTaskIndexes(f.public + name)}] {
+			if f.g.nodes[f.g.byName[name]].BreakBefore || b.set[Break{Node: stripTaskIndexes(f.public + name)}] {
 				f.breaks = append(f.breaks, Break{Node: f.public + name})
 			}
 		}
@@ -382,9 +372,9 @@ func (x *drive) breakHere(f *frame) bool {
 	if f.breaks == nil {
 		return false
 	}
-	x.stops.mu.Lock()
-	defer x.stops.mu.Unlock()
-	x.stops.at = append(x.stops.at, brokenStep{f.path, f.step})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at = append(b.at, brokenStep{f.path, f.step})
 	return true
 }
 
@@ -400,14 +390,14 @@ func stripTaskIndexes(path string) string {
 	}
 }
 
-// breakAt sets the breaks of one drive. It refuses unknown nodes.
-func (x *drive) breakAt(breaks []Break) error {
-	for _, b := range breaks {
-		b.Node = stripTaskIndexes(b.Node)
-		if !x.r.Graph.hasNode(b.Node) {
-			return fmt.Errorf("graph %s: a break names node %q, which it does not have", x.r.Graph.def.Name, b.Node)
+// addBreaks sets the breaks of one drive. It refuses unknown nodes.
+func (b *breakpoints) addBreaks(g *Graph, breaks []Break) error {
+	for _, at := range breaks {
+		at.Node = stripTaskIndexes(at.Node)
+		if !g.hasNode(at.Node) {
+			return fmt.Errorf("graph %s: a break names node %q, which it does not have", g.def.Name, at.Node)
 		}
-		setEntry(&x.stops.set, b, true)
+		setEntry(&b.set, at, true)
 	}
 	return nil
 }
@@ -432,26 +422,27 @@ func (g *Graph) hasNode(path string) bool {
 	return false
 }
 
-// listBrokenSteps lists the steps that the next drive runs without stopping first: those before
+// listSteps lists the steps that the next drive runs without stopping first: those before
 // which this drive has stopped, and those that it ran so itself and has not finished.
-func (x *drive) listBrokenSteps(f *frame) []brokenStep {
-	all := x.stops.at
+func (b *breakpoints) listSteps(f *frame) []brokenStep {
+	all := b.at
 	under := strconv.Itoa(f.step) + "."
-	for path, step := range x.stops.passed {
+	for path, step := range b.passed {
 		same := func(s brokenStep) bool { return s.path == path }
 		if live := path == "" && step == f.step || strings.HasPrefix(path, under); live && !slices.ContainsFunc(all, same) {
 			all = append(all, brokenStep{path, step})
 		}
 	}
-	slices.SortFunc(all, func(a, b brokenStep) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(all, func(a, c brokenStep) int { return strings.Compare(a.path, c.path) })
 	return all
 }
 
-// breakAfter remembers which nodes of the step that was just committed ask for a stop.
-func (x *drive) breakAfter(f *frame, ts []task) {
+// noteAfter remembers which nodes of the step that was just committed ask for a stop.
+func (b *breakpoints) noteAfter(f *frame) {
+	ts := f.ts
 	for i := range ts {
 		n := ts[i].node()
-		if (n.BreakAfter || x.stops.set[Break{stripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
+		if (n.BreakAfter || b.set[Break{stripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
 			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
 		}
 	}

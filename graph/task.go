@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type task struct {
 	startedAt time.Time // set if its events are read, or Retry.Within applies
 	hit       bool      // the update comes from the cache
 	recorded  bool      // the update, or the open question, comes from the journal
-	attempt   int
+	attempts  int       // that have started
 	up        Update
 	err       error
 	recovered error // the failure that OnError handles
@@ -106,133 +107,6 @@ func (t *task) publicPath() string {
 		p += "[" + strconv.Itoa(t.ref.index) + "]"
 	}
 	return p
-}
-
-// markWaiting records that an attempt waits for an answer; attempt 0 means an earlier drive.
-func (t *task) markWaiting(attempt int, q Question) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if attempt > 0 {
-		if err := t.checkNotHungLocked(attempt); err != nil {
-			return err
-		}
-	}
-	t.waiting = true
-	in := t.ensureInner()
-	for _, o := range in.open {
-		if o.ID == q.ID {
-			return nil
-		}
-	}
-	in.open = append(in.open, q)
-	return nil
-}
-
-// Attempt returns the number of the current attempt of the node that ctx belongs to,
-// from 1; 0 outside a node.
-func Attempt(ctx context.Context) int {
-	c := callerOf(ctx)
-	if c == nil {
-		return 0
-	}
-	return int(c.attempt)
-}
-
-// Visit returns the number of steps of the run in which the node that ctx belongs to
-// has run, including this one; 0 outside a node.
-func Visit(ctx context.Context) int {
-	c := callerOf(ctx)
-	if c == nil {
-		return 0
-	}
-	return int(c.visit)
-}
-
-// FailureCount returns the number of drives before this one that ended as Failed in the
-// current step of the root. A node that must not get an answer again that it has
-// refused asks under another Ask.Name after a failure. It is 0 after a crash.
-func FailureCount(ctx context.Context) int {
-	t := taskOf(ctx)
-	if t == nil {
-		return 0
-	}
-	return int(t.drive.failures.Load())
-}
-
-// TaskPath returns the path of the task that ctx belongs to, which identifies it within
-// its run. It is the same in every process and attempt, and "" outside a node.
-func TaskPath(ctx context.Context) string {
-	t := taskOf(ctx)
-	if t == nil {
-		return ""
-	}
-	return t.frame.path + t.localID()
-}
-
-// Cause returns, as text, the failure that led to this task through OnError; "" if
-// nothing failed.
-func Cause(ctx context.Context) string {
-	t := taskOf(ctx)
-	if t == nil {
-		return ""
-	}
-	return t.ref.cause
-}
-
-// Emit sends a value to the run's consumer as a ValueEmitted event, and to the Hooks.Emit
-// of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
-// Emit waits for a slow consumer. v should marshal to JSON. Values of one task arrive in
-// order.
-func Emit(ctx context.Context, v any) {
-	c := callerOf(ctx)
-	if c == nil {
-		return
-	}
-	t := c.holdTask()
-	heard, listener := t.drive.topics&TopicEmit != 0, t.listeners()
-	if !heard && listener == nil || t.checkNotEnded(int(c.attempt)) != nil {
-		return
-	}
-	t.callListeners(ctx, listener, v)
-	if heard {
-		t.drive.out.queueEvent(t.newEvent(ValueEmitted{v}), !t.node().Quiet)
-	}
-}
-
-// checkNotEnded returns the error for what a goroutine does after the end of its attempt.
-func (t *task) checkNotEnded(attempt int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.checkNotEndedLocked(attempt)
-}
-
-// checkNotEndedLocked is returned for a caller that holds t.mu.
-func (t *task) checkNotEndedLocked(attempt int) error {
-	if err := t.checkNotHungLocked(attempt); err != nil {
-		return err
-	}
-	if attempt <= t.ended {
-		return fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
-	}
-	return nil
-}
-
-// Progress is a value for Emit. It says how much of its work a node has done.
-type Progress struct {
-	Part float64 `json:"part"` // 0 to 1
-	Note string  `json:"note,omitempty"`
-}
-
-// EmitProgress emits a Progress; part is limited to the range from 0 to 1.
-func EmitProgress(ctx context.Context, part float64, note string) {
-	Emit(ctx, Progress{Part: min(max(part, 0), 1), Note: note})
-}
-
-// IsEmitEnabled reports whether the consumer or a Hooks.Emit receives what Emit sends. Use it
-// before you make values that are expensive.
-func IsEmitEnabled(ctx context.Context) bool {
-	t := taskOf(ctx)
-	return t != nil && (t.drive.topics&TopicEmit != 0 || t.node().listens || t.frame.listener != nil)
 }
 
 func (t *task) newEvent(b Body) Event {
@@ -331,7 +205,7 @@ func (t *task) runAndFinish(siblings bool, hung error) bool {
 		t.refuseLateCalls()
 		t.finishTask(siblings)
 	}()
-	returned = t.runAttempts(t.node(), hung)
+	returned = t.runAttempts(hung)
 	return returned
 }
 
@@ -364,7 +238,7 @@ func (t *task) refuseLateCalls() {
 	t.held = t.held || !t.first.markNodeReturned()
 	if t.held {
 		t.mu.Lock()
-		t.ended = t.attempt
+		t.ended = t.attempts
 		t.mu.Unlock()
 		t.endChildren()
 	}
@@ -389,21 +263,22 @@ func (t *task) deliverTaskDone() {
 		err = t.recovered
 	}
 	now := t.drive.now()
-	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
+	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempts, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
 // runAttempts calls the node until it succeeds, waits, or may not be retried. If hung is
 // not nil, it continues after an attempt that hangs.
-func (t *task) runAttempts(n *cnode, hung error) bool {
+func (t *task) runAttempts(hung error) bool {
 	if hung == nil {
-		t.attempt = 1
+		t.attempts = 1
 	}
-	for ; ; t.attempt++ {
+	for ; ; t.attempts++ {
+		a := attempt{t, t.attempts}
 		var err error
 		if hung == nil {
-			err = t.runAttempt(n)
+			err = a.run()
 		} else {
-			err, hung = t.concludeAttempt(t.lane.ctx, n, Update{}, hung), nil
+			err, hung = a.conclude(t.lane.ctx, Update{}, hung), nil
 		}
 		if err == errLeft {
 			return false
@@ -413,24 +288,24 @@ func (t *task) runAttempts(n *cnode, hung error) bool {
 			return true
 		}
 		retry := t.retry()
-		again, fault := retry.shouldRetry(t.attempt, t.err)
+		again, fault := retry.shouldRetry(t.attempts, t.err)
 		if fault != nil {
 			t.err = t.wrapNodeError(errors.Join(fault, t.err))
 		}
 		if !again {
 			return true
 		}
-		after := retry.attemptDelay(t.attempt, t.drive.run+t.frame.path+t.localID())
+		after := retry.attemptDelay(t.attempts, t.drive.run+t.frame.path+t.localID())
 		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.startedAt) > within {
 			t.err = t.wrapNodeError(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
 		}
 		t.mu.Lock()
-		if t.ended = t.attempt; t.inner != nil {
+		if t.ended = t.attempts; t.inner != nil {
 			t.inner.ordinals, t.inner.below, t.inner.childSet, t.inner.fault = ordinals{}, nil, childSet{}, nil
 		}
 		t.mu.Unlock()
-		t.deliverEvent(TopicTask, TaskRetry{Attempt: t.attempt, MaxAttempts: retry.Attempts, After: after, Err: t.err})
+		t.deliverEvent(TopicTask, TaskRetry{Attempt: t.attempts, MaxAttempts: retry.Attempts, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
 			return true
 		}
@@ -440,108 +315,15 @@ func (t *task) runAttempts(n *cnode, hung error) bool {
 // errLeft is the error of a call on a goroutine that another has replaced.
 var errLeft = errors.New("graph: another goroutine continues the task")
 
-// runAttempt runs one attempt.
-func (t *task) runAttempt(n *cnode) (err error) {
-	l := t.lane
-	defer func() {
-		p := recover() // in a node or in a hook
-		if l.isReplaced() {
-			err = errLeft
-		} else if p != nil {
-			err = t.wrapNodeError(panics.NewError("node "+n.Name, p))
-		}
-	}()
-	ctx := t.first
-	if t.attempt == 1 {
-		ctx.bindTask(t)
-	} else {
-		ctx, t.held = t.newAttemptContext(t.attempt), true
-	}
-	if n.Timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
-		defer cancel()
-		if l != nil {
-			defer t.drive.newWatch(limited, l).endWatch()
-		}
-		ctx.Context = limited
-	}
-	st, err := applyOverlay(t.frame.st, t.ref.over)
-	if err != nil {
-		return t.wrapNodeError(err)
-	}
-	up, err := t.runNode(ctx, n, st)
-	if l.isReplaced() {
-		return errLeft
-	}
-	return t.concludeAttempt(ctx, n, up, err)
-}
-
-// concludeAttempt decides what the return values of an attempt mean.
-func (t *task) concludeAttempt(ctx *taskCtx, n *cnode, up Update, err error) (failure error) {
-	if err != nil && n.hooks != nil && !t.isSuspended() {
-		defer func() {
-			if p := recover(); p != nil {
-				failure = t.wrapNodeError(panics.NewError("node "+n.Name, p))
-			}
-		}()
-		defer func() { t.callErrorHooks(ctx, failure) }()
-	}
-	switch {
-	case isModified(err):
-		return t.wrapNodeError(err)
-	case t.listenerFault() != nil:
-		return t.wrapNodeError(t.listenerFault())
-	case t.isSuspended(): // whatever the node did with ErrWaiting
-		return nil
-	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
-		return t.wrapNodeError(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
-	case err != nil && n.Timeout > 0 && t.base.Err() == nil && context.Cause(ctx.Context) == ErrTimeout:
-		return t.wrapNodeError(&timeoutFailure{"timed out", n.Timeout, err})
-	case err != nil && t.isStepTimedOut():
-		return t.wrapNodeError(&timeoutFailure{"the step timed out", t.frame.g.def.StepTimeout, err})
-	case err != nil:
-		return t.wrapNodeError(err)
-	}
-	t.up = up
-	return nil
-}
-
-// callNode calls the node itself.
-func (t *task) callNode(ctx context.Context, n *cnode, st State) (Update, error) {
-	if n.Run == nil {
-		return runChildNode(ctx, n, st)
-	}
-	if n.Children != nil {
-		defer func() {
-			if t.checkNotHung(attemptOf(ctx)) == nil {
-				t.endChildren()
-			}
-		}()
-	}
-	return n.Run(ctx, st)
-}
-
 // wrapNodeError adds to an error where it happened.
 func (t *task) wrapNodeError(err error) error {
-	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.localID(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
+	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.localID(), Index: t.ref.index, Step: t.step, Attempt: t.attempts, Err: err}
 	var p *panics.Error
 	if errors.As(err, &p) {
 		e.Stack = p.Stack
 	}
 	return e
 }
-
-// timeoutFailure is a failure of a node because a timeout has passed.
-type timeoutFailure struct {
-	what  string
-	after time.Duration
-	err   error
-}
-
-func (e *timeoutFailure) Error() string {
-	return e.what + " after " + e.after.String() + ": " + e.err.Error()
-}
-func (e *timeoutFailure) Unwrap() []error { return []error{ErrTimeout, e.err} }
 
 // recordUpdate records the task's update, so that it does not run again if only its siblings
 // must.
@@ -579,8 +361,18 @@ func (t *task) restoreFromJournal() error {
 	for _, key := range raw.order {
 		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
 			t.recorded = true
-			_ = t.markWaiting(0, q.q) // calls of an earlier drive are not refused
+			t.addOpenQuestion(q.q)
 		}
 	}
 	return nil
+}
+
+// addOpenQuestion makes the task wait for an answer. The caller must hold mu, unless the
+// task has not started.
+func (t *task) addOpenQuestion(q Question) {
+	t.waiting = true
+	in := t.ensureInner()
+	if !slices.ContainsFunc(in.open, func(o Question) bool { return o.ID == q.ID }) {
+		in.open = append(in.open, q)
+	}
 }

@@ -232,7 +232,7 @@ func foldsOnto(set []Write, name string) bool {
 // decodeState decodes the values of a frame, but not what it runs next: a graph that has lost
 // nodes can still read them. If only is not nil, it decodes the keys that only accepts.
 func (f *rawFrame) decodeState(g *Graph, only func(name string) bool) (*frame, error) {
-	fr := newFrame(g, "", "")
+	fr := newFrame(nil, g, "", "")
 	names := slices.DeleteFunc(sortedKeys(f.keys), func(name string) bool { return only != nil && !only(name) })
 	return fr, fr.restoreKeys(f, names, nil)
 }
