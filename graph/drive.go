@@ -3,12 +3,9 @@ package graph
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,9 +46,6 @@ type drive struct {
 	sharedValues
 	watchdog
 }
-
-// errRunTimeout is the cause of a context that ended because of Def.Timeout.
-var errRunTimeout = errors.New("graph: the run's timeout has passed")
 
 func (x *drive) now() time.Time { return x.clock.Now() }
 
@@ -106,138 +100,253 @@ func (x *drive) detachThread() {
 	}
 }
 
-// begin folds the first writes of a frame, sets its frontier to the start nodes and
-// journals both. head and tail are the additional fields of the kind of record.
-func (f *frame) begin(set []Write, k Kind, head, tail []byte) error {
-	x := f.drive
-	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
-	for _, n := range f.g.start {
-		f.next.tasks = append(f.next.tasks, taskRef{node: n})
+func (r *Runner) newDrive(topics Topic) *drive {
+	x := &drive{r: r, topics: topics, exec: r.Executor, clock: r.Clock}
+	if x.exec == nil {
+		x.exec = goroutines{}
 	}
-	f.countVisits()
-	rec := f.patchBuffer()
-	for _, ws := range [...][]Write{f.first, set} {
-		ws, err := x.readBack(ws)
-		if err != nil {
-			return err
-		}
-		st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, rec)
-		if err != nil {
-			return err
-		}
-		f.st = st
+	if x.clock == nil {
+		x.clock = wallClock{}
+	} else {
+		x.clock = &checkedClock{r.Clock, x}
 	}
-	if x.j == nil {
-		return nil
+	x.out.clock = x.clock
+	if topics != 0 {
+		x.out.openQueue()
+		x.live = topics&TopicEmit != 0
 	}
-	if k == KindCall {
-		head = wire.PutString(nil, f.path)
-	}
-	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := f.commitPatches(k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
-	return err
+	return x
 }
 
-// patchBuffer returns where apply appends its patches: nil without a journal.
-func (f *frame) patchBuffer() *[]patch {
-	x := f.drive
-	if x.j == nil {
-		return nil
+// startRun starts a run, or returns the result of one that has already ended.
+func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
+	x.run, x.thread, x.pause, x.grace, x.questions.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
+	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
 	}
-	f.rec = f.rec[:0]
-	return &f.rec
+	if x.run == "" {
+		id, err := x.newID()
+		if err != nil {
+			return Result{Thread: x.thread}, err
+		}
+		x.run = id
+	}
+	if x.thread == "" {
+		x.thread = x.run
+	}
+	defer x.detachThread()
+	s, by, err := x.attachThread(ctx, false)
+	if err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	x.out.run = x.run
+	if s.hasPastRun(x.run) {
+		return x.loadRunEnd(ctx, x.run)
+	}
+	if by.Owner != "" && !s.isRunOver(x.run) {
+		return Result{Thread: x.thread, Run: x.run}, s.newBusyError(x.thread, by)
+	}
+	f, err := x.openIdleFrame(s, in.Set...)
+	if err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if s != nil && s.run.id == x.run {
+		return x.finalResult(s, f)
+	}
+	var head, tail []byte
+	if x.j != nil || len(in.Ahead) > 0 {
+		if tail, err = x.questions.addPresetAnswers(in.Ahead); err != nil {
+			return Result{Thread: x.thread, Run: x.run}, err
+		}
+	}
+	if x.j != nil {
+		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
+		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
+		tail = wire.PutString(tail, in.Meta)
+	}
+	if err := f.begin(in.Set, KindStart, head, tail); err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if x.j != nil {
+		x.j.addStateSize(len(tail))
+	}
+	if x.topics&TopicRun != 0 {
+		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
+	}
+	return x.driveRoot(f)
 }
 
-// commitPatches journals what apply recorded and the frontier after it.
-func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64, err error) {
-	x := f.drive
+// resumeRun continues a run, or returns the result of one that has ended.
+func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
+	x.thread, x.pause, x.grace, x.questions.reply = in.Thread, in.Pause, in.Grace, in.Reply
+	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
+		return Result{Thread: x.thread}, err
+	}
+	if x.r.Store == nil {
+		return Result{Thread: x.thread}, errors.New("graph: resuming needs a store; give the Runner one")
+	}
+	defer x.detachThread()
+	s, by, err := x.attachThread(ctx, in.Takeover)
+	if err != nil {
+		return Result{Thread: x.thread}, err
+	}
+	res := Result{Thread: x.thread, Run: s.run.id}
+	if by.Owner != "" && !s.run.status.Final() {
+		return res, s.newBusyError(x.thread, by)
+	}
+	if s.head == 0 {
+		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
+	}
+	x.run, x.out.run, x.j.run = s.run.id, s.run.id, s.run
+	if s.run.status.Final() {
+		if len(in.Answers) > 0 {
+			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
+		}
+		if len(in.Set) > 0 {
+			return res, fmt.Errorf("thread %s: run %s is over (%s): Resume.Set needs one that is not", x.thread, s.run.id, s.run.status)
+		}
+		f, err := x.openIdleFrame(s)
+		if err != nil {
+			return res, err
+		}
+		return x.finalResult(s, f)
+	}
+	raw := s.ensureFrame("")
+	consents, err := x.compareGraphs(s, in.AcceptChanges)
+	if err != nil {
+		return res, err
+	}
+	x.questions.ahead, x.questions.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
+	x.failures.Store(int32(s.run.failures))
+	if s.branch != "" {
+		x.branch = "~" + s.branch
+	}
+	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), in.Set...)
+	if err != nil {
+		return res, fmt.Errorf("thread %s: %w", x.thread, err)
+	}
+	claim, err := x.newClaimRecord(f, in.Set)
+	if err != nil {
+		return res, fmt.Errorf("thread %s: %w", x.thread, err)
+	}
+	if err := x.recordAnswers(s, in.Answers, claim); err != nil {
+		return res, err
+	}
+	if err := x.j.addRecords(false, consents...); err != nil {
+		return res, err
+	}
+	f.frames = s.frames
+	if f := s.frames[sharedPath]; f != nil {
+		x.kept = f.effects
+	}
+	if err := x.j.flush(); err != nil {
+		return res, err
+	}
+	if x.topics&TopicRun != 0 {
+		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
+	}
+	x.deliverAnswers(f)
+	return x.driveRoot(f)
+}
+
+// openIdleFrame opens the thread's state for a new run that starts with the writes of set.
+func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
+	if s == nil || s.head == 0 {
+		f := newFrame(x, x.r.Graph, "", "")
+		f.first = x.r.Graph.def.First
+		return f, nil
+	}
+	if !s.run.status.Final() {
+		return nil, s.newBusyError(x.thread, Lease{})
+	}
+	raw := s.ensureFrame("")
+	raw.tasks, raw.arrived = nil, nil // they belong to an abandoned run
+	if s.run.id == x.run {
+		set = nil // nothing is written: the run has ended
+	}
+	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), set...)
+	if err == nil && s.run.id != x.run {
+		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
+		clear(f.visits)
+	}
+	return f, err
+}
+
+// newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
+// graph if it is not the one that the run was driven with.
+func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
+	rec := Record{Kind: KindClaim, Head: wire.PutString(nil, x.run)}
+	if g := x.r.Graph; f.raw.digest != g.digest {
+		rec.Head = putTags(wire.PutString(rec.Head, g.digest), g.table.keys)
+	}
+	if len(set) == 0 {
+		return rec, nil
+	}
+	set, err := x.readBack(set)
+	if err != nil {
+		return rec, err
+	}
+	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, f.patchBuffer())
+	if err != nil {
+		return rec, err
+	}
+	f.st = st
 	data, err := f.encodePatches()
-	if err != nil {
-		return 0, err
-	}
-	head, data, err = putFrontier(head, data, f.g, &f.next)
-	if err != nil {
-		return 0, err
-	}
-	if k == KindStep {
-		if head = wire.PutBool(head, f.halted); f.halted {
-			b, err := value.EncodeAny(nil, f.value)
-			if err != nil {
-				return 0, fmt.Errorf("halt: %w", err)
-			}
-			data = wire.PutString(data, b)
-		}
-	}
-	steps := f.step
-	if k == KindStep {
-		steps++
-	}
-	head, data = wire.PutInt(head, steps), append(data, tail...)
-	f.head, f.data = reusableBuffer(head), reusableBuffer(data)
-	if !flush { // the buffers are still in use when add returns
-		head, data = slices.Clone(head), slices.Clone(data)
-	}
-	if k == KindStep && x.topics&TopicStep != 0 {
-		return x.j.addNumbered(flush, Record{Kind: k, Head: head, Data: data})
-	}
-	return 0, x.j.addRecord(k, head, data, flush)
+	rec.Data = slices.Clone(data)
+	return rec, err
 }
 
-// reusableBuffer returns b for reuse, or nil if it is too large to be kept.
-func reusableBuffer(b []byte) []byte {
-	if cap(b) > 64<<10 {
-		return nil
-	}
-	return b
-}
-
-// encodePatches encodes what apply recorded, in a buffer of the frame.
-func (f *frame) encodePatches() ([]byte, error) {
-	x := f.drive
-	data := wire.PutInt(f.data[:0], len(f.rec))
-	grew, largest, at := 0, -1, 0
-	var few [4]int
-	deltas := few[:0]
-	for i, p := range f.rec {
-		v, err := p.key.encodeStored(f.val, p.val)
+// finalResult returns the result of a run that has ended, from its journal.
+func (x *drive) finalResult(s *replay, f *frame) (Result, error) {
+	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
+	if s.run.value != nil {
+		v, err := value.DecodeAny(s.run.value)
 		if err != nil {
-			f.subtractSlotSizes(deltas)
-			return nil, &writeError{p.by, err}
+			return res, err
 		}
-		if !p.key.custom {
-			f.val = reusableBuffer(v)
-		}
-		delta := f.addSlotSize(p.slot, len(v), p.fold == foldSet)
-		grew, deltas = grew+delta, append(deltas, delta)
-		if len(v) > largest {
-			largest, at = len(v), i
-		}
-		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+		res.Value = v
 	}
-	if size := x.j.addStateSize(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
-		x.j.addStateSize(-grew)
-		f.subtractSlotSizes(deltas)
-		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: x.r.MaxState}}
-	}
-	return data, nil
+	return res, nil
 }
 
-// subtractSlotSizes undoes what the first of the recorded patches have added to the sizes of their
-// slots.
-func (f *frame) subtractSlotSizes(deltas []int) {
-	for i, delta := range deltas {
-		f.sizes[f.rec[i].slot] -= delta
+// loadRunEnd returns the result of a run that is not the thread's last.
+func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
+	fail := func(err error) (Result, error) {
+		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
 	}
+	at, err := x.findRunEnd(ctx, run)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := loadPoint(ctx, x.r.Store, Point{x.thread, at})
+	if err != nil {
+		return fail(err)
+	}
+	f, err := x.openIdleFrame(s)
+	if err != nil {
+		return fail(err)
+	}
+	return x.finalResult(s, f)
 }
 
-// writeError names the task whose write the journal cannot store.
-type writeError struct {
-	by  int // the task, by its place in the step
-	err error
+// findRunEnd finds the record of a run's end.
+func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
+	end := int64(0)
+	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)
+		case r.Kind == KindEnd && end == 0:
+			end = r.Seq
+		case r.Kind == KindStart:
+			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
+				return end, nil
+			}
+			end = 0
+		}
+	}
+	return 0, fmt.Errorf("%w %s", ErrNoPoint, x.thread)
 }
-
-func (e *writeError) Error() string { return e.err.Error() }
-func (e *writeError) Unwrap() error { return e.err }
 
 // driveRoot drives the root frame to its end and journals how it ended.
 func (x *drive) driveRoot(f *frame) (Result, error) {
@@ -327,221 +436,17 @@ func (x *drive) recordEnd(f *frame, status Status, err error) error {
 	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.stops.listSteps(f))), data, true)
 }
 
-// runSteps is the whole engine: plan, execute, apply, route, commit. root says that it
-// runs on the reader's goroutine. The error is errLeft if another goroutine has
-// replaced this one.
-func (f *frame) runSteps(ctx context.Context) (Status, error) {
-	for {
-		if status, err := f.decideNextStep(ctx); status != Running {
-			return status, err
-		}
-		if err := f.runStep(ctx); err != nil {
-			return Failed, err
-		}
-		if status, err := f.concludeStep(ctx); status != Running {
-			return status, err
-		}
-	}
-}
+// errRunTimeout is the cause of a context that ended because of Def.Timeout.
+var errRunTimeout = errors.New("graph: the run's timeout has passed")
 
-// runStep makes the tasks of the frontier and runs them, within the step's timeout.
-func (f *frame) runStep(ctx context.Context) error {
-	x := f.drive
-	if limit := f.g.def.StepTimeout; limit > 0 {
-		l := f.lane
-		f.late = &stepTimeout{limit}
-		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
-		f.outer, f.watch = f.watch, x.newWatch(ctx, l)
-		defer func() {
-			if !l.isReplaced() {
-				f.endStep()
-			}
-		}()
+// closeEvents ends what a drive with events has started.
+func (x *drive) closeEvents() {
+	if x.topics != 0 {
+		x.out.close()
 	}
-	f.startPhase(PhasePlanning)
-	if err := f.prepareTasks(ctx); err != nil {
-		return err
+	if x.singleTask != nil {
+		close(x.singleTask.tasks)
 	}
-	f.startPhase(PhaseExecution)
-	f.executing = true
-	if !f.executeTasks(ctx) {
-		return errLeft
-	}
-	f.executing = false
-	return nil
-}
-
-// concludeStep looks at how the tasks of a step have ended, and applies the step.
-func (f *frame) concludeStep(ctx context.Context) (Status, error) {
-	x := f.drive
-	status, err := f.collectTaskResults(ctx)
-	if status == Waiting && f.isRoot() {
-		again, err := x.assignPresetAnswers(f)
-		if err != nil {
-			return Failed, err
-		}
-		if again {
-			return Running, nil
-		}
-	}
-	if status != Running {
-		return status, err
-	}
-	f.startPhase(PhaseUpdate)
-	if err := f.applyStep(); err != nil {
-		return Failed, err
-	}
-	return Running, nil
-}
-
-// decideNextStep decides whether there is another step; then the status is running.
-func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
-	x := f.drive
-	g, done := f.g, f.step-f.from
-	if ctx.Err() != nil && !f.halted {
-		return f.interruptionStatus(ctx, false)
-	}
-	if limit := g.def.Timeout; limit > 0 && !f.halted && x.activeTime()-f.since > limit {
-		return f.timeoutStatus(false) // the Runner's clock may differ from the context's
-	}
-	if (g.breaks || x.stops.set != nil) && x.stops.stopBefore(f) {
-		return Paused, nil
-	}
-	if f.halted {
-		return Done, nil
-	}
-	if len(f.next.tasks) == 0 {
-		if len(f.next.arrived) > 0 || g.def.MustHalt {
-			return Stuck, f.next.newStuckError(g)
-		}
-		return Done, nil
-	}
-	select {
-	case <-x.pause:
-		return Paused, nil
-	default:
-	}
-	if done >= g.def.MaxSteps {
-		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.nodeNames(g)}
-	}
-	for i := range f.next.tasks {
-		n := &g.nodes[f.next.tasks[i].node]
-		limit := n.MaxVisits
-		if limit == 0 {
-			limit = g.def.MaxVisits
-		}
-		if v := f.visits[f.next.tasks[i].node]; limit > 0 && v > limit {
-			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.nodeNames(g)}
-		}
-	}
-	return Running, nil
-}
-
-// interruptionStatus returns how a frame ends after its context has ended.
-func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, error) {
-	x := f.drive
-	if err := x.fatalError(); err != nil {
-		return Failed, err
-	}
-	if context.Cause(ctx) == errGrace {
-		return Paused, nil
-	}
-	names := f.next.nodeNames(f.g)
-	slices.Sort(names)
-	if context.Cause(ctx) == errRunTimeout {
-		return f.timeoutStatus(during)
-	}
-	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
-}
-
-// timeoutStatus returns how a frame ends that has used up Def.Timeout.
-func (f *frame) timeoutStatus(during bool) (Status, error) {
-	names := f.next.nodeNames(f.g)
-	slices.Sort(names)
-	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
-}
-
-// prepareTasks makes the tasks of a step and restores what the journal holds of them.
-func (f *frame) prepareTasks(ctx context.Context) error {
-	ts := f.allocateTasks(len(f.next.tasks))
-	firsts := f.allocateContexts(len(ts))
-	for i, ref := range f.next.tasks {
-		t := &ts[i]
-		t.drive, t.frame, t.ref, t.step, t.base, t.first = f.drive, f, ref, f.step, ctx, &firsts[i]
-		t.raw, t.frames = f.raw, f.frames
-		if f.raw != nil {
-			if err := t.restoreFromJournal(); err != nil {
-				return err
-			}
-		}
-		if i < len(f.again) && f.again[i].step == f.step {
-			t.restoreAttempt(&f.again[i])
-		}
-	}
-	f.again = nil
-	return nil
-}
-
-// allocateContexts returns n contexts that were never used: a node that keeps one must not find
-// another task in it. Steps of one task take them from blocks.
-func (f *frame) allocateContexts(n int) []taskCtx {
-	if n > 1 {
-		return make([]taskCtx, n)
-	}
-	if len(f.fresh) == 0 {
-		f.fresh = make([]taskCtx, contextBlock)
-	}
-	c := f.fresh[:1:1]
-	f.fresh = f.fresh[1:]
-	return c
-}
-
-// contextBlock is the number of contexts that are allocated at once.
-const contextBlock = 16
-
-// taskRoom keeps slices for the tasks of steps with many tasks from run to run.
-var taskRoom sync.Pool
-
-// recycleTasks lets other runs use the slices of a frame whose run has ended. The caller
-// must be sure that none of its tasks is held.
-func (f *frame) recycleTasks() {
-	if cap(f.ts) <= 1 || f.hasHeldTask() {
-		return
-	}
-	room := f.ts[:cap(f.ts)]
-	clear(room)
-	f.ts = nil
-	taskRoom.Put(&room)
-}
-
-// allocateTasks returns room for n tasks. It is reused if no node holds a task of the last
-// step.
-func (f *frame) allocateTasks(n int) []task {
-	if !f.hasHeldTask() && cap(f.ts) >= n {
-		clear(f.ts)
-		f.ts = f.ts[:n]
-		return f.ts
-	}
-	f.ts = nil
-	if n > 1 {
-		if p, ok := taskRoom.Get().(*[]task); ok && cap(*p) >= n {
-			f.ts = (*p)[:n] // it was cleared when it was returned
-		}
-	}
-	if f.ts == nil {
-		f.ts = make([]task, n)
-	}
-	return f.ts
-}
-
-// hasHeldTask reports whether a node may still hold one of the tasks.
-func (f *frame) hasHeldTask() bool {
-	for i := range f.ts {
-		if f.ts[i].held {
-			return true
-		}
-	}
-	return false
 }
 
 // checkedClock wraps a Clock of the caller: a panic in it fails the drive, on any
@@ -604,79 +509,4 @@ func (x *drive) newID() (id string, err error) {
 		return "", errors.New("graph: Runner.IDs has returned an empty id")
 	}
 	return id, nil
-}
-
-// A thread remembers the runs that it has seen by the hashes of their ids, so that a
-// run that is started again is not treated as a new one.
-
-func hashOf(run string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(run)) // a hash never fails
-	return h.Sum64()
-}
-
-func putHashes(b []byte, hs []uint64) []byte {
-	b = wire.PutInt(b, len(hs))
-	for _, h := range hs {
-		b = binary.BigEndian.AppendUint64(b, h)
-	}
-	return b
-}
-
-func readHashes(r *wire.Reader) []uint64 {
-	n := r.Count()
-	if n*8 > len(r.Rest) {
-		r.MarkDamaged("a list is longer than its record")
-		return nil
-	}
-	hs := make([]uint64, n)
-	for i := range hs {
-		hs[i] = binary.BigEndian.Uint64(r.Rest)
-		r.Rest = r.Rest[8:]
-	}
-	return hs
-}
-
-// hasPastRun reports whether the run came before the thread's last run.
-func (s *replay) hasPastRun(run string) bool {
-	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
-}
-
-// loadRunEnd returns the result of a run that is not the thread's last.
-func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
-	fail := func(err error) (Result, error) {
-		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
-	}
-	at, err := x.findRunEnd(ctx, run)
-	if err != nil {
-		return fail(err)
-	}
-	s, err := loadPoint(ctx, x.r.Store, Point{x.thread, at})
-	if err != nil {
-		return fail(err)
-	}
-	f, err := x.openIdleFrame(s)
-	if err != nil {
-		return fail(err)
-	}
-	return x.finalResult(s, f)
-}
-
-// findRunEnd finds the record of a run's end.
-func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
-	end := int64(0)
-	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)
-		case r.Kind == KindEnd && end == 0:
-			end = r.Seq
-		case r.Kind == KindStart:
-			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
-				return end, nil
-			}
-			end = 0
-		}
-	}
-	return 0, fmt.Errorf("%w %s", ErrNoPoint, x.thread)
 }

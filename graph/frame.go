@@ -3,9 +3,11 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // A frame is one running graph: the root of a run, or a child under a task.
@@ -235,4 +237,200 @@ func (g *Graph) findArrival(a rawArrival) (joinRef, bool) {
 		}
 	}
 	return joinRef{}, false
+}
+
+// begin folds the first writes of a frame, sets its frontier to the start nodes and
+// journals both. head and tail are the additional fields of the kind of record.
+func (f *frame) begin(set []Write, k Kind, head, tail []byte) error {
+	x := f.drive
+	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
+	for _, n := range f.g.start {
+		f.next.tasks = append(f.next.tasks, taskRef{node: n})
+	}
+	f.countVisits()
+	rec := f.patchBuffer()
+	for _, ws := range [...][]Write{f.first, set} {
+		ws, err := x.readBack(ws)
+		if err != nil {
+			return err
+		}
+		st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, rec)
+		if err != nil {
+			return err
+		}
+		f.st = st
+	}
+	if x.j == nil {
+		return nil
+	}
+	if k == KindCall {
+		head = wire.PutString(nil, f.path)
+	}
+	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
+	_, err := f.commitPatches(k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	return err
+}
+
+// patchBuffer returns where apply appends its patches: nil without a journal.
+func (f *frame) patchBuffer() *[]patch {
+	x := f.drive
+	if x.j == nil {
+		return nil
+	}
+	f.rec = f.rec[:0]
+	return &f.rec
+}
+
+// commitPatches journals what apply recorded and the frontier after it.
+func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64, err error) {
+	x := f.drive
+	data, err := f.encodePatches()
+	if err != nil {
+		return 0, err
+	}
+	head, data, err = putFrontier(head, data, f.g, &f.next)
+	if err != nil {
+		return 0, err
+	}
+	if k == KindStep {
+		if head = wire.PutBool(head, f.halted); f.halted {
+			b, err := value.EncodeAny(nil, f.value)
+			if err != nil {
+				return 0, fmt.Errorf("halt: %w", err)
+			}
+			data = wire.PutString(data, b)
+		}
+	}
+	steps := f.step
+	if k == KindStep {
+		steps++
+	}
+	head, data = wire.PutInt(head, steps), append(data, tail...)
+	f.head, f.data = reusableBuffer(head), reusableBuffer(data)
+	if !flush { // the buffers are still in use when add returns
+		head, data = slices.Clone(head), slices.Clone(data)
+	}
+	if k == KindStep && x.topics&TopicStep != 0 {
+		return x.j.addNumbered(flush, Record{Kind: k, Head: head, Data: data})
+	}
+	return 0, x.j.addRecord(k, head, data, flush)
+}
+
+// reusableBuffer returns b for reuse, or nil if it is too large to be kept.
+func reusableBuffer(b []byte) []byte {
+	if cap(b) > 64<<10 {
+		return nil
+	}
+	return b
+}
+
+// encodePatches encodes what apply recorded, in a buffer of the frame.
+func (f *frame) encodePatches() ([]byte, error) {
+	x := f.drive
+	data := wire.PutInt(f.data[:0], len(f.rec))
+	grew, largest, at := 0, -1, 0
+	var few [4]int
+	deltas := few[:0]
+	for i, p := range f.rec {
+		v, err := p.key.encodeStored(f.val, p.val)
+		if err != nil {
+			f.subtractSlotSizes(deltas)
+			return nil, &writeError{p.by, err}
+		}
+		if !p.key.custom {
+			f.val = reusableBuffer(v)
+		}
+		delta := f.addSlotSize(p.slot, len(v), p.fold == foldSet)
+		grew, deltas = grew+delta, append(deltas, delta)
+		if len(v) > largest {
+			largest, at = len(v), i
+		}
+		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+	}
+	if size := x.j.addStateSize(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
+		x.j.addStateSize(-grew)
+		f.subtractSlotSizes(deltas)
+		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: x.r.MaxState}}
+	}
+	return data, nil
+}
+
+// subtractSlotSizes undoes what the first of the recorded patches have added to the sizes of their
+// slots.
+func (f *frame) subtractSlotSizes(deltas []int) {
+	for i, delta := range deltas {
+		f.sizes[f.rec[i].slot] -= delta
+	}
+}
+
+// writeError names the task whose write the journal cannot store.
+type writeError struct {
+	by  int // the task, by its place in the step
+	err error
+}
+
+func (e *writeError) Error() string { return e.err.Error() }
+
+func (e *writeError) Unwrap() error { return e.err }
+
+// contextBlock is the number of contexts that are allocated at once.
+const contextBlock = 16
+
+// taskRoom keeps slices for the tasks of steps with many tasks from run to run.
+var taskRoom sync.Pool
+
+// allocateTasks returns room for n tasks. It is reused if no node holds a task of the last
+// step.
+func (f *frame) allocateTasks(n int) []task {
+	if !f.hasHeldTask() && cap(f.ts) >= n {
+		clear(f.ts)
+		f.ts = f.ts[:n]
+		return f.ts
+	}
+	f.ts = nil
+	if n > 1 {
+		if p, ok := taskRoom.Get().(*[]task); ok && cap(*p) >= n {
+			f.ts = (*p)[:n] // it was cleared when it was returned
+		}
+	}
+	if f.ts == nil {
+		f.ts = make([]task, n)
+	}
+	return f.ts
+}
+
+// allocateContexts returns n contexts that were never used: a node that keeps one must not find
+// another task in it. Steps of one task take them from blocks.
+func (f *frame) allocateContexts(n int) []taskCtx {
+	if n > 1 {
+		return make([]taskCtx, n)
+	}
+	if len(f.fresh) == 0 {
+		f.fresh = make([]taskCtx, contextBlock)
+	}
+	c := f.fresh[:1:1]
+	f.fresh = f.fresh[1:]
+	return c
+}
+
+// recycleTasks lets other runs use the slices of a frame whose run has ended. The caller
+// must be sure that none of its tasks is held.
+func (f *frame) recycleTasks() {
+	if cap(f.ts) <= 1 || f.hasHeldTask() {
+		return
+	}
+	room := f.ts[:cap(f.ts)]
+	clear(room)
+	f.ts = nil
+	taskRoom.Put(&room)
+}
+
+// hasHeldTask reports whether a node may still hold one of the tasks.
+func (f *frame) hasHeldTask() bool {
+	for i := range f.ts {
+		if f.ts[i].held {
+			return true
+		}
+	}
+	return false
 }

@@ -334,25 +334,6 @@ type frameDriver struct {
 	err    error
 }
 
-// driveSteps drives a frame until it stops.
-func (f *frame) driveSteps(ctx context.Context) (Status, error) {
-	x := f.drive
-	w := x.newWatch(ctx)
-	if w == nil {
-		return f.runSteps(ctx)
-	}
-	f.watch = w
-	if f.isRoot() && x.topics != 0 { // the reader's goroutine runs no node that can hang
-		defer w.endWatch()
-		return f.runSteps(ctx)
-	}
-	s := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
-	go s.run(s.newLane(), nil)
-	<-s.done
-	f.supervision = supervision{}
-	return s.status, s.err
-}
-
 // newLane returns a new lane that is watched.
 func (s *frameDriver) newLane() *lane {
 	l := &lane{by: s}

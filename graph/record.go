@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -474,4 +476,39 @@ func (f *rawFrame) nextNames() []string {
 		names = append(names, t.node)
 	}
 	return names
+}
+
+// hashOf returns the hash by which a thread remembers a run that it has seen, so that a run
+// that is started again is not treated as a new one.
+func hashOf(run string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(run)) // a hash never fails
+	return h.Sum64()
+}
+
+func putHashes(b []byte, hs []uint64) []byte {
+	b = wire.PutInt(b, len(hs))
+	for _, h := range hs {
+		b = binary.BigEndian.AppendUint64(b, h)
+	}
+	return b
+}
+
+func readHashes(r *wire.Reader) []uint64 {
+	n := r.Count()
+	if n*8 > len(r.Rest) {
+		r.MarkDamaged("a list is longer than its record")
+		return nil
+	}
+	hs := make([]uint64, n)
+	for i := range hs {
+		hs[i] = binary.BigEndian.Uint64(r.Rest)
+		r.Rest = r.Rest[8:]
+	}
+	return hs
+}
+
+// hasPastRun reports whether the run came before the thread's last run.
+func (s *replay) hasPastRun(run string) bool {
+	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
 }

@@ -12,6 +12,180 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
+// runSteps is the whole engine: plan, execute, apply, route, commit. root says that it
+// runs on the reader's goroutine. The error is errLeft if another goroutine has
+// replaced this one.
+func (f *frame) runSteps(ctx context.Context) (Status, error) {
+	for {
+		if status, err := f.decideNextStep(ctx); status != Running {
+			return status, err
+		}
+		if err := f.runStep(ctx); err != nil {
+			return Failed, err
+		}
+		if status, err := f.concludeStep(ctx); status != Running {
+			return status, err
+		}
+	}
+}
+
+// runStep makes the tasks of the frontier and runs them, within the step's timeout.
+func (f *frame) runStep(ctx context.Context) error {
+	x := f.drive
+	if limit := f.g.def.StepTimeout; limit > 0 {
+		l := f.lane
+		f.late = &stepTimeout{limit}
+		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
+		f.outer, f.watch = f.watch, x.newWatch(ctx, l)
+		defer func() {
+			if !l.isReplaced() {
+				f.endStep()
+			}
+		}()
+	}
+	f.startPhase(PhasePlanning)
+	if err := f.prepareTasks(ctx); err != nil {
+		return err
+	}
+	f.startPhase(PhaseExecution)
+	f.executing = true
+	if !f.executeTasks(ctx) {
+		return errLeft
+	}
+	f.executing = false
+	return nil
+}
+
+// concludeStep looks at how the tasks of a step have ended, and applies the step.
+func (f *frame) concludeStep(ctx context.Context) (Status, error) {
+	x := f.drive
+	status, err := f.collectTaskResults(ctx)
+	if status == Waiting && f.isRoot() {
+		again, err := x.assignPresetAnswers(f)
+		if err != nil {
+			return Failed, err
+		}
+		if again {
+			return Running, nil
+		}
+	}
+	if status != Running {
+		return status, err
+	}
+	f.startPhase(PhaseUpdate)
+	if err := f.applyStep(); err != nil {
+		return Failed, err
+	}
+	return Running, nil
+}
+
+// decideNextStep decides whether there is another step; then the status is running.
+func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
+	x := f.drive
+	g, done := f.g, f.step-f.from
+	if ctx.Err() != nil && !f.halted {
+		return f.interruptionStatus(ctx, false)
+	}
+	if limit := g.def.Timeout; limit > 0 && !f.halted && x.activeTime()-f.since > limit {
+		return f.timeoutStatus(false) // the Runner's clock may differ from the context's
+	}
+	if (g.breaks || x.stops.set != nil) && x.stops.stopBefore(f) {
+		return Paused, nil
+	}
+	if f.halted {
+		return Done, nil
+	}
+	if len(f.next.tasks) == 0 {
+		if len(f.next.arrived) > 0 || g.def.MustHalt {
+			return Stuck, f.next.newStuckError(g)
+		}
+		return Done, nil
+	}
+	select {
+	case <-x.pause:
+		return Paused, nil
+	default:
+	}
+	if done >= g.def.MaxSteps {
+		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.nodeNames(g)}
+	}
+	for i := range f.next.tasks {
+		n := &g.nodes[f.next.tasks[i].node]
+		limit := n.MaxVisits
+		if limit == 0 {
+			limit = g.def.MaxVisits
+		}
+		if v := f.visits[f.next.tasks[i].node]; limit > 0 && v > limit {
+			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.nodeNames(g)}
+		}
+	}
+	return Running, nil
+}
+
+// interruptionStatus returns how a frame ends after its context has ended.
+func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, error) {
+	x := f.drive
+	if err := x.fatalError(); err != nil {
+		return Failed, err
+	}
+	if context.Cause(ctx) == errGrace {
+		return Paused, nil
+	}
+	names := f.next.nodeNames(f.g)
+	slices.Sort(names)
+	if context.Cause(ctx) == errRunTimeout {
+		return f.timeoutStatus(during)
+	}
+	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
+}
+
+// timeoutStatus returns how a frame ends that has used up Def.Timeout.
+func (f *frame) timeoutStatus(during bool) (Status, error) {
+	names := f.next.nodeNames(f.g)
+	slices.Sort(names)
+	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
+}
+
+// prepareTasks makes the tasks of a step and restores what the journal holds of them.
+func (f *frame) prepareTasks(ctx context.Context) error {
+	ts := f.allocateTasks(len(f.next.tasks))
+	firsts := f.allocateContexts(len(ts))
+	for i, ref := range f.next.tasks {
+		t := &ts[i]
+		t.drive, t.frame, t.ref, t.step, t.base, t.first = f.drive, f, ref, f.step, ctx, &firsts[i]
+		t.raw, t.frames = f.raw, f.frames
+		if f.raw != nil {
+			if err := t.restoreFromJournal(); err != nil {
+				return err
+			}
+		}
+		if i < len(f.again) && f.again[i].step == f.step {
+			t.restoreAttempt(&f.again[i])
+		}
+	}
+	f.again = nil
+	return nil
+}
+
+// driveSteps drives a frame until it stops.
+func (f *frame) driveSteps(ctx context.Context) (Status, error) {
+	x := f.drive
+	w := x.newWatch(ctx)
+	if w == nil {
+		return f.runSteps(ctx)
+	}
+	f.watch = w
+	if f.isRoot() && x.topics != 0 { // the reader's goroutine runs no node that can hang
+		defer w.endWatch()
+		return f.runSteps(ctx)
+	}
+	s := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
+	go s.run(s.newLane(), nil)
+	<-s.done
+	f.supervision = supervision{}
+	return s.status, s.err
+}
+
 // collectTaskResults looks at how the tasks ended; running means that the step can be applied.
 func (f *frame) collectTaskResults(ctx context.Context) (Status, error) {
 	x, ts := f.drive, f.ts
@@ -316,23 +490,6 @@ func (f *frame) keepFailures(ts []task) {
 			f.failures = append(f.failures, e)
 		}
 	}
-}
-
-// Phase is a part of a step.
-type Phase string
-
-// The phases of a step, in their order. A step whose tasks fail or wait has no update.
-const (
-	PhasePlanning  Phase = "planning"  // the tasks of the step are made, with what the journal holds of them
-	PhaseExecution Phase = "execution" // the tasks run
-	PhaseUpdate    Phase = "update"    // their writes are folded, the next tasks are chosen, and the step is recorded
-)
-
-// PhaseStarted says that a phase of a step starts. The phase lasts until the next event
-// of the same Path that is a PhaseStarted, a StepCommitted or the end.
-type PhaseStarted struct {
-	Phase Phase    `json:"phase"`
-	Nodes []string `json:"nodes"` // of the step, each once, in task order
 }
 
 // startPhase delivers the event of a phase if the consumer asks for it.
