@@ -10,15 +10,15 @@ import (
 	"raddle.dev/internal/app"
 )
 
-func (sh *shell) agentsCommand() *cobra.Command {
+func agentsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "agents COMMAND",
 		Short:   "List, show, create and install agents",
 		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
-		Args:    sh.noCommand,
+		Args:    env.noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(sh.agentsLsCommand(), sh.agentsShowCommand(), sh.agentsNewCommand(), sh.agentsInstallCommand())
+	cmd.AddCommand(agentsLsCommand(env), agentsShowCommand(env), agentsNewCommand(env), agentsInstallCommand(env))
 	return cmd
 }
 
@@ -30,7 +30,7 @@ type listedAgent struct {
 	Error       string `json:"error,omitempty"` // why it cannot be loaded
 }
 
-func (sh *shell) agentsLsCommand() *cobra.Command {
+func agentsLsCommand(env *environment) *cobra.Command {
 	var output string
 	return outputFlag(&cobra.Command{
 		Use:     "ls",
@@ -41,24 +41,24 @@ func (sh *shell) agentsLsCommand() *cobra.Command {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
 			agents := []listedAgent{}
-			if err := p.InstallBundled(); err != nil && !sh.quiet {
-				sh.err.printLine("raddle: the agents that come with raddle could not be installed: " + err.Error())
+			if err := p.InstallBundled(); err != nil && !env.quiet {
+				env.err.printLine("raddle: the agents that come with raddle could not be installed: " + err.Error())
 			}
 			for _, place := range p.ListAgents() {
 				agents = append(agents, listAgent(p, place))
 			}
 			if output == formatJSON {
-				return sh.printJSON(agents)
+				return env.printJSON(agents)
 			}
 			if len(agents) == 0 {
-				sh.err.printLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
+				env.err.printLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
 			}
-			sh.out.printText(agentsText(agents))
+			env.out.printText(agentsText(agents))
 			return nil
 		},
 	}, &output)
@@ -96,24 +96,24 @@ func agentsText(agents []listedAgent) string {
 	return b.String()
 }
 
-func (sh *shell) agentsShowCommand() *cobra.Command {
+func agentsShowCommand(env *environment) *cobra.Command {
 	var output string
 	return outputFlag(&cobra.Command{
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
 		Example:           "  raddle agents show examples/assistant",
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: sh.completeAgents,
+		ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.agentInfo(args[0], output)
+			return agentInfo(env, args[0], output)
 		},
 	}, &output)
 }
 
-func (sh *shell) agentsNewCommand() *cobra.Command {
+func agentsNewCommand(env *environment) *cobra.Command {
 	var graph bool
 	cmd := &cobra.Command{
 		Use:     "new NAME",
@@ -122,7 +122,7 @@ func (sh *shell) agentsNewCommand() *cobra.Command {
 		Example: "  raddle agents new helper\n  raddle agents new ./review --graph",
 		Args:    checkArgCount(1, 1, "the name of the agent"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
@@ -131,14 +131,14 @@ func (sh *shell) agentsNewCommand() *cobra.Command {
 				return err
 			}
 			for _, f := range files {
-				sh.out.printText(f)
+				env.out.printText(f)
 			}
-			if !sh.quiet {
+			if !env.quiet {
 				name := place.Name
 				if app.IsPath(args[0]) {
 					name = args[0]
 				}
-				sh.err.printLine("next: raddle run " + quoteWord(name) + " \"a prompt\"")
+				env.err.printLine("next: raddle run " + quoteWord(name) + " \"a prompt\"")
 			}
 			return nil
 		},

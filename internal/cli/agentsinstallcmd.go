@@ -8,7 +8,7 @@ import (
 	"raddle.dev/internal/app"
 )
 
-func (sh *shell) agentsInstallCommand() *cobra.Command {
+func agentsInstallCommand(env *environment) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "install [NAME...]",
@@ -23,28 +23,28 @@ The first command that looks for an agent installs them, too.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return app.BundledAgents(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return sh.installAgents(args, force) },
+		RunE: func(_ *cobra.Command, args []string) error { return installAgents(env, args, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that you have changed, and keep yours as FILE.bak")
 	return cmd
 }
 
 // installThings implements the flag --install of the reference tool.
-func (sh *shell) installThings(what string) error {
+func installThings(env *environment, what string) error {
 	if what != "agents" {
 		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", what)
 	}
-	return sh.installAgents(nil, false)
+	return installAgents(env, nil, false)
 }
 
-func (sh *shell) installAgents(names []string, force bool) error {
-	p, err := sh.openProcess()
+func installAgents(env *environment, names []string, force bool) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
 	outcomes, err := p.ReinstallBundled(names, force)
 	for _, o := range outcomes {
-		sh.out.printText(installedText(o))
+		env.out.printText(installedText(o))
 	}
 	return err
 }

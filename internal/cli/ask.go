@@ -19,7 +19,7 @@ var errParked = errors.New("parked")
 // An asker finds answers to questions: on the command line, from the person at the
 // terminal, or in the default of the file.
 type asker struct {
-	sh         *shell
+	env        *environment
 	given      []cliAnswer
 	inDoubt    tool.Doubt // for every call that was interrupted; if unset, the person is asked
 	prompter   prompter   // nil if there is no person to ask
@@ -134,9 +134,9 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 	case a.prompter == nil:
 		return nil, false, nil
 	}
-	a.sh.err.clearStatus()
+	a.env.err.clearStatus()
 	if who != "" {
-		a.sh.err.printLine(a.sh.err.paintText(cyan, who))
+		a.env.err.printLine(a.env.err.paintText(cyan, who))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
 	for answer, err = a.prompter.askQuestion(ctx, q); err == nil; answer, err = a.askAgain(ctx, q, answer) {
@@ -144,7 +144,7 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
 		}
-		a.sh.err.printLine(a.sh.err.paintText(yellow, plainText(flow.AnswerHeadline(why.Reason))))
+		a.env.err.printLine(a.env.err.paintText(yellow, plainText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
 	case errors.Is(err, errParked) || ctx.Err() != nil:
@@ -170,12 +170,12 @@ func takesDefault(q graph.Question) bool {
 
 // newPrompter returns a prompter for the person at the terminal, or nil unless standard input
 // and standard error are a terminal.
-func (sh *shell) newPrompter() prompter {
+func (env *environment) newPrompter() prompter {
 	switch {
-	case !term.IsTerminal(sh.in) || !sh.err.IsTerminal():
+	case !term.IsTerminal(env.in) || !env.err.IsTerminal():
 		return nil
 	case isDumbTerminal():
-		return &linePrompter{sh: sh}
+		return &linePrompter{env: env}
 	}
-	return &formPrompter{sh: sh}
+	return &formPrompter{env: env}
 }

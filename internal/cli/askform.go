@@ -12,10 +12,10 @@ import (
 // A formPrompter asks on a terminal: arrow keys choose an option. The question and
 // the answer stay on the screen as plain lines, whatever their size; only the
 // choice itself is drawn.
-type formPrompter struct{ sh *shell }
+type formPrompter struct{ env *environment }
 
 func (p *formPrompter) askQuestion(ctx context.Context, q graph.Question) (any, error) {
-	p.sh.err.printLine(promptOf(q, p.sh.err.colors))
+	p.env.err.printLine(promptOf(q, p.env.err.colors))
 	options := optionsOf(q)
 	switch {
 	case len(options) == 0:
@@ -27,7 +27,7 @@ func (p *formPrompter) askQuestion(ctx context.Context, q graph.Question) (any, 
 	if err != nil {
 		return "", err
 	}
-	p.sh.err.printLine("> " + options[n].label)
+	p.env.err.printLine("> " + options[n].label)
 	if options[n].ask == "" {
 		return options[n].value, nil
 	}
@@ -60,7 +60,7 @@ func (p *formPrompter) chooseSeveral(ctx context.Context, options []option) (any
 	for _, i := range picked {
 		chosen = append(chosen, options[i].value)
 	}
-	p.sh.err.printLine("> " + orElse(plainText(joinWords(chosen)), "none"))
+	p.env.err.printLine("> " + orElse(plainText(joinWords(chosen)), "none"))
 	return chosen, nil
 }
 
@@ -75,7 +75,7 @@ func shownOptions(options []option) []huh.Option[int] {
 // optionRows returns how many options are shown at once.
 func (p *formPrompter) optionRows() int {
 	const around, least = 4, 3
-	_, rows := p.sh.err.Size()
+	_, rows := p.env.err.Size()
 	return max(rows-around, least)
 }
 
@@ -95,6 +95,6 @@ func (p *formPrompter) readText(ctx context.Context, prompt, text string, guarde
 	if err := p.runForm(ctx, form{field: field, hint: "Enter is done; Esc leaves the question open", guarded: guarded}); err != nil {
 		return "", err
 	}
-	p.sh.err.printLine(prompt + text)
+	p.env.err.printLine(prompt + text)
 	return text, nil
 }

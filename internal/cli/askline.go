@@ -27,7 +27,7 @@ func isDumbTerminal() bool {
 }
 
 // A linePrompter asks with plain lines: options are numbered.
-type linePrompter struct{ sh *shell }
+type linePrompter struct{ env *environment }
 
 func (p *linePrompter) askQuestion(ctx context.Context, q graph.Question) (any, error) {
 	p.printText("%s\n", promptOf(q, false))
@@ -123,19 +123,19 @@ func (p *linePrompter) discardTyped(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(graceTime):
 	}
-	p.sh.keys.DiscardInput()
+	p.env.keys.DiscardInput()
 	return nil
 }
 
 // readText reads a text after a prompt.
 func (p *linePrompter) readText(ctx context.Context, prompt string) (string, error) {
-	defer p.sh.keys.LendTerminal(true)()
+	defer p.env.keys.LendTerminal(true)()
 	p.printText("%s", prompt)
 	return p.readLineContext(ctx)
 }
 
 func (p *linePrompter) printText(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.sh.err, format, args...)
+	_, _ = fmt.Fprintf(p.env.err, format, args...)
 }
 
 // readLineContext reads one line, byte by byte: what follows belongs to the next question.
@@ -148,7 +148,7 @@ func (p *linePrompter) readLineContext(ctx context.Context) (string, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		text, err := readLine(p.sh.in)
+		text, err := readLine(p.env.in)
 		done <- result{text, err}
 	}()
 	select {

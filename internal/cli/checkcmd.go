@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-func (sh *shell) checkCommand() *cobra.Command {
+func checkCommand(env *environment) *cobra.Command {
 	var strict bool
 	var output string
 	cmd := &cobra.Command{
@@ -25,13 +25,13 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
   raddle check --strict agents/*/graph.yaml`,
 		Args: checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return sh.agentNames(), cobra.ShellCompDirectiveDefault
+			return agentNames(env), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.checkAgents(args, strict, output)
+			return checkAgents(env, args, strict, output)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat unknown keys as errors")
@@ -52,8 +52,8 @@ type checkReport struct {
 	err      error
 }
 
-func (sh *shell) checkAgents(agents []string, strict bool, output string) error {
-	p, err := sh.openProcess()
+func checkAgents(env *environment, agents []string, strict bool, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -67,11 +67,11 @@ func (sh *shell) checkAgents(agents []string, strict bool, output string) error 
 		c := checkAgent(p, place, strict)
 		all, ok = append(all, c), ok && c.OK
 		if output == formatText {
-			sh.showChecked(&c)
+			showChecked(env, &c)
 		}
 	}
 	if output == formatJSON {
-		err := sh.printJSON(struct {
+		err := env.printJSON(struct {
 			OK     bool          `json:"ok"`
 			Agents []checkReport `json:"agents"`
 		}{ok, all})
@@ -133,15 +133,15 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 }
 
 // showChecked writes the findings of an agent, and a summary line.
-func (sh *shell) showChecked(c *checkReport) {
-	colors := sh.outColors()
+func showChecked(env *environment, c *checkReport) {
+	colors := env.outColors()
 	for _, f := range c.Findings {
-		sh.out.printText(sh.formatFinding(f, colors))
+		env.out.printText(env.formatFinding(f, colors))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
-		sh.out.printText(term.OneLine(sh.process.Dirs.ShortPath(c.Dir)) + ": " + paintText(colors, red, "error:") + " " + c.err.Error())
+		env.out.printText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + paintText(colors, red, "error:") + " " + c.err.Error())
 	}
-	if sh.quiet {
+	if env.quiet {
 		return
 	}
 	verdict := paintText(colors, green, "ok")
@@ -151,7 +151,7 @@ func (sh *shell) showChecked(c *checkReport) {
 	if c.Warnings > 0 {
 		verdict += ", " + paintText(colors, yellow, formatCount(c.Warnings, "warning"))
 	}
-	sh.out.printText(term.OneLine(c.Agent) + ": " + verdict)
+	env.out.printText(term.OneLine(c.Agent) + ": " + verdict)
 }
 
 // formatCount returns a number with its noun.

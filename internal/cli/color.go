@@ -27,18 +27,20 @@ func paintText(on bool, color, s string) string {
 }
 
 // applyColors applies --color and the environment to standard error.
-func (sh *shell) applyColors() error {
-	switch sh.color {
+func (env *environment) applyColors() error {
+	switch env.color {
 	case "auto", "always", "never":
 	default:
-		return badUsage("use auto, always or never", "--color: %q is unknown", sh.color)
+		return badUsage("use auto, always or never", "--color: %q is unknown", env.color)
 	}
-	sh.err.colors = wantsColor(sh.color, sh.err.IsTerminal(), os.Getenv)
+	env.err.colors = wantsColor(env.color, env.err.IsTerminal(), os.Getenv)
 	return nil
 }
 
 // outColors reports whether results may be coloured.
-func (sh *shell) outColors() bool { return wantsColor(sh.color, sh.out.IsTerminal(), os.Getenv) }
+func (env *environment) outColors() bool {
+	return wantsColor(env.color, env.out.IsTerminal(), os.Getenv)
+}
 
 // wantsColor decides about colours on a stream: --color first, then NO_COLOR, then
 // the variables that force them, then whether the stream is a terminal that supports

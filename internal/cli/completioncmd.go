@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-func (sh *shell) completionCommand() *cobra.Command {
+func completionCommand(env *environment) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -26,13 +26,13 @@ func (sh *shell) completionCommand() *cobra.Command {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(sh.out, true)
+				return root.GenBashCompletionV2(env.out, true)
 			case "zsh":
-				return root.GenZshCompletion(sh.out)
+				return root.GenZshCompletion(env.out)
 			case "fish":
-				return root.GenFishCompletion(sh.out, true)
+				return root.GenFishCompletion(env.out, true)
 			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(sh.out)
+				return root.GenPowerShellCompletionWithDesc(env.out)
 			}
 			return badUsage(suggestWord(args[0], shells), "there is no completion for %q", args[0])
 		},
@@ -59,16 +59,16 @@ func describeCompletion(word, what string) cobra.Completion {
 
 // completeAgents completes the first argument with the names of agents; the shell
 // adds paths.
-func (sh *shell) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (env *environment) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return sh.agentNames(), cobra.ShellCompDirectiveDefault
+	return agentNames(env), cobra.ShellCompDirectiveDefault
 }
 
-func (sh *shell) agentNames() []string {
+func agentNames(env *environment) []string {
 	var names []string
-	for _, a := range sh.openWithFaults().ListAgents() {
+	for _, a := range env.openWithFaults().ListAgents() {
 		names = append(names, term.CleanLine(a.Name))
 	}
 	return names
@@ -76,12 +76,12 @@ func (sh *shell) agentNames() []string {
 
 // completeRuns completes arguments with ids of runs, described by their agent and
 // status. keep selects the runs.
-func (sh *shell) completeRuns(most int, keep func(runs.Info) bool) cobra.CompletionFunc {
+func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, err := sh.openWithFaults().Runs.ListRuns(context.Background(), word)
+		list, err := env.openWithFaults().Runs.ListRuns(context.Background(), word)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -97,14 +97,14 @@ func (sh *shell) completeRuns(most int, keep func(runs.Info) bool) cobra.Complet
 
 // completePoints completes arguments with ids of runs, and after an @ with the
 // run's checkpoints.
-func (sh *shell) completePoints(most int) cobra.CompletionFunc {
-	complete := sh.completeRuns(most, nil)
+func completePoints(env *environment, most int) cobra.CompletionFunc {
+	complete := completeRuns(env, most, nil)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		run, _, ok := strings.Cut(word, "@")
 		if !ok || len(args) >= most {
 			return complete(cmd, args, word)
 		}
-		points, err := sh.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
+		points, err := env.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -119,12 +119,12 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 }
 
 // completeAnswers completes --answer with the questions that the run has open.
-func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (env *environment) completeAnswers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
 	if len(args) == 0 {
 		return nil, directive
 	}
-	list, err := sh.openWithFaults().Runs.ListRuns(context.Background(), args[0])
+	list, err := env.openWithFaults().Runs.ListRuns(context.Background(), args[0])
 	if err != nil || len(list) != 1 {
 		return nil, directive
 	}

@@ -14,15 +14,15 @@ import (
 // although the user did not name them. given reports whether the person agreed to one,
 // which counts for runs that start from now on. Without a person, consent only prints a
 // message; answers of the command line are not consent.
-func (sh *shell) askConsent(p *app.Process, run *app.Run) (given bool, err error) {
+func askConsent(env *environment, p *app.Process, run *app.Run) (given bool, err error) {
 	list, err := p.FindImplicitDirs(run.Agent)
 	if err != nil {
 		return false, err
 	}
-	who := sh.newPrompter()
+	who := env.newPrompter()
 	for _, u := range list {
 		if u.Packages {
-			asked, err := sh.askPackageConsent(p, u, who == nil || run.Record.Headless)
+			asked, err := askPackageConsent(env, p, u, who == nil || run.Record.Headless)
 			if err != nil {
 				return given, err
 			}
@@ -31,8 +31,8 @@ func (sh *shell) askConsent(p *app.Process, run *app.Run) (given bool, err error
 		}
 		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", term.QuoteName(p.Dirs.ShortPath(u.Dir)), quoteNames(u.Files))
 		if who == nil || run.Record.Headless {
-			if !sh.quiet {
-				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + plainText(what) + "; " + describeRestrictions(u))
+			if !env.quiet {
+				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + plainText(what) + "; " + describeRestrictions(u))
 			}
 			continue
 		}
@@ -55,15 +55,15 @@ func (sh *shell) askConsent(p *app.Process, run *app.Run) (given bool, err error
 
 // askPackageConsent asks about interpreters and packages in the workspace, and reports
 // whether they may be used. It remembers a no.
-func (sh *shell) askPackageConsent(p *app.Process, u app.ImplicitDir, nobody bool) (given bool, err error) {
+func askPackageConsent(env *environment, p *app.Process, u app.ImplicitDir, nobody bool) (given bool, err error) {
 	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.ShortPath(u.Dir)))
 	if nobody {
-		if !sh.quiet {
-			sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
+		if !env.quiet {
+			env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
 		}
 		return false, nil
 	}
-	answer, err := sh.newPrompter().askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
+	answer, err := env.newPrompter().askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
 		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that)."})
 	switch {
 	case errors.Is(err, errParked):

@@ -29,8 +29,8 @@ var (
 
 // openDevLog opens the developer log if --log-level or the variable asks for it. given
 // reports whether the flag was set.
-func (sh *shell) openDevLog(given bool) error {
-	from, name := "--log-level", sh.logLevel
+func (env *environment) openDevLog(given bool) error {
+	from, name := "--log-level", env.logLevel
 	if !given {
 		if from, name = logVariable, os.Getenv(logVariable); name == "" {
 			return nil
@@ -44,7 +44,7 @@ func (sh *shell) openDevLog(given bool) error {
 		}
 		return badUsage(next, "%s: there is no level %q", from, name)
 	}
-	sh.devLog = slog.New(slog.NewTextHandler(sh.err, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: redactFunc(sh.redactBytes).cleanAttr}))
+	env.devLog = slog.New(slog.NewTextHandler(env.err, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: redactFunc(env.redactBytes).cleanAttr}))
 	return nil
 }
 

@@ -28,7 +28,7 @@ const (
 
 // drive is a run, and how the command wants to drive it and report on it.
 type drive struct {
-	sh      *shell
+	env     *environment
 	run     *app.Run
 	format  string
 	answers []cliAnswer
@@ -55,35 +55,35 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
 func (d *drive) runAndReport() error {
-	d.watch = d.sh.newRunWatcher(d.run, d.format == formatStream, !d.still)
+	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
 	if d.watch.speech = d.newReplyStream(); d.watch.speech != nil && d.watch.live != nil {
 		d.watch.live.mute = true
 	}
-	d.sh.watching.Store(d.watch)
-	d.stop = d.sh.newStopper()
-	d.sh.stopping.Store(d.stop)
-	if d.sh.err.IsTerminal() && !d.sh.out.isPiped() { // another program of a pipeline may read the keyboard
-		d.sh.keys.CaptureInput()
-		defer d.sh.keys.Release()
+	d.env.watching.Store(d.watch)
+	d.stop = d.env.newStopper()
+	d.env.stopping.Store(d.stop)
+	if d.env.err.IsTerminal() && !d.env.out.isPiped() { // another program of a pipeline may read the keyboard
+		d.env.keys.CaptureInput()
+		defer d.env.keys.Release()
 	}
 	res, err := d.driveRun()
 	d.watch.finishWatch()
-	d.sh.keys.Release()
+	d.env.keys.Release()
 	d.stop.close()
 	return d.reportOutcome(driveOutcome{res: res, err: err, code: d.driveExitCode(res, err)})
 }
 
 // driveRun drives the run.
 func (d *drive) driveRun() (graph.Result, error) {
-	ask := &asker{sh: d.sh, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault,
+	ask := &asker{env: d.env, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault,
 		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
 	if !d.run.Record.Headless {
-		ask.prompter = d.sh.newPrompter()
+		ask.prompter = d.env.newPrompter()
 	}
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
-			d.sh.setBusy(false)
-			defer d.sh.setBusy(true)
+			d.env.setBusy(false)
+			defer d.env.setBusy(true)
 			return ask.answerQuestions(d.stop.asking, open)
 		},
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
@@ -96,7 +96,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
 	}
-	d.sh.setBusy(true)
+	d.env.setBusy(true)
 	res, err := d.run.Drive(d.stop.ctx, driver)
 	if !d.run.Resumed {
 		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
@@ -133,7 +133,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.sh.err.printLine("raddle: " + d.sh.err.paintText(yellow, "warning:") + " " + plainText(text))
+				d.env.err.printLine("raddle: " + d.env.err.paintText(yellow, "warning:") + " " + plainText(text))
 				break
 			}
 		}
@@ -149,7 +149,7 @@ func (d *drive) handleEvent(ev graph.Event) {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
-	if d.sh.out.gone && d.format == formatStream {
+	if d.env.out.gone && d.format == formatStream {
 		d.stop.cancelWork()
 	}
 }
@@ -166,8 +166,8 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 }
 
 func (d *drive) tookDefault(q graph.Question, text string) {
-	if !d.sh.quiet {
-		d.sh.err.printLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
+	if !d.env.quiet {
+		d.env.err.printLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
 	}
 }
 
@@ -178,7 +178,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.sh.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+			d.calls, _ = d.env.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
 		return doneCode(o, d.calls)
 	case graph.Waiting:
@@ -193,7 +193,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		switch {
 		case signal != nil:
 			return signalCode(signal)
-		case d.sh.out.gone:
+		case d.env.out.gone:
 			return exitPipe
 		}
 		return exitInterrupted
@@ -205,27 +205,27 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 
 // reportOutcome writes the result to standard output and the rest to standard error.
 func (d *drive) reportOutcome(o driveOutcome) error {
-	if o.res.Status == graph.Done && !d.sh.quiet {
+	if o.res.Status == graph.Done && !d.env.quiet {
 		for _, raw := range unusedAnswers(d.answers) {
-			d.sh.err.printLine("raddle: " + d.sh.err.paintText(yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
+			d.env.err.printLine("raddle: " + d.env.err.paintText(yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
 		}
 	}
 	switch d.format {
 	case formatText:
 		if o.res.Status == graph.Done {
 			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.isShownInFull(text) {
-				d.sh.out.printText(text)
+				d.env.out.printText(text)
 			}
 		}
 	default:
-		r, err := d.sh.reportRun(d.run, o, d.watch.warnings)
+		r, err := reportRun(d.env, d.run, o, d.watch.warnings)
 		if err != nil {
 			return errors.Join(o.err, err)
 		}
-		d.sh.writeReport(d.format, r, d.watch.seq+1)
+		writeReport(d.env, d.format, r, d.watch.seq+1)
 	}
-	if line := d.watch.spent.String(); line != "" && !d.sh.quiet {
-		d.sh.err.printLine(d.sh.err.paintText(dim, "▸ "+line))
+	if line := d.watch.spent.String(); line != "" && !d.env.quiet {
+		d.env.err.printLine(d.env.err.paintText(dim, "▸ "+line))
 	}
 	return d.printNotice(o)
 }
@@ -240,33 +240,33 @@ func (d *drive) printNotice(o driveOutcome) error {
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.sh.err.printLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
-			d.sh.err.printLine("next: ask again, or try another model: --model CLIENT:MODEL")
+			d.env.err.printLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.env.err.printLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.sh.err.printLine("raddle: " + plainText(d.sh.refusalText(why, o.err)))
-			d.sh.parkNotice(d.run, o.res)
+			d.env.err.printLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
+			parkNotice(d.env, d.run, o.res)
 			return silentExit{o.code}
 		}
 		if o.err != nil {
 			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
 		}
-		d.sh.parkNotice(d.run, o.res)
+		parkNotice(d.env, d.run, o.res)
 		return silentExit{o.code}
 	case graph.Paused, graph.Canceled:
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
 			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
 		}
-		d.sh.err.printLine(text)
+		d.env.err.printLine(text)
 		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &exitError{code: o.code, err: o.err, next: d.sh.nextStep(o.err)} // nothing was recorded
+		return &exitError{code: o.code, err: o.err, next: d.env.nextStep(o.err)} // nothing was recorded
 	}
-	next := d.sh.nextStep(o.err)
+	next := d.env.nextStep(o.err)
 	if next == "" {
 		next = d.retryHint(o.err)
 	}
@@ -290,9 +290,9 @@ func (d *drive) retryHint(err error) string {
 
 // refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
 // with the text that the file format fixes.
-func (sh *shell) refusalText(why *graph.AnswerError, err error) string {
+func refusalText(env *environment, why *graph.AnswerError, err error) string {
 	headline := flow.AnswerHeadline(why.Reason)
-	if headline == why.Reason || !sh.err.IsTerminal() {
+	if headline == why.Reason || !env.err.IsTerminal() {
 		return err.Error()
 	}
 	return fmt.Sprintf("the answer to %s was not accepted. %s", why.ID, headline)
@@ -306,8 +306,8 @@ func exitSilently(code int) error {
 }
 
 // writeReport writes a report as JSON, alone or as the last line of a stream.
-func (sh *shell) writeReport(format string, r *report, seq int64) {
-	sh.answered = true
+func writeReport(env *environment, format string, r *report, seq int64) {
+	env.answered = true
 	var v any = r
 	if format == formatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
@@ -323,14 +323,14 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 		b.Reset()
 		b.WriteString("{}\n")
 	}
-	_, _ = sh.out.Write(b.Bytes())
+	_, _ = env.out.Write(b.Bytes())
 }
 
 // reportRefusal reports an error before a run has started, in the format that the user
 // chose, and returns it.
-func (sh *shell) reportRefusal(format string, err error) error {
-	if (format == formatJSON || format == formatStream) && !sh.answered && err != nil {
-		sh.writeReport(format, emptyReport(exitCode(err), err), 1)
+func reportRefusal(env *environment, format string, err error) error {
+	if (format == formatJSON || format == formatStream) && !env.answered && err != nil {
+		writeReport(env, format, emptyReport(exitCode(err), err), 1)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -34,18 +33,18 @@ type dryRequest struct {
 }
 
 // dryRun describes what a run would send to models. It calls and records nothing.
-func (sh *shell) dryRun(run *app.Run, format string) error {
+func dryRun(env *environment, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
-	for _, f := range append(slices.Clip(run.Agent.Findings), run.Agent.UnreadyChildren()...) {
-		if !sh.quiet && f.Severity != strictyaml.SeverityInfo {
-			sh.err.printLine(sh.formatFinding(f, sh.err.colors))
+	for _, f := range run.Agent.Findings {
+		if !env.quiet && f.Severity != strictyaml.SeverityInfo {
+			env.err.printLine(env.formatFinding(f, env.err.colors))
 		}
 	}
 	if format != formatText {
-		return sh.printJSON(r)
+		return env.printJSON(r)
 	}
-	sh.out.printText(r.String())
+	env.out.printText(r.String())
 	return nil
 }
 

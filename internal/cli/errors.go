@@ -16,13 +16,13 @@ import (
 )
 
 // printError writes an error to standard error: what and where, why, and the next step.
-func (sh *shell) printError(err error) {
+func (env *environment) printError(err error) {
 	var b strings.Builder
-	b.WriteString(sh.err.paintText(red, "raddle: "))
+	b.WriteString(env.err.paintText(red, "raddle: "))
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			b.WriteString("  " + sh.formatFinding(f, sh.err.colors) + "\n")
+			b.WriteString("  " + env.formatFinding(f, env.err.colors) + "\n")
 		}
 	} else {
 		b.WriteString(formatCauses(err))
@@ -30,14 +30,14 @@ func (sh *shell) printError(err error) {
 	for _, also := range alsoFailed(err) {
 		fmt.Fprintf(&b, "also failed: %s\n", also)
 	}
-	if next := sh.nextStep(err); next != "" {
+	if next := env.nextStep(err); next != "" {
 		fmt.Fprintf(&b, "next: %s\n", next)
 	}
-	_, _ = sh.err.Write([]byte(b.String()))
+	_, _ = env.err.Write([]byte(b.String()))
 }
 
 // nextStep returns what to do about an error, or "".
-func (sh *shell) nextStep(err error) string {
+func (env *environment) nextStep(err error) string {
 	var (
 		own   *exitError
 		ours  *failure.Error
@@ -50,7 +50,7 @@ func (sh *shell) nextStep(err error) string {
 	case errors.As(err, &ours):
 		return ours.Next
 	case errors.As(err, &model):
-		return sh.openWithFaults().Models.ExplainMissingModel()
+		return env.openWithFaults().Models.ExplainMissingModel()
 	case errors.As(err, &needs):
 		return "set them: --agent-variable NAME VALUE"
 	}
@@ -160,8 +160,8 @@ func alsoFailed(err error) []string {
 }
 
 // formatFinding returns a finding on one line, with its place as the user would write it.
-func (sh *shell) formatFinding(f strictyaml.Finding, colors bool) string {
-	f.Pos.File = sh.openWithFaults().Dirs.ShortPath(f.Pos.File)
+func (env *environment) formatFinding(f strictyaml.Finding, colors bool) string {
+	f.Pos.File = env.openWithFaults().Dirs.ShortPath(f.Pos.File)
 	color := yellow
 	switch f.Severity {
 	case strictyaml.SeverityError:

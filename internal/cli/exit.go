@@ -141,15 +141,15 @@ func signalCode(s os.Signal) int {
 }
 
 // finishCommand prints what went wrong, if anything, and returns the exit code.
-func (sh *shell) finishCommand(err error) int {
-	sh.err.clearStatus()
-	if err == nil && sh.out.err != nil {
-		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", sh.out.err)}
+func (env *environment) finishCommand(err error) int {
+	env.err.clearStatus()
+	if err == nil && env.out.err != nil {
+		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", env.out.err)}
 	}
 	code := exitCode(err)
 	var quiet silentExit
 	if err != nil && !errors.As(err, &quiet) {
-		sh.printError(err)
+		env.printError(err)
 	}
 	return code
 }

@@ -15,12 +15,12 @@ func TestAPanicHasItsOwnExitCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := newShell(os.Stdin, f, f)
-	defer sh.close()
-	if code := sh.runGuarded(func() int { return 7 }); code != 7 {
+	env := newEnvironment(os.Stdin, f, f)
+	defer env.close()
+	if code := env.runGuarded(func() int { return 7 }); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	if code := sh.runGuarded(func() int { panic("oops") }); code != 10 {
+	if code := env.runGuarded(func() int { panic("oops") }); code != 10 {
 		t.Errorf("exit code %d", code)
 	}
 	text, err := os.ReadFile(f.Name())

@@ -27,19 +27,19 @@ type form struct {
 // signals and ends ctx.
 func (p *formPrompter) runForm(ctx context.Context, f form) error {
 	if f.guarded {
-		p.sh.keys.DiscardInput()
+		p.env.keys.DiscardInput()
 	}
-	defer p.sh.keys.LendTerminal(false)()
+	defer p.env.keys.LendTerminal(false)()
 	options := []tea.ProgramOption{
-		tea.WithoutSignalHandler(), tea.WithInput(p.sh.in), tea.WithOutput(p.sh.err.File()), tea.WithContext(ctx), tea.WithFilter(knownSize),
+		tea.WithoutSignalHandler(), tea.WithInput(p.env.in), tea.WithOutput(p.env.err.File()), tea.WithContext(ctx), tea.WithFilter(knownSize),
 	}
-	if !p.sh.err.colors {
+	if !p.env.err.colors {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
 	shown := newShownForm(f)
 	_, err := tea.NewProgram(shown, options...).Run()
 	if shown.lines > 1 { // the cursor is in the last one
-		_, _ = p.sh.err.Write([]byte(term.RewindRows(shown.lines)))
+		_, _ = p.env.err.Write([]byte(term.RewindRows(shown.lines)))
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -16,7 +16,7 @@ import (
 	"raddle.dev/internal/app"
 )
 
-func (sh *shell) graphCommand() *cobra.Command {
+func graphCommand(env *environment) *cobra.Command {
 	var format, file string
 	var right bool
 	cmd := &cobra.Command{
@@ -27,7 +27,7 @@ func (sh *shell) graphCommand() *cobra.Command {
   raddle graph examples/triage -o triage.svg
   raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: sh.completeAgents,
+		ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format == "" {
 				format = formatOf(file)
@@ -39,7 +39,7 @@ func (sh *shell) graphCommand() *cobra.Command {
 			if right {
 				o.Direction = draw.Right
 			}
-			return sh.drawGraph(args[0], format, file, o)
+			return drawGraph(env, args[0], format, file, o)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
@@ -61,14 +61,14 @@ func formatOf(file string) string {
 	return "mermaid"
 }
 
-func (sh *shell) drawGraph(agent, format, file string, o draw.Options) error {
+func drawGraph(env *environment, agent, format, file string, o draw.Options) error {
 	if file == "-" {
 		file = ""
 	}
-	if format == "png" && file == "" && sh.out.IsTerminal() {
+	if format == "png" && file == "" && env.out.IsTerminal() {
 		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
 	}
-	p, err := sh.openProcess()
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (sh *shell) drawGraph(agent, format, file string, o draw.Options) error {
 	if file != "" {
 		return writeFile(file, b.Bytes())
 	}
-	_, _ = sh.out.Write(b.Bytes())
+	_, _ = env.out.Write(b.Bytes())
 	return nil
 }
 

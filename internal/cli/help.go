@@ -10,7 +10,7 @@ import (
 
 // printHelp writes a command's help: what it does, how to call it, examples,
 // commands and flags. The user asked for it, so it goes to standard output.
-func (sh *shell) printHelp(cmd *cobra.Command, _ []string) {
+func (env *environment) printHelp(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
 	b.WriteString(cmd.Short + ".\n")
 	if cmd.Long != "" {
@@ -39,7 +39,7 @@ func (sh *shell) printHelp(cmd *cobra.Command, _ []string) {
 	} else {
 		helpFlags(&b, "Flags of all commands", cmd.PersistentFlags())
 	}
-	_, _ = sh.out.Write([]byte(b.String()))
+	_, _ = env.out.Write([]byte(b.String()))
 }
 
 // helpFlags lists flags in two columns.
@@ -71,10 +71,10 @@ func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 }
 
 // helpCommand is the command "help COMMAND".
-func (sh *shell) helpCommand(cmd *cobra.Command, args []string) error {
+func (env *environment) helpCommand(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || found == nil || len(rest) > 0 {
-		return sh.noCommand(cmd.Root(), args)
+		return env.noCommand(cmd.Root(), args)
 	}
 	return found.Help()
 }

@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 )
 
-func (sh *shell) infoCommand() *cobra.Command {
+func infoCommand(env *environment) *cobra.Command {
 	var agent, output string
 	cmd := &cobra.Command{
 		Use:   "info",
@@ -30,16 +30,16 @@ func (sh *shell) infoCommand() *cobra.Command {
 				return err
 			}
 			if agent != "" {
-				return sh.agentInfo(agent, output)
+				return agentInfo(env, agent, output)
 			}
-			return sh.printInfo(output)
+			return printInfo(env, output)
 		},
 	}
 	cmd.Flags().StringVarP(&agent, "agent", "a", "", "show one `AGENT`, without running it")
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
 	completeWords(cmd, "output", formatText, formatJSON)
 	_ = cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return sh.agentNames(), cobra.ShellCompDirectiveDefault
+		return agentNames(env), cobra.ShellCompDirectiveDefault
 	})
 	return cmd
 }
@@ -62,8 +62,8 @@ type infoReport struct {
 	Problems []string              `json:"problems"`
 }
 
-func (sh *shell) printInfo(output string) error {
-	p := sh.openWithFaults()
+func printInfo(env *environment, output string) error {
+	p := env.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
 		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.Models.ListClients(),
@@ -72,12 +72,12 @@ func (sh *shell) printInfo(output string) error {
 	r.Exists = fileExists(r.Config)
 	var faults *config.FileError
 	switch {
-	case errors.As(sh.problem, &faults):
+	case errors.As(env.problem, &faults):
 		for _, f := range faults.Faults {
 			r.Problems = append(r.Problems, f.String())
 		}
-	case sh.problem != nil:
-		r.Problems = append(r.Problems, sh.problem.Error())
+	case env.problem != nil:
+		r.Problems = append(r.Problems, env.problem.Error())
 	}
 	list, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
@@ -85,9 +85,9 @@ func (sh *shell) printInfo(output string) error {
 	}
 	r.Runs = len(list)
 	if output == formatJSON {
-		return sh.printJSON(r)
+		return env.printJSON(r)
 	}
-	sh.out.printText(infoText(&r, p.Dirs.ShortPath))
+	env.out.printText(infoText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -179,8 +179,8 @@ type variableReport struct {
 	Default     *string `json:"default"` // null: it must be set
 }
 
-func (sh *shell) agentInfo(name, output string) error {
-	p, err := sh.openProcess()
+func agentInfo(env *environment, name, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (sh *shell) agentInfo(name, output string) error {
 		r.Knowledge, r.Unreadable = []app.KnowledgeBase{}, err.Error()
 	}
 	if output == formatJSON {
-		return sh.printJSON(r)
+		return env.printJSON(r)
 	}
-	sh.out.printText(agentText(&r, p.Dirs.ShortPath))
+	env.out.printText(agentText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -269,9 +269,9 @@ func agentText(r *agentReport, short func(string) string) string {
 }
 
 // listAgents implements --list-agents of the reference tool.
-func (sh *shell) listAgents() error {
-	for _, name := range sh.agentNames() {
-		sh.out.printText(name)
+func listAgents(env *environment) error {
+	for _, name := range agentNames(env) {
+		env.out.printText(name)
 	}
 	return nil
 }

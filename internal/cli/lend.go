@@ -10,35 +10,35 @@ import (
 
 // lendTerminal lends the terminal to a script of the run that is being driven. The
 // error says why there is none.
-func (sh *shell) lendTerminal() (*app.Terminal, error) {
-	stop := sh.stopping.Load()
+func (env *environment) lendTerminal() (*app.Terminal, error) {
+	stop := env.stopping.Load()
 	switch {
-	case !term.IsTerminal(sh.in):
+	case !term.IsTerminal(env.in):
 		return nil, errors.New("the standard input of raddle is not a terminal")
-	case !sh.err.IsTerminal():
+	case !env.err.IsTerminal():
 		return nil, errors.New("the standard error of raddle is not a terminal")
-	case stop == nil || !sh.keys.IsForeground():
+	case stop == nil || !env.keys.IsForeground():
 		return nil, errors.New("raddle runs in the background")
 	}
-	sh.err.suspendStatus()
-	takeBack := sh.keys.LendTerminal(true)
-	restore := sh.keys.SaveMode()
-	sh.lent.Store(true)
+	env.err.suspendStatus()
+	takeBack := env.keys.LendTerminal(true)
+	restore := env.keys.SaveMode()
+	env.lent.Store(true)
 	t := &app.Terminal{Return: func(interrupted bool) {
 		restore()
 		takeBack()
 		if interrupted {
-			sh.err.printLine("") // behind ^C
+			env.err.printLine("") // behind ^C
 			stop.interrupt()
 		}
-		sh.lent.Store(false)
-		sh.err.resumeStatus()
+		env.lent.Store(false)
+		env.err.resumeStatus()
 	}}
-	t.In, t.Out = sh.in, sh.err.File()
+	t.In, t.Out = env.in, env.err.File()
 	t.Suspended = func() {
-		again := sh.keys.SaveMode()
+		again := env.keys.SaveMode()
 		restore()
-		sh.keys.Suspend()
+		env.keys.Suspend()
 		again()
 	}
 	return t, nil

@@ -10,7 +10,7 @@ import (
 
 // logLines is a handler for people, which writes to standard error: the level, the message, the attributes.
 type logLines struct {
-	sh    *shell
+	env   *environment
 	attrs string
 }
 
@@ -24,7 +24,7 @@ func (h *logLines) Handle(_ context.Context, r slog.Record) error {
 		line += " " + a.String()
 		return true
 	})
-	h.sh.err.printLine(h.sh.err.paintText(dim, term.OneLine(line)))
+	h.env.err.printLine(h.env.err.paintText(dim, term.OneLine(line)))
 	return nil
 }
 
@@ -40,12 +40,12 @@ func (h *logLines) WithGroup(string) slog.Handler { return h }
 
 // runLogger returns the logger of a run: the developer log if there is one, else the lines that -v
 // prints, else nil.
-func (sh *shell) runLogger() *slog.Logger {
+func (env *environment) runLogger() *slog.Logger {
 	switch {
-	case sh.devLog != nil:
-		return sh.devLog
-	case sh.verbose:
-		return slog.New(&logLines{sh: sh})
+	case env.devLog != nil:
+		return env.devLog
+	case env.verbose:
+		return slog.New(&logLines{env: env})
 	}
 	return nil
 }

@@ -22,29 +22,29 @@ import (
 // Main runs the command line with the process's streams and returns the exit
 // code.
 func Main(args []string) int {
-	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
-	defer sh.close()
-	log.SetOutput(sh.err) // of libraries
+	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
+	defer env.close()
+	log.SetOutput(env.err) // of libraries
 	stop := keepPipes()
 	defer stop()
-	defer sh.dumpOnQuit()()
+	defer env.dumpOnQuit()()
 
-	return sh.runGuarded(func() int {
-		root := sh.rootCommand()
+	return env.runGuarded(func() int {
+		root := rootCommand(env)
 		root.SetArgs(rewriteArgs(args))
-		return sh.finishCommand(root.Execute())
+		return env.finishCommand(root.Execute())
 	})
 }
 
 // runGuarded returns the exit code of a command. A panic is an internal error, which has a
 // code of its own: what the run has recorded so far is saved.
-func (sh *shell) runGuarded(command func() int) (code int) {
+func (env *environment) runGuarded(command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			sh.keys.Release()
-			sh.err.clearStatus()
-			_, _ = fmt.Fprintf(sh.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
-			sh.err.printLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			env.keys.Release()
+			env.err.clearStatus()
+			_, _ = fmt.Fprintf(env.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
+			env.err.printLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
 			code = exitFault
 		}
 	}()
@@ -53,7 +53,7 @@ func (sh *shell) runGuarded(command func() int) (code int) {
 
 // dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
 // exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
-func (sh *shell) dumpOnQuit() (stop func()) {
+func (env *environment) dumpOnQuit() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	end := make(chan struct{})
 	notifyQuit(signals)
@@ -61,10 +61,10 @@ func (sh *shell) dumpOnQuit() (stop func()) {
 		select {
 		case <-end:
 		case <-signals:
-			sh.keys.Release()
-			sh.err.clearStatus()
-			sh.err.printLine("raddle: SIGQUIT")
-			_ = pprof.Lookup("goroutine").WriteTo(sh.err, 2)
+			env.keys.Release()
+			env.err.clearStatus()
+			env.err.printLine("raddle: SIGQUIT")
+			_ = pprof.Lookup("goroutine").WriteTo(env.err, 2)
 			os.Exit(exitQuit)
 		}
 	}()
@@ -74,9 +74,9 @@ func (sh *shell) dumpOnQuit() (stop func()) {
 	}
 }
 
-// shell holds what all commands share: the streams, the flags that every command
+// environment holds what all commands share: the streams, the flags that every command
 // has, and the process, once a command needs it.
-type shell struct {
+type environment struct {
 	in       *os.File
 	out      *stdout
 	err      *terminal
@@ -97,56 +97,56 @@ type shell struct {
 
 // setBusy records whether nodes may be running, which a signal would have
 // to wait for.
-func (sh *shell) setBusy(yes bool) { sh.working.Store(yes) }
+func (env *environment) setBusy(yes bool) { env.working.Store(yes) }
 
-func (sh *shell) isBusy() bool { return sh.working.Load() }
+func (env *environment) isBusy() bool { return env.working.Load() }
 
-func newShell(in, out, err *os.File) *shell {
+func newEnvironment(in, out, err *os.File) *environment {
 	screen := &terminal{Writer: term.NewWriter(err)}
 	keys := term.NewKeyboard(in, screen.suspendStatus, screen.resumeStatus)
-	sh := &shell{in: in, out: &stdout{Writer: term.NewWriter(out)}, err: screen, keys: keys, color: "auto"}
-	sh.out.clean, sh.err.clean = sh.redactBytes, sh.redactBytes
-	return sh
+	env := &environment{in: in, out: &stdout{Writer: term.NewWriter(out)}, err: screen, keys: keys, color: "auto"}
+	env.out.clean, env.err.clean = env.redactBytes, env.redactBytes
+	return env
 }
 
 // redactBytes removes the secrets that the process knows from what is written.
-func (sh *shell) redactBytes(p []byte) []byte {
-	if sh.process == nil {
+func (env *environment) redactBytes(p []byte) []byte {
+	if env.process == nil {
 		return p
 	}
-	return sh.process.SecretSet().Bytes(p)
+	return env.process.SecretSet().Bytes(p)
 }
 
-func (sh *shell) close() {
-	sh.keys.Release()
-	sh.err.clearStatus()
-	if sh.process != nil {
-		_ = sh.process.Close()
+func (env *environment) close() {
+	env.keys.Release()
+	env.err.clearStatus()
+	if env.process != nil {
+		_ = env.process.Close()
 	}
 }
 
 // openProcess opens the process. Faults in its configuration are an error.
-func (sh *shell) openProcess() (*app.Process, error) {
-	p := sh.openWithFaults()
-	return p, sh.problem
+func (env *environment) openProcess() (*app.Process, error) {
+	p := env.openWithFaults()
+	return p, env.problem
 }
 
 // openWithFaults opens the process for commands that also work with an invalid
 // configuration; its errors are in problem.
-func (sh *shell) openWithFaults() *app.Process {
-	if sh.process == nil {
-		sh.process, sh.problem = app.Open(app.Options{Log: sh.devLog})
-		logDirs(sh.devLog, sh.process.Dirs)
+func (env *environment) openWithFaults() *app.Process {
+	if env.process == nil {
+		env.process, env.problem = app.Open(app.Options{Log: env.devLog})
+		logDirs(env.devLog, env.process.Dirs)
 	}
-	return sh.process
+	return env.process
 }
 
 // NewCommand returns the tree of commands, for documents that are generated from it. The
 // commands cannot be run; Main runs them.
-func NewCommand() *cobra.Command { return newShell(os.Stdin, os.Stdout, os.Stderr).rootCommand() }
+func NewCommand() *cobra.Command { return rootCommand(newEnvironment(os.Stdin, os.Stdout, os.Stderr)) }
 
 // rootCommand returns the tree of commands.
-func (sh *shell) rootCommand() *cobra.Command {
+func rootCommand(env *environment) *cobra.Command {
 	var list, version bool
 	var install string
 	root := &cobra.Command{
@@ -159,18 +159,18 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
   raddle agents new helper               create an agent
   raddle resume 06ab                     continue a run
   raddle check examples/triage           find errors without running anything`,
-		Args:              sh.noCommand,
+		Args:              env.noCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case version:
-				return sh.printVersion()
+				return printVersion(env)
 			case list:
-				return sh.listAgents()
+				return listAgents(env)
 			case install != "":
-				return sh.installThings(install)
+				return installThings(env, install)
 			}
 			return cmd.Help()
 		},
@@ -179,23 +179,23 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.Flags().BoolVar(&list, "list-agents", false, "list the agents in the agents directory")
 	root.Flags().StringVar(&install, "install", "", "write the `THINGS` that come with raddle: agents")
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
-	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
-	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
+	flags.BoolVarP(&env.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
+	flags.BoolVarP(&env.verbose, "verbose", "v", false, "print details of what happens")
+	flags.StringVar(&env.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	completeWords(root, "color", "auto", "always", "never")
-	flags.StringVar(&sh.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
+	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
 	completeWords(root, "log-level", logLevelNames...)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return errors.Join(sh.applyColors(), sh.openDevLog(cmd.Flags().Changed("log-level")))
+		return errors.Join(env.applyColors(), env.openDevLog(cmd.Flags().Changed("log-level")))
 	}
-	root.SetOut(sh.out)
-	root.SetErr(sh.err)
-	root.SetHelpFunc(sh.printHelp)
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: sh.helpCommand})
+	root.SetOut(env.out)
+	root.SetErr(env.err)
+	root.SetHelpFunc(env.printHelp)
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: env.helpCommand})
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		sh.runCommand(), sh.resumeCommand(), sh.checkCommand(), sh.graphCommand(), sh.runsCommand(),
-		sh.agentsCommand(), sh.toolsCommand(), sh.modelsCommand(), sh.ragCommand(), sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
+		runCommand(env), resumeCommand(env), checkCommand(env), graphCommand(env), runsCommand(env),
+		agentsCommand(env), toolsCommand(env), modelsCommand(env), ragCommand(env), infoCommand(env), schemaCommand(env), completionCommand(env), versionCommand(env),
 	)
 	plainUsage(root)
 	return root
@@ -210,7 +210,7 @@ func plainUsage(cmd *cobra.Command) {
 }
 
 // noCommand returns an error for words that name no command.
-func (sh *shell) noCommand(cmd *cobra.Command, args []string) error {
+func (env *environment) noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (sh *shell) noCommand(cmd *cobra.Command, args []string) error {
 	switch near := wording.FindNearest(args[0], names); {
 	case near != "":
 		next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
-	case app.IsPath(args[0]) || slices.ContainsFunc(sh.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
+	case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
 		next = "to run an agent: raddle run " + quoteWord(args[0])
 	}
 	return badUsage(next, "unknown command %q", args[0])

@@ -10,12 +10,12 @@ import (
 	"raddle.dev/internal/provider"
 )
 
-func (sh *shell) modelsCommand() *cobra.Command {
+func modelsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "models COMMAND",
 		Short:   "List the models that can be called",
 		Example: "  raddle models ls",
-		Args:    sh.noCommand,
+		Args:    env.noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var output string
@@ -29,17 +29,17 @@ func (sh *shell) modelsCommand() *cobra.Command {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
 			models := p.Models.ListModels()
 			if output == formatJSON {
-				return sh.printJSON(models)
+				return env.printJSON(models)
 			}
-			sh.out.printText(modelsText(models))
+			env.out.printText(modelsText(models))
 			if len(models) == 0 {
-				sh.err.printLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
+				env.err.printLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
 			}
 			return nil
 		},

@@ -19,7 +19,7 @@ const firstByte = time.Second
 
 // promptText returns the whole prompt of a run: the words of the command line, or
 // standard input instead of "-" or of no words, and then the files.
-func (sh *shell) promptText(words, files []string, noStdin bool) (string, error) {
+func promptText(env *environment, words, files []string, noStdin bool) (string, error) {
 	var text string
 	var err error
 	switch {
@@ -28,23 +28,23 @@ func (sh *shell) promptText(words, files []string, noStdin bool) (string, error)
 			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
 		}
 		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
-		if text, err = readAll(sh.in); err != nil {
+		if text, err = readAll(env.in); err != nil {
 			return "", err
 		}
 		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
 	case len(words) > 0:
 		text = strings.Join(words, " ")
-	case !noStdin && !term.IsTerminal(sh.in):
-		if text, err = readSoon(sh.in, firstByte); err != nil {
+	case !noStdin && !term.IsTerminal(env.in):
+		if text, err = readSoon(env.in, firstByte); err != nil {
 			return "", err
 		}
 	}
-	return sh.withFiles(text, files)
+	return withFiles(env, text, files)
 }
 
 // withFiles adds the text of files to a prompt. If the prompt is only one file, it
 // is the text of that file.
-func (sh *shell) withFiles(text string, files []string) (string, error) {
+func withFiles(env *environment, text string, files []string) (string, error) {
 	for _, path := range files {
 		content, err := os.ReadFile(path)
 		switch {

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-func (sh *shell) ragCommand() *cobra.Command {
+func ragCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rag",
 		Short: "Build, search and remove the knowledge bases of agents",
@@ -23,11 +23,11 @@ and updates what has changed; these commands do it without a run.`,
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: checkArgCount(0, 0, ""),
 	}
-	cmd.AddCommand(sh.ragBuildCommand(), sh.ragStatusCommand(), sh.ragSearchCommand(), sh.ragRemoveCommand())
+	cmd.AddCommand(ragBuildCommand(env), ragStatusCommand(env), ragSearchCommand(env), ragRemoveCommand(env))
 	return cmd
 }
 
-func (sh *shell) ragBuildCommand() *cobra.Command {
+func ragBuildCommand(env *environment) *cobra.Command {
 	var anew bool
 	cmd := &cobra.Command{
 		Use: "build AGENT", Short: "Build what is missing, and update the rest",
@@ -36,18 +36,18 @@ extractor model. It continues a build that was stopped.
 
 A knowledge base keeps the settings that it was built with. If the agent's file has other settings now, raddle reports it, and --rebuild
 builds it again: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
-		Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
 			ctx, stop := signalContext()
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal does not wait
-			err = p.BuildKnowledge(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: anew, Hooks: sh.newUIHooks()})
+			err = p.BuildKnowledge(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: anew, Hooks: newUIHooks(env)})
 			if err != nil && ctx.Err() != nil {
-				sh.err.printLine("raddle: the build was stopped; the next build continues it")
+				env.err.printLine("raddle: the build was stopped; the next build continues it")
 				return silentExit{exitInterrupted}
 			}
 			return err
@@ -58,14 +58,14 @@ builds it again: the old one answers until the new one is complete, and no part 
 }
 
 // addRetrievalHooks adds the functions that report builds and ask before one.
-func (sh *shell) addRetrievalHooks(s *app.UIHooks) {
-	if !sh.quiet {
-		s.Notify = func(line string) { sh.err.printLine(term.OneLine(line)) }
-		if sh.err.IsTerminal() {
-			s.Progress = (&buildLine{t: sh.err}).showProgress
+func addRetrievalHooks(env *environment, s *app.UIHooks) {
+	if !env.quiet {
+		s.Notify = func(line string) { env.err.printLine(term.OneLine(line)) }
+		if env.err.IsTerminal() {
+			s.Progress = (&buildLine{t: env.err}).showProgress
 		}
 	}
-	if who := sh.newPrompter(); who != nil {
+	if who := env.newPrompter(); who != nil {
 		s.Confirm = func(question string) (bool, error) {
 			answer, err := who.askQuestion(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
 			return answer == true || answer == "yes", err
@@ -80,15 +80,15 @@ func (sh *shell) addRetrievalHooks(s *app.UIHooks) {
 	}
 }
 
-func (sh *shell) ragStatusCommand() *cobra.Command {
+func ragStatusCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: env.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
@@ -97,10 +97,10 @@ func (sh *shell) ragStatusCommand() *cobra.Command {
 				return err
 			}
 			if output == formatJSON {
-				return sh.printJSON(list)
+				return env.printJSON(list)
 			}
 			for _, k := range list {
-				sh.out.printText(knowledgeLine(p.Dirs.ShortPath, k))
+				env.out.printText(knowledgeLine(p.Dirs.ShortPath, k))
 			}
 			return nil
 		},
@@ -131,17 +131,17 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	return line
 }
 
-func (sh *shell) ragSearchCommand() *cobra.Command {
+func ragSearchCommand(env *environment) *cobra.Command {
 	var node, output string
 	var top int
 	cmd := &cobra.Command{
 		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
-		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: sh.completeAgents,
+		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: env.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
@@ -150,9 +150,9 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 				return err
 			}
 			if output == formatJSON {
-				return sh.printJSON(chunks)
+				return env.printJSON(chunks)
 			}
-			sh.out.printText(chunksText(func(source string) string { return sh.out.Name(p.Dirs.ShortPath(source)) }, chunks))
+			env.out.printText(chunksText(func(source string) string { return env.out.Name(p.Dirs.ShortPath(source)) }, chunks))
 			return nil
 		},
 	}
@@ -175,21 +175,21 @@ func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 	return b.String()
 }
 
-func (sh *shell) ragRemoveCommand() *cobra.Command {
+func ragRemoveCommand(env *environment) *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
-		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
 			removed, err := p.RemoveKnowledge(args[0], node)
 			for _, path := range removed {
-				sh.err.printLine("removed " + sh.err.Name(p.Dirs.ShortPath(path)))
+				env.err.printLine("removed " + env.err.Name(p.Dirs.ShortPath(path)))
 			}
 			if err == nil && removed == nil {
-				sh.err.printLine("there was no knowledge base")
+				env.err.printLine("there was no knowledge base")
 			}
 			return err
 		},

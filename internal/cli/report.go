@@ -63,7 +63,7 @@ type driveOutcome struct {
 }
 
 // reportRun describes a run after a drive.
-func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*report, error) {
+func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
 	r := emptyReport(o.code, o.err)
 	r.thread = run.Thread
 	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
@@ -79,19 +79,19 @@ func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*re
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing was recorded
 	}
-	detail, err := sh.process.Runs.ReadRunDetail(context.Background(), run.ID)
+	detail, err := env.process.Runs.ReadRunDetail(context.Background(), run.ID)
 	if err != nil {
 		return nil, err
 	}
 	detail.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
-	return r, sh.fromJournal(detail, r)
+	return r, fromJournal(env, detail, r)
 }
 
 // fromJournal adds what a journal says: earlier drives count too.
-func (sh *shell) fromJournal(d *runs.Detail, r *report) error {
+func fromJournal(env *environment, d *runs.Detail, r *report) error {
 	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
-	_, entries, err := sh.process.Runs.ReadHistory(ctx, d.Run)
+	_, entries, err := env.process.Runs.ReadHistory(ctx, d.Run)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (sh *shell) fromJournal(d *runs.Detail, r *report) error {
 		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
 	}
 	r.Path = append(r.Path, visitedNodes(entries, d.Snapshot.Status)...)
-	calls, err := sh.process.Runs.ReadModelCalls(ctx, d.Run)
-	r.Usage = usageOf(sh.process, calls)
+	calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+	r.Usage = usageOf(env.process, calls)
 	return err
 }
 
@@ -168,12 +168,12 @@ func resumeLine(line string, res graph.Result) string {
 }
 
 // parkNotice says what a run waits for and how to continue.
-func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
+func parkNotice(env *environment, run *app.Run, res graph.Result) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
-		prompt := promptOf(q, sh.err.colors && callOf(q).Tool != "")
-		name := sh.err.paintText(bold, nameOf(q))
+		prompt := promptOf(q, env.err.colors && callOf(q).Tool != "")
+		name := env.err.paintText(bold, nameOf(q))
 		if who := askerOf(q); who != "" {
 			name += ", asked by " + who
 		}
@@ -190,7 +190,7 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}
-	_, _ = sh.err.Write([]byte(b.String()))
+	_, _ = env.err.Write([]byte(b.String()))
 }
 
 // joinWords joins words for people.

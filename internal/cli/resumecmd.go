@@ -13,7 +13,7 @@ import (
 	"raddle.dev/tool"
 )
 
-func (sh *shell) resumeCommand() *cobra.Command {
+func resumeCommand(env *environment) *cobra.Command {
 	var (
 		c        app.ResumeOptions
 		answers  []string
@@ -31,9 +31,9 @@ The prompt, the model and the variables stay the same.`,
   raddle resume 06ab --accept-changes
   raddle resume 06ab --in-doubt skip`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return sh.reportRefusal(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
+			return reportRefusal(env, output, resumeRun(env, args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
 		},
 	}
 	flags := cmd.Flags()
@@ -46,42 +46,42 @@ The prompt, the model and the variables stay the same.`,
 	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	completeWords(cmd, "output", formatText, formatJSON, formatStream)
 	completeWords(cmd, "in-doubt", tool.Doubts...)
-	_ = cmd.RegisterFlagCompletionFunc("answer", sh.completeAnswers)
+	_ = cmd.RegisterFlagCompletionFunc("answer", env.completeAnswers)
 	return cmd
 }
 
 // resumeRun implements the command "resume".
-func (sh *shell) resumeRun(id string, c app.ResumeOptions, answers []string, d *drive) error {
+func resumeRun(env *environment, id string, c app.ResumeOptions, answers []string, d *drive) error {
 	if err := checkFormat(d.format, formatText, formatJSON, formatStream); err != nil {
 		return err
 	}
 	if _, ok := tool.ParseDoubt(string(d.inDoubt)); !ok && d.inDoubt != "" {
 		return badUsage(suggestWord(string(d.inDoubt), tool.Doubts), "--in-doubt %s: it must be one of %s", d.inDoubt, joinWords(tool.Doubts))
 	}
-	p, err := sh.openProcess()
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
-	c.UIHooks = sh.newUIHooks()
+	c.UIHooks = newUIHooks(env)
 	c.InDoubt = d.inDoubt
 	run, err := p.ResumeRun(context.Background(), id, c)
 	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
-		err = errors.Join(err, sh.printOver(over, d.format))
+		err = errors.Join(err, printOver(env, over, d.format))
 	}
 	if err != nil {
 		return err
 	}
-	d.sh, d.run = sh, run
+	d.env, d.run = env, run
 	return d.runWithAnswers(answers)
 }
 
 // printOver prints the result of a run that is over, as the run did.
-func (sh *shell) printOver(over *runs.EndedError, format string) error {
+func printOver(env *environment, over *runs.EndedError, format string) error {
 	if format == formatText {
-		sh.out.printText(over.Output)
+		env.out.printText(over.Output)
 		return nil
 	}
-	detail, err := sh.process.Runs.ReadRunDetail(context.Background(), over.ID)
+	detail, err := env.process.Runs.ReadRunDetail(context.Background(), over.ID)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func (sh *shell) printOver(over *runs.EndedError, format string) error {
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
 		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
 	}
-	if err := sh.fromJournal(detail, r); err != nil {
+	if err := fromJournal(env, detail, r); err != nil {
 		return err
 	}
-	sh.writeReport(format, r, 1)
+	writeReport(env, format, r, 1)
 	return nil
 }

@@ -21,7 +21,7 @@ type runFlags struct {
 	dry            bool
 }
 
-func (sh *shell) runCommand() *cobra.Command {
+func runCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run AGENT [PROMPT...]",
@@ -36,8 +36,10 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
   git diff | raddle run reviewer - "Review this change:"
   raddle run writer -f notes.md --model openai:gpt-5 --output json`,
 		Args:              checkArgCount(1, -1, "the agent"),
-		ValidArgsFunction: sh.completeAgents,
-		RunE:              func(_ *cobra.Command, args []string) error { return sh.reportRefusal(f.output, sh.startRun(args, &f)) },
+		ValidArgsFunction: env.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return reportRefusal(env, f.output, startRun(env, args, &f))
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
@@ -52,12 +54,12 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.BoolVar(&f.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&f.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	completeWords(cmd, "output", formatText, formatJSON, formatStream)
-	sh.completeModels(cmd)
+	completeModels(env, cmd)
 	return cmd
 }
 
 // startRun implements the command "run".
-func (sh *shell) startRun(args []string, f *runFlags) error {
+func startRun(env *environment, args []string, f *runFlags) error {
 	if err := checkFormat(f.output, formatText, formatJSON, formatStream); err != nil {
 		return err
 	}
@@ -65,52 +67,52 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := sh.openProcess()
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
 	if _, err := p.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
-	text, err := sh.promptText(args[1:], f.files, f.noStdin)
+	text, err := promptText(env, args[1:], f.files, f.noStdin)
 	if err != nil {
 		return err
 	}
 	req := app.Request{
 		Agent: args[0], Prompt: text, Model: f.model, Variables: variables, Session: f.session, Strict: f.strict, Headless: f.headless,
-		UIHooks: sh.newUIHooks(),
+		UIHooks: newUIHooks(env),
 	}
 	for _, path := range f.files {
 		req.Files = append(req.Files, p.Dirs.AbsPath(path))
 	}
-	if err := sh.askStarter(p, &req); err != nil {
+	if err := askStarter(env, p, &req); err != nil {
 		return err
 	}
-	run, err := sh.startWith(p, req)
+	run, err := startWith(env, p, req)
 	if err != nil {
 		return err
 	}
 	if f.dry {
-		return sh.dryRun(run, f.output)
+		return dryRun(env, run, f.output)
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
 		run.Close()
 		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
-	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
+	d := &drive{env: env, run: run, format: f.output, still: f.noStream}
 	return d.runWithAnswers(f.answers)
 }
 
 // newUIHooks returns what the command line adds to the surroundings of agents.
-func (sh *shell) newUIHooks() app.UIHooks {
+func newUIHooks(env *environment) app.UIHooks {
 	s := app.UIHooks{Replays: func(file string) {
-		if w := sh.watching.Load(); w != nil && !sh.quiet {
-			w.addNote("raddle: no model is called; replies come from " + sh.process.Dirs.ShortPath(file))
+		if w := env.watching.Load(); w != nil && !env.quiet {
+			w.addNote("raddle: no model is called; replies come from " + env.process.Dirs.ShortPath(file))
 		}
 	}}
-	s.Terminal = sh.lendTerminal
-	s.Log = sh.runLogger()
-	sh.addRetrievalHooks(&s)
+	s.Terminal = env.lendTerminal
+	s.Log = env.runLogger()
+	addRetrievalHooks(env, &s)
 	return s
 }
 
@@ -141,10 +143,10 @@ func checkFormat(format string, known ...string) error {
 }
 
 // completeModels completes --model with the models of configured clients.
-func (sh *shell) completeModels(cmd *cobra.Command) {
+func completeModels(env *environment, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
-		for _, c := range sh.openWithFaults().Models.ListClients() {
+		for _, c := range env.openWithFaults().Models.ListClients() {
 			if len(c.Models) == 0 && c.Ready {
 				ids = append(ids, c.Client+":")
 			}

@@ -12,7 +12,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) runsBlameCommand() *cobra.Command {
+func runsBlameCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "blame RUN[@N] KEY",
@@ -21,12 +21,12 @@ func (sh *shell) runsBlameCommand() *cobra.Command {
 		Example: `  raddle runs blame 06ab owner
   raddle runs blame 06ab@7 owner --output json`,
 		Args:              checkArgCount(2, 2, "the id of a run, or a key,"),
-		ValidArgsFunction: sh.completePoints(1),
+		ValidArgsFunction: completePoints(env, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.printBlame(args[0], args[1], output)
+			return printBlame(env, args[0], args[1], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
@@ -34,8 +34,8 @@ func (sh *shell) runsBlameCommand() *cobra.Command {
 	return cmd
 }
 
-func (sh *shell) printBlame(run, key, output string) error {
-	p, err := sh.openProcess()
+func printBlame(env *environment, run, key, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (sh *shell) printBlame(run, key, output string) error {
 		return err
 	}
 	if output == formatJSON {
-		return sh.printJSON(authors)
+		return env.printJSON(authors)
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -53,7 +53,7 @@ func (sh *shell) printBlame(run, key, output string) error {
 		tableRow(w, a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
 	}
 	_ = w.Flush() // it writes to memory
-	sh.out.printText(b.String())
+	env.out.printText(b.String())
 	return nil
 }
 

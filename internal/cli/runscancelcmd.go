@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) runsCancelCommand() *cobra.Command {
+func runsCancelCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel RUN...",
 		Short: "End runs permanently, and keep their journals",
@@ -19,9 +19,9 @@ func (sh *shell) runsCancelCommand() *cobra.Command {
 after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel 06ab`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return !r.Final }),
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return !r.Final }),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
@@ -29,8 +29,8 @@ after that, but you can show, compare and fork it.`,
 				if id, err = p.Runs.CancelRun(context.Background(), id); err != nil {
 					return err
 				}
-				if !sh.quiet {
-					sh.err.printLine("cancelled run " + id)
+				if !env.quiet {
+					env.err.printLine("cancelled run " + id)
 				}
 			}
 			return nil
@@ -38,7 +38,7 @@ after that, but you can show, compare and fork it.`,
 	}
 }
 
-func (sh *shell) runsExportCommand() *cobra.Command {
+func runsExportCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write the journal of a run as JSON, one record a line",
@@ -46,8 +46,8 @@ func (sh *shell) runsExportCommand() *cobra.Command {
 data, as they are in the store, in base64.`,
 		Example:           `  raddle runs export 06ab > run.jsonl`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, nil),
-		RunE:              func(_ *cobra.Command, args []string) error { return sh.exportRun(args[0]) },
+		ValidArgsFunction: completeRuns(env, 1, nil),
+		RunE:              func(_ *cobra.Command, args []string) error { return exportRun(env, args[0]) },
 	}
 }
 
@@ -58,8 +58,8 @@ type exportedRecord struct {
 	Data []byte `json:"data"`
 }
 
-func (sh *shell) exportRun(id string) error {
-	p, err := sh.openProcess()
+func exportRun(env *environment, id string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (sh *shell) exportRun(id string) error {
 	if err != nil {
 		return err
 	}
-	err = sh.printJSON(struct {
+	err = env.printJSON(struct {
 		Format   string    `json:"format"`
 		Run      runs.Info `json:"run"`
 		Version  string    `json:"version"` // of raddle
@@ -77,6 +77,6 @@ func (sh *shell) exportRun(id string) error {
 		return err
 	}
 	return p.Runs.ExportRecords(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
-		return sh.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
+		return env.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-func (sh *shell) runsCommand() *cobra.Command {
+func runsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs COMMAND",
 		Short: "List, inspect, fork and delete runs",
@@ -26,18 +26,18 @@ a checkpoint of it, as "raddle runs show" lists them.`,
   raddle runs show 06ab
   raddle runs diff 06ab@3
   raddle runs fork 06ab@7`,
-		Args: sh.noCommand,
+		Args: env.noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		sh.runsLsCommand(), sh.runsShowCommand(), sh.runsHistoryCommand(), sh.runsDiffCommand(), sh.runsBlameCommand(),
-		sh.runsForkCommand(), sh.runsEditCommand(), sh.runsPruneCommand(), sh.runsGCCommand(), sh.runsRmCommand(),
-		sh.runsCancelCommand(), sh.runsExportCommand(),
+		runsLsCommand(env), runsShowCommand(env), runsHistoryCommand(env), runsDiffCommand(env), runsBlameCommand(env),
+		runsForkCommand(env), runsEditCommand(env), runsPruneCommand(env), runsGCCommand(env), runsRmCommand(env),
+		runsCancelCommand(env), runsExportCommand(env),
 	)
 	return cmd
 }
 
-func (sh *shell) runsLsCommand() *cobra.Command {
+func runsLsCommand(env *environment) *cobra.Command {
 	var output, status, agent string
 	var limit int
 	var tree bool
@@ -58,9 +58,9 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 				limit = defaultRuns
 			}
 			if tree {
-				return sh.listFamily(output, limit)
+				return listFamily(env, output, limit)
 			}
-			return sh.listRuns(output, limit, func(r runs.Info) bool {
+			return listRuns(env, output, limit, func(r runs.Info) bool {
 				return (status == "" || r.Status == status) && (agent == "" || r.Agent == agent)
 			})
 		},
@@ -84,8 +84,8 @@ func statusNames() []string {
 	return names
 }
 
-func (sh *shell) listRuns(output string, limit int, keep func(runs.Info) bool) error {
-	p, err := sh.openProcess()
+func listRuns(env *environment, output string, limit int, keep func(runs.Info) bool) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -103,10 +103,10 @@ func (sh *shell) listRuns(output string, limit int, keep func(runs.Info) bool) e
 			list = append(list, r)
 		}
 	}
-	if err := sh.showRuns(output, list); err != nil {
+	if err := showRuns(env, output, list); err != nil {
 		return err
 	}
-	sh.sayMore(more)
+	sayMore(env, more)
 	return nil
 }
 
@@ -114,15 +114,15 @@ func (sh *shell) listRuns(output string, limit int, keep func(runs.Info) bool) e
 const defaultRuns = 100
 
 // sayMore says how many runs a list has left out.
-func (sh *shell) sayMore(n int) {
-	if n > 0 && !sh.quiet {
-		sh.err.printLine(formatCount(n, "older run") + " not listed; see all with: -n 0")
+func sayMore(env *environment, n int) {
+	if n > 0 && !env.quiet {
+		env.err.printLine(formatCount(n, "older run") + " not listed; see all with: -n 0")
 	}
 }
 
 // listFamily implements "runs ls --tree".
-func (sh *shell) listFamily(output string, limit int) error {
-	p, err := sh.openProcess()
+func listFamily(env *environment, output string, limit int) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -138,15 +138,15 @@ func (sh *shell) listFamily(output string, limit int) error {
 		}
 		list, more = list[:cut], len(list)-cut
 	}
-	listed, err := sh.readTrees(p, list)
+	listed, err := readTrees(env, p, list)
 	if err != nil {
 		return err
 	}
-	defer sh.sayMore(more)
+	defer sayMore(env, more)
 	if output == formatJSON {
-		return sh.printJSON(listed)
+		return env.printJSON(listed)
 	}
-	return sh.printTable(list, func(w io.Writer, i int) {
+	return printTable(env, list, func(w io.Writer, i int) {
 		id := strings.Repeat("  ", depths[i]) + list[i].Run
 		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
@@ -157,18 +157,18 @@ func (sh *shell) listFamily(output string, limit int) error {
 }
 
 // showRuns writes a list of runs.
-func (sh *shell) showRuns(output string, list []runs.Info) error {
+func showRuns(env *environment, output string, list []runs.Info) error {
 	if output == formatJSON {
-		return sh.printJSON(list)
+		return env.printJSON(list)
 	}
-	return sh.printTable(list, func(w io.Writer, i int) { tabRow(w, list[i].Run, &list[i]) })
+	return printTable(env, list, func(w io.Writer, i int) { tabRow(w, list[i].Run, &list[i]) })
 }
 
 // printTable writes a table with the lines that row makes of each run.
-func (sh *shell) printTable(list []runs.Info, row func(w io.Writer, i int)) error {
+func printTable(env *environment, list []runs.Info, row func(w io.Writer, i int)) error {
 	if len(list) == 0 {
-		if !sh.quiet {
-			sh.err.printLine("no runs")
+		if !env.quiet {
+			env.err.printLine("no runs")
 		}
 		return nil
 	}
@@ -180,7 +180,7 @@ func (sh *shell) printTable(list []runs.Info, row func(w io.Writer, i int)) erro
 	}
 	_ = w.Flush() // it writes to memory
 	for line := range strings.Lines(b.String()) {
-		sh.out.printText(strings.TrimRight(line, " \n"))
+		env.out.printText(strings.TrimRight(line, " \n"))
 	}
 	return nil
 }
@@ -229,16 +229,16 @@ func formatAge(d time.Duration) string {
 }
 
 // printJSON writes a value on one line.
-func (sh *shell) printJSON(v any) error {
+func (env *environment) printJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	sh.out.printText(string(b))
+	env.out.printText(string(b))
 	return nil
 }
 
-func (sh *shell) runsRmCommand() *cobra.Command {
+func runsRmCommand(env *environment) *cobra.Command {
 	var finished, sessions bool
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
@@ -247,19 +247,19 @@ func (sh *shell) runsRmCommand() *cobra.Command {
 is a conversation, and is removed only if you name it or add --sessions.`,
 		Example: `  raddle runs rm 06ab 06ac
   raddle runs rm --all-finished`,
-		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case finished && len(args) > 0:
 				return badUsage("leave one of them out", "--all-finished already selects the runs")
 			case finished:
-				return sh.removeFinished(sessions)
+				return removeFinished(env, sessions)
 			case sessions:
 				return badUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
 			case len(args) == 0:
 				return badUsage("usage: "+cmd.UseLine(), "raddle runs rm: the id of a run is missing")
 			}
-			return sh.removeRuns(args)
+			return removeRuns(env, args)
 		},
 	}
 	cmd.Flags().BoolVar(&finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay, and so do sessions")
@@ -269,8 +269,8 @@ is a conversation, and is removed only if you name it or add --sessions.`,
 
 // removeFinished removes the runs that are over, and with sessions also the sessions whose
 // last turn is over.
-func (sh *shell) removeFinished(sessions bool) error {
-	p, err := sh.openProcess()
+func removeFinished(env *environment, sessions bool) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -288,27 +288,27 @@ func (sh *shell) removeFinished(sessions bool) error {
 			conversations = append(conversations, r.Run)
 		}
 	}
-	if err := p.Runs.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
+	if err := p.Runs.RemoveRuns(context.Background(), ids, env.reportRemoved); err != nil {
 		return err
 	}
 	if !sessions {
-		if n := len(conversations); n > 0 && !sh.quiet {
-			sh.err.printLine(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", formatCount(n, "session")))
+		if n := len(conversations); n > 0 && !env.quiet {
+			env.err.printLine(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", formatCount(n, "session")))
 		}
 		conversations = nil
 	}
-	return sh.removeRuns(conversations)
+	return removeRuns(env, conversations)
 }
 
 // reportRemoved says that a run was removed.
-func (sh *shell) reportRemoved(id string) {
-	if !sh.quiet {
-		sh.err.printLine("removed run " + id)
+func (env *environment) reportRemoved(id string) {
+	if !env.quiet {
+		env.err.printLine("removed run " + id)
 	}
 }
 
-func (sh *shell) removeRuns(ids []string) error {
-	p, err := sh.openProcess()
+func removeRuns(env *environment, ids []string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (sh *shell) removeRuns(ids []string) error {
 		if err != nil {
 			return err
 		}
-		sh.reportRemoved(id)
+		env.reportRemoved(id)
 	}
-	return sh.compactStore(p)
+	return compactStore(env, p)
 }

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) runsDiffCommand() *cobra.Command {
+func runsDiffCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "diff RUN[@N] [RUN[@N]]",
@@ -22,12 +22,12 @@ With one argument, RUN@N is compared with the current state, and RUN with its ow
   raddle runs diff 06ab@3 06ab@7
   raddle runs diff 06ab 06ac`,
 		Args:              checkArgCount(1, 2, "a checkpoint"),
-		ValidArgsFunction: sh.completePoints(2),
+		ValidArgsFunction: completePoints(env, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.printDiff(args, output)
+			return printDiff(env, args, output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the differences as `FORMAT`: text or json")
@@ -35,8 +35,8 @@ With one argument, RUN@N is compared with the current state, and RUN with its ow
 	return cmd
 }
 
-func (sh *shell) printDiff(args []string, output string) error {
-	p, err := sh.openProcess()
+func printDiff(env *environment, args []string, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -49,17 +49,17 @@ func (sh *shell) printDiff(args []string, output string) error {
 		return err
 	}
 	if output == formatJSON {
-		return sh.printJSON(struct {
+		return env.printJSON(struct {
 			From    runs.Point    `json:"from"`
 			To      runs.Point    `json:"to"`
 			Changes []runs.Change `json:"changes"`
 		}{was, is, changes})
 	}
-	if !sh.quiet {
-		sh.err.printLine(fmt.Sprintf("raddle: from %s to %s: %s", was, is, formatDifferences(len(changes))))
+	if !env.quiet {
+		env.err.printLine(fmt.Sprintf("raddle: from %s to %s: %s", was, is, formatDifferences(len(changes))))
 	}
 	for _, c := range changes {
-		sh.out.printText(changeText(&c, sh.outColors()))
+		env.out.printText(changeText(&c, env.outColors()))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-func (sh *shell) runsForkCommand() *cobra.Command {
+func runsForkCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "fork RUN[@N]",
@@ -24,12 +24,12 @@ func (sh *shell) runsForkCommand() *cobra.Command {
 		Example: `  raddle runs fork 06ab@7
   raddle resume $(raddle runs fork 06ab@7)`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completePoints(1),
+		ValidArgsFunction: completePoints(env, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.forkRun(args[0], output)
+			return forkRun(env, args[0], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the id as `FORMAT`: text or json")
@@ -37,8 +37,8 @@ func (sh *shell) runsForkCommand() *cobra.Command {
 	return cmd
 }
 
-func (sh *shell) forkRun(from, output string) error {
-	p, err := sh.openProcess()
+func forkRun(env *environment, from, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -46,20 +46,20 @@ func (sh *shell) forkRun(from, output string) error {
 	if err != nil {
 		return err
 	}
-	if !sh.quiet {
-		sh.err.printLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", sh.err.paintText(cyan, id), origin, id))
+	if !env.quiet {
+		env.err.printLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.paintText(cyan, id), origin, id))
 	}
 	if output == formatJSON {
-		return sh.printJSON(struct {
+		return env.printJSON(struct {
 			Run  string     `json:"run"`
 			From runs.Point `json:"from"`
 		}{id, origin})
 	}
-	sh.out.printText(id)
+	env.out.printText(id)
 	return nil
 }
 
-func (sh *shell) runsEditCommand() *cobra.Command {
+func runsEditCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "edit RUN KEY=VALUE...",
@@ -70,12 +70,12 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Example: `  raddle runs edit 06ab severity=high
   raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
-		ValidArgsFunction: sh.completeRuns(1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.editRun(args[0], args[1:], output)
+			return editRun(env, args[0], args[1:], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the result as `FORMAT`: text or json")
@@ -83,12 +83,12 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 	return cmd
 }
 
-func (sh *shell) editRun(id string, words []string, output string) error {
+func editRun(env *environment, id string, words []string, output string) error {
 	set, err := parseSettings(words)
 	if err != nil {
 		return err
 	}
-	p, err := sh.openProcess()
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -106,15 +106,15 @@ func (sh *shell) editRun(id string, words []string, output string) error {
 	}
 	for _, s := range set {
 		keys = append(keys, s.Key)
-		if !slices.Contains(known, s.Key) && !sh.quiet {
-			sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
+		if !slices.Contains(known, s.Key) && !env.quiet {
+			env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
-	if !sh.quiet {
-		sh.err.printLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
+	if !env.quiet {
+		env.err.printLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
 	}
 	if output == formatJSON {
-		return sh.printJSON(struct {
+		return env.printJSON(struct {
 			runs.Point
 			Keys []string `json:"keys"`
 		}{at, keys})

@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) runsShowCommand() *cobra.Command {
+func runsShowCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "show RUN[@N]",
@@ -25,12 +25,12 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
 		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completePoints(1),
+		ValidArgsFunction: completePoints(env, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.showRun(args[0], output)
+			return showRun(env, args[0], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
@@ -59,8 +59,8 @@ type runView struct {
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
 }
 
-func (sh *shell) showRun(point, output string) error {
-	p, err := sh.openProcess()
+func showRun(env *environment, point, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -68,22 +68,22 @@ func (sh *shell) showRun(point, output string) error {
 	if err != nil {
 		return err
 	}
-	s, err := sh.describeRun(p, d)
+	s, err := describeRun(env, p, d)
 	if err != nil {
 		return err
 	}
 	if output == formatJSON {
-		return sh.printJSON(s)
+		return env.printJSON(s)
 	}
-	sh.out.printText(shownText(s))
+	env.out.printText(shownText(s))
 	return nil
 }
 
 // describeRun gathers what to show of a run.
-func (sh *shell) describeRun(p *app.Process, d *runs.Detail) (*runView, error) {
+func describeRun(env *environment, p *app.Process, d *runs.Detail) (*runView, error) {
 	ctx := context.Background()
 	r := emptyReport(0, nil)
-	if err := sh.fromJournal(d, r); err != nil {
+	if err := fromJournal(env, d, r); err != nil {
 		return nil, err
 	}
 	s := &runView{Info: d.Info, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
@@ -312,19 +312,19 @@ func orElse(s, other string) string {
 	return s
 }
 
-func (sh *shell) runsHistoryCommand() *cobra.Command {
+func runsHistoryCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "history RUN",
 		Short:             "List the records of a run's journal, newest first",
 		Example:           `  raddle runs history 06ab`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, nil),
+		ValidArgsFunction: completeRuns(env, 1, nil),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.printHistory(args[0], output)
+			return printHistory(env, args[0], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
@@ -346,8 +346,8 @@ func lineOf(e *graph.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
 }
 
-func (sh *shell) printHistory(id, output string) error {
-	p, err := sh.openProcess()
+func printHistory(env *environment, id, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -360,14 +360,14 @@ func (sh *shell) printHistory(id, output string) error {
 		lines = append(lines, lineOf(&e))
 	}
 	if output == formatJSON {
-		return sh.printJSON(lines)
+		return env.printJSON(lines)
 	}
 	for _, l := range lines {
 		text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
 		if len(l.Next) > 0 {
 			text += " -> " + joinWords(l.Next)
 		}
-		sh.out.printText(strings.TrimRight(text, " "))
+		env.out.printText(strings.TrimRight(text, " "))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) runsPruneCommand() *cobra.Command {
+func runsPruneCommand(env *environment) *cobra.Command {
 	var keep graph.Keep
 	var age, output string
 	cmd := &cobra.Command{
@@ -26,7 +26,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 		Example: `  raddle runs prune 06ab
   raddle runs prune --keep-steps 10 06ab 06ac`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -41,7 +41,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 			if keep.Records < 0 || keep.Steps < 0 {
 				return badUsage("give 0 or more", "the number of records or steps cannot be negative")
 			}
-			return sh.pruneRuns(args, keep, output)
+			return pruneRuns(env, args, keep, output)
 		},
 	}
 	flags := cmd.Flags()
@@ -53,8 +53,8 @@ journal can be cut only at a snapshot, so more may stay.`,
 	return cmd
 }
 
-func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
-	p, err := sh.openProcess()
+func pruneRuns(env *environment, ids []string, keep graph.Keep, output string) error {
+	p, err := env.openProcess()
 	if err != nil {
 		return err
 	}
@@ -65,12 +65,12 @@ func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
 			return err
 		}
 		left = append(left, one)
-		if !sh.quiet {
-			sh.err.printLine(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, formatCount(int(one.Removed), "record")))
+		if !env.quiet {
+			env.err.printLine(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, formatCount(int(one.Removed), "record")))
 		}
 	}
 	if output == formatJSON {
-		return sh.printJSON(left)
+		return env.printJSON(left)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
 // oldRun is the age from which finished runs are removed.
 const oldRun = "30d"
 
-func (sh *shell) runsGCCommand() *cobra.Command {
+func runsGCCommand(env *environment) *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "gc",
@@ -93,7 +93,7 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 			if err != nil {
 				return err
 			}
-			p, err := sh.openProcess()
+			p, err := env.openProcess()
 			if err != nil {
 				return err
 			}
@@ -101,13 +101,13 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 			if err != nil {
 				return err
 			}
-			if len(ids) == 0 && !sh.quiet {
-				sh.err.printLine("nothing to remove: no run ended that long ago")
+			if len(ids) == 0 && !env.quiet {
+				env.err.printLine("nothing to remove: no run ended that long ago")
 			}
-			if err := p.Runs.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
+			if err := p.Runs.RemoveRuns(context.Background(), ids, env.reportRemoved); err != nil {
 				return err
 			}
-			return sh.compactStore(p)
+			return compactStore(env, p)
 		},
 	}
 	cmd.Flags().StringVar(&age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
@@ -115,10 +115,10 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 }
 
 // compactStore returns the space of removed runs to the file system.
-func (sh *shell) compactStore(p *app.Process) error {
+func compactStore(env *environment, p *app.Process) error {
 	before, after, err := p.Runs.CompactStore(context.Background())
-	if err == nil && after < before && !sh.quiet {
-		sh.err.printLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
+	if err == nil && after < before && !env.quiet {
+		env.err.printLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ var eventsSchema string
 //go:embed schema/result.json
 var resultSchema string
 
-func (sh *shell) schemaCommand() *cobra.Command {
+func schemaCommand(env *environment) *cobra.Command {
 	names := []string{"events", "result"}
 	return &cobra.Command{
 		Use:   "schema NAME",
@@ -25,9 +25,9 @@ They are for run and resume.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args[0] {
 			case "events":
-				sh.out.printText(eventsSchema)
+				env.out.printText(eventsSchema)
 			case "result":
-				sh.out.printText(resultSchema)
+				env.out.printText(resultSchema)
 			default:
 				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
 			}

@@ -22,7 +22,7 @@ type stopper struct {
 	asking context.Context // ends with the first signal, so that no question stays on the screen
 	pause  chan struct{}   // closed by the first signal
 
-	sh     *shell
+	env    *environment
 	cut    context.CancelCauseFunc
 	mute   context.CancelFunc
 	quit   func(code int) // ends the process
@@ -35,8 +35,8 @@ type stopper struct {
 }
 
 // newStopper starts to listen for signals, until close is called.
-func (sh *shell) newStopper() *stopper {
-	s := &stopper{sh: sh, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
+func (env *environment) newStopper() *stopper {
+	s := &stopper{env: env, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
 	s.ctx, s.cut = context.WithCancelCause(context.Background())
 	s.asking, s.mute = context.WithCancel(s.ctx)
 	signal.Notify(s.signal, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -68,8 +68,8 @@ func (s *stopper) handleSignals() {
 				s.showText("Stopping now. " + repeatHint(got, "to quit at once"))
 				s.cancelWork()
 			case count > 2:
-				s.sh.keys.Release()
-				s.sh.err.clearStatus()
+				s.env.keys.Release()
+				s.env.err.clearStatus()
 				s.quit(signalCode(got))
 			}
 		}
@@ -81,11 +81,11 @@ func (s *stopper) drainStep(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
 	s.mu.Unlock()
-	asking := s.asking.Err() == nil && s.sh.isBusy()
+	asking := s.asking.Err() == nil && s.env.isBusy()
 	close(s.pause)
 	s.mute()
-	switch w := s.sh.watching.Load(); {
-	case s.sh.lent.Load():
+	switch w := s.env.watching.Load(); {
+	case s.env.lent.Load():
 		s.cancelWork() // it waits for a person
 	case !asking:
 	case w != nil && (w.onlyWaits() || got == os.Interrupt && w.onlyReplies()):
@@ -106,11 +106,11 @@ func repeatHint(got os.Signal, effect string) string {
 // showText shows a text: below the live lines if there are any, otherwise as a line.
 func (s *stopper) showText(text string) {
 	text = strings.TrimSpace(text)
-	if w := s.sh.watching.Load(); w != nil && w.live != nil {
+	if w := s.env.watching.Load(); w != nil && w.live != nil {
 		w.live.setNotice(text)
 		return
 	}
-	s.sh.err.printLine("raddle: " + text)
+	s.env.err.printLine("raddle: " + text)
 }
 
 // cancelWork interrupts running work.

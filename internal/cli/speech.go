@@ -9,7 +9,7 @@ import (
 
 // replyStream shows the text of an agent's model while the model writes it, on a terminal.
 type replyStream struct {
-	sh   *shell
+	env  *environment
 	said strings.Builder // of the current reply, or the last one
 	over bool            // that reply is complete
 }
@@ -17,10 +17,10 @@ type replyStream struct {
 // newReplyStream returns how a run's result is shown before its end: nil for results that go to
 // a program, and for graphs, whose result is not the text of a model.
 func (d *drive) newReplyStream() *replyStream {
-	if d.still || d.format != formatText || !d.sh.out.IsTerminal() || d.run.Agent.Config == nil {
+	if d.still || d.format != formatText || !d.env.out.IsTerminal() || d.run.Agent.Config == nil {
 		return nil
 	}
-	return &replyStream{sh: d.sh}
+	return &replyStream{env: d.env}
 }
 
 // leadPath is the path of the agent that the user talks to, if it can spawn others.
@@ -44,9 +44,9 @@ func (s *replyStream) handleEvent(ev graph.Event) {
 				s.over = false
 			}
 			s.said.WriteString(v.Text)
-			s.sh.err.passThrough(s.sh.out, plainText(v.Text))
+			s.env.err.passThrough(s.env.out, plainText(v.Text))
 		case agent.ReplyDone:
-			s.sh.err.endLine(s.sh.out)
+			s.env.err.endLine(s.env.out)
 			if s.over { // it has no text
 				s.said.Reset()
 			}
@@ -61,7 +61,7 @@ func (s *replyStream) handleEvent(ev graph.Event) {
 
 // resetReply forgets the text of the current reply: the model will send it again.
 func (s *replyStream) resetReply() {
-	s.sh.err.endLine(s.sh.out)
+	s.env.err.endLine(s.env.out)
 	if !s.over {
 		s.said.Reset()
 	}

@@ -10,8 +10,8 @@ import (
 
 // askStarter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
-func (sh *shell) askStarter(p *app.Process, req *app.Request) error {
-	who := sh.newPrompter()
+func askStarter(env *environment, p *app.Process, req *app.Request) error {
+	who := env.newPrompter()
 	if req.Prompt != "" || req.Headless || who == nil {
 		return nil
 	}

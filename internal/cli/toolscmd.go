@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-func (sh *shell) toolsCommand() *cobra.Command {
+func toolsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools COMMAND",
 		Short: "List, show, try and check tools",
@@ -28,10 +28,10 @@ the directory of functions. With one they are the agent's.`,
   raddle tools show fs_grep
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'
   raddle tools call fs_write - <arguments.json`,
-		Args: sh.noCommand,
+		Args: env.noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(sh.toolsLsCommand(), sh.toolsShowCommand(), sh.toolsCallCommand(), sh.toolsBuildCommand(), sh.toolsExecCommand())
+	cmd.AddCommand(toolsLsCommand(env), toolsShowCommand(env), toolsCallCommand(env), toolsBuildCommand(env), toolsExecCommand(env))
 	return cmd
 }
 
@@ -42,25 +42,25 @@ func outputFlag(cmd *cobra.Command, output *string) *cobra.Command {
 	return cmd
 }
 
-func (sh *shell) toolsLsCommand() *cobra.Command {
+func toolsLsCommand(env *environment) *cobra.Command {
 	var output string
 	return outputFlag(&cobra.Command{
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
 		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --output json",
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: sh.completeAgents,
+		ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := sh.toolList(output, args, nil)
+			l, err := toolList(env, output, args, nil)
 			if err != nil {
 				return err
 			}
 			if output == formatJSON {
-				return sh.printJSON(l)
+				return env.printJSON(l)
 			}
-			sh.out.printText(toolsText(l))
+			env.out.printText(toolsText(l))
 			for _, problem := range l.Problems {
-				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + problem)
+				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + problem)
 			}
 			return nil
 		},
@@ -69,11 +69,11 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 
 // toolList lists the tools of the agent that args name, or those of no agent, with variables of the
 // agent.
-func (sh *shell) toolList(output string, args []string, variables map[string]string) (*app.ToolList, error) {
+func toolList(env *environment, output string, args []string, variables map[string]string) (*app.ToolList, error) {
 	if err := checkFormat(output, formatText, formatJSON); err != nil {
 		return nil, err
 	}
-	p, err := sh.openProcess()
+	p, err := env.openProcess()
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func splitAgentAndName(args []string) (agent []string, name string) {
 	return args[:len(args)-1], args[len(args)-1]
 }
 
-func (sh *shell) toolsShowCommand() *cobra.Command {
+func toolsShowCommand(env *environment) *cobra.Command {
 	var output string
 	return outputFlag(&cobra.Command{
 		Use:     "show [AGENT] NAME",
@@ -118,25 +118,25 @@ func (sh *shell) toolsShowCommand() *cobra.Command {
 		Args:    checkArgCount(1, 2, "the name of a tool"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			agent, name := splitAgentAndName(args)
-			l, err := sh.toolList(output, agent, nil)
+			l, err := toolList(env, output, agent, nil)
 			if err != nil {
 				return err
 			}
 			ctx, stop := signalContext()
 			defer stop()
-			t, err := sh.process.DescribeTool(ctx, l, name)
+			t, err := env.process.DescribeTool(ctx, l, name)
 			if err != nil {
 				return err
 			}
 			if output == formatJSON {
-				return sh.printJSON(t)
+				return env.printJSON(t)
 			}
 			var schema bytes.Buffer
 			if json.Indent(&schema, t.Schema, "           ", "  ") != nil {
 				schema.Reset()
 				schema.Write(t.Schema)
 			}
-			sh.out.printText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
+			env.out.printText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
 				"about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
 			return nil
 		},
@@ -148,7 +148,7 @@ func signalContext() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-func (sh *shell) toolsCallCommand() *cobra.Command {
+func toolsCallCommand(env *environment) *cobra.Command {
 	var answers, variables []string
 	cmd := &cobra.Command{
 		Use:   "call [AGENT] NAME [JSON|-]",
@@ -158,14 +158,14 @@ nothing. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
 		Args: checkArgCount(1, 3, "the name of a tool"),
-		RunE: func(_ *cobra.Command, args []string) error { return sh.callTool(args, answers, variables) },
+		RunE: func(_ *cobra.Command, args []string) error { return callTool(env, args, answers, variables) },
 	}
 	cmd.Flags().StringArrayVar(&answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
 	cmd.Flags().StringArrayVar(&variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	return cmd
 }
 
-func (sh *shell) callTool(args, answers, settings []string) error {
+func callTool(env *environment, args, answers, settings []string) error {
 	variables, err := parseVariables(settings)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	call := runs.ToolCall{Args: json.RawMessage("{}")}
 	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || last == "-" || strings.HasPrefix(last, "{")) {
 		if args = args[:len(args)-1]; last == "-" {
-			text, err := readAll(sh.in)
+			text, err := readAll(env.in)
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	}
 	agent, name := splitAgentAndName(args)
 	call.Tool = name
-	l, err := sh.toolList(formatText, agent, variables)
+	l, err := toolList(env, formatText, agent, variables)
 	if err != nil {
 		return err
 	}
@@ -197,22 +197,22 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	}
 	ctx, stop := signalContext()
 	defer stop()
-	ask := &asker{sh: sh, given: given, prompter: sh.newPrompter(), stopped: func() bool { return ctx.Err() != nil }}
-	text, failed, err := sh.process.CallTool(ctx, l, call, ask.answerQuestions)
+	ask := &asker{env: env, given: given, prompter: env.newPrompter(), stopped: func() bool { return ctx.Err() != nil }}
+	text, failed, err := env.process.CallTool(ctx, l, call, ask.answerQuestions)
 	switch {
 	case ctx.Err() != nil:
 		return silentExit{exitInterrupted}
 	case err != nil:
 		return err
 	}
-	sh.out.printText(text)
+	env.out.printText(text)
 	if failed {
 		return silentExit{exitFailed}
 	}
 	return nil
 }
 
-func (sh *shell) toolsBuildCommand() *cobra.Command {
+func toolsBuildCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [AGENT]",
 		Short: "Check tools, and make their scripts commands",
@@ -222,14 +222,14 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 		Example: `  raddle tools build
   raddle tools build examples/assistant`,
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: sh.completeAgents,
+		ValidArgsFunction: env.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := sh.toolList(formatText, args, nil)
+			l, err := toolList(env, formatText, args, nil)
 			if err != nil {
 				return err
 			}
 			for _, problem := range l.Problems {
-				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + problem)
+				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + problem)
 			}
 			scripts := 0
 			for _, t := range l.Tools {
@@ -237,15 +237,15 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 					scripts++
 				}
 			}
-			runners, err := sh.process.BuildRunners(l)
+			runners, err := env.process.BuildRunners(l)
 			if err != nil {
 				return err
 			}
-			if !sh.quiet {
-				sh.err.printLine(fmt.Sprintf("raddle: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
+			if !env.quiet {
+				env.err.printLine(fmt.Sprintf("raddle: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
 			}
 			for _, path := range runners {
-				sh.out.printText(path)
+				env.out.printText(path)
 			}
 			if len(l.Problems) > 0 {
 				return silentExit{exitInvalid}
@@ -256,7 +256,7 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 }
 
 // toolsExecCommand is what runners call.
-func (sh *shell) toolsExecCommand() *cobra.Command {
+func toolsExecCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:    "exec -- DIR FILE [WORDS...]",
 		Short:  "Run a function of a script as a command",
@@ -267,13 +267,13 @@ func (sh *shell) toolsExecCommand() *cobra.Command {
 			if args[0] != "" {
 				agent = args[:1]
 			}
-			l, err := sh.toolList(formatText, agent, nil)
+			l, err := toolList(env, formatText, agent, nil)
 			if err != nil {
 				return err
 			}
 			ctx, stop := signalContext()
 			defer stop()
-			code, err := sh.process.ExecTool(ctx, l, args[1], args[2:], sh.out, sh.err)
+			code, err := env.process.ExecTool(ctx, l, args[1], args[2:], env.out, env.err)
 			switch {
 			case ctx.Err() != nil:
 				return silentExit{exitInterrupted}

@@ -175,7 +175,7 @@ type listedRun struct {
 }
 
 // readTrees reads the parts that worked in each of some runs.
-func (sh *shell) readTrees(p *app.Process, list []runs.Info) ([]listedRun, error) {
+func readTrees(env *environment, p *app.Process, list []runs.Info) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range list {
 		d, err := p.Runs.ReadRunDetail(context.Background(), r.Run)

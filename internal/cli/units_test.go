@@ -56,8 +56,8 @@ func TestRearrange(t *testing.T) {
 
 // The lists that rearrange uses match the commands.
 func TestRearrangeKnowsTheCommands(t *testing.T) {
-	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
-	root := sh.rootCommand()
+	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
+	root := rootCommand(env)
 	for _, c := range root.Commands() {
 		if !slices.Contains(commandNames, c.Name()) {
 			t.Errorf("commandNames lacks %s", c.Name())

@@ -13,12 +13,12 @@ import (
 )
 
 // startWith starts a run, with the consent that it needs for what the user did not name.
-func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
-	run, err := sh.startSet(p, &req)
+func startWith(env *environment, p *app.Process, req app.Request) (*app.Run, error) {
+	run, err := startSet(env, p, &req)
 	if err != nil {
 		return nil, err
 	}
-	again, err := sh.askConsent(p, run)
+	again, err := askConsent(env, p, run)
 	if err == nil && !again {
 		return run, nil
 	}
@@ -32,15 +32,17 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 // startSet starts a run. If the agent needs variables that are not set, it asks the
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
-func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
-	who := sh.newPrompter()
-	req.NeedAll = who != nil && !req.Headless
+func startSet(env *environment, p *app.Process, req *app.Request) (*app.Run, error) {
 	run, err := p.StartRun(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
-	if !ok || !req.NeedAll {
+	if !ok {
 		return run, err
 	}
-	values, asked := sh.askVariables(who, needs.Missing)
+	who := env.newPrompter()
+	if who == nil || req.Headless {
+		return nil, err
+	}
+	values, asked := askVariables(env, who, needs.Missing)
 	if errors.Is(asked, errParked) {
 		return nil, err
 	}
@@ -53,8 +55,8 @@ func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
 }
 
 // askVariables asks for the values of variables.
-func (sh *shell) askVariables(who prompter, missing []spec.Variable) (map[string]string, error) {
-	sh.err.printLine("⚙ Init agent variables...")
+func askVariables(env *environment, who prompter, missing []spec.Variable) (map[string]string, error) {
+	env.err.printLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
@@ -66,7 +68,7 @@ func (sh *shell) askVariables(who prompter, missing []spec.Variable) (map[string
 				values[v.Name] = value
 				break
 			}
-			sh.err.printLine("This field is required")
+			env.err.printLine("This field is required")
 		}
 	}
 	return values, nil

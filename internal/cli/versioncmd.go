@@ -9,7 +9,7 @@ import (
 	"raddle.dev/internal/app"
 )
 
-func (sh *shell) versionCommand() *cobra.Command {
+func versionCommand(env *environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -19,7 +19,7 @@ func (sh *shell) versionCommand() *cobra.Command {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.printBuild(output)
+			return printBuild(env, output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
@@ -28,16 +28,16 @@ func (sh *shell) versionCommand() *cobra.Command {
 }
 
 // printVersion prints one line, for --version.
-func (sh *shell) printVersion() error {
-	sh.out.printText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+func printVersion(env *environment) error {
+	env.out.printText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	return nil
 }
 
 // printBuild prints the version, the commit and how the program was built.
-func (sh *shell) printBuild(output string) error {
+func printBuild(env *environment, output string) error {
 	b := app.ReadBuild()
 	if output == formatJSON {
-		return sh.printJSON(b)
+		return env.printJSON(b)
 	}
 	text := "raddle " + b.Version + "\n"
 	switch {
@@ -48,6 +48,6 @@ func (sh *shell) printBuild(output string) error {
 	default:
 		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
 	}
-	sh.out.printText(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
+	env.out.printText(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
 	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +18,7 @@ import (
 // runWatcher is what a command records and shows of a run while it drives it. Only the
 // goroutine that drives may call its methods, unless a method says otherwise.
 type runWatcher struct {
-	sh     *shell
+	env    *environment
 	run    *app.Run
 	stream bool // events go to standard output
 
@@ -44,19 +43,19 @@ type runWatcher struct {
 
 // newRunWatcher prepares for a run. live requests live lines if they are
 // possible.
-func (sh *shell) newRunWatcher(run *app.Run, stream, wantLive bool) *runWatcher {
-	w := &runWatcher{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]liveTask{}}
-	if !sh.quiet {
-		w.narrator = flow.NewNarrator(dimWriter{sh.err}, run.Agent, false)
-		w.narrator.Detail = sh.verbose
-		if wantLive && sh.err.IsTerminal() && !isDumbTerminal() {
-			w.live = newLiveLines(sh.err, run.Agent)
+func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWatcher {
+	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]liveTask{}}
+	if !env.quiet {
+		w.narrator = flow.NewNarrator(dimWriter{env.err}, run.Agent, false)
+		w.narrator.Detail = env.verbose
+		if wantLive && env.err.IsTerminal() && !isDumbTerminal() {
+			w.live = newLiveLines(env.err, run.Agent)
 		}
 	}
-	if log := sh.runLogger(); log != nil {
+	if log := env.runLogger(); log != nil {
 		w.log = flow.LogRun(log, run.Agent)
 	}
-	w.events = newEventLog(sh.devLog, sh.redactBytes, run.Agent)
+	w.events = newEventLog(env.devLog, env.redactBytes, run.Agent)
 	return w
 }
 
@@ -196,13 +195,13 @@ func (w *runWatcher) handleEmitted(v any) {
 			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
 			return
 		}
-		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
+		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	case agent.SummaryDone:
-		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
+		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	case flow.ModelDone:
-		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
+		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	}
 }
@@ -230,7 +229,7 @@ func (w *runWatcher) tellNotes(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.notes {
-		w.sh.err.printLine(line)
+		w.env.err.printLine(line)
 	}
 	w.notes = nil
 }
@@ -254,17 +253,17 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 // printStarted says which run this is. The run is recorded by now, and no node has
 // run yet.
 func (w *runWatcher) printStarted(b graph.RunStarted) {
-	if w.sh.quiet || w.begun {
+	if w.env.quiet || w.begun {
 		return
 	}
 	verb := "run"
 	if b.Resumed {
 		verb = "resuming run"
 	}
-	w.sh.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paintText(cyan, w.run.ID)))
-	for _, f := range append(slices.Clip(w.run.Agent.Findings), w.run.Agent.UnreadyChildren()...) {
+	w.env.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.env.err.paintText(cyan, w.run.ID)))
+	for _, f := range w.run.Agent.Findings {
 		if f.Severity != strictyaml.SeverityInfo {
-			w.sh.err.printLine(w.sh.formatFinding(f, w.sh.err.colors))
+			w.env.err.printLine(w.env.formatFinding(f, w.env.err.colors))
 		}
 	}
 }
@@ -275,9 +274,9 @@ func (w *runWatcher) finishWatch() {
 		w.live.close()
 	}
 	if w.speech != nil {
-		w.sh.err.endLine(w.sh.out) // however the run ended
+		w.env.err.endLine(w.env.out) // however the run ended
 	}
-	w.sh.err.clearStatus()
+	w.env.err.clearStatus()
 }
 
 // writeEvent writes an event to standard output, as one line of JSON.
@@ -288,10 +287,10 @@ func (w *runWatcher) writeEvent(ev graph.Event) {
 		b, _ = json.Marshal(ev)
 	}
 	if b = append(b, '\n'); w.live == nil {
-		_, _ = w.sh.out.Write(b)
+		_, _ = w.env.out.Write(b)
 		return
 	}
-	w.sh.err.passThrough(w.sh.out, string(b)) // both may be on one screen
+	w.env.err.passThrough(w.env.out, string(b)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.
