@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"fmt"
-	"strings"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 func agentsCommand(env *environment) *cobra.Command {
@@ -47,7 +44,7 @@ func agentsLsCommand(env *environment) *cobra.Command {
 			}
 			agents := []listedAgent{}
 			if err := p.InstallBundled(); err != nil && !env.quiet {
-				env.err.printLine("raddle: the agents that come with raddle could not be installed: " + err.Error())
+				env.err.PrintLine("raddle: the agents that come with raddle could not be installed: " + err.Error())
 			}
 			for _, place := range p.ListAgents() {
 				agents = append(agents, listAgent(p, place))
@@ -56,9 +53,9 @@ func agentsLsCommand(env *environment) *cobra.Command {
 				return env.printJSON(agents)
 			}
 			if len(agents) == 0 {
-				env.err.printLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
+				env.err.PrintLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
 			}
-			env.out.printText(agentsText(agents))
+			env.out.PrintText(agentsText(agents))
 			return nil
 		},
 	}, &output)
@@ -82,18 +79,15 @@ func agentsText(agents []listedAgent) string {
 	if len(agents) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tKIND\tWHAT IT DOES")
+	table := term.NewTable("AGENT", "KIND", "WHAT IT DOES")
 	for _, a := range agents {
 		what := firstLine(a.Description)
 		if a.Error != "" {
 			what = "cannot be loaded; see: raddle check " + quoteWord(a.Name)
 		}
-		tableRow(w, a.Name, orElse(a.Kind, "?"), what)
+		table.AddRow(a.Name, orElse(a.Kind, "?"), what)
 	}
-	_ = w.Flush() // to memory
-	return b.String()
+	return table.Format(0)
 }
 
 func agentsShowCommand(env *environment) *cobra.Command {
@@ -131,14 +125,14 @@ func agentsNewCommand(env *environment) *cobra.Command {
 				return err
 			}
 			for _, f := range files {
-				env.out.printText(f)
+				env.out.PrintText(f)
 			}
 			if !env.quiet {
 				name := place.Name
 				if app.IsPath(args[0]) {
 					name = args[0]
 				}
-				env.err.printLine("next: raddle run " + quoteWord(name) + " \"a prompt\"")
+				env.err.PrintLine("next: raddle run " + quoteWord(name) + " \"a prompt\"")
 			}
 			return nil
 		},

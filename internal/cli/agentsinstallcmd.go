@@ -44,7 +44,7 @@ func installAgents(env *environment, names []string, force bool) error {
 	}
 	outcomes, err := p.ReinstallBundled(names, force)
 	for _, o := range outcomes {
-		env.out.printText(installedText(o))
+		env.out.PrintText(installedText(o))
 	}
 	return err
 }

@@ -13,29 +13,17 @@ import (
 	"raddle.dev/tool"
 )
 
-// errParked reports that the person at the terminal leaves a question open.
-var errParked = errors.New("parked")
-
 // An asker finds answers to questions: on the command line, from the person at the
 // terminal, or in the default of the file.
 type asker struct {
 	env        *environment
 	given      []cliAnswer
-	inDoubt    tool.Doubt // for every call that was interrupted; if unset, the person is asked
-	prompter   prompter   // nil if there is no person to ask
+	inDoubt    tool.Doubt    // for every call that was interrupted; if unset, the person is asked
+	prompter   term.Prompter // nil if there is no person to ask
 	stopped    func() bool
 	check      func(a graph.Answer) error          // why an answer would be refused; nil if the caller reports it
 	onDefault  func(q graph.Question, text string) // called with every answer that comes from the file's default
 	usedAnswer bool                                // an answer of the command line was used
-}
-
-// A prompter asks a person. It returns errParked if the person leaves the
-// question open, and the context's error if that ends.
-type prompter interface {
-	askQuestion(ctx context.Context, q graph.Question) (any, error)
-	askText(ctx context.Context, prompt string) (string, error)
-	// editText asks for a text again, if possible with the wrong one to edit.
-	editText(ctx context.Context, prompt, text string) (string, error)
 }
 
 // answerQuestions is an app.AskFunc. Answers of the command line that name a question go to
@@ -134,20 +122,20 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 	case a.prompter == nil:
 		return nil, false, nil
 	}
-	a.env.err.clearStatus()
+	a.env.err.ClearLive()
 	if who != "" {
-		a.env.err.printLine(a.env.err.paintText(cyan, who))
+		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, who))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
-	for answer, err = a.prompter.askQuestion(ctx, q); err == nil; answer, err = a.askAgain(ctx, q, answer) {
+	for answer, err = askQuestion(ctx, a.prompter, q, a.env.err.Colors); err == nil; answer, err = a.askAgain(ctx, q, answer) {
 		why := (*graph.AnswerError)(nil)
 		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
 		}
-		a.env.err.printLine(a.env.err.paintText(yellow, plainText(flow.AnswerHeadline(why.Reason))))
+		a.env.err.PrintLine(a.env.err.Paint(term.Yellow, plainText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
-	case errors.Is(err, errParked) || ctx.Err() != nil:
+	case errors.Is(err, term.ErrLeftOpen) || ctx.Err() != nil:
 		return nil, true, nil
 	}
 	return nil, false, fmt.Errorf("question %s cannot be asked on this terminal: %w", q.ID, err)
@@ -156,10 +144,57 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 // askAgain repeats a question whose answer was wrong.
 func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
 	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
-		return a.prompter.editText(ctx, "Another answer: ", text)
+		return a.prompter.ReadText(ctx, "Another answer: ", text)
 	}
 	q.Rejected = ""
-	return a.prompter.askQuestion(ctx, q)
+	return askQuestion(ctx, a.prompter, q, a.env.err.Colors)
+}
+
+// These are texts of questions, which also the reference tool has.
+const (
+	otherOption  = "Other (custom)"
+	otherPrompt  = "Custom response:"
+	answerPrompt = "Your answer: "
+)
+
+// askQuestion asks a person and returns the answer.
+func askQuestion(ctx context.Context, who term.Prompter, q graph.Question, colors term.Colors) (any, error) {
+	options := optionsOf(q)
+	choices := make([]term.Choice, len(options))
+	for i, o := range options {
+		choices[i] = term.Choice{Label: o.label}
+		if o.ask == "" {
+			choices[i].Word = o.value
+		}
+	}
+	if err := who.ShowQuestion(ctx, promptOf(q, colors), choices); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(options) == 0:
+		return who.ReadText(ctx, answerPrompt, "")
+	case q.Kind == agent.KindCheckbox:
+		picked, err := who.ChooseSeveral(ctx, choices)
+		chosen := []string{}
+		for _, i := range picked {
+			chosen = append(chosen, options[i].value)
+		}
+		return chosen, err
+	}
+	n, err := who.ChooseOne(ctx, term.Menu{Choices: choices, First: defaultOption(q, options), Quick: q.Kind == kindConfirm})
+	if err != nil || options[n].ask == "" {
+		return options[n].value, err
+	}
+	text, err := who.ReadText(ctx, options[n].ask, "")
+	return options[n].value + text, err
+}
+
+// askText asks a person for a text.
+func askText(ctx context.Context, who term.Prompter, prompt string) (string, error) {
+	if err := who.ShowQuestion(ctx, "", nil); err != nil {
+		return "", err
+	}
+	return who.ReadText(ctx, prompt, "")
 }
 
 // takesDefault reports whether the default of a question answers it if there is no
@@ -170,12 +205,6 @@ func takesDefault(q graph.Question) bool {
 
 // newPrompter returns a prompter for the person at the terminal, or nil unless standard input
 // and standard error are a terminal.
-func (env *environment) newPrompter() prompter {
-	switch {
-	case !term.IsTerminal(env.in) || !env.err.IsTerminal():
-		return nil
-	case isDumbTerminal():
-		return &linePrompter{env: env}
-	}
-	return &formPrompter{env: env}
+func (env *environment) newPrompter() term.Prompter {
+	return term.NewPrompter(env.in, env.err, env.keys)
 }

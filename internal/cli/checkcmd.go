@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +10,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func checkCommand(env *environment) *cobra.Command {
@@ -134,30 +134,22 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 
 // showChecked writes the findings of an agent, and a summary line.
 func showChecked(env *environment, c *checkReport) {
-	colors := env.outColors()
+	colors := env.out.Colors
 	for _, f := range c.Findings {
-		env.out.printText(env.formatFinding(f, colors))
+		env.out.PrintText(env.formatFinding(f, colors))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
-		env.out.printText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + paintText(colors, red, "error:") + " " + c.err.Error())
+		env.out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + colors.Paint(term.Red, "error:") + " " + c.err.Error())
 	}
 	if env.quiet {
 		return
 	}
-	verdict := paintText(colors, green, "ok")
+	verdict := colors.Paint(term.Green, "ok")
 	if !c.OK {
-		verdict = paintText(colors, red, formatCount(c.Errors, "error"))
+		verdict = colors.Paint(term.Red, wording.FormatCount(c.Errors, "error"))
 	}
 	if c.Warnings > 0 {
-		verdict += ", " + paintText(colors, yellow, formatCount(c.Warnings, "warning"))
+		verdict += ", " + colors.Paint(term.Yellow, wording.FormatCount(c.Warnings, "warning"))
 	}
-	env.out.printText(term.OneLine(c.Agent) + ": " + verdict)
-}
-
-// formatCount returns a number with its noun.
-func formatCount(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	env.out.PrintText(term.OneLine(c.Agent) + ": " + verdict)
 }

@@ -32,12 +32,12 @@ func askConsent(env *environment, p *app.Process, run *app.Run) (given bool, err
 		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", term.QuoteName(p.Dirs.ShortPath(u.Dir)), quoteNames(u.Files))
 		if who == nil || run.Record.Headless {
 			if !env.quiet {
-				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + plainText(what) + "; " + describeRestrictions(u))
+				env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " " + plainText(what) + "; " + describeRestrictions(u))
 			}
 			continue
 		}
-		answer, err := who.askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Prompt: what + "\nUse it, until one of these files changes?", Options: []string{"no", "yes"}})
-		if errors.Is(err, errParked) {
+		answer, err := askQuestion(context.Background(), who, graph.Question{Kind: kindConfirm, Prompt: what + "\nUse it, until one of these files changes?", Options: []string{"no", "yes"}}, env.err.Colors)
+		if errors.Is(err, term.ErrLeftOpen) {
 			return given, silentExit{exitInterrupted}
 		}
 		if err != nil {
@@ -59,14 +59,14 @@ func askPackageConsent(env *environment, p *app.Process, u app.ImplicitDir, nobo
 	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.ShortPath(u.Dir)))
 	if nobody {
 		if !env.quiet {
-			env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
+			env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
 		}
 		return false, nil
 	}
-	answer, err := env.newPrompter().askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
-		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that)."})
+	answer, err := askQuestion(context.Background(), env.newPrompter(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
+		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that)."}, env.err.Colors)
 	switch {
-	case errors.Is(err, errParked):
+	case errors.Is(err, term.ErrLeftOpen):
 		return false, silentExit{exitInterrupted}
 	case err != nil:
 		return false, err

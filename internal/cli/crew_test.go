@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/cli"
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/term/termtest"
 )
 
 // crewed is a boss that spawns, and agents whose tool waits at a gate.
@@ -226,7 +226,7 @@ func TestCrewOnATerminal(t *testing.T) {
 		p()
 	}
 	s.ends(0, "9 model calls")
-	left := cli.Screen(100, s.seen.String())
+	left := termtest.Render(100, s.seen.String())
 	counts := map[string]int{}
 	for line := range strings.Lines(left) {
 		line = regexp.MustCompile(`agent_explore_[0-9a-f]{8}`).ReplaceAllString(strings.TrimSpace(line), "ID")
@@ -259,7 +259,7 @@ func TestCrewEventsOnATerminal(t *testing.T) {
 	}
 	s.ends(0, `"kind":"result"`)
 	events := 0
-	for line := range strings.Lines(cli.Screen(1<<20, s.seen.String())) {
+	for line := range strings.Lines(termtest.Render(1<<20, s.seen.String())) {
 		line = strings.TrimRight(line, "\n")
 		if strings.HasPrefix(line, "▸") || strings.HasPrefix(line, "raddle: ") {
 			continue

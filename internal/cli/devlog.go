@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
 
@@ -44,22 +45,22 @@ func (env *environment) openDevLog(given bool) error {
 		}
 		return badUsage(next, "%s: there is no level %q", from, name)
 	}
-	env.devLog = slog.New(slog.NewTextHandler(env.err, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: redactFunc(env.redactBytes).cleanAttr}))
+	env.devLog = slog.New(slog.NewTextHandler(env.err, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: env.cleanAttr}))
 	return nil
 }
 
 // cleanAttr names the level of a record, and removes secrets from texts before the handler
 // quotes them.
-func (c redactFunc) cleanAttr(groups []string, a slog.Attr) slog.Attr {
+func (env *environment) cleanAttr(groups []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case slog.Level:
 		if len(groups) == 0 && a.Key == slog.LevelKey {
 			return slog.String(a.Key, nameLevel(v))
 		}
 	case string:
-		return slog.String(a.Key, string(c([]byte(v))))
+		return slog.String(a.Key, string(env.redactBytes([]byte(v))))
 	case error:
-		return slog.String(a.Key, string(c([]byte(v.Error()))))
+		return slog.String(a.Key, string(env.redactBytes([]byte(v.Error()))))
 	}
 	return a
 }
@@ -83,13 +84,13 @@ func logDirs(log *slog.Logger, d config.Dirs) {
 // of the agent that was started. A child graph logs its states itself, if its file allows that.
 type eventLog struct {
 	log    *slog.Logger
-	clean  redactFunc
+	clean  term.RedactFunc
 	states bool // the file of the agent that was started does not switch them off
 }
 
 // newEventLog returns the log of the events of a run of an agent, or nil if log is nil or
 // takes none.
-func newEventLog(log *slog.Logger, clean redactFunc, a *flow.Agent) *eventLog {
+func newEventLog(log *slog.Logger, clean term.RedactFunc, a *flow.Agent) *eventLog {
 	if log == nil || !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (l *eventLog) logEvent(ev graph.Event) {
 		l.log.Warn("an event cannot be written", "node", ev.Node, "error", err)
 		return
 	}
-	data := string(l.clean.apply(wire.Data)) // before a cut, which may leave half of a secret
+	data := string(l.clean(wire.Data)) // before a cut, which may leave half of a secret
 	if !trace {
 		data = wording.CutText(data, longestEventData, "…")
 	}

@@ -16,6 +16,8 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/progress"
 	"raddle.dev/tool"
 )
 
@@ -56,13 +58,16 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 // error carries the exit code.
 func (d *drive) runAndReport() error {
 	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
-	if d.watch.speech = d.newReplyStream(); d.watch.speech != nil && d.watch.live != nil {
-		d.watch.live.mute = true
+	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
+		d.watch.speech = progress.NewReplyStream(d.env.err, d.env.out)
+		if d.watch.live != nil {
+			d.watch.live.Mute = true
+		}
 	}
 	d.env.watching.Store(d.watch)
 	d.stop = d.env.newStopper()
 	d.env.stopping.Store(d.stop)
-	if d.env.err.IsTerminal() && !d.env.out.isPiped() { // another program of a pipeline may read the keyboard
+	if d.env.err.IsTerminal() && !d.env.out.IsPiped() { // another program of a pipeline may read the keyboard
 		d.env.keys.CaptureInput()
 		defer d.env.keys.Release()
 	}
@@ -133,7 +138,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.env.err.printLine("raddle: " + d.env.err.paintText(yellow, "warning:") + " " + plainText(text))
+				d.env.err.PrintLine("raddle: " + d.env.err.Paint(term.Yellow, "warning:") + " " + plainText(text))
 				break
 			}
 		}
@@ -149,7 +154,7 @@ func (d *drive) handleEvent(ev graph.Event) {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
-	if d.env.out.gone && d.format == formatStream {
+	if d.env.out.IsClosed() && d.format == formatStream {
 		d.stop.cancelWork()
 	}
 }
@@ -167,7 +172,7 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 
 func (d *drive) tookDefault(q graph.Question, text string) {
 	if !d.env.quiet {
-		d.env.err.printLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
+		d.env.err.PrintLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
 	}
 }
 
@@ -193,7 +198,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		switch {
 		case signal != nil:
 			return signalCode(signal)
-		case d.env.out.gone:
+		case d.env.out.IsClosed():
 			return exitPipe
 		}
 		return exitInterrupted
@@ -207,14 +212,14 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 func (d *drive) reportOutcome(o driveOutcome) error {
 	if o.res.Status == graph.Done && !d.env.quiet {
 		for _, raw := range unusedAnswers(d.answers) {
-			d.env.err.printLine("raddle: " + d.env.err.paintText(yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
+			d.env.err.PrintLine("raddle: " + d.env.err.Paint(term.Yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
 		}
 	}
 	switch d.format {
 	case formatText:
 		if o.res.Status == graph.Done {
-			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.isShownInFull(text) {
-				d.env.out.printText(text)
+			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.IsShownInFull(text) {
+				d.env.out.PrintText(text)
 			}
 		}
 	default:
@@ -225,7 +230,7 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 		writeReport(d.env, d.format, r, d.watch.seq+1)
 	}
 	if line := d.watch.spent.String(); line != "" && !d.env.quiet {
-		d.env.err.printLine(d.env.err.paintText(dim, "▸ "+line))
+		d.env.err.PrintLine(d.env.err.Paint(term.Dim, "▸ "+line))
 	}
 	return d.printNotice(o)
 }
@@ -240,13 +245,13 @@ func (d *drive) printNotice(o driveOutcome) error {
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.env.err.printLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
-			d.env.err.printLine("next: ask again, or try another model: --model CLIENT:MODEL")
+			d.env.err.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.env.err.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.env.err.printLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
+			d.env.err.PrintLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
 			parkNotice(d.env, d.run, o.res)
 			return silentExit{o.code}
 		}
@@ -260,7 +265,7 @@ func (d *drive) printNotice(o driveOutcome) error {
 		if d.run.Kept {
 			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
 		}
-		d.env.err.printLine(text)
+		d.env.err.PrintLine(text)
 		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -36,15 +37,15 @@ type dryRequest struct {
 func dryRun(env *environment, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
-	for _, f := range run.Agent.Findings {
+	for _, f := range append(slices.Clip(run.Agent.Findings), run.Agent.UnreadyChildren()...) {
 		if !env.quiet && f.Severity != strictyaml.SeverityInfo {
-			env.err.printLine(env.formatFinding(f, env.err.colors))
+			env.err.PrintLine(env.formatFinding(f, env.err.Colors))
 		}
 	}
 	if format != formatText {
 		return env.printJSON(r)
 	}
-	env.out.printText(r.String())
+	env.out.PrintText(r.String())
 	return nil
 }
 

@@ -18,11 +18,11 @@ import (
 // printError writes an error to standard error: what and where, why, and the next step.
 func (env *environment) printError(err error) {
 	var b strings.Builder
-	b.WriteString(env.err.paintText(red, "raddle: "))
+	b.WriteString(env.err.Paint(term.Red, "raddle: "))
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			b.WriteString("  " + env.formatFinding(f, env.err.colors) + "\n")
+			b.WriteString("  " + env.formatFinding(f, env.err.Colors) + "\n")
 		}
 	} else {
 		b.WriteString(formatCauses(err))
@@ -160,18 +160,18 @@ func alsoFailed(err error) []string {
 }
 
 // formatFinding returns a finding on one line, with its place as the user would write it.
-func (env *environment) formatFinding(f strictyaml.Finding, colors bool) string {
+func (env *environment) formatFinding(f strictyaml.Finding, colors term.Colors) string {
 	f.Pos.File = env.openWithFaults().Dirs.ShortPath(f.Pos.File)
-	color := yellow
+	color := term.Yellow
 	switch f.Severity {
 	case strictyaml.SeverityError:
-		color = red
+		color = term.Red
 	case strictyaml.SeverityInfo:
-		color = cyan
+		color = term.Cyan
 	}
 	text := f.Text()
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
 	}
-	return paintText(colors, bold, term.OneLine(f.Pos.String())+":") + " " + paintText(colors, color, string(f.Severity)+":") + " " + term.OneLine(text)
+	return colors.Paint(term.Bold, term.OneLine(f.Pos.String())+":") + " " + colors.Paint(color, string(f.Severity)+":") + " " + term.OneLine(text)
 }

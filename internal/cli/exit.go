@@ -142,9 +142,9 @@ func signalCode(s os.Signal) int {
 
 // finishCommand prints what went wrong, if anything, and returns the exit code.
 func (env *environment) finishCommand(err error) int {
-	env.err.clearStatus()
-	if err == nil && env.out.err != nil {
-		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", env.out.err)}
+	env.err.ClearLive()
+	if err == nil && env.out.Err() != nil {
+		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", env.out.Err())}
 	}
 	code := exitCode(err)
 	var quiet silentExit

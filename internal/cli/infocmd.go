@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -69,7 +70,8 @@ func printInfo(env *environment, output string) error {
 		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.Models.ListClients(),
 		Keys: append([]string{}, p.Models.ListKeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
-	r.Exists = fileExists(r.Config)
+	_, missing := os.Stat(r.Config)
+	r.Exists = missing == nil
 	var faults *config.FileError
 	switch {
 	case errors.As(env.problem, &faults):
@@ -87,7 +89,7 @@ func printInfo(env *environment, output string) error {
 	if output == formatJSON {
 		return env.printJSON(r)
 	}
-	env.out.printText(infoText(&r, p.Dirs.ShortPath))
+	env.out.PrintText(infoText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -195,7 +197,7 @@ func agentInfo(env *environment, name, output string) error {
 	if output == formatJSON {
 		return env.printJSON(r)
 	}
-	env.out.printText(agentText(&r, p.Dirs.ShortPath))
+	env.out.PrintText(agentText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -271,7 +273,7 @@ func agentText(r *agentReport, short func(string) string) string {
 // listAgents implements --list-agents of the reference tool.
 func listAgents(env *environment) error {
 	for _, name := range agentNames(env) {
-		env.out.printText(name)
+		env.out.PrintText(name)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"raddle.dev/internal/cli"
+	"raddle.dev/internal/term/termtest"
 )
 
 // A mode is how a terminal treats what is typed.
@@ -398,7 +398,7 @@ func TestCtrlCCutsAReply(t *testing.T) {
 	s.press(ctrlC)
 	s.ends(130, "is saved")
 	run := w.runs()[0].Run
-	shown := cli.Screen(100, s.seen.String())
+	shown := termtest.Render(100, s.seen.String())
 	if !strings.Contains(shown, "\nne\nraddle: run "+run+" was stopped, and is saved\nnext: raddle resume "+run) {
 		t.Errorf("the screen is\n%s", shown)
 	}

@@ -20,7 +20,7 @@ func (env *environment) lendTerminal() (*app.Terminal, error) {
 	case stop == nil || !env.keys.IsForeground():
 		return nil, errors.New("raddle runs in the background")
 	}
-	env.err.suspendStatus()
+	env.err.SuspendLive()
 	takeBack := env.keys.LendTerminal(true)
 	restore := env.keys.SaveMode()
 	env.lent.Store(true)
@@ -28,11 +28,11 @@ func (env *environment) lendTerminal() (*app.Terminal, error) {
 		restore()
 		takeBack()
 		if interrupted {
-			env.err.printLine("") // behind ^C
+			env.err.PrintLine("") // behind ^C
 			stop.interrupt()
 		}
 		env.lent.Store(false)
-		env.err.resumeStatus()
+		env.err.ResumeLive()
 	}}
 	t.In, t.Out = env.in, env.err.File()
 	t.Suspended = func() {

@@ -24,7 +24,7 @@ func (h *logLines) Handle(_ context.Context, r slog.Record) error {
 		line += " " + a.String()
 		return true
 	})
-	h.env.err.printLine(h.env.err.paintText(dim, term.OneLine(line)))
+	h.env.err.PrintLine(h.env.err.Paint(term.Dim, term.OneLine(line)))
 	return nil
 }
 

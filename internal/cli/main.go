@@ -11,6 +11,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,15 +37,23 @@ func Main(args []string) int {
 	})
 }
 
+// keepPipes makes writes to a closed pipe fail with an error, instead
+// of ending the process while it has a run to save.
+func keepPipes() (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}
+
 // runGuarded returns the exit code of a command. A panic is an internal error, which has a
 // code of its own: what the run has recorded so far is saved.
 func (env *environment) runGuarded(command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			env.keys.Release()
-			env.err.clearStatus()
+			env.err.ClearLive()
 			_, _ = fmt.Fprintf(env.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
-			env.err.printLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			env.err.PrintLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
 			code = exitFault
 		}
 	}()
@@ -62,8 +71,8 @@ func (env *environment) dumpOnQuit() (stop func()) {
 		case <-end:
 		case <-signals:
 			env.keys.Release()
-			env.err.clearStatus()
-			env.err.printLine("raddle: SIGQUIT")
+			env.err.ClearLive()
+			env.err.PrintLine("raddle: SIGQUIT")
 			_ = pprof.Lookup("goroutine").WriteTo(env.err, 2)
 			os.Exit(exitQuit)
 		}
@@ -78,8 +87,8 @@ func (env *environment) dumpOnQuit() (stop func()) {
 // has, and the process, once a command needs it.
 type environment struct {
 	in       *os.File
-	out      *stdout
-	err      *terminal
+	out      *term.Output
+	err      *term.Screen
 	keys     *term.Keyboard
 	quiet    bool
 	verbose  bool
@@ -102,10 +111,10 @@ func (env *environment) setBusy(yes bool) { env.working.Store(yes) }
 func (env *environment) isBusy() bool { return env.working.Load() }
 
 func newEnvironment(in, out, err *os.File) *environment {
-	screen := &terminal{Writer: term.NewWriter(err)}
-	keys := term.NewKeyboard(in, screen.suspendStatus, screen.resumeStatus)
-	env := &environment{in: in, out: &stdout{Writer: term.NewWriter(out)}, err: screen, keys: keys, color: "auto"}
-	env.out.clean, env.err.clean = env.redactBytes, env.redactBytes
+	screen := term.NewScreen(err)
+	keys := term.NewKeyboard(in, screen.SuspendLive, screen.ResumeLive)
+	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
+	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
 	return env
 }
 
@@ -119,7 +128,7 @@ func (env *environment) redactBytes(p []byte) []byte {
 
 func (env *environment) close() {
 	env.keys.Release()
-	env.err.clearStatus()
+	env.err.ClearLive()
 	if env.process != nil {
 		_ = env.process.Close()
 	}

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/term"
 )
 
 func modelsCommand(env *environment) *cobra.Command {
@@ -37,9 +36,9 @@ func modelsCommand(env *environment) *cobra.Command {
 			if output == formatJSON {
 				return env.printJSON(models)
 			}
-			env.out.printText(modelsText(models))
+			env.out.PrintText(modelsText(models))
 			if len(models) == 0 {
-				env.err.printLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
+				env.err.PrintLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
 			}
 			return nil
 		},
@@ -51,18 +50,15 @@ func modelsText(models []provider.Model) string {
 	if len(models) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tWINDOW\tUSD PER MILLION IN\tOUT")
+	table := term.NewTable("MODEL", "WINDOW", "USD PER MILLION IN", "OUT")
 	for _, m := range models {
 		window := "?"
 		if m.Window > 0 {
 			window = fmt.Sprint(m.Window)
 		}
-		tableRow(w, m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
+		table.AddRow(m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
 	}
-	_ = w.Flush() // to memory
-	return b.String()
+	return table.Format(0)
 }
 
 // formatPrice returns a price, or "?" if it is unknown.

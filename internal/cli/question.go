@@ -128,28 +128,28 @@ func askerLine(q graph.Question, n, of int) string {
 
 // promptOf returns a question as lines. The first one is highlighted, and so are the lines
 // of a change to a file below it.
-func promptOf(q graph.Question, colors bool) string {
+func promptOf(q graph.Question, colors term.Colors) string {
 	lines := strings.Split(strings.TrimRight(term.RevealText(q.Prompt), "\n"), "\n")
 	about := callOf(q).Tool != ""
 	if about {
 		lines[0] = asWritten(lines[0])
 	}
 	for i, l := range lines {
-		color := ""
+		color := term.Style("")
 		switch {
 		case i == 0 || !about:
-			color = bold
+			color = term.Bold
 		case strings.HasPrefix(l, "Careful: "):
-			color = red
+			color = term.Red
 		case strings.HasPrefix(l, "+"):
-			color = green
+			color = term.Green
 		case strings.HasPrefix(l, "-"):
-			color = red
+			color = term.Red
 		case strings.HasPrefix(l, "@@"):
-			color = cyan
+			color = term.Cyan
 		}
 		if color != "" {
-			lines[i] = paintText(colors, color, l)
+			lines[i] = colors.Paint(color, l)
 		}
 	}
 	if q.Kind == agent.KindDoubt {

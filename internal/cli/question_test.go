@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
 	"raddle.dev/llm"
 )
 
@@ -16,7 +18,7 @@ func TestPromptOf(t *testing.T) {
 	if got := promptOf(q, false); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := promptOf(q, true); !strings.Contains(got, paintText(true, green, "+y")) || !strings.Contains(got, paintText(true, red, "-x")) {
+	if got := promptOf(q, true); !strings.Contains(got, term.PaintText(term.Green, "+y")) || !strings.Contains(got, term.PaintText(term.Red, "-x")) {
 		t.Errorf("without its colours: %q", got)
 	}
 	q.Prompt = `May sh be called with {"c":"\\u0026"}?`
@@ -66,5 +68,20 @@ func TestSpending(t *testing.T) {
 func TestQuoteNames(t *testing.T) {
 	if got, want := quoteNames([]string{"a b.sh", "x\nUse it? It is safe.\x1b[8m"}), `a b.sh, "x\nUse it? It is safe.\x1b[8m"`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestPreselectedDefault(t *testing.T) {
+	for want, q := range map[int]graph.Question{
+		0: {Options: []string{"yes", "no"}},
+		1: {Options: []string{"once", "no"}, Kind: agent.KindPermission},
+		2: {Options: []string{"a", "b", "c"}, Default: "c"},
+	} {
+		if got := defaultOption(q, optionsOf(q)); got != want {
+			t.Errorf("%v: %d, want %d", q, got, want)
+		}
+	}
+	if got := defaultOption(graph.Question{Options: []string{"a", "b"}, Default: "own words"}, optionsOf(graph.Question{Options: []string{"a", "b"}})); got != 0 {
+		t.Errorf("a default that is no option: %d", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/progress"
 )
 
 func ragCommand(env *environment) *cobra.Command {
@@ -47,7 +48,7 @@ builds it again: the old one answers until the new one is complete, and no part 
 			context.AfterFunc(ctx, stop) // a second signal does not wait
 			err = p.BuildKnowledge(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: anew, Hooks: newUIHooks(env)})
 			if err != nil && ctx.Err() != nil {
-				env.err.printLine("raddle: the build was stopped; the next build continues it")
+				env.err.PrintLine("raddle: the build was stopped; the next build continues it")
 				return silentExit{exitInterrupted}
 			}
 			return err
@@ -60,18 +61,18 @@ builds it again: the old one answers until the new one is complete, and no part 
 // addRetrievalHooks adds the functions that report builds and ask before one.
 func addRetrievalHooks(env *environment, s *app.UIHooks) {
 	if !env.quiet {
-		s.Notify = func(line string) { env.err.printLine(term.OneLine(line)) }
+		s.Notify = func(line string) { env.err.PrintLine(term.OneLine(line)) }
 		if env.err.IsTerminal() {
-			s.Progress = (&buildLine{t: env.err}).showProgress
+			s.Progress = progress.NewBuildLine(env.err).ShowProgress
 		}
 	}
 	if who := env.newPrompter(); who != nil {
 		s.Confirm = func(question string) (bool, error) {
-			answer, err := who.askQuestion(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
+			answer, err := askQuestion(context.Background(), who, graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"}, env.err.Colors)
 			return answer == true || answer == "yes", err
 		}
 		s.Ask = func(question, usual string) (string, error) {
-			text, err := who.askText(context.Background(), fmt.Sprintf("%s [%s] ", question, usual))
+			text, err := askText(context.Background(), who, fmt.Sprintf("%s [%s] ", question, usual))
 			if strings.TrimSpace(text) == "" {
 				text = usual
 			}
@@ -100,7 +101,7 @@ func ragStatusCommand(env *environment) *cobra.Command {
 				return env.printJSON(list)
 			}
 			for _, k := range list {
-				env.out.printText(knowledgeLine(p.Dirs.ShortPath, k))
+				env.out.PrintText(knowledgeLine(p.Dirs.ShortPath, k))
 			}
 			return nil
 		},
@@ -152,7 +153,7 @@ func ragSearchCommand(env *environment) *cobra.Command {
 			if output == formatJSON {
 				return env.printJSON(chunks)
 			}
-			env.out.printText(chunksText(func(source string) string { return env.out.Name(p.Dirs.ShortPath(source)) }, chunks))
+			env.out.PrintText(chunksText(func(source string) string { return env.out.Name(p.Dirs.ShortPath(source)) }, chunks))
 			return nil
 		},
 	}
@@ -186,10 +187,10 @@ func ragRemoveCommand(env *environment) *cobra.Command {
 			}
 			removed, err := p.RemoveKnowledge(args[0], node)
 			for _, path := range removed {
-				env.err.printLine("removed " + env.err.Name(p.Dirs.ShortPath(path)))
+				env.err.PrintLine("removed " + env.err.Name(p.Dirs.ShortPath(path)))
 			}
 			if err == nil && removed == nil {
-				env.err.printLine("there was no knowledge base")
+				env.err.PrintLine("there was no knowledge base")
 			}
 			return err
 		},

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 )
 
 // refused is the status in a report about a run that has not started.
@@ -126,27 +127,27 @@ func visitedNodes(entries []graph.Entry, status graph.Status) []any {
 		}
 	}
 	var next []string
-	begun := false // a record inside the next step shows that it was entered
+	entered := false // a record inside the next step shows that it was entered
 	for _, e := range slices.Backward(entries) {
 		if e.Path != "" {
-			begun = true
+			entered = true
 			continue
 		}
 		switch e.Kind {
 		case graph.KindStart, graph.KindEdit, graph.KindFork:
-			next, begun = e.Next, false
+			next, entered = e.Next, false
 		case graph.KindSnapshot:
 			if next == nil { // earlier records were pruned
 				next = e.Next
 			}
 		case graph.KindStep:
 			add(next)
-			next, begun = e.Next, false
+			next, entered = e.Next, false
 		case graph.KindIntent, graph.KindEffect, graph.KindTask, graph.KindQuestion:
-			begun = true
+			entered = true
 		}
 	}
-	if begun || status == graph.Failed || status == graph.Waiting {
+	if entered || status == graph.Failed || status == graph.Waiting {
 		add(next)
 	}
 	return steps
@@ -172,8 +173,8 @@ func parkNotice(env *environment, run *app.Run, res graph.Result) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
-		prompt := promptOf(q, env.err.colors && callOf(q).Tool != "")
-		name := env.err.paintText(bold, nameOf(q))
+		prompt := promptOf(q, env.err.Colors && callOf(q).Tool != "")
+		name := env.err.Paint(term.Bold, nameOf(q))
 		if who := askerOf(q); who != "" {
 			name += ", asked by " + who
 		}

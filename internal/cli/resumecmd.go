@@ -78,7 +78,7 @@ func resumeRun(env *environment, id string, c app.ResumeOptions, answers []strin
 // printOver prints the result of a run that is over, as the run did.
 func printOver(env *environment, over *runs.EndedError, format string) error {
 	if format == formatText {
-		env.out.printText(over.Output)
+		env.out.PrintText(over.Output)
 		return nil
 	}
 	detail, err := env.process.Runs.ReadRunDetail(context.Background(), over.ID)

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 )
 
 func runsBlameCommand(env *environment) *cobra.Command {
@@ -46,14 +45,11 @@ func printBlame(env *environment, run, key, output string) error {
 	if output == formatJSON {
 		return env.printJSON(authors)
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CHECKPOINT\tTIME\tWRITTEN BY")
+	table := term.NewTable("CHECKPOINT", "TIME", "WRITTEN BY")
 	for _, a := range authors {
-		tableRow(w, a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
+		table.AddRow(a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
 	}
-	_ = w.Flush() // it writes to memory
-	env.out.printText(b.String())
+	env.out.PrintText(table.Format(0))
 	return nil
 }
 

@@ -30,7 +30,7 @@ after that, but you can show, compare and fork it.`,
 					return err
 				}
 				if !env.quiet {
-					env.err.printLine("cancelled run " + id)
+					env.err.PrintLine("cancelled run " + id)
 				}
 			}
 			return nil

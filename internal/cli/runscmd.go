@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
 
@@ -116,7 +115,7 @@ const defaultRuns = 100
 // sayMore says how many runs a list has left out.
 func sayMore(env *environment, n int) {
 	if n > 0 && !env.quiet {
-		env.err.printLine(formatCount(n, "older run") + " not listed; see all with: -n 0")
+		env.err.PrintLine(wording.FormatCount(n, "older run") + " not listed; see all with: -n 0")
 	}
 }
 
@@ -146,13 +145,13 @@ func listFamily(env *environment, output string, limit int) error {
 	if output == formatJSON {
 		return env.printJSON(listed)
 	}
-	return printTable(env, list, func(w io.Writer, i int) {
+	return printTable(env, list, func(table *term.Table, i int) {
 		id := strings.Repeat("  ", depths[i]) + list[i].Run
 		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
-		tabRow(w, id, &list[i])
-		writeBranches(w, &listed[i].Tree, depths[i])
+		addRunRow(table, id, &list[i])
+		addBranchRows(table, &listed[i].Tree, depths[i])
 	})
 }
 
@@ -161,37 +160,36 @@ func showRuns(env *environment, output string, list []runs.Info) error {
 	if output == formatJSON {
 		return env.printJSON(list)
 	}
-	return printTable(env, list, func(w io.Writer, i int) { tabRow(w, list[i].Run, &list[i]) })
+	return printTable(env, list, func(table *term.Table, i int) { addRunRow(table, list[i].Run, &list[i]) })
 }
 
 // printTable writes a table with the lines that row makes of each run.
-func printTable(env *environment, list []runs.Info, row func(w io.Writer, i int)) error {
+func printTable(env *environment, list []runs.Info, row func(table *term.Table, i int)) error {
 	if len(list) == 0 {
 		if !env.quiet {
-			env.err.printLine("no runs")
+			env.err.PrintLine("no runs")
 		}
 		return nil
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tAGENT\tSTATUS\tSTARTED\tWAITS FOR")
+	table := term.NewTable("RUN", "AGENT", "STATUS", "STARTED", "WAITS FOR")
 	for i := range list {
-		row(w, i)
+		row(table, i)
 	}
-	_ = w.Flush() // it writes to memory
-	for line := range strings.Lines(b.String()) {
-		env.out.printText(strings.TrimRight(line, " \n"))
+	width := 0
+	if env.out.IsTerminal() {
+		width, _ = env.out.Size()
 	}
+	env.out.PrintText(table.Format(width))
 	return nil
 }
 
-// tabRow returns the line of a run.
-func tabRow(w io.Writer, id string, r *runs.Info) {
+// addRunRow adds the row of a run.
+func addRunRow(table *term.Table, id string, r *runs.Info) {
 	agent := r.Agent
 	if r.Session != "" {
 		agent += " -s " + r.Session
 	}
-	tableRow(w, id, agent, string(r.Status), formatAge(time.Since(r.Started)), waitsFor(*r))
+	table.AddRow(id, agent, string(r.Status), formatAge(time.Since(r.Started)), waitsFor(*r))
 }
 
 // waitsFor returns the last column of the list: what a run waits for, or why it failed.
@@ -234,7 +232,7 @@ func (env *environment) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	env.out.printText(string(b))
+	env.out.PrintText(string(b))
 	return nil
 }
 
@@ -293,7 +291,7 @@ func removeFinished(env *environment, sessions bool) error {
 	}
 	if !sessions {
 		if n := len(conversations); n > 0 && !env.quiet {
-			env.err.printLine(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", formatCount(n, "session")))
+			env.err.PrintLine(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(n, "session")))
 		}
 		conversations = nil
 	}
@@ -303,7 +301,7 @@ func removeFinished(env *environment, sessions bool) error {
 // reportRemoved says that a run was removed.
 func (env *environment) reportRemoved(id string) {
 	if !env.quiet {
-		env.err.printLine("removed run " + id)
+		env.err.PrintLine("removed run " + id)
 	}
 }
 

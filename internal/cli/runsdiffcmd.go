@@ -9,6 +9,8 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func runsDiffCommand(env *environment) *cobra.Command {
@@ -56,10 +58,10 @@ func printDiff(env *environment, args []string, output string) error {
 		}{was, is, changes})
 	}
 	if !env.quiet {
-		env.err.printLine(fmt.Sprintf("raddle: from %s to %s: %s", was, is, formatDifferences(len(changes))))
+		env.err.PrintLine(fmt.Sprintf("raddle: from %s to %s: %s", was, is, formatDifferences(len(changes))))
 	}
 	for _, c := range changes {
-		env.out.printText(changeText(&c, env.outColors()))
+		env.out.PrintText(changeText(&c, env.out.Colors))
 	}
 	return nil
 }
@@ -68,7 +70,7 @@ func formatDifferences(n int) string {
 	if n == 0 {
 		return "no differences"
 	}
-	return formatCount(n, "key") + " differ"
+	return wording.FormatCount(n, "key") + " differ"
 }
 
 // diffPoints returns the two points that diff compares.
@@ -93,15 +95,15 @@ func diffPoints(p *app.Process, args []string) (from, to string, err error) {
 
 // changeText returns a change for people: the sign of what happened, the key, and the old
 // and the new value, below the key if they are long.
-func changeText(c *runs.Change, colors bool) string {
-	sign, color := "~", yellow
+func changeText(c *runs.Change, colors term.Colors) string {
+	sign, color := "~", term.Yellow
 	switch {
 	case c.Was == nil:
-		sign, color = "+", green
+		sign, color = "+", term.Green
 	case c.Is == nil:
-		sign, color = "-", red
+		sign, color = "-", term.Red
 	}
-	head := paintText(colors, color, sign) + " " + paintText(colors, bold, c.Path+c.Key)
+	head := colors.Paint(color, sign) + " " + colors.Paint(term.Bold, c.Path+c.Key)
 	var was, is []string
 	if c.Was != nil {
 		was = valueLines(c.Was)
@@ -121,7 +123,7 @@ func changeText(c *runs.Change, colors bool) string {
 }
 
 // formatDiff shows the lines in which two values differ.
-func formatDiff(was, is []string, colors bool) string {
+func formatDiff(was, is []string, colors term.Colors) string {
 	head := 0
 	for head < min(len(was), len(is)) && was[head] == is[head] {
 		head++
@@ -133,15 +135,15 @@ func formatDiff(was, is []string, colors bool) string {
 	var b strings.Builder
 	same := func(n int) {
 		if n > 0 {
-			fmt.Fprintf(&b, "    (%s alike)\n", formatCount(n, "line"))
+			fmt.Fprintf(&b, "    (%s alike)\n", wording.FormatCount(n, "line"))
 		}
 	}
 	same(head)
 	for _, line := range was[head : len(was)-tail] {
-		b.WriteString("  " + paintText(colors, red, "- "+line) + "\n")
+		b.WriteString("  " + colors.Paint(term.Red, "- "+line) + "\n")
 	}
 	for _, line := range is[head : len(is)-tail] {
-		b.WriteString("  " + paintText(colors, green, "+ "+line) + "\n")
+		b.WriteString("  " + colors.Paint(term.Green, "+ "+line) + "\n")
 	}
 	same(tail)
 	return b.String()

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
 
@@ -47,7 +48,7 @@ func forkRun(env *environment, from, output string) error {
 		return err
 	}
 	if !env.quiet {
-		env.err.printLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.paintText(cyan, id), origin, id))
+		env.err.PrintLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.Paint(term.Cyan, id), origin, id))
 	}
 	if output == formatJSON {
 		return env.printJSON(struct {
@@ -55,7 +56,7 @@ func forkRun(env *environment, from, output string) error {
 			From runs.Point `json:"from"`
 		}{id, origin})
 	}
-	env.out.printText(id)
+	env.out.PrintText(id)
 	return nil
 }
 
@@ -107,11 +108,11 @@ func editRun(env *environment, id string, words []string, output string) error {
 	for _, s := range set {
 		keys = append(keys, s.Key)
 		if !slices.Contains(known, s.Key) && !env.quiet {
-			env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
+			env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
 	if !env.quiet {
-		env.err.printLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
+		env.err.PrintLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
 	}
 	if output == formatJSON {
 		return env.printJSON(struct {

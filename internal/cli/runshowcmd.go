@@ -75,7 +75,7 @@ func showRun(env *environment, point, output string) error {
 	if output == formatJSON {
 		return env.printJSON(s)
 	}
-	env.out.printText(shownText(s))
+	env.out.PrintText(shownText(s))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func describeRun(env *environment, p *app.Process, d *runs.Detail) (*runView, er
 		return nil, err
 	}
 	s.Tree = treeOf(p, tree)
-	s.Warnings = append(s.Warnings, s.Tree.blocked()...)
+	s.Warnings = append(s.Warnings, s.Tree.describeBlocked()...)
 	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
@@ -367,7 +367,7 @@ func printHistory(env *environment, id, output string) error {
 		if len(l.Next) > 0 {
 			text += " -> " + joinWords(l.Next)
 		}
-		env.out.printText(strings.TrimRight(text, " "))
+		env.out.PrintText(strings.TrimRight(text, " "))
 	}
 	return nil
 }

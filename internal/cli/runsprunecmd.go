@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/wording"
 )
 
 func runsPruneCommand(env *environment) *cobra.Command {
@@ -66,7 +67,7 @@ func pruneRuns(env *environment, ids []string, keep graph.Keep, output string) e
 		}
 		left = append(left, one)
 		if !env.quiet {
-			env.err.printLine(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, formatCount(int(one.Removed), "record")))
+			env.err.PrintLine(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, wording.FormatCount(int(one.Removed), "record")))
 		}
 	}
 	if output == formatJSON {
@@ -102,7 +103,7 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 				return err
 			}
 			if len(ids) == 0 && !env.quiet {
-				env.err.printLine("nothing to remove: no run ended that long ago")
+				env.err.PrintLine("nothing to remove: no run ended that long ago")
 			}
 			if err := p.Runs.RemoveRuns(context.Background(), ids, env.reportRemoved); err != nil {
 				return err
@@ -118,7 +119,7 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 func compactStore(env *environment, p *app.Process) error {
 	before, after, err := p.Runs.CompactStore(context.Background())
 	if err == nil && after < before && !env.quiet {
-		env.err.printLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
+		env.err.PrintLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
 	}
 	return err
 }

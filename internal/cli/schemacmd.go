@@ -25,9 +25,9 @@ They are for run and resume.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args[0] {
 			case "events":
-				env.out.printText(eventsSchema)
+				env.out.PrintText(eventsSchema)
 			case "result":
-				env.out.printText(resultSchema)
+				env.out.PrintText(resultSchema)
 			default:
 				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
 			}

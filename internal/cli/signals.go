@@ -69,7 +69,7 @@ func (s *stopper) handleSignals() {
 				s.cancelWork()
 			case count > 2:
 				s.env.keys.Release()
-				s.env.err.clearStatus()
+				s.env.err.ClearLive()
 				s.quit(signalCode(got))
 			}
 		}
@@ -88,7 +88,7 @@ func (s *stopper) drainStep(got os.Signal) {
 	case s.env.lent.Load():
 		s.cancelWork() // it waits for a person
 	case !asking:
-	case w != nil && (w.onlyWaits() || got == os.Interrupt && w.onlyReplies()):
+	case w != nil && (w.activity.OnlyWaits() || got == os.Interrupt && w.run.Agent.Config != nil && w.activity.OnlyReplies()):
 		s.cancelWork()
 	default:
 		s.showText("Stopping after this step. " + repeatHint(got, "to stop now"))
@@ -107,10 +107,10 @@ func repeatHint(got os.Signal, effect string) string {
 func (s *stopper) showText(text string) {
 	text = strings.TrimSpace(text)
 	if w := s.env.watching.Load(); w != nil && w.live != nil {
-		w.live.setNotice(text)
+		w.live.SetNotice(text)
 		return
 	}
-	s.env.err.printLine("raddle: " + text)
+	s.env.err.PrintLine("raddle: " + text)
 }
 
 // cancelWork interrupts running work.

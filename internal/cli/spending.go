@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -34,7 +35,7 @@ func (s *spendTotal) String() string {
 	if s.calls == 0 {
 		return ""
 	}
-	line := fmt.Sprintf("%s, %d tokens in", formatCount(s.calls, "model call"), s.usage.Input)
+	line := fmt.Sprintf("%s, %d tokens in", wording.FormatCount(s.calls, "model call"), s.usage.Input)
 	if s.usage.Cached > 0 {
 		line += fmt.Sprintf(" (%d cached)", s.usage.Cached)
 	}
@@ -47,10 +48,10 @@ func (s *spendTotal) String() string {
 
 // String returns the model calls of a run's journal on one line.
 func (u usageReport) String() string {
-	line := fmt.Sprintf("%s, %d tokens in, %d out", formatCount(u.Calls, "model call"), u.Input, u.Output)
+	line := fmt.Sprintf("%s, %d tokens in, %d out", wording.FormatCount(u.Calls, "model call"), u.Input, u.Output)
 	var unknown []string
 	if u.Unpriced > 0 {
-		unknown = append(unknown, formatCount(u.Unpriced, "call"))
+		unknown = append(unknown, wording.FormatCount(u.Unpriced, "call"))
 	}
 	switch {
 	case u.Cost != nil:

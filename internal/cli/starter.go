@@ -6,6 +6,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // askStarter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
@@ -19,8 +20,8 @@ func askStarter(env *environment, p *app.Process, req *app.Request) error {
 	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil // Start reports what is wrong
 	}
-	answer, err := who.askQuestion(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})
-	if errors.Is(err, errParked) {
+	answer, err := askQuestion(context.Background(), who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	if errors.Is(err, term.ErrLeftOpen) {
 		return badUsage("give it: raddle run "+quoteWord(req.Agent)+" PROMPT", "there is no prompt")
 	}
 	if text, ok := answer.(string); ok {

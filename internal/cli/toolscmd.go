@@ -9,12 +9,13 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func toolsCommand(env *environment) *cobra.Command {
@@ -58,9 +59,9 @@ func toolsLsCommand(env *environment) *cobra.Command {
 			if output == formatJSON {
 				return env.printJSON(l)
 			}
-			env.out.printText(toolsText(l))
+			env.out.PrintText(toolsText(l))
 			for _, problem := range l.Problems {
-				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + problem)
+				env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " " + problem)
 			}
 			return nil
 		},
@@ -85,17 +86,14 @@ func toolList(env *environment, output string, args []string, variables map[stri
 }
 
 func toolsText(l *app.ToolList) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tFROM\tWHAT IT DOES")
+	table := term.NewTable("TOOL", "FROM", "WHAT IT DOES")
 	for _, t := range l.Tools {
-		tableRow(w, t.Name, t.From, firstLine(t.Description))
+		table.AddRow(t.Name, t.From, firstLine(t.Description))
 	}
 	for _, s := range l.Servers {
-		tableRow(w, "mcp_*_"+s, "MCP server", "its tools are known once it runs")
+		table.AddRow("mcp_*_"+s, "MCP server", "its tools are known once it runs")
 	}
-	_ = w.Flush() // to memory
-	return b.String()
+	return table.Format(0)
 }
 
 func firstLine(s string) string {
@@ -136,7 +134,7 @@ func toolsShowCommand(env *environment) *cobra.Command {
 				schema.Reset()
 				schema.Write(t.Schema)
 			}
-			env.out.printText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
+			env.out.PrintText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
 				"about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
 			return nil
 		},
@@ -205,7 +203,7 @@ func callTool(env *environment, args, answers, settings []string) error {
 	case err != nil:
 		return err
 	}
-	env.out.printText(text)
+	env.out.PrintText(text)
 	if failed {
 		return silentExit{exitFailed}
 	}
@@ -229,7 +227,7 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 				return err
 			}
 			for _, problem := range l.Problems {
-				env.err.printLine("raddle: " + env.err.paintText(yellow, "warning:") + " " + problem)
+				env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " " + problem)
 			}
 			scripts := 0
 			for _, t := range l.Tools {
@@ -242,10 +240,10 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 				return err
 			}
 			if !env.quiet {
-				env.err.printLine(fmt.Sprintf("raddle: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
+				env.err.PrintLine(fmt.Sprintf("raddle: %s of %s can be called", wording.FormatCount(scripts, "tool"), wording.FormatCount(len(l.Files)+len(l.Unused), "script")))
 			}
 			for _, path := range runners {
-				env.out.printText(path)
+				env.out.PrintText(path)
 			}
 			if len(l.Problems) > 0 {
 				return silentExit{exitInvalid}

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
@@ -86,14 +86,14 @@ func (n *treeNode) purpose() string {
 	return ""
 }
 
-// blocked describes the tasks below a node that stay blocked permanently, one sentence each.
-func (n *treeNode) blocked() (sentences []string) {
+// describeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.
+func (n *treeNode) describeBlocked() (sentences []string) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
 			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, joinWords(t.BlockedForEver)))
 		}
-		sentences = append(sentences, c.blocked()...)
+		sentences = append(sentences, c.describeBlocked()...)
 	}
 	return sentences
 }
@@ -106,9 +106,9 @@ func (n *treeNode) formatFacts(models bool) string {
 		add("%6.2fs", n.Seconds)
 	}
 	if u := n.Usage; u.Calls > 0 {
-		add("%s", formatCount(u.Calls, "call"))
+		add("%s", wording.FormatCount(u.Calls, "call"))
 		if n := u.Input + u.Output; n > 0 {
-			add("%s tokens", formatTokens(n))
+			add("%s tokens", wording.FormatTokens(n))
 		}
 		if u.Cost != nil {
 			add("%.4f USD", *u.Cost)
@@ -118,7 +118,7 @@ func (n *treeNode) formatFacts(models bool) string {
 		}
 	}
 	if n.Tools > 0 {
-		add("%s", formatCount(n.Tools, "tool call"))
+		add("%s", wording.FormatCount(n.Tools, "tool call"))
 	}
 	if text := n.purpose(); text != "" {
 		add("%s", text)
@@ -143,7 +143,7 @@ func treeText(top *treeNode) string {
 	models := map[string]bool{}
 	var add func(n *treeNode, first, rest string)
 	add = func(n *treeNode, first, rest string) {
-		names, nodes = append(names, first+oneLine(n.displayName())), append(nodes, n)
+		names, nodes = append(names, first+term.CleanLine(n.displayName())), append(nodes, n)
 		for _, m := range n.Usage.Models {
 			models[m] = true
 		}
@@ -159,11 +159,11 @@ func treeText(top *treeNode) string {
 	const widest = 60
 	name, state := 0, 0
 	for i, n := range nodes {
-		name, state = max(name, min(textWidth(names[i]), widest)), max(state, textWidth(n.describeState()))
+		name, state = max(name, min(term.TextWidth(names[i]), widest)), max(state, term.TextWidth(n.describeState()))
 	}
 	var b strings.Builder
 	for i, n := range nodes {
-		b.WriteString(strings.TrimRight(padText(names[i], name)+"  "+padText(n.describeState(), state)+"  "+n.formatFacts(len(models) > 1), " ") + "\n")
+		b.WriteString(strings.TrimRight(term.PadText(names[i], name)+"  "+term.PadText(n.describeState(), state)+"  "+n.formatFacts(len(models) > 1), " ") + "\n")
 	}
 	return b.String()
 }
@@ -191,8 +191,8 @@ func readTrees(env *environment, p *app.Process, list []runs.Info) ([]listedRun,
 	return listed, nil
 }
 
-// writeBranches writes the parts that worked in a run below its line in a list.
-func writeBranches(w io.Writer, n *treeNode, depth int) {
+// addBranchRows adds the parts that worked in a run below its row in a list.
+func addBranchRows(table *term.Table, n *treeNode, depth int) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		var notes []string
@@ -210,7 +210,7 @@ func writeBranches(w io.Writer, n *treeNode, depth int) {
 		if c.Started != nil {
 			began = formatAge(time.Since(*c.Started))
 		}
-		tableRow(w, strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, why)
-		writeBranches(w, c, depth+1)
+		table.AddRow(strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, why)
+		addBranchRows(table, c, depth+1)
 	}
 }

@@ -79,37 +79,6 @@ func TestRearrangeKnowsTheCommands(t *testing.T) {
 	root.PersistentFlags().VisitAll(check)
 }
 
-func TestColorful(t *testing.T) {
-	tests := []struct {
-		flag     string
-		terminal bool
-		env      string
-		want     bool
-	}{
-		{"auto", true, "TERM=xterm", true},
-		{"auto", false, "TERM=xterm", false},
-		{"auto", true, "TERM=dumb", false},
-		{"auto", true, "NO_COLOR=1", false},
-		{"auto", false, "CLICOLOR_FORCE=1", true},
-		{"auto", false, "CLICOLOR_FORCE=0", false},
-		{"auto", false, "FORCE_COLOR=3", true},
-		{"auto", false, "FORCE_COLOR=false", false},
-		{"auto", false, "FORCE_COLOR=1 NO_COLOR=1", false},
-		{"always", false, "NO_COLOR=1", true},
-		{"never", true, "FORCE_COLOR=1", false},
-	}
-	for _, test := range tests {
-		env := map[string]string{}
-		for _, kv := range strings.Fields(test.env) {
-			name, value, _ := strings.Cut(kv, "=")
-			env[name] = value
-		}
-		if got := wantsColor(test.flag, test.terminal, func(name string) string { return env[name] }); got != test.want {
-			t.Errorf("%+v: %v", test, got)
-		}
-	}
-}
-
 func TestAnswers(t *testing.T) {
 	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a"}, {Name: "child", Child: &graph.Structure{Nodes: []graph.NodeInfo{{Name: "b"}}}}}}
 	known := questionsOf([]graph.Question{{ID: "x/y#2"}}, s)
@@ -274,23 +243,6 @@ func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{"a=TEXT": "a=TEXT", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x#2=T": "'x#2=T'"} {
 		if got := quoteWord(in); got != want {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	for _, test := range []struct {
-		line        string
-		width, keep int
-		want        string
-	}{
-		{"short", 10, 3, "short"},
-		{"head: a long text at the end", 14, 6, "head: …the end"},
-		{"a\nb\x1bc", 10, 1, "a b"},
-		{"very long head", 5, 14, "very "},
-	} {
-		if got := fitLine(test.line, test.width, test.keep); got != test.want {
-			t.Errorf("fit(%q, %d) = %q, want %q", test.line, test.width, got, test.want)
 		}
 	}
 }

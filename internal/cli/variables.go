@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // startWith starts a run, with the consent that it needs for what the user did not name.
@@ -33,17 +34,15 @@ func startWith(env *environment, p *app.Process, req app.Request) (*app.Run, err
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
 func startSet(env *environment, p *app.Process, req *app.Request) (*app.Run, error) {
+	who := env.newPrompter()
+	req.NeedAll = who != nil && !req.Headless
 	run, err := p.StartRun(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
-	if !ok {
+	if !ok || !req.NeedAll {
 		return run, err
 	}
-	who := env.newPrompter()
-	if who == nil || req.Headless {
-		return nil, err
-	}
 	values, asked := askVariables(env, who, needs.Missing)
-	if errors.Is(asked, errParked) {
+	if errors.Is(asked, term.ErrLeftOpen) {
 		return nil, err
 	}
 	if asked != nil {
@@ -55,12 +54,12 @@ func startSet(env *environment, p *app.Process, req *app.Request) (*app.Run, err
 }
 
 // askVariables asks for the values of variables.
-func askVariables(env *environment, who prompter, missing []spec.Variable) (map[string]string, error) {
-	env.err.printLine("⚙ Init agent variables...")
+func askVariables(env *environment, who term.Prompter, missing []spec.Variable) (map[string]string, error) {
+	env.err.PrintLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
-			value, err := who.askText(context.Background(), plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			value, err := askText(context.Background(), who, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +67,7 @@ func askVariables(env *environment, who prompter, missing []spec.Variable) (map[
 				values[v.Name] = value
 				break
 			}
-			env.err.printLine("This field is required")
+			env.err.PrintLine("This field is required")
 		}
 	}
 	return values, nil

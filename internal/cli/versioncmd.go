@@ -29,7 +29,7 @@ func versionCommand(env *environment) *cobra.Command {
 
 // printVersion prints one line, for --version.
 func printVersion(env *environment) error {
-	env.out.printText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	env.out.PrintText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	return nil
 }
 
@@ -48,6 +48,6 @@ func printBuild(env *environment, output string) error {
 	default:
 		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
 	}
-	env.out.printText(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
+	env.out.PrintText(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
 	return nil
 }

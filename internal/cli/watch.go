@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
-	"raddle.dev/team"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/progress"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
@@ -23,33 +25,33 @@ type runWatcher struct {
 	stream bool // events go to standard output
 
 	narrator *flow.Narrator
-	log      *flow.RunLog // nil: no log
-	events   *eventLog    // nil: no log of events
-	live     *liveLines   // nil: no live lines
-	speech   *replyStream // nil: the result is shown at the end
+	log      *flow.RunLog          // nil: no log
+	events   *eventLog             // nil: no log of events
+	live     *progress.LiveLines   // nil: no live lines
+	speech   *progress.ReplyStream // nil: the result is shown at the end
 	spent    spendTotal
 
-	begun    bool            // a drive of this process has started
+	started  bool            // a drive of this process has started
 	again    map[string]bool // tasks that asked, and run again after the answer
 	calls    map[string]bool // calls of tools that have started, by their path and id
 	warnings []string
 	seq      int64
 
-	mu      sync.Mutex
-	notes   []string            // to be shown with the next piece of a reply
-	working map[string]bool     // running tasks that are more than a reply, by path and id
-	tasks   map[string]liveTask // running tasks, by path and id
+	activity *progress.Activity // may be used from any goroutine
+
+	mu    sync.Mutex
+	notes []string // to be shown with the next piece of a reply
 }
 
 // newRunWatcher prepares for a run. live requests live lines if they are
 // possible.
 func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWatcher {
-	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]liveTask{}}
+	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, activity: progress.NewActivity()}
 	if !env.quiet {
 		w.narrator = flow.NewNarrator(dimWriter{env.err}, run.Agent, false)
 		w.narrator.Detail = env.verbose
-		if wantLive && env.err.IsTerminal() && !isDumbTerminal() {
-			w.live = newLiveLines(env.err, run.Agent)
+		if wantLive && env.err.IsTerminal() && !term.IsDumb() {
+			w.live = progress.NewLiveLines(env.err, run.Agent)
 		}
 	}
 	if log := env.runLogger(); log != nil {
@@ -60,10 +62,10 @@ func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWa
 }
 
 // dimWriter writes dimmed lines.
-type dimWriter struct{ t *terminal }
+type dimWriter struct{ screen *term.Screen }
 
 func (d dimWriter) Write(line []byte) (int, error) {
-	d.t.printLine(d.t.paintText(dim, strings.TrimSuffix(string(line), "\n")))
+	d.screen.PrintLine(d.screen.Paint(term.Dim, strings.TrimSuffix(string(line), "\n")))
 	return len(line), nil
 }
 
@@ -84,7 +86,7 @@ func (w *runWatcher) eventTopics() graph.Topic {
 
 // handleEvent handles one event.
 func (w *runWatcher) handleEvent(ev graph.Event) {
-	w.countTasks(ev)
+	w.activity.HandleEvent(ev)
 	w.seq++
 	ev.Seq = w.seq // a command may drive several times: the sequence numbers of its stream continue
 	if w.stream {
@@ -96,7 +98,7 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
 		w.printStarted(b)
-		w.begun = true
+		w.started = true
 	case graph.ValueEmitted:
 		if call, ok := b.Value.(agent.ToolStarted); ok {
 			if w.calls[ev.Path+call.ID] {
@@ -116,72 +118,6 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 		}
 	}
 	w.showEvent(ev)
-}
-
-// countTasks counts the running tasks, except those that only wait for a model or for the tasks inside them.
-func (w *runWatcher) countTasks(ev graph.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch b := ev.Body.(type) {
-	case graph.TaskStarted:
-		if b.Kind != "llm" && b.Kind != team.Node {
-			w.working[ev.Path+ev.Task] = true
-		}
-		w.tasks[ev.Path+ev.Task] = liveTask{path: ev.Path, below: taskPath(ev)}
-	case graph.ValueEmitted:
-		if t, ok := w.tasks[ev.Path+ev.Task]; ok {
-			t.waits = time.Time{}
-			if wait, ok := b.Value.(agent.RetryScheduled); ok {
-				t.waits = time.Now().Add(wait.Wait)
-			}
-			w.tasks[ev.Path+ev.Task] = t
-		}
-	case graph.TaskDone:
-		delete(w.working, ev.Path+ev.Task)
-		delete(w.tasks, ev.Path+ev.Task)
-	case graph.RunEnded:
-		if ev.Path == "" {
-			clear(w.tasks)
-		}
-	}
-}
-
-// liveTask is a running task.
-type liveTask struct {
-	path  string    // of its frame
-	below string    // path of what it calls
-	waits time.Time // until then it waits to send a request again
-}
-
-// onlyWaits reports whether every running task waits to send a request to a model
-// again: interrupting it loses nothing. It is safe for concurrent use.
-func (w *runWatcher) onlyWaits() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, t := range w.tasks {
-		if !t.waits.After(time.Now()) && !w.hasTasks(t) {
-			return false
-		}
-	}
-	return len(w.tasks) > 0
-}
-
-// hasTasks reports whether a task is running inside another one.
-func (w *runWatcher) hasTasks(outer liveTask) bool {
-	for _, t := range w.tasks {
-		if strings.HasPrefix(t.path, outer.below) {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyReplies reports whether the run is one of an agent, and all that is running are replies of models: interrupting
-// them loses nothing. It is safe for concurrent use.
-func (w *runWatcher) onlyReplies() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.run.Agent.Config != nil && len(w.working) == 0
 }
 
 func (w *runWatcher) handleEmitted(v any) {
@@ -229,7 +165,7 @@ func (w *runWatcher) tellNotes(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.notes {
-		w.env.err.printLine(line)
+		w.env.err.PrintLine(line)
 	}
 	w.notes = nil
 }
@@ -240,10 +176,10 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 		w.narrator.Event(ev)
 	}
 	if w.live != nil {
-		w.live.handleEvent(ev)
+		w.live.HandleEvent(ev)
 	}
 	if w.speech != nil {
-		w.speech.handleEvent(ev)
+		w.speech.HandleEvent(ev)
 	}
 	if w.log != nil {
 		w.log.Event(ev)
@@ -253,17 +189,17 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 // printStarted says which run this is. The run is recorded by now, and no node has
 // run yet.
 func (w *runWatcher) printStarted(b graph.RunStarted) {
-	if w.env.quiet || w.begun {
+	if w.env.quiet || w.started {
 		return
 	}
 	verb := "run"
 	if b.Resumed {
 		verb = "resuming run"
 	}
-	w.env.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.env.err.paintText(cyan, w.run.ID)))
-	for _, f := range w.run.Agent.Findings {
+	w.env.err.PrintLine(fmt.Sprintf("raddle: %s %s", verb, w.env.err.Paint(term.Cyan, w.run.ID)))
+	for _, f := range append(slices.Clip(w.run.Agent.Findings), w.run.Agent.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo {
-			w.env.err.printLine(w.env.formatFinding(f, w.env.err.colors))
+			w.env.err.PrintLine(w.env.formatFinding(f, w.env.err.Colors))
 		}
 	}
 }
@@ -271,12 +207,12 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 // finishWatch ends the display.
 func (w *runWatcher) finishWatch() {
 	if w.live != nil {
-		w.live.close()
+		w.live.Close()
 	}
 	if w.speech != nil {
-		w.env.err.endLine(w.env.out) // however the run ended
+		w.env.err.EndLine(w.env.out) // however the run ended
 	}
-	w.env.err.clearStatus()
+	w.env.err.ClearLive()
 }
 
 // writeEvent writes an event to standard output, as one line of JSON.
@@ -290,7 +226,7 @@ func (w *runWatcher) writeEvent(ev graph.Event) {
 		_, _ = w.env.out.Write(b)
 		return
 	}
-	w.env.err.passThrough(w.env.out, string(b)) // both may be on one screen
+	w.env.err.PassThrough(w.env.out, string(b)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.

@@ -1,16 +1,17 @@
-package cli
+package progress
 
 import (
 	"fmt"
 	"time"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/term"
 )
 
-// A buildLine is the live line of the build of a knowledge base: how far it is,
+// A BuildLine is the live line of the build of a knowledge base: how far it is,
 // how fast, and how long it will take. Only one goroutine may call it.
-type buildLine struct {
-	t *terminal
+type BuildLine struct {
+	screen *term.Screen
 
 	base  string    // empty if no base is being built
 	since time.Time // time of the first progress
@@ -18,16 +19,19 @@ type buildLine struct {
 	known int       // documents that have not changed
 }
 
-// showProgress shows the progress of a build. The terminal draws it at a readable rate.
-func (l *buildLine) showProgress(p flow.Building) {
+// NewBuildLine returns the live line of the builds of a command.
+func NewBuildLine(screen *term.Screen) *BuildLine { return &BuildLine{screen: screen} }
+
+// ShowProgress shows the progress of a build. The terminal draws it at a readable rate.
+func (l *BuildLine) ShowProgress(p flow.Building) {
 	if p.Ended {
-		*l = buildLine{t: l.t}
-		l.t.clearStatus()
+		*l = BuildLine{screen: l.screen}
+		l.screen.ClearLive()
 		return
 	}
 	now := time.Now()
 	if l.base != p.Base {
-		*l = buildLine{t: l.t, base: p.Base, since: now}
+		*l = BuildLine{screen: l.screen, base: p.Base, since: now}
 	}
 	if p.Known {
 		l.known++
@@ -35,12 +39,12 @@ func (l *buildLine) showProgress(p flow.Building) {
 	if p.ToAsk > 0 && l.asked.IsZero() {
 		l.asked = now
 	}
-	cols, _ := l.t.Size()
-	l.t.setStatus([]string{truncateEnd(oneLine(l.formatProgress(p, now.Sub(l.since))), cols-1)})
+	cols, _ := l.screen.Size()
+	l.screen.SetLive([]string{term.CutEnd(term.CleanLine(l.formatProgress(p, now.Sub(l.since))), cols-1)})
 }
 
 // formatProgress returns the text to show. Unchanged documents take no time that counts.
-func (l *buildLine) formatProgress(p flow.Building, took time.Duration) string {
+func (l *BuildLine) formatProgress(p flow.Building, took time.Duration) string {
 	if p.ToAsk > 0 {
 		return l.formatExtraction(p, took-l.asked.Sub(l.since))
 	}
@@ -63,7 +67,7 @@ func (l *buildLine) formatProgress(p flow.Building, took time.Duration) string {
 
 // formatExtraction returns the text to show when all documents are read and the extractor model is
 // called for their parts.
-func (l *buildLine) formatExtraction(p flow.Building, took time.Duration) string {
+func (l *BuildLine) formatExtraction(p flow.Building, took time.Duration) string {
 	text := fmt.Sprintf("… %s: entities of %d of %d parts", l.base, p.Asked, p.ToAsk)
 	if took < time.Second || p.Asked == 0 {
 		return text

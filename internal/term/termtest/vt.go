@@ -1,37 +1,43 @@
-package cli
+// Package termtest shows what a terminal displays, for tests.
+package termtest
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
-// A vt shows what a terminal of some width displays after what was written to it: it knows the
-// sequences that this program sends, and no others. Long lines wrap.
-type vt struct {
+// A Display is what a terminal of some width displays after what was written to it: it knows the
+// sequences that raddle sends, and no others. Long lines wrap.
+type Display struct {
+	Unknown []string // sequences that it does not know
+
 	cols     int
 	lines    [][]rune
 	row, col int
-	unknown  []string // sequences that it does not know
 }
 
-// Screen returns what a terminal shows of what was written to it.
-func Screen(cols int, written string) string {
-	v := newVT(cols)
-	v.write(strings.ReplaceAll(written, "\r\n", "\n"))
+// Render returns what a terminal shows of what was written to it.
+func Render(cols int, written string) string {
+	v := NewDisplay(cols)
+	v.WriteText(strings.ReplaceAll(written, "\r\n", "\n"))
 	return v.String()
 }
 
-func newVT(cols int) *vt { return &vt{cols: cols, lines: [][]rune{{}}} }
+// NewDisplay returns an empty display.
+func NewDisplay(cols int) *Display { return &Display{cols: cols, lines: [][]rune{{}}} }
 
-func (v *vt) write(text string) {
+// WriteText adds text that was written.
+func (v *Display) WriteText(text string) {
 	for text != "" {
 		if strings.HasPrefix(text, "\x1b[") {
 			end := strings.IndexFunc(text[2:], func(r rune) bool { return r >= '@' && r <= '~' })
 			if end < 0 {
-				v.unknown = append(v.unknown, text)
+				v.Unknown = append(v.Unknown, text)
 				return
 			}
-			v.obey(text[2:2+end], text[2+end])
+			v.obeySequence(text[2:2+end], text[2+end])
 			text = text[3+end:]
 			continue
 		}
@@ -43,26 +49,26 @@ func (v *vt) write(text string) {
 		case '\n': // the terminal driver makes \r\n of it
 			v.row, v.col = v.row+1, 0
 		case '\x1b':
-			v.unknown = append(v.unknown, text)
+			v.Unknown = append(v.Unknown, text)
 		default:
-			v.put(r)
+			v.putRune(r)
 		}
-		v.room()
+		v.addRows()
 	}
 }
 
-func (v *vt) room() {
+func (v *Display) addRows() {
 	for len(v.lines) <= v.row {
 		v.lines = append(v.lines, nil)
 	}
 }
 
-func (v *vt) put(r rune) {
-	if v.col+runeWidth(r) > v.cols {
+func (v *Display) putRune(r rune) {
+	if v.col+ansi.StringWidthWc(string(r)) > v.cols {
 		v.row, v.col = v.row+1, 0
-		v.room()
+		v.addRows()
 	}
-	for range runeWidth(r) {
+	for range ansi.StringWidthWc(string(r)) {
 		for len(v.lines[v.row]) <= v.col {
 			v.lines[v.row] = append(v.lines[v.row], ' ')
 		}
@@ -71,7 +77,7 @@ func (v *vt) put(r rune) {
 	}
 }
 
-func (v *vt) obey(args string, command byte) {
+func (v *Display) obeySequence(args string, command byte) {
 	switch command {
 	case 'm':
 	case 'A':
@@ -86,12 +92,12 @@ func (v *vt) obey(args string, command byte) {
 	case 'K':
 		v.lines[v.row] = v.lines[v.row][:min(v.col, len(v.lines[v.row]))]
 	default:
-		v.unknown = append(v.unknown, args+string(command))
+		v.Unknown = append(v.Unknown, args+string(command))
 	}
 }
 
-// resize reflows, as terminals do.
-func (v *vt) resize(cols int) {
+// Resize changes the width. The lines reflow, as terminals do.
+func (v *Display) Resize(cols int) {
 	var lines [][]rune
 	for i, l := range v.lines {
 		if i == v.row {
@@ -103,10 +109,11 @@ func (v *vt) resize(cols int) {
 		lines = append(lines, l)
 	}
 	v.cols, v.lines = cols, lines
-	v.room()
+	v.addRows()
 }
 
-func (v *vt) String() string {
+// String returns the displayed lines, without spaces at their ends.
+func (v *Display) String() string {
 	var text []string
 	for _, l := range v.lines {
 		text = append(text, strings.TrimRight(string(l), " "))

@@ -1,4 +1,4 @@
-package cli
+package progress
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
@@ -212,9 +213,9 @@ func (b *statusBoard) member(ev graph.Event, id, parent, purpose string) *boardR
 // title returns the row's name, with its purpose.
 func (r *boardRow) title() string {
 	if r.about == "" {
-		return oneLine(r.name)
+		return term.CleanLine(r.name)
 	}
-	return oneLine(r.name + ": " + r.about)
+	return term.CleanLine(r.name + ": " + r.about)
 }
 
 // queuePath returns the path of the row of a task in a queue. It is not below the agent that
@@ -307,7 +308,7 @@ func (b *statusBoard) visibleRows(now time.Time) (list []*boardRow, depths []int
 func (r *boardRow) describeState(now time.Time) string {
 	switch {
 	case r.again.After(now):
-		return r.why + ", trying again in " + formatDuration(r.again.Sub(now))
+		return r.why + ", trying again in " + wording.FormatDuration(r.again.Sub(now))
 	case r.queued:
 		return "waiting for a place"
 	case r.asked && r.tasks == 0:
@@ -335,7 +336,7 @@ func (r *boardRow) describeCalls() string {
 	if collects == len(names) {
 		return fmt.Sprintf("waiting for %d agents", collects)
 	}
-	return "tools " + joinWords(names)
+	return "tools " + strings.Join(names, ", ")
 }
 
 // mostProgress is how long the progress of a call may be in a row, in bytes.
@@ -357,7 +358,7 @@ func (r *boardRow) describeCall() string {
 	case err == nil && len(args.IDs) == 0 && team.AgentOf(args.ID) != "":
 		return "waiting for " + shortAgentName(args.ID)
 	case err == nil && len(args.IDs) > 0:
-		return "waiting for " + formatCount(len(args.IDs), "agent")
+		return "waiting for " + wording.FormatCount(len(args.IDs), "agent")
 	case args.ID == "":
 		return "waiting for agents"
 	}

@@ -1,19 +1,15 @@
 //go:build unix
 
-package cli
+package progress
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
@@ -104,7 +100,7 @@ func testBoards(t *testing.T, tests map[string]boardTest) {
 				t.Errorf("-want +got\n%s\n%s", d, got)
 			}
 			for line := range strings.Lines(got) {
-				if n := textWidth(strings.TrimRight(line, "\n")); n > test.cols {
+				if n := term.TextWidth(strings.TrimRight(line, "\n")); n > test.cols {
 					t.Errorf("%d columns, of %d: %q", n, test.cols, line)
 				}
 			}
@@ -227,152 +223,6 @@ func TestBoardShowsWaits(t *testing.T) {
 	if got, want := p.shows(80, 5), "… helper, thinking 21s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-}
-
-func TestCells(t *testing.T) {
-	for text, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "👍x": 3, "": 0} {
-		if got := textWidth(text); got != want {
-			t.Errorf("cells(%q) = %d, want %d", text, got, want)
-		}
-	}
-	if got := padText("日本語", 5); got != "日本…" {
-		t.Errorf("%q", got)
-	}
-	if got := fitLine("a 日本語 text", 8, 2); got != "a … text" {
-		t.Errorf("%q", got)
-	}
-}
-
-// onScreen is a real terminal, and in the end what was written to it.
-func onScreen(t *testing.T, cols, rows uint16) (scr *terminal, tty *os.File, written func() string) {
-	t.Helper()
-	master, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pty.Setsize(tty, &pty.Winsize{Cols: cols, Rows: rows}); err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan []byte)
-	go func() {
-		all, _ := io.ReadAll(master) // it ends with an error when the other side is closed
-		read <- all
-	}()
-	t.Cleanup(func() { _ = master.Close() })
-	return &terminal{Writer: term.NewWriter(tty)}, tty, func() string {
-		_ = tty.Close()
-		return strings.ReplaceAll(string(<-read), "\r\n", "\n")
-	}
-}
-
-// hurry makes the live lines be drawn at once.
-func (t *terminal) hurry() { t.drawn = time.Time{} }
-
-// Each write of a line draws the live lines again, however soon it follows the
-// last: they never disappear until the next update.
-func TestChangingLinesDoNotBlink(t *testing.T) {
-	scr, _, written := onScreen(t, 40, 12)
-	scr.setStatus([]string{"worker one", "worker two"})
-	const lines = 20
-	for i := range lines {
-		scr.printLine(fmt.Sprint("line ", i))
-	}
-	out := written()
-	if got := strings.Count(out, "worker one"); got != lines+1 || !strings.HasSuffix(strings.TrimRight(out, "\x1b[0m"), "worker two") {
-		t.Errorf("the changing lines were drawn %d times, want %d: %q", got, lines+1, out)
-	}
-}
-
-// Permanent lines are never torn by the live lines, and none of these is left.
-func TestChangingLines(t *testing.T) {
-	scr, _, written := onScreen(t, 40, 12)
-	for i := range 50 {
-		scr.hurry()
-		scr.setStatus([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
-		scr.printLine(fmt.Sprint("line ", i))
-	}
-	out := &stdout{Writer: scr.Writer}
-	scr.passThrough(out, "The ans")
-	scr.hurry()
-	scr.setStatus([]string{"not now", "nor this"})
-	scr.passThrough(out, "wer.")
-	scr.printLine("a line that waits for the end")
-	scr.passThrough(out, " And more")
-	scr.endLine(out)
-	scr.passThrough(out, "More.\n")
-	scr.hurry()
-	scr.setStatus([]string{"… last", "two"})
-	scr.clearStatus()
-	scr.printLine("the end")
-	v := newVT(40)
-	v.write(written())
-	var want []string
-	for i := range 50 {
-		want = append(want, fmt.Sprint("line ", i))
-	}
-	want = append(want, "The answer. And more", "a line that waits for the end", "More.", "the end")
-	if d := cmp.Diff(strings.Join(want, "\n"), v.String()); d != "" || v.unknown != nil {
-		t.Errorf("%s\nunknown: %q", d, v.unknown)
-	}
-}
-
-// A terminal that becomes narrower has wrapped the live lines: all of that is removed.
-func TestNarrowerTerminal(t *testing.T) {
-	const narrower = "<narrower>"
-	scr, tty, written := onScreen(t, 60, 12)
-	show := func(line string, status ...string) {
-		scr.status = status
-		scr.printLine(line)
-	}
-	show("first", strings.Repeat("x", 59), strings.Repeat("y", 59), "z")
-	if _, err := tty.WriteString(narrower); err != nil { // for the reader, where it happened
-		t.Fatal(err)
-	}
-	if err := pty.Setsize(tty, &pty.Winsize{Cols: 25, Rows: 12}); err != nil {
-		t.Fatal(err)
-	}
-	show("second", strings.Repeat("x", 24), "z")
-	show("third")
-	before, after, ok := strings.Cut(written(), narrower)
-	v := newVT(60)
-	v.write(before)
-	v.resize(25)
-	v.write(after)
-	if got := v.String(); got != "first\nsecond\nthird" || !ok {
-		t.Errorf("%s\n%q\n%q", got, before, after)
-	}
-}
-
-// However much a model writes, the live lines are updated ten times a second at most; and each permanent line is followed by them.
-func TestRedraws(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		scr := &terminal{Writer: term.NewWriter(w)}
-		const seconds, each = 3, 5 * time.Millisecond
-		const lines = int(seconds * time.Second / each)
-		for n := range lines {
-			time.Sleep(each)
-			scr.setStatus([]string{fmt.Sprint("§ ", n)})
-		}
-		for range lines {
-			scr.printLine("said")
-		}
-		_ = w.Close()
-		all, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		updates, said, _ := strings.Cut(string(all), "said\n")
-		if n := strings.Count(updates, "§"); n > 10*seconds || n < 5*seconds {
-			t.Errorf("%d updates in %d seconds", n, seconds)
-		}
-		if want := fmt.Sprintf("§ %d", lines-1); strings.Count(said, want+"said\n") != lines-1 || !strings.HasSuffix(said, want) {
-			t.Errorf("not every line is followed by the changing lines: %q", said)
-		}
-	})
 }
 
 // A board of many rows costs no more than reading them.

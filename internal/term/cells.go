@@ -1,0 +1,124 @@
+package term
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// cutCharacter cuts text after its first character as a reader sees it, and returns the columns that the character takes.
+// Terminals disagree about characters of several code points, such as flags: some show them as one, and others side by side.
+// So the larger number counts.
+func cutCharacter(text string) (character, rest string, width int) {
+	character, width = ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
+	return character, text[len(character):], max(width, ansi.StringWidthWc(character))
+}
+
+// TextWidth returns the number of terminal columns that a line takes at most.
+func TextWidth(line string) (columns int) {
+	for line != "" {
+		var width int
+		_, line, width = cutCharacter(line)
+		columns += width
+	}
+	return columns
+}
+
+// CutEnd returns the beginning of a line that fits into a width.
+func CutEnd(line string, width int) string {
+	for rest := line; rest != ""; {
+		character, after, columns := cutCharacter(rest)
+		if width -= columns; width < 0 {
+			return line[:len(line)-len(after)-len(character)]
+		}
+		rest = after
+	}
+	return line
+}
+
+// CutStart returns the end of a line that fits into a width.
+func CutStart(line string, width int) string {
+	for n := TextWidth(line); n > width && line != ""; {
+		var columns int
+		_, line, columns = cutCharacter(line)
+		n -= columns
+	}
+	return line
+}
+
+// PadText fills a text with spaces up to a width, or cuts it.
+func PadText(text string, width int) string {
+	if n := TextWidth(text); n <= width {
+		return text + strings.Repeat(" ", width-n)
+	}
+	return PadText(CutEnd(text, width-1)+"…", width)
+}
+
+// FitLine shortens a line to a width by removing text after its first keep bytes.
+// It leaves out characters that could move the cursor.
+func FitLine(line string, width, keep int) string {
+	head, rest := CleanLine(line[:min(keep, len(line))]), CleanLine(line[min(keep, len(line)):])
+	room := width - TextWidth(head)
+	switch {
+	case TextWidth(rest) <= room:
+		return head + rest
+	case room <= 2:
+		return CutEnd(head+rest, max(width, 0))
+	}
+	return head + "…" + CutStart(rest, room-1)
+}
+
+// A Table is text in columns, two spaces apart. The first row is its heading.
+type Table struct{ rows [][]string }
+
+// NewTable returns a table that has only its heading.
+func NewTable(heading ...string) *Table { return &Table{rows: [][]string{heading}} }
+
+// AddRow adds a row with a cell for each column. Each cell becomes one line, whatever it contains.
+func (t *Table) AddRow(cells ...string) {
+	for i, c := range cells {
+		cells[i] = OneLine(c)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// Format returns the lines of the table. If width is above 0, they are for a terminal with that many columns: cells are clean, and
+// a line that is longer is cut. The last column keeps a quarter of the width, if it needs that.
+func (t *Table) Format(width int) string {
+	last := len(t.rows[0]) - 1
+	widths, widest, total := make([]int, last+1), 0, 0
+	for _, row := range t.rows {
+		for i, c := range row {
+			if width > 0 {
+				c = CleanLine(c)
+			}
+			row[i] = c
+			widths[i] = max(widths[i], TextWidth(c))
+		}
+	}
+	for i, w := range widths[:last] {
+		total += w + len(columnGap)
+		if w > widths[widest] {
+			widest = i
+		}
+	}
+	if excess := total + min(widths[last], width/4) - width; width > 0 && excess > 0 {
+		widths[widest] = max(widths[widest]-excess, 1)
+	}
+	var b strings.Builder
+	for _, row := range t.rows {
+		line := row[last]
+		for i, c := range slices.Backward(row[:last]) {
+			line = PadText(c, widths[i]) + columnGap + line
+		}
+		line = strings.TrimRight(line, " ")
+		if width > 0 && TextWidth(line) > width {
+			line = PadText(line, width)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+const columnGap = "  "
