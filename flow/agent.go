@@ -63,8 +63,8 @@ func (a *Agent) ScriptFiles() []string {
 		return files
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*spec.ScriptNode); ok {
-			files = append(files, b.Script)
+		if script := needsOf(n).script; script != "" {
+			files = append(files, script)
 		}
 	}
 	return files
@@ -93,9 +93,7 @@ func (a *Agent) Agents() []*Agent {
 			continue
 		}
 		for _, n := range all[i].File.Nodes {
-			if b, ok := n.Body.(*spec.AgentNode); ok {
-				add(all[i].children[b.Agent])
-			}
+			add(all[i].children[needsOf(n).agent])
 		}
 	}
 	return all
@@ -193,8 +191,8 @@ func (a *Agent) Models() []string {
 		return ids
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*spec.LLMNode); ok {
-			add(b.Model)
+		if r := needsOf(n).request; r != nil {
+			add(r.Model)
 		}
 	}
 	return ids
@@ -258,7 +256,7 @@ func (a *Agent) checkReady() error {
 		return a.checkVariables()
 	}
 	for _, n := range a.reachableNodes() {
-		if b, ok := n.Body.(*spec.LLMNode); ok && a.modelID(b.Model) == "" {
+		if r := needsOf(n).request; r != nil && a.modelID(r.Model) == "" {
 			return &MissingModelError{a.Name, n.ID, n.Pos()}
 		}
 	}
@@ -308,11 +306,12 @@ func (a *Agent) UnreadyChildren() []strictyaml.Finding {
 			continue
 		}
 		for _, n := range parent.reachableNodes() {
-			b, ok := n.Body.(*spec.AgentNode)
-			if !ok || parent.children[b.Agent] == nil || parent.childFault(b.Agent) != nil {
+			name := needsOf(n).agent
+			child := parent.children[name]
+			if child == nil || parent.childFault(name) != nil {
 				continue
 			}
-			if err := parent.children[b.Agent].checkReady(); err != nil {
+			if err := child.checkReady(); err != nil {
 				findings = append(findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassValidate, Code: "agent-unready", Node: n.ID,
 					Message: "This node will fail: " + describeUnready(err), Pos: n.At("agent")})
 			}
@@ -347,11 +346,7 @@ func (a *Agent) graphsBelow() []*Agent {
 			return
 		}
 		for _, n := range parent.File.Nodes {
-			b, ok := n.Body.(*spec.AgentNode)
-			if !ok {
-				continue
-			}
-			if child := parent.children[b.Agent]; child != nil && !seen[child] {
+			if child := parent.children[needsOf(n).agent]; child != nil && !seen[child] {
 				seen[child] = true
 				all = append(all, child)
 				visit(child)
@@ -386,8 +381,7 @@ func (a *Agent) reachableNodes() []*spec.Node {
 			continue
 		}
 		seen[n.ID] = true
-		_, script := n.Body.(*spec.ScriptNode)
-		scripted = scripted || script
+		scripted = scripted || n.Type.Routing == spec.RouteAny
 		for _, e := range n.DeclaredEdges() {
 			todo = append(todo, e.To)
 		}

@@ -56,8 +56,8 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 			return nil, err
 		}
 		node.Run = r.nodeFunc(n)
-		if _, script := n.Body.(*spec.ScriptNode); script {
-			node.AnyRoute = true // its _next may name any node
+		if n.Type.Routing == spec.RouteAny {
+			node.AnyRoute = true
 		} else {
 			node.Routes = r.routesOf(n)
 		}
@@ -75,43 +75,27 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 // calls.
 func (b *builder) buildNode(r *runtime, n *spec.Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
-	switch body := n.Body.(type) {
-	case *spec.InputNode:
-		node.CheckAnswer, node.Quiet = func(q graph.Question, answer graph.Answer) error { return checkInputAnswer(body, q, answer) }, true
-	case *spec.ApprovalNode, *spec.EndNode:
-		node.Quiet = true
-	case *spec.ScriptNode:
-		node.CheckAnswer = checkConsent
-	case *spec.AgentNode:
-		node.Graph = b.compileChild(r, body.Agent)
-	case *spec.LLMNode:
-		if len(body.Tools) > 0 {
-			g, err := b.compileLoop(r, n, body)
-			if err != nil {
-				return node, err
-			}
-			node.Graph = g
-		}
-	case *spec.MapNode:
-		g, err := b.compileBranches(r, n, body)
-		if err != nil {
-			return node, err
-		}
-		node.Graph, node.Inherit = g, true
-	}
-	return node, nil
+	err := n.Body.(nodeBody).compile(&nodeCompiler{b, r, n}, &node)
+	return node, err
+}
+
+// nodeCompiler compiles one node of an agent.
+type nodeCompiler struct {
+	*builder
+	*runtime
+	node *spec.Node
 }
 
 // compileChild compiles the agent of an agent node. It returns nil if there is none,
 // or if it cannot run: then the visit of the node fails with the reason.
-func (b *builder) compileChild(r *runtime, name string) *graph.Graph {
-	child := r.agent.children[name]
-	if child == nil || r.agent.childFault(name) != nil {
+func (c *nodeCompiler) compileChild(name string) *graph.Graph {
+	child := c.agent.children[name]
+	if child == nil || c.agent.childFault(name) != nil {
 		return nil
 	}
-	g, err := b.compileAgent(child)
+	g, err := c.compileAgent(child)
 	if err != nil {
-		r.unbuilt[name] = err
+		c.unbuilt[name] = err
 		return nil
 	}
 	return g
@@ -144,29 +128,6 @@ type runtime struct {
 	unbuilt map[string]error
 }
 
-// runBody executes the node according to its type.
-func (v *nodeRun) runBody() error {
-	switch b := v.node.Body.(type) {
-	case *spec.AgentNode:
-		return v.runAgent(b)
-	case *spec.ApprovalNode:
-		return v.runApproval(b)
-	case *spec.EndNode:
-		return v.runEnd(b)
-	case *spec.InputNode:
-		return v.runInput(b)
-	case *spec.LLMNode:
-		return v.runLLM(b)
-	case *spec.MapNode:
-		return v.runMap(b)
-	case *spec.RAGNode:
-		return v.runRAG(b)
-	case *spec.ScriptNode:
-		return v.runScript(b)
-	}
-	return fmt.Errorf("a node of type %s cannot run", v.node.Kind())
-}
-
 // nodeFunc returns the function of a node.
 func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
@@ -175,7 +136,7 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 		}
 		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s}
 		v.logEntry()
-		if err := v.runBody(); err != nil {
+		if err := n.Body.(nodeBody).run(v); err != nil {
 			return graph.Update{}, err
 		}
 		v.logMove()

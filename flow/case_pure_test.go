@@ -178,7 +178,7 @@ func rowState(c *caseFile, row *jsonvalue.Object) func(string) (any, bool) {
 }
 
 func parseCase(t *testing.T, c *caseFile) {
-	f, err := spec.Parse("graph.yaml", []byte(c.Graph))
+	f, err := ParseGraph("graph.yaml", []byte(c.Graph))
 	c.wantErrors(t, err)
 	if err != nil {
 		return
@@ -194,7 +194,7 @@ func parseCase(t *testing.T, c *caseFile) {
 }
 
 func validateCase(t *testing.T, c *caseFile) {
-	f, err := spec.Parse("graph.yaml", []byte(c.Graph))
+	f, err := ParseGraph("graph.yaml", []byte(c.Graph))
 	c.wantErrors(t, err)
 	if err != nil {
 		return

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/flow/spec"
+	"raddle.dev/flow/check"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
@@ -95,7 +95,7 @@ func (r *caseRun) fill() {
 	if r.c.FillState == nil {
 		return
 	}
-	f, err := spec.Parse("graph.yaml", []byte(r.c.Graph))
+	f, err := ParseGraph("graph.yaml", []byte(r.c.Graph))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 	}
 	r.checkFindings()
 	for _, path := range texts(e, "files_exist") {
-		if !fileExists(filepath.Join(r.dir, path)) {
+		if !check.FileExists(filepath.Join(r.dir, path)) {
 			t.Errorf("%s does not exist", path)
 		}
 	}
@@ -251,7 +251,7 @@ func (r *caseRun) checkState(res graph.Result) {
 	}
 	if key := textOf(e, "file_gone"); key != "" {
 		path, _ := res.State.Value(key)
-		if text, _ := path.(string); text == "" || fileExists(text) {
+		if text, _ := path.(string); text == "" || check.FileExists(text) {
 			t.Errorf("the file %q of %s is still there", text, key)
 		}
 	}

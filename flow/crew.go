@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
@@ -36,7 +37,7 @@ func (a *Agent) canSpawn() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn
 	}
-	return slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool { return n.Kind() == "agent" })
+	return a.File.CanSpawn()
 }
 
 // isTeamLead reports whether the agent is the lead under which others are spawned: a
@@ -46,8 +47,8 @@ func (a *Agent) isTeamLead() bool {
 		return a.Config.Team.CanSpawn && !a.member
 	}
 	return a.canSpawn() && slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool {
-		b, ok := n.Body.(*spec.LLMNode)
-		return ok && canNodeSpawn(b)
+		r := needsOf(n).request
+		return r != nil && listsSpawnTool(r.Tools)
 	})
 }
 
@@ -59,9 +60,9 @@ func (a *Agent) maxSpawnDepth() int {
 	return a.host.maxDepth()
 }
 
-// canNodeSpawn reports whether the node lists a tool for agents that spawn others.
-func canNodeSpawn(b *spec.LLMNode) bool {
-	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(spec.SupervisorTools, name) })
+// listsSpawnTool reports whether one of the tools is for agents that spawn others.
+func listsSpawnTool(tools []string) bool {
+	return slices.ContainsFunc(tools, func(name string) bool { return slices.Contains(spec.SupervisorTools, name) })
 }
 
 // resolveSpawnSet loads the agents that the agent may spawn. An error in one of them
@@ -145,7 +146,7 @@ func agentDirs(in []string) map[string]string {
 			if dirs[e.Name()] != "" || strings.HasPrefix(e.Name(), ".") || strings.ContainsAny(e.Name(), "#[") {
 				continue
 			}
-			if fileExists(filepath.Join(dir, graphFile)) || fileExists(filepath.Join(dir, configFile)) {
+			if check.FileExists(filepath.Join(dir, graphFile)) || check.FileExists(filepath.Join(dir, configFile)) {
 				dirs[e.Name()] = dir
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
-	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
@@ -130,7 +129,7 @@ nodes:
 
 // A file can be checked without a directory around it.
 func ExampleValidateFile() {
-	f, err := spec.Parse("graph.yaml", []byte(`
+	f, err := flow.ParseGraph("graph.yaml", []byte(`
 name: sketch
 start: draft
 nodes:

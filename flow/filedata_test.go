@@ -60,48 +60,48 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 		o.Set("state_updates", updates)
 	}
 	switch b := n.Body.(type) {
-	case *spec.AgentNode:
-		put(o, "agent", b.Agent, "prompt", b.Prompt.String(), "output_schema", b.OutputSchema, "timeout", int64(b.Timeout))
-	case *spec.ScriptNode:
-		put(o, "script", b.Script, "fallback", maybe(b.Fallback), "timeout", int64(b.Timeout))
-	case *spec.ApprovalNode:
+	case *agentNode:
+		put(o, "agent", b.agent, "prompt", b.prompt.String(), "output_schema", n.OutputSchema, "timeout", int64(b.timeout))
+	case *scriptNode:
+		put(o, "script", b.script, "fallback", maybe(b.fallback), "timeout", int64(b.timeout))
+	case *approvalNode:
 		routes := &jsonvalue.Object{}
-		for _, r := range b.Routes {
-			routes.Set(r.Answer, r.Target)
+		for _, r := range b.routes {
+			routes.Set(r.Key, r.Value)
 		}
-		put(o, "question", b.Question.String(), "options", textList(b.Options, true), "routes", routes, "on_other", b.OnOther)
-	case *spec.InputNode:
-		put(o, "question", b.Question.String(), "default", maybe(b.Default.String()), "validation", maybe(b.Validation))
-	case *spec.EndNode:
-		put(o, "output", b.Output.String())
-		if b.ExitCode != 0 {
-			put(o, "exit_code", int64(b.ExitCode))
+		put(o, "question", b.question.String(), "options", textList(b.options, true), "routes", routes, "on_other", b.onOther)
+	case *inputNode:
+		put(o, "question", b.question.String(), "default", maybe(b.fallback.String()), "validation", maybe(b.validation))
+	case *endNode:
+		put(o, "output", b.output.String())
+		if b.exitCode != 0 {
+			put(o, "exit_code", int64(b.exitCode))
 		}
-	case *spec.MapNode:
-		put(o, "over", b.Over.String(), "as", b.As, "branch", b.Branch, "collect_into", b.CollectInto,
+	case *mapNode:
+		put(o, "over", b.over.String(), "as", b.As, "branch", b.To, "collect_into", b.CollectInto,
 			"output_key", b.OutputKey, "max_concurrency", count(b.MaxConcurrency))
-	case *spec.LLMNode:
-		llmData(o, b)
-	case *spec.RAGNode:
-		put(o, "documents", textList(b.Documents, true), "query", b.Query.String(), "top_k", count(b.TopK),
-			"embedding_model", maybe(b.EmbeddingModel), "chunk_size", count(b.ChunkSize), "chunk_overlap", count(b.ChunkOverlap),
-			"reranker_model", maybe(b.RerankerModel), "batch_size", count(b.BatchSize), "timeout", int64(b.Timeout),
-			"extractor_model", maybe(b.ExtractorModel), "extractor_prompt", maybe(b.ExtractorPrompt),
-			"graph_hops", count(b.GraphHops), "driver", maybe(b.Driver))
+	case *llmNode:
+		llmData(o, n, b)
+	case *ragNode:
+		put(o, "documents", textList(b.documents, true), "query", b.query.String(), "top_k", count(b.topK),
+			"embedding_model", maybe(b.embeddingModel), "chunk_size", count(b.chunkSize), "chunk_overlap", count(b.chunkOverlap),
+			"reranker_model", maybe(b.rerankerModel), "batch_size", count(b.batchSize), "timeout", int64(b.timeout),
+			"extractor_model", maybe(b.extractorModel), "extractor_prompt", maybe(b.extractorPrompt),
+			"graph_hops", count(b.graphHops), "driver", maybe(b.driver))
 	}
 	return o
 }
 
-func llmData(o *jsonvalue.Object, b *spec.LLMNode) {
-	if b.Instructions != nil {
-		o.Set("instructions", b.Instructions.String())
+func llmData(o *jsonvalue.Object, n *spec.Node, b *llmNode) {
+	if b.instructions != nil {
+		o.Set("instructions", b.instructions.String())
 	}
-	put(o, "prompt", b.Prompt.String(), "tools", textList(b.Tools, false), "model", maybe(b.Model),
-		"temperature", number(b.Temperature), "top_p", number(b.TopP), "reasoning_effort", maybe(b.ReasoningEffort))
-	addPatience(o, b.Patience)
-	put(o, "fallback", maybe(b.Fallback), "max_attempts", int64(b.MaxAttempts), "max_iterations", int64(b.MaxIterations),
-		"output_schema", b.OutputSchema, "timeout", seconds(b.Timeout))
-	addSkills(o, b.Skills)
+	put(o, "prompt", b.prompt.String(), "tools", textList(b.tools, false), "model", maybe(b.model),
+		"temperature", number(b.temperature), "top_p", number(b.topP), "reasoning_effort", maybe(b.reasoningEffort))
+	addPatience(o, b.patience)
+	put(o, "fallback", maybe(b.fallback), "max_attempts", int64(b.maxAttempts), "max_iterations", int64(b.maxIterations),
+		"output_schema", n.OutputSchema, "timeout", seconds(b.timeout))
+	addSkills(o, *n.Skills)
 }
 
 // addPatience adds a field that the cases do not have where it is not written.

@@ -58,7 +58,7 @@ func TestFindings(t *testing.T) {
 
 func findingsText(dir string, graph []byte) string {
 	var b strings.Builder
-	f, err := spec.Parse("graph.yaml", graph)
+	f, err := ParseGraph("graph.yaml", graph)
 	var bad *spec.ParseError
 	if errors.As(err, &bad) {
 		b.WriteString("! " + strings.ReplaceAll(bad.Error(), "\n", "\n  ") + "\n")

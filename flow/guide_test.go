@@ -34,7 +34,7 @@ func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
 			t.Errorf("the guide does not name the field `%s`, which every node has", field)
 		}
 	}
-	for _, k := range spec.Kinds {
+	for _, k := range graphKinds {
 		_, section, ok := strings.Cut(text, "\n### "+k.Name+"\n")
 		if !ok {
 			t.Errorf("the guide has no section %q", "### "+k.Name)
@@ -59,7 +59,7 @@ func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
 // The guide names whatever the parser asks a file for.
 func TestGuideNamesEveryTopLevelField(t *testing.T) {
 	text := guide(t)
-	fields := fieldsAskedFor(t, "spec/parse.go")
+	fields := fieldsAskedFor(t, "spec/parse.go", "spec/skills.go")
 	for _, must := range []string{"name", "nodes", "max_concurrency", "variables", "default"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)
@@ -74,13 +74,13 @@ func TestGuideNamesEveryTopLevelField(t *testing.T) {
 
 var fieldName = regexp.MustCompile(`^[a-z][a-z_]*$`)
 
-// fieldsAskedFor lists the names that a source file gives to the methods that
+// fieldsAskedFor lists the names that source files give to the methods that
 // read fields.
-func fieldsAskedFor(t *testing.T, file string) []string {
+func fieldsAskedFor(t *testing.T, files ...string) []string {
 	t.Helper()
 	found := map[string]bool{}
 	asks := []string{"FindField", "GetField", "ReportMissing"}
-	eachCall(parsed(t, file), func(method string, args []ast.Expr) {
+	visit := func(method string, args []ast.Expr) {
 		if !slices.Contains(asks, method) && !strings.HasPrefix(method, "Read") {
 			return
 		}
@@ -89,7 +89,10 @@ func fieldsAskedFor(t *testing.T, file string) []string {
 				found[name] = true
 			}
 		}
-	})
+	}
+	for _, file := range files {
+		eachCall(parsed(t, file), visit)
+	}
 	return slices.Sorted(maps.Keys(found))
 }
 
@@ -103,6 +106,20 @@ func eachCall(tree *ast.File, visit func(method string, args []ast.Expr)) {
 		}
 		return true
 	})
+}
+
+// textsOf returns the texts in a source file.
+func textsOf(t *testing.T, file string) (texts []string) {
+	t.Helper()
+	ast.Inspect(parsed(t, file), func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok {
+			if text, ok := textLiteral(lit); ok {
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	return texts
 }
 
 func textLiteral(e ast.Expr) (string, bool) {
@@ -121,7 +138,7 @@ func TestGuideListsEveryCode(t *testing.T) {
 	for _, file := range sourceFiles(t) {
 		findingCodes(t, file, codes)
 	}
-	for _, must := range []string{"no-end", "missing-next", "parallel-reads", "yaml-tag", "empty-name", "template-unassigned", "unknown-key"} {
+	for _, must := range []string{"no-end", "missing-next", "parallel-reads", "yaml-tag", "empty-name", "template-unassigned", "unknown-key", "rag-documents", "map-over"} {
 		if !codes[must] {
 			t.Fatalf("`%s` is not among the codes found, %q: are findings made in another way now?", must, slices.Sorted(maps.Keys(codes)))
 		}
@@ -137,7 +154,7 @@ func TestGuideListsEveryCode(t *testing.T) {
 // of a Finding, or as an argument of the methods that make one.
 func findingCodes(t *testing.T, file string, codes map[string]bool) {
 	t.Helper()
-	place := map[string]int{"errorAt": 2, "warnAt": 2, "addGraphFinding": 2, "addFault": 2, "AddFault": 2}
+	place := map[string]int{"ErrorAt": 2, "WarnAt": 2, "addGraphFinding": 2, "addFault": 2, "AddFault": 2}
 	tree := parsed(t, file)
 	eachCall(tree, func(method string, args []ast.Expr) {
 		if at, ok := place[method]; ok && at < len(args) {
@@ -233,7 +250,7 @@ func TestGuideNamesEveryFieldOfConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	fields := append(fieldsAskedFor(t, "spec/config.go"), "variables", "enabled_macros", "memory")
+	fields := append(fieldsAskedFor(t, "spec/config.go", "spec/skills.go"), "variables", "enabled_macros", "memory")
 	for _, must := range []string{"name", "timeout", "auto_continue", "compression_threshold", "spawnable_agents", "enabled_skills"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)

@@ -60,6 +60,15 @@ type Host struct {
 	Redactor  Redactor          // removes secrets from texts; nil: one that knows the agents' own secrets
 	Strict    bool              // unknown keys are errors
 	Log       *slog.Logger      // nil: no log
+
+	kinds spec.Kinds // the types of nodes; nil: graphKinds
+}
+
+func (h *Host) nodeKinds() spec.Kinds {
+	if h.kinds != nil {
+		return h.kinds
+	}
+	return graphKinds
 }
 
 // Bounds limit what an agent may do. The zero value has the default limits.

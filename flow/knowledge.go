@@ -160,12 +160,8 @@ func (a *Agent) knowledgeBases() []knowledge {
 		return list
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*spec.RAGNode); ok {
-			list = append(list, knowledge{id: n.ID, documents: b.Documents, sized: b.ChunkOverlap != nil, driver: b.Driver, options: rag.Options{
-				Model: b.EmbeddingModel, ChunkSize: valueOr(b.ChunkSize, 0), ChunkOverlap: valueOr(b.ChunkOverlap, 0),
-				TopK: valueOr(b.TopK, 0), Batch: valueOr(b.BatchSize, 0), RerankerModel: b.RerankerModel,
-				Extraction: rag.Extraction{Model: b.ExtractorModel, Prompt: b.ExtractorPrompt, Hops: b.GraphHops},
-			}})
+		if base := needsOf(n).base; base != nil {
+			list = append(list, *base)
 		}
 	}
 	return list

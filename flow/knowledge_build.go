@@ -165,8 +165,8 @@ func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Sear
 	if e := k.options.Extraction; e.Model != "" {
 		a.reportLine("Extractor model: " + e.Model)
 	}
-	if k.driver != "" && k.driver != spec.OwnDriver {
-		a.reportLine(spec.DescribeDriver(k.driver))
+	if k.driver != "" && k.driver != ownDriver {
+		a.reportLine(describeDriver(k.driver))
 	}
 	report, err := base.Build(ctx, k.documents, a.progressReporter(k.id))
 	a.progressEnds(k.id)

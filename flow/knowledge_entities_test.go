@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/graph"
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/internal/strictyaml"
@@ -181,7 +182,7 @@ func TestExtractorFailures(t *testing.T) {
 	dir := staffAgent(t, `extractor_model: "local:reader", `)
 	s.fail(http.StatusUnauthorized)
 	_, _, err := prepared(t, dir, Host{Models: s})
-	if err == nil || !strings.Contains(err.Error(), "extractor model local:reader: authentication failed (401)") || fileExists(filepath.Join(dir, "kb.yaml")) {
+	if err == nil || !strings.Contains(err.Error(), "extractor model local:reader: authentication failed (401)") || check.FileExists(filepath.Join(dir, "kb.yaml")) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	unknown := staffAgent(t, `extractor_model: "elsewhere:reader", `)

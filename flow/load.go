@@ -101,7 +101,7 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 	if s.member || s.nonInteractive {
 		a.host = l.nonInteractive
 	}
-	if fileExists(filepath.Join(s.dir, configFile)) {
+	if check.FileExists(filepath.Join(s.dir, configFile)) {
 		return l.wrapLoadError(a, l.loadConfig(a, text))
 	}
 	return l.wrapLoadError(a, l.loadGraph(a, text))
@@ -122,7 +122,7 @@ func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
 // loadGraph reads a graph.yaml into the agent.
 func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, graphFile)
-	if a.File, err = spec.Parse(path, text); err != nil {
+	if a.File, err = spec.Parse(path, text, a.host.nodeKinds()); err != nil {
 		return spec.Failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
 	}
 	if err := a.applyEnvironment(l.host.getenv); err != nil {
@@ -165,7 +165,7 @@ func (a *Agent) toolFindings() []strictyaml.Finding {
 // readDefinition reads the only definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
 	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
-	switch isGraph, isConfig := fileExists(path), fileExists(config); {
+	switch isGraph, isConfig := check.FileExists(path), check.FileExists(config); {
 	case isGraph && isConfig:
 		return nil, spec.Failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case isConfig:
@@ -174,7 +174,7 @@ func readDefinition(name, dir string) ([]byte, error) {
 			return nil, spec.Failf("Failed to read agent config file at '%s': %w", config, err)
 		}
 		return text, nil
-	case !isGraph && fileExists(filepath.Join(dir, "index.yaml")):
+	case !isGraph && check.FileExists(filepath.Join(dir, "index.yaml")):
 		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
 	case !isGraph:
 		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
@@ -300,20 +300,20 @@ func (l *loader) loadChildren(a *Agent) {
 		return
 	}
 	for _, n := range a.File.Nodes {
-		b, ok := n.Body.(*spec.AgentNode)
-		if !ok || a.children[b.Agent] != nil {
+		name := needsOf(n).agent
+		if name == "" || a.children[name] != nil {
 			continue
 		}
-		dir := l.findAgentDir(a, b.Agent)
-		if dir == "" || l.host.Child != nil && !fileExists(filepath.Join(dir, graphFile)) {
+		dir := l.findAgentDir(a, name)
+		if dir == "" || l.host.Child != nil && !check.FileExists(filepath.Join(dir, graphFile)) {
 			continue // the validator has reported it, or Host.Child runs it
 		}
 		child, err := l.loadAgent(loadContext{dir: dir, depth: a.depth + 1, parent: a.modelID(""), nonInteractive: a.member || a.nonInteractive, asks: a.asks})
 		if err != nil {
-			a.addLoadFailure(n, b.Agent, err)
+			a.addLoadFailure(n, name, err)
 			continue
 		}
-		a.children[b.Agent] = child
+		a.children[name] = child
 	}
 }
 
@@ -338,15 +338,9 @@ func (l *loader) lookIn(a *Agent) []string {
 func (l *loader) findAgentDir(a *Agent, name string) string {
 	for _, dir := range l.lookIn(a) {
 		path := filepath.Join(dir, name)
-		if fileExists(filepath.Join(path, graphFile)) || fileExists(filepath.Join(path, configFile)) {
+		if check.FileExists(filepath.Join(path, graphFile)) || check.FileExists(filepath.Join(path, configFile)) {
 			return path
 		}
 	}
 	return ""
-}
-
-// fileExists reports whether there is a file or a directory at a path.
-func fileExists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

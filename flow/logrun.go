@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
 )
@@ -90,7 +91,7 @@ func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 		if l.agent.Config != nil {
 			break
 		}
-		if n := l.agent.File.Node(id); n != nil && n.Kind() == "end" {
+		if n := l.agent.File.Node(id); n != nil && n.Type.Routing == spec.RouteEnd {
 			l.logText(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, formatElapsed(l.watch.took)))
 		}
 	}

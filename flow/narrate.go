@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -112,16 +111,14 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 	}
 	f.indent += "  "
 	f.branch = false
-	switch b := node.Body.(type) {
-	case *spec.AgentNode:
-		child := f.agent.children[b.Agent]
-		if child == nil {
-			return f, false
-		}
+	needs := needsOf(node)
+	child := f.agent.children[needs.agent]
+	switch {
+	case child != nil:
 		f.agent, f.talks = child, child.Config != nil
-	case *spec.LLMNode:
+	case needs.request != nil:
 		f.talks = true
-	case *spec.MapNode:
+	case node.Branch != nil:
 		f.branch = true
 		return f, n.Detail
 	default:

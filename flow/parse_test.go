@@ -18,7 +18,7 @@ import (
 
 func mustParse(t testing.TB, text string) *spec.File {
 	t.Helper()
-	f, err := spec.Parse("graph.yaml", []byte(text))
+	f, err := ParseGraph("graph.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestParseEveryField(t *testing.T) {
 	if diff := cmp.Diff(string(want), jsonvalue.Pretty(fileData(f))+"\n"); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, k := range spec.Kinds {
+	for _, k := range graphKinds {
 		i := slices.IndexFunc(f.Nodes, func(n *spec.Node) bool { return n.Kind() == k.Name })
 		if i < 0 {
 			t.Errorf("no node of type %s", k.Name)
@@ -144,12 +144,12 @@ nodes:
   r: {type: rag, documents: [x], query: null, state_updates: {}}
 `)
 	l := f.Node("l")
-	b := l.Body.(*spec.LLMNode)
-	if l.Next != nil || l.Updates != nil || b.Instructions != nil || b.Tools != nil || b.Model != "" || b.Timeout != nil || b.OutputSchema != nil || b.Skills.Names != nil {
+	b := l.Body.(*llmNode)
+	if l.Next != nil || l.Updates != nil || b.instructions != nil || b.tools != nil || b.model != "" || b.timeout != nil || l.OutputSchema != nil || l.Skills.Names != nil {
 		t.Errorf("null is not unset: %+v %+v", l, b)
 	}
 	r := f.Node("r")
-	if r.Updates == nil || len(r.Updates) != 0 || r.Body.(*spec.RAGNode).Query.String() != spec.DefaultQuery {
+	if r.Updates == nil || len(r.Updates) != 0 || r.Body.(*ragNode).query.String() != defaultQuery {
 		t.Errorf("%+v", r)
 	}
 	if f.Version != "1.0" || f.Settings.MaxConcurrency != 8 {
@@ -171,12 +171,12 @@ nodes:
 		t.Error(got)
 	}
 	n := f.Nodes[0]
-	a := n.Body.(*spec.ApprovalNode)
-	if n.ID != "z" || a.Routes[0].Answer != "b" || n.Updates[0].Key != "k2" || a.Options[0] != "b" {
+	a := n.Body.(*approvalNode)
+	if n.ID != "z" || a.routes[0].Key != "b" || n.Updates[0].Key != "k2" || a.options[0] != "b" {
 		t.Errorf("order is lost: %+v %+v", n, a)
 	}
-	if a.Target("a") != "y" || a.Target("A") != "y" || a.Target("") != "y" {
-		t.Error("Target")
+	if a.target("a") != "y" || a.target("A") != "y" || a.target("") != "y" {
+		t.Error("target")
 	}
 	if at := n.At("on_other"); at.Line != 6 || n.Pos().String() != "graph.yaml:6:3" || n.At("nothing") != n.Pos() {
 		t.Errorf("places: %v %v", at, n.Pos())
@@ -184,7 +184,7 @@ nodes:
 }
 
 func TestParseErrorText(t *testing.T) {
-	_, err := spec.Parse("dir/graph.yaml", []byte("name: g\nstart: x\nnodes:\n  x: {output: hi}\n"))
+	_, err := ParseGraph("dir/graph.yaml", []byte("name: g\nstart: x\nnodes:\n  x: {output: hi}\n"))
 	want := "YAML parsing error: nodes.x: missing field `type` at line 4 column 3\n\n" +
 		"Hint: Check that all required fields are present.\n" +
 		"Top-level required fields: `name`, `start`, `nodes`.\n" +
@@ -199,14 +199,14 @@ func TestParseErrorText(t *testing.T) {
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}
-	_, err = spec.Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
+	_, err = ParseGraph("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
 	want = "YAML parsing error: nodes.x.type: unknown variant `job`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map` at line 4 column 13\n\n" +
 		"Hint: Check for typos in field names or `type:` values.\n" +
 		"Valid node types: agent, script, approval, input, llm, rag, end."
 	if err.Error() != want {
 		t.Error(err)
 	}
-	_, err = spec.Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: end, exit_code: 1}\n"))
+	_, err = ParseGraph("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: end, exit_code: 1}\n"))
 	if want = "YAML parsing error: nodes.x.exit_code: invalid value: integer `1`, expected an exit code from 64 to 113 at line 4 column 29"; err.Error() != want {
 		t.Error(err)
 	}
@@ -231,7 +231,7 @@ func TestParseOrderOfErrors(t *testing.T) {
 		"name: g\nstart: a\nskills_enabled: 1\nnodes: {a: {type: end}}":                        "skills_enabled: invalid type: integer `1`, expected a boolean",
 		"name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551616}}": "timeout: invalid type: floating point",
 	} {
-		_, err := spec.Parse("g", []byte(text))
+		_, err := ParseGraph("g", []byte(text))
 		if err == nil || !strings.Contains(strings.SplitN(err.Error(), "\n", 2)[0], want) {
 			t.Errorf("%s\ngives %v, want %s", text, err, want)
 		}
@@ -240,9 +240,9 @@ func TestParseOrderOfErrors(t *testing.T) {
 
 func TestParseHugeNumbers(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551615, max_attempts: 18446744073709551615}}")
-	l := f.Node("a").Body.(*spec.LLMNode)
-	if l.Timeout.Duration() < 290*365*24*time.Hour || l.MaxAttempts <= 0 {
-		t.Errorf("%v, %d", l.Timeout.Duration(), l.MaxAttempts)
+	l := f.Node("a").Body.(*llmNode)
+	if l.timeout.Duration() < 290*365*24*time.Hour || l.maxAttempts <= 0 {
+		t.Errorf("%v, %d", l.timeout.Duration(), l.maxAttempts)
 	}
 	if strictyaml.Seconds(90).Duration() != 90*time.Second {
 		t.Error("seconds")
@@ -252,10 +252,10 @@ func TestParseHugeNumbers(t *testing.T) {
 func TestParseRefusesLargeFiles(t *testing.T) {
 	text := "name: g\nstart: a\nnodes: {a: {type: end}}\n#"
 	fits := text + strings.Repeat("x", strictyaml.MaxFileSize-len(text))
-	if _, err := spec.Parse("g", []byte(fits)); err != nil {
+	if _, err := ParseGraph("g", []byte(fits)); err != nil {
 		t.Errorf("4 MiB: %v", err)
 	}
-	_, err := spec.Parse("g", []byte(fits+"x"))
+	_, err := ParseGraph("g", []byte(fits+"x"))
 	if err == nil || !strings.Contains(err.Error(), "the file has 4194305 bytes; a graph file may have at most 4194304 (4 MiB)") {
 		t.Error(err)
 	}
@@ -264,8 +264,8 @@ func TestParseRefusesLargeFiles(t *testing.T) {
 func TestParseEncodings(t *testing.T) {
 	valid := "name: g\nstart: a\nnodes: {a: {type: end, output: é}}\n"
 	for _, text := range []string{"\ufeff" + valid, strings.ReplaceAll(valid, "\n", "\r\n"), "%YAML 1.2\n---\n" + valid + "...\n", valid + "# é"} {
-		f, err := spec.Parse("g", []byte(text))
-		if err != nil || f.Node("a").Body.(*spec.EndNode).Output.String() != "é" {
+		f, err := ParseGraph("g", []byte(text))
+		if err != nil || f.Node("a").Body.(*endNode).output.String() != "é" {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -276,7 +276,7 @@ func TestParseEncodings(t *testing.T) {
 		"x: \u0080":            {File: "g", Line: 1, Col: 4},
 		"x: \uffff":            {File: "g", Line: 1, Col: 4},
 	} {
-		_, err := spec.Parse("g", []byte(text))
+		_, err := ParseGraph("g", []byte(text))
 		var bad *spec.ParseError
 		if !errors.As(err, &bad) || bad.Findings[0].Pos != want {
 			t.Errorf("%q: %v", text, err)
@@ -306,7 +306,7 @@ func TestParseLimits(t *testing.T) {
 		"unknown anchor":  {head + "  a: *nobody", "unknown anchor 'nobody' referenced"},
 		"alias of broken": {head + "  a: &a {{x}}\n  b: *a", "quote it"},
 	} {
-		_, err := spec.Parse("g", []byte(tt.text))
+		_, err := ParseGraph("g", []byte(tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -351,7 +351,7 @@ func TestParseHostileSizes(t *testing.T) {
 		"one line":     fill("{name: g, start: n0, nodes: {", func(i int) string { return "n" + id(i) + ": {type: llm, prompt: \"{{k}}\"}, " }, "}}"),
 	} {
 		start := time.Now()
-		if f, err := spec.Parse("g", []byte(text)); err == nil {
+		if f, err := ParseGraph("g", []byte(text)); err == nil {
 			check.ValidateFile(f, check.Context{Loaded: true})
 			check.ProvePlaceholders(f)
 			check.AdviseFile(f)
@@ -384,7 +384,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file, err := spec.Parse("graph.yaml", text)
+		file, err := ParseGraph("graph.yaml", text)
 		var findings []strictyaml.Finding
 		if err != nil {
 			var bad *spec.ParseError
@@ -411,7 +411,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := spec.Parse("graph.yaml", text); err != nil {
+		if _, err := ParseGraph("graph.yaml", text); err != nil {
 			b.Fatal(err)
 		}
 	}

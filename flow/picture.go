@@ -45,13 +45,12 @@ func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
-		if b, ok := n.Body.(*spec.AgentNode); ok {
-			if child := a.children[b.Agent]; child != nil && !above[child.Dir] {
-				inner := child.buildStructure(above)
-				info.Child = &inner
-			}
+		needs := needsOf(n)
+		if child := a.children[needs.agent]; child != nil && !above[child.Dir] {
+			inner := child.buildStructure(above)
+			info.Child = &inner
 		}
-		if b, ok := n.Body.(*spec.LLMNode); ok && a.spawnSet != nil && canNodeSpawn(b) {
+		if r := needs.request; r != nil && a.spawnSet != nil && listsSpawnTool(r.Tools) {
 			info.Children = a.spawnSet.memberStructures(above)
 		}
 		s.Nodes = append(s.Nodes, info)
@@ -122,29 +121,24 @@ func pictureEdges(n *spec.Node) (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})
 	}
-	switch b := n.Body.(type) {
-	case *spec.EndNode:
+	own := map[spec.EdgeRole]graph.EdgeKind{spec.EdgeChoice: graph.EdgeBranch, spec.EdgeFailure: graph.EdgeError, spec.EdgeBranch: graph.EdgeRoute}
+	addRole := func(role spec.EdgeRole) {
+		for _, e := range n.DeclaredEdges() {
+			if e.Role == role {
+				add(e.To, e.Picture, own[role])
+			}
+		}
+	}
+	addRole(spec.EdgeChoice)
+	addRole(spec.EdgeBranch)
+	switch r := n.Type.Routing; {
+	case r == spec.RouteEnd:
 		add(graph.End, "", graph.EdgePlain)
-		return list
-	case *spec.ApprovalNode:
-		for _, r := range b.Routes {
-			add(r.Target, r.Answer, graph.EdgeBranch)
+	case !r.IgnoresNext():
+		for _, to := range slices.Compact(slices.Clone(n.Next)) {
+			add(to, "", graph.EdgePlain)
 		}
-		add(b.OnOther, "other", graph.EdgeBranch)
-		return list
-	case *spec.LLMNode:
-		if b.Fallback != "" {
-			defer add(b.Fallback, "fallback", graph.EdgeError)
-		}
-	case *spec.ScriptNode:
-		if b.Fallback != "" {
-			defer add(b.Fallback, "fallback", graph.EdgeError)
-		}
-	case *spec.MapNode:
-		add(b.Branch, "for each "+b.As, graph.EdgeRoute)
 	}
-	for _, to := range slices.Compact(slices.Clone(n.Next)) {
-		add(to, "", graph.EdgePlain)
-	}
+	addRole(spec.EdgeFailure)
 	return list
 }

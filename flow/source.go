@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"raddle.dev/flow/spec"
 )
 
 // Source is a file on which a run depends.
@@ -59,13 +57,12 @@ func (s *sources) addAgent(a *Agent) {
 		return
 	}
 	for _, n := range a.File.Nodes {
-		switch b := n.Body.(type) {
-		case *spec.ScriptNode:
-			s.addFile(spec.ScriptPath(a.Dir, b.Script))
-		case *spec.AgentNode:
-			if child := a.children[b.Agent]; child != nil {
-				s.addAgent(child)
-			}
+		needs := needsOf(n)
+		if needs.script != "" {
+			s.addFile(scriptPath(a.Dir, needs.script))
+		}
+		if child := a.children[needs.agent]; child != nil {
+			s.addAgent(child)
 		}
 	}
 }

@@ -130,12 +130,6 @@ func (v *nodeRun) goNext() error {
 
 // noNext returns the failure of a node that has no next node.
 func (v *nodeRun) noNext() error {
-	switch v.node.Body.(type) {
-	case *spec.ScriptNode:
-		return spec.Failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
-	case *spec.InputNode:
-		return spec.Failf("Input node has no `next` set")
-	}
 	return spec.Failf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
 }
 

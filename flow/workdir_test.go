@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"raddle.dev/flow/check"
-	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 )
 
@@ -67,7 +66,7 @@ func TestWorkingDirHint(t *testing.T) {
 		}
 		writeCaseFile(t, project, "shared.txt", "x")
 		writeCaseFile(t, agent, "s.sh", script)
-		f, err := spec.Parse("graph.yaml", []byte("name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ok}\n"))
+		f, err := ParseGraph("graph.yaml", []byte("name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ok}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,13 +12,13 @@ import (
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
 func AdviseFile(f *spec.File) []strictyaml.Finding {
-	a := &adviser{f: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: reachableNodes(f), text: newLocator(f)}
+	a := &Adviser{File: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: reachableNodes(f), text: newLocator(f)}
 	a.adviseSettings()
 	a.initialState()
 	for _, n := range f.Nodes {
 		a.adviseRoutes(n)
-		a.adviseLimits(n)
-		a.adviseNode(n)
+		n.Body.(Body).Advise(a, n)
+		a.adviseSchema(n)
 		a.advisePlaceholders(n)
 		a.reducedUpdates(n)
 	}
@@ -27,16 +27,16 @@ func AdviseFile(f *spec.File) []strictyaml.Finding {
 	return a.Findings
 }
 
-// adviser is one run of the advice.
-type adviser struct {
+// Adviser is one run of the advice.
+type Adviser struct {
 	strictyaml.Report
-	f       *spec.File
+	File    *spec.File
 	text    *locator
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 }
 
-// warnAt reports a finding about a node.
-func (a *adviser) warnAt(n *spec.Node, at strictyaml.Pos, code, message, hint string) {
+// WarnAt reports a finding about a node.
+func (a *Adviser) WarnAt(n *spec.Node, at strictyaml.Pos, code, message, hint string) {
 	a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
 }
 
@@ -52,11 +52,11 @@ func reachableNodes(f *spec.File) map[string]bool {
 			continue
 		}
 		seen[n.ID] = true
-		if n.Kind() == "script" {
+		if n.Type.Routing == spec.RouteAny {
 			return allButBranches(f)
 		}
 		for _, e := range n.DeclaredEdges() {
-			if e.Field != "branch" && (e.Field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
+			if e.Role != spec.EdgeBranch && (e.Role != spec.EdgeNext || !n.Type.Routing.IgnoresNext()) {
 				queue = append(queue, f.Node(e.To))
 			}
 		}
@@ -71,13 +71,13 @@ func allButBranches(f *spec.File) map[string]bool {
 		all[n.ID] = true
 	}
 	for _, n := range f.Nodes {
-		if m, ok := n.Body.(*spec.MapNode); ok {
-			delete(all, m.Branch)
+		if n.Branch != nil {
+			delete(all, n.Branch.To)
 		}
 	}
 	for _, n := range f.Nodes {
 		for _, e := range n.DeclaredEdges() {
-			if e.Field != "branch" && f.Node(e.To) != nil {
+			if e.Role != spec.EdgeBranch && f.Node(e.To) != nil {
 				all[e.To] = true
 			}
 		}
@@ -86,9 +86,9 @@ func allButBranches(f *spec.File) map[string]bool {
 	return all
 }
 
-func (a *adviser) adviseSettings() {
-	s := a.f.Settings
-	at := a.f.SettingsSource.FieldPosition
+func (a *Adviser) adviseSettings() {
+	s := a.File.Settings
+	at := a.File.SettingsSource.FieldPosition
 	add := func(field, message string) {
 		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
 	}
@@ -100,10 +100,10 @@ func (a *adviser) adviseSettings() {
 	}
 }
 
-func (a *adviser) initialState() {
-	place := a.f.Src.KeyPositions("initial_state")
+func (a *Adviser) initialState() {
+	place := a.File.Src.KeyPositions("initial_state")
 	i := 0
-	for key, v := range a.f.InitialState.All() {
+	for key, v := range a.File.InitialState.All() {
 		at := place(i)
 		i++
 		if key == spec.PromptKey {
@@ -112,7 +112,7 @@ func (a *adviser) initialState() {
 				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",
 			})
 		}
-		if reducer := a.f.Reducer(key); reducer != "" && !reducerAccepts(reducer, v) {
+		if reducer := a.File.Reducer(key); reducer != "" && !reducerAccepts(reducer, v) {
 			a.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityWarning, Code: "reducer-type", Pos: at,
 				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, jsonvalue.TypeName(v), reducer, reducerWants[reducer]),
@@ -145,24 +145,24 @@ func reducerAccepts(reducer string, current any) bool {
 // reducedUpdates reports state_updates of keys whose reducer does not accept
 // text: state_updates only store text. The branch of a map is left out, because
 // its writes are not reduced.
-func (a *adviser) reducedUpdates(n *spec.Node) {
+func (a *Adviser) reducedUpdates(n *spec.Node) {
 	if !a.reached[n.ID] {
 		return
 	}
 	place := n.Src.ItemPositions("state_updates")
 	for i, u := range n.Updates {
-		switch reducer := a.f.Reducer(u.Key); reducer {
+		switch reducer := a.File.Reducer(u.Key); reducer {
 		case "sum", "max", "min", "extend", "merge":
-			a.warnAt(n, place(i), "reducer-type",
+			a.WarnAt(n, place(i), "reducer-type",
 				fmt.Sprintf("state_updates store text, and reducer '%s' of `%s` needs %s: this write fails", reducer, u.Key, incoming[reducer]),
 				"let a script or an output_schema write the key with its type")
 		}
 	}
-	if m, ok := n.Body.(*spec.MapNode); ok {
-		switch reducer := a.f.Reducer(m.CollectInto); reducer {
+	if b := n.Branch; b != nil {
+		switch reducer := a.File.Reducer(b.CollectInto); reducer {
 		case "sum", "max", "min", "concat", "merge":
-			a.warnAt(n, n.At("collect_into"), "reducer-type",
-				fmt.Sprintf("collect_into writes an array, and reducer '%s' of `%s` needs %s: this write fails", reducer, m.CollectInto, incoming[reducer]),
+			a.WarnAt(n, n.At("collect_into"), "reducer-type",
+				fmt.Sprintf("collect_into writes an array, and reducer '%s' of `%s` needs %s: this write fails", reducer, b.CollectInto, incoming[reducer]),
 				"use append, extend or overwrite")
 		}
 	}

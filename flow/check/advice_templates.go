@@ -12,16 +12,16 @@ import (
 
 // advisePlaceholders reports placeholders that can never have a value, and texts that
 // look like placeholders but are not.
-func (a *adviser) advisePlaceholders(n *spec.Node) {
-	for _, u := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+func (a *Adviser) advisePlaceholders(n *spec.Node) {
+	for _, u := range n.AllTemplates() {
 		for _, part := range u.Template.Parts {
 			if part.Path != nil && part.Path.Never && !a.IsFull() {
-				a.warnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-path",
+				a.WarnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-path",
 					fmt.Sprintf("{{%s}} never has a value: %s", part.Path.Text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
 		if near := nearPlaceholder.FindStringSubmatch(u.Template.Text); near != nil {
-			a.warnAt(n, n.Src.ItemPositions(u.Field)(u.Item), "template-literal",
+			a.WarnAt(n, n.Src.ItemPositions(u.Field)(u.Item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}
@@ -40,19 +40,18 @@ func describeMissEffect(u spec.TemplateUse) string {
 // neverSet reports lenient placeholders of keys that nothing sets: they are
 // always empty. A script, or a reply with a schema without properties, may set
 // any key; in this case nothing is reported.
-func (a *adviser) neverSet() {
-	set := settableKeys(a.f)
-	for _, n := range a.f.Nodes {
-		if n.Kind() == "script" || n.OpenSchema() {
+func (a *Adviser) neverSet() {
+	set := settableKeys(a.File)
+	for _, n := range a.File.Nodes {
+		if n.WritesAnyKey() {
 			return
 		}
 	}
 	names := slices.Sorted(maps.Keys(set))
-	for _, n := range a.f.Nodes {
-		k, _ := spec.KindOf(n.Kind())
-		for _, u := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+	for _, n := range a.File.Nodes {
+		for _, u := range n.AllTemplates() {
 			if !u.Strict && !a.IsFull() {
-				a.adviseUnsetKeys(n, u, set, names, k.Scoped)
+				a.adviseUnsetKeys(n, u, set, names)
 			}
 		}
 	}
@@ -69,8 +68,8 @@ func settableKeys(f *spec.File) map[string]bool {
 		for _, key := range writtenKeys(n) {
 			set[key] = true
 		}
-		if m, ok := n.Body.(*spec.MapNode); ok {
-			set[m.CollectInto], set[m.As] = true, true
+		if b := n.Branch; b != nil {
+			set[b.CollectInto], set[b.As] = true, true
 		}
 	}
 	return set
@@ -78,32 +77,22 @@ func settableKeys(f *spec.File) map[string]bool {
 
 // adviseUnsetKeys reports the placeholders of one lenient template whose key is never
 // set, each key once.
-func (a *adviser) adviseUnsetKeys(n *spec.Node, u spec.TemplateUse, set map[string]bool, names []string, scoped string) {
+func (a *Adviser) adviseUnsetKeys(n *spec.Node, u spec.TemplateUse, set map[string]bool, names []string) {
 	seen := map[string]bool{}
 	for _, part := range u.Template.Parts {
 		if part.Path == nil || part.Path.Never {
 			continue
 		}
 		key := part.Path.Root
-		if set[key] || seen[key] || a.IsFull() || u.Field == "state_updates" && key == scoped {
+		if set[key] || seen[key] || a.IsFull() || u.Field == "state_updates" && key == n.Type.Scoped {
 			continue
 		}
 		seen[key] = true
 		hint := wording.SuggestNearest(key, names, "`")
-		if isScoped(key) {
+		if a.File.Kinds.IsScoped(key) {
 			hint = fmt.Sprintf("{{%s}} exists only in the state_updates of the node that makes it", key)
 		}
-		a.warnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-never-set",
+		a.WarnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-never-set",
 			fmt.Sprintf("nothing in this graph sets `%s`: {{%s}} is always empty", key, part.Path.Text), hint)
 	}
-}
-
-// isScoped reports whether a name is a variable of some type's state_updates.
-func isScoped(name string) bool {
-	for _, k := range spec.Kinds {
-		if k.Scoped == name && name != "" {
-			return true
-		}
-	}
-	return false
 }

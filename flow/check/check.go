@@ -8,7 +8,34 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
-	"raddle.dev/rag"
+)
+
+// Body is what the checks ask the body of a node. The bodies of all nodes of a
+// file must have it: those of the types of package flow do.
+type Body interface {
+	// Checks returns the checks of the validator that only this type of node
+	// needs; nil: none.
+	Checks() Checks
+	// Advise reports what the format allows in the fields of the type, but is
+	// probably a mistake.
+	Advise(a *Adviser, n *spec.Node)
+}
+
+// Checks are checks of one node by the pass of the validator that makes them.
+type Checks map[Pass]func(c *Checker, n *spec.Node)
+
+// Pass is one way of the validator through all nodes in file order. The file
+// format defines the order of its findings.
+type Pass int
+
+// These are the passes for checks of nodes, in their order.
+const (
+	Scripts  Pass = iota // files of scripts; only if the agent's directory is known
+	Agents               // other agents; only if the agent's directory is known
+	Answers              // answers and where they lead
+	Sources              // sources of documents
+	Names                // names of tools, servers and models; only if the agent is loaded
+	Parallel             // of a node that runs at the same time as others, once
 )
 
 // ValidateFile runs the validator of the file format on a graph: all checks in a fixed
@@ -16,15 +43,23 @@ import (
 // defined by the format. A graph with errors is not run unless it disables the
 // validator. See also [ProvePlaceholders] and [AdviseFile].
 func ValidateFile(f *spec.File, k Context) []strictyaml.Finding {
-	c := &checker{f: f, k: k, w: f.BuildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
+	c := &Checker{File: f, Context: k, network: f.BuildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}, checks: make(map[*spec.Node]Checks, len(f.Nodes))}
+	for _, n := range f.Nodes {
+		c.checks[n] = n.Body.(Body).Checks()
+	}
 	c.checkTargets()
 	c.checkCycles()
 	c.checkReachability()
-	c.checkScripts()
-	c.checkAgents()
-	c.checkApprovals()
-	c.checkRetrieval()
-	c.checkModels()
+	if k.Dir != "" {
+		c.runPass(Scripts)
+		c.runPass(Agents)
+	}
+	c.runPass(Answers)
+	c.runPass(Sources)
+	if k.Loaded {
+		c.knowTools()
+		c.runPass(Names)
+	}
 	c.checkSkills()
 	c.checkConcurrency()
 	c.mapBranches()
@@ -34,202 +69,132 @@ func ValidateFile(f *spec.File, k Context) []strictyaml.Finding {
 	return c.Findings
 }
 
-// checker is one run of the validator.
-type checker struct {
+// Checker is one run of the validator.
+type Checker struct {
 	strictyaml.Report
-	f *spec.File
-	k Context
-	w *spec.Network
+	File    *spec.File
+	Context Context
+
+	network        *spec.Network
+	checks         map[*spec.Node]Checks
+	tools, servers map[string]bool // that llm nodes may list
 }
 
-// errorAt reports an error of a node.
-func (c *checker) errorAt(n *spec.Node, at strictyaml.Pos, code, format string, args ...any) {
+// runPass makes the checks of a pass.
+func (c *Checker) runPass(p Pass) {
+	for _, n := range c.File.Nodes {
+		c.runCheck(p, n)
+	}
+}
+
+func (c *Checker) runCheck(p Pass, n *spec.Node) {
+	if check := c.checks[n][p]; check != nil {
+		check(c, n)
+	}
+}
+
+// ErrorAt reports an error of a node.
+func (c *Checker) ErrorAt(n *spec.Node, at strictyaml.Pos, code, format string, args ...any) {
 	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: code, Node: n.ID, Message: fmt.Sprintf(format, args...), Pos: at})
 }
 
-func (c *checker) warnAt(n *spec.Node, at strictyaml.Pos, code, message string) {
+// WarnAt reports a warning about a node.
+func (c *Checker) WarnAt(n *spec.Node, at strictyaml.Pos, code, message string) {
 	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
 }
 
 // addGraphFinding reports a finding that is not about a single node.
-func (c *checker) addGraphFinding(s strictyaml.Severity, at strictyaml.Pos, code, message string) {
+func (c *Checker) addGraphFinding(s strictyaml.Severity, at strictyaml.Pos, code, message string) {
 	c.Add(strictyaml.Finding{Severity: s, Code: code, Message: message, Pos: at})
 }
 
-func (c *checker) checkTargets() {
+func (c *Checker) checkTargets() {
 	var ids []string
-	for _, n := range c.f.Nodes {
+	for _, n := range c.File.Nodes {
 		ids = append(ids, n.ID)
 	}
-	for _, n := range c.f.Nodes {
+	for _, n := range c.File.Nodes {
 		for _, e := range n.DeclaredEdges() {
-			if c.f.Node(e.To) != nil || c.IsFull() {
+			if c.File.Node(e.To) != nil || c.IsFull() {
 				continue
 			}
 			c.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
-				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.To, e.Label),
+				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.To, n.Label(e)),
 				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Src.ItemPositions(e.Field)(e.Item),
 			})
 		}
 	}
 }
 
-func (c *checker) checkCycles() {
-	loop := c.w.FindCycle()
+func (c *Checker) checkCycles() {
+	loop := c.network.FindCycle()
 	if loop == nil {
 		return
 	}
 	var ids []string
 	for _, i := range append(loop, loop[0]) {
-		ids = append(ids, c.f.Nodes[i].ID)
+		ids = append(ids, c.File.Nodes[i].ID)
 	}
 	c.Add(strictyaml.Finding{
 		Severity: strictyaml.SeverityError, Code: "cycle", Message: "Cycle detected: " + strings.Join(ids, " -> "),
-		Hint: "a loop goes through a script node that emits `_next`", Pos: c.f.Nodes[loop[0]].Pos(),
+		Hint: "a loop goes through a script node that emits `_next`", Pos: c.File.Nodes[loop[0]].Pos(),
 	})
 }
 
-func (c *checker) checkReachability() {
-	seen := c.w.ReachableFrom(c.w.Index[c.f.Start])
+func (c *Checker) checkReachability() {
+	seen := c.network.ReachableFrom(c.network.Index[c.File.Start])
 	ends, reached := 0, false
-	for i, n := range c.f.Nodes {
+	for i, n := range c.File.Nodes {
 		if !seen[i] {
-			c.warnAt(n, n.Pos(), "unreachable", "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)")
+			c.WarnAt(n, n.Pos(), "unreachable", "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)")
 		}
-		if n.Kind() == "end" {
+		if n.Type.Routing == spec.RouteEnd {
 			ends++
 			reached = reached || seen[i]
 		}
 	}
 	switch {
 	case ends == 0:
-		c.addGraphFinding(strictyaml.SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
+		c.addGraphFinding(strictyaml.SeverityError, c.File.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
 	case !reached:
-		c.addGraphFinding(strictyaml.SeverityWarning, c.f.At("start"), "end-unreachable",
+		c.addGraphFinding(strictyaml.SeverityWarning, c.File.At("start"), "end-unreachable",
 			"No end node is reachable from the start node via declared edges (a script's `_next` may still route to one)")
 	}
 }
 
-func (c *checker) checkScripts() {
-	for _, n := range c.f.Nodes {
-		s, ok := n.Body.(*spec.ScriptNode)
-		if !ok || c.k.Dir == "" {
-			continue
-		}
-		if path := spec.ScriptPath(c.k.Dir, s.Script); !hasFile(path) {
-			c.errorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
-			continue
-		}
-		c.workingDir(n, s)
-	}
-}
-
-func (c *checker) checkAgents() {
-	for _, n := range c.f.Nodes {
-		a, ok := n.Body.(*spec.AgentNode)
-		if !ok || c.k.Dir == "" {
-			continue
-		}
-		switch found, defined := c.k.lookAgent(a.Agent); {
-		case !found:
-			c.errorAt(n, n.At("agent"), "agent-missing", "Agent '%s' not found (directory missing)", a.Agent)
-		case !defined:
-			c.errorAt(n, n.At("agent"), "agent-undefined", "Agent '%s' has neither a config.yaml nor a graph.yaml", a.Agent)
-		}
-	}
-}
-
-func (c *checker) checkApprovals() {
-	for _, n := range c.f.Nodes {
-		a, ok := n.Body.(*spec.ApprovalNode)
-		if !ok {
-			continue
-		}
-		options, routes := map[string]bool{}, map[string]bool{}
-		for _, r := range a.Routes {
-			routes[r.Answer] = true
-		}
-		optionAt, routeAt := n.Src.ItemPositions("options"), n.Src.KeyPositions("routes")
-		for i, o := range a.Options {
-			options[o] = true
-			if !routes[o] {
-				c.errorAt(n, optionAt(i), "option-without-route", "Approval option '%s' has no route defined", o)
-			}
-		}
-		for i, r := range a.Routes {
-			if !options[r.Answer] {
-				c.warnAt(n, routeAt(i), "route-without-option", fmt.Sprintf("Route '%s' has no corresponding option", r.Answer))
-			}
-		}
-	}
-}
-
-// ragDrivers are the storage drivers of knowledge bases.
-var ragDrivers = map[string]bool{"": true, "yaml": true, "duckdb": true, "qdrant": true}
-
-func (c *checker) checkRetrieval() {
-	for _, n := range c.f.Nodes {
-		r, ok := n.Body.(*spec.RAGNode)
-		if !ok {
-			continue
-		}
-		if len(r.Documents) == 0 {
-			c.errorAt(n, n.At("documents"), "rag-documents", "RAG node has no 'documents'; at least one knowledge source is required")
-		}
-		if n.Updates == nil {
-			c.warnAt(n, n.Pos(), "rag-result-unused", "RAG node has no 'state_updates'; its retrieval result will not be written to state")
-		}
-		if r.ExtractorPrompt != "" && !strings.Contains(r.ExtractorPrompt, rag.ChunkMark) {
-			c.errorAt(n, n.At("extractor_prompt"), "rag-extractor", "`extractor_prompt` does not contain %s, so it never shows the model a chunk", rag.ChunkMark)
-		}
-		if !ragDrivers[r.Driver] {
-			c.errorAt(n, n.At("driver"), "rag-driver", "Unknown RAG driver '%s'. Valid drivers: yaml, duckdb, qdrant.", r.Driver)
-		}
-	}
-}
-
-// checkModels checks the names in llm nodes: tools and servers in the order of the
-// list, then the model.
-func (c *checker) checkModels() {
-	if !c.k.Loaded {
-		return
-	}
-	known := c.k
-	known.Servers = slices.Concat(known.Servers, NamedServers(c.f))
-	tools := known.toolNames(hasKind(c.f, "agent"))
-	servers := map[string]bool{}
+// knowTools collects the names of tools and servers that nodes may list.
+func (c *Checker) knowTools() {
+	known := c.Context
+	known.Servers = slices.Concat(known.Servers, NamedServers(c.File))
+	c.tools = known.toolNames(c.File.CanSpawn())
+	c.servers = map[string]bool{}
 	for _, s := range known.Servers {
-		servers[s] = true
+		c.servers[s] = true
 	}
-	for _, n := range c.f.Nodes {
-		if r, ok := n.Body.(*spec.RAGNode); ok {
-			c.ragModels(n, r)
-		}
-		l, ok := n.Body.(*spec.LLMNode)
-		if !ok {
-			continue
-		}
-		toolAt := n.Src.ItemPositions("tools")
-		for i, tool := range l.Tools {
-			server, isServer := strings.CutPrefix(tool, "mcp:")
-			switch {
-			case isServer && !servers[server] && WantsAllServers(c.f):
-				c.warnAt(n, toolAt(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
-			case isServer && !servers[server]:
-				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
-			case !isServer && !tools[spec.ToolStem(tool)]:
-				c.errorAt(n, toolAt(i), "unknown-tool", "llm node references unknown tool '%s'", tool)
-			}
-		}
-		if l.Model != "" && (c.k.Model == nil || !c.k.Model(l.Model)) {
-			found := strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", l.Model), Pos: n.At("model")}
-			if c.k.ModelHint != nil {
-				found.Hint = c.k.ModelHint(l.Model)
-			}
-			c.Add(found)
+}
+
+// CheckTools checks the tools and servers that a node lists. It may only be
+// called in the pass [Names].
+func (c *Checker) CheckTools(n *spec.Node, tools []string) {
+	place := n.Src.ItemPositions("tools")
+	for i, tool := range tools {
+		server, isServer := strings.CutPrefix(tool, "mcp:")
+		switch {
+		case isServer && !c.servers[server] && WantsAllServers(c.File):
+			c.WarnAt(n, place(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
+		case isServer && !c.servers[server]:
+			c.ErrorAt(n, place(i), "unknown-server", "%s node references unknown MCP server '%s'", n.Kind(), tool)
+		case !isServer && !c.tools[spec.ToolStem(tool)]:
+			c.ErrorAt(n, place(i), "unknown-tool", "%s node references unknown tool '%s'", n.Kind(), tool)
 		}
 	}
+}
+
+// IsUnknownModel reports whether a field names a model that does not exist. "" is
+// not the name of a model.
+func (c *Checker) IsUnknownModel(id string) bool {
+	return id != "" && (c.Context.Model == nil || !c.Context.Model(id))
 }
 
 // WantsAllServers reports whether mcp_servers requests every server. Then a node
@@ -244,28 +209,4 @@ func NamedServers(f *spec.File) []string {
 		return nil
 	}
 	return f.MCPServers
-}
-
-// hasKind reports whether a graph has a node of a type.
-func hasKind(f *spec.File, name string) bool {
-	for _, n := range f.Nodes {
-		if n.Kind() == name {
-			return true
-		}
-	}
-	return false
-}
-
-// ragModels warns about models that no client has.
-func (c *checker) ragModels(n *spec.Node, r *spec.RAGNode) {
-	unknown := func(id string) bool { return id != "" && (c.k.Model == nil || !c.k.Model(id)) }
-	if unknown(r.ExtractorModel) {
-		c.warnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", r.ExtractorModel))
-	}
-	if r.EmbeddingModel != rag.Keyword && unknown(r.EmbeddingModel) {
-		c.warnAt(n, n.At("embedding_model"), "unknown-model", fmt.Sprintf("rag node references unknown embedding model '%s'", r.EmbeddingModel))
-	}
-	if unknown(r.RerankerModel) {
-		c.warnAt(n, n.At("reranker_model"), "unknown-model", fmt.Sprintf("rag node references unknown reranker model '%s'", r.RerankerModel))
-	}
 }

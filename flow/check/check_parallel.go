@@ -39,24 +39,15 @@ func fanOutGroups(f *spec.File) []group {
 
 // checkInteraction reports nodes that may not run in parallel with other branches,
 // each node once.
-func (c *checker) checkInteraction() {
+func (c *Checker) checkInteraction() {
 	seen := map[string]bool{}
-	for _, g := range fanOutGroups(c.f) {
+	for _, g := range fanOutGroups(c.File) {
 		for _, n := range g.members {
 			if seen[n.ID] {
 				continue
 			}
 			seen[n.ID] = true
-			switch n.Kind() {
-			case "approval":
-				c.errorAt(n, n.Pos(), "parallel-approval", "approval node is an immediate target of a fan-out (`next: [...]`); approvals must run after the join, not inside a parallel branch")
-			case "input":
-				c.errorAt(n, n.Pos(), "parallel-input", "input node is an immediate target of a fan-out (`next: [...]`); input nodes must run after the join, not inside a parallel branch")
-			case "script":
-				if n.Updates == nil {
-					c.errorAt(n, n.Pos(), "parallel-script", "script node is in a parallel branch but declares no `state_updates`; parallel scripts must declare their writes explicitly to avoid silent state collisions")
-				}
-			}
+			c.runCheck(Parallel, n)
 		}
 	}
 }
@@ -83,10 +74,9 @@ func writtenKeys(n *spec.Node) []string {
 // readKeys returns the keys that a node's templates read, each once, without its
 // scoped variable.
 func readKeys(n *spec.Node) []string {
-	k, _ := spec.KindOf(n.Kind())
 	var keys []string
-	seen := map[string]bool{k.Scoped: true}
-	for _, t := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+	seen := map[string]bool{n.Type.Scoped: true}
+	for _, t := range n.AllTemplates() {
 		for _, key := range t.Template.Keys() {
 			if !seen[key] {
 				seen[key] = true
@@ -145,13 +135,13 @@ func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*spec.
 
 // parallelWrites reports keys with several writers and no reducer, once for
 // each set of writers.
-func (c *checker) parallelWrites() {
+func (c *Checker) parallelWrites() {
 	seen := map[string]bool{}
 	known := newGroupKeys()
-	for _, g := range fanOutGroups(c.f) {
+	for _, g := range fanOutGroups(c.File) {
 		keys, by := g.writersByKey(known)
 		for _, key := range keys {
-			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.IsFull() {
+			if len(by[key]) < 2 || c.File.Reducer(key) != "" || c.IsFull() {
 				continue
 			}
 			var ids []string
@@ -172,11 +162,11 @@ func (c *checker) parallelWrites() {
 
 // parallelReads reports members of a group that read what another member writes
 // in the same super-step, with one finding for each pair of nodes.
-func (c *checker) parallelReads() {
+func (c *Checker) parallelReads() {
 	type pair struct{ reader, writer string }
 	seen := map[pair]bool{}
 	known := newGroupKeys()
-	for _, g := range fanOutGroups(c.f) {
+	for _, g := range fanOutGroups(c.File) {
 		_, by := g.writersByKey(known)
 		for _, n := range g.members {
 			for _, sibling := range c.siblingReads(n, known.readsOf(n), by) {
@@ -185,7 +175,7 @@ func (c *checker) parallelReads() {
 					continue
 				}
 				seen[p] = true
-				c.errorAt(n, n.Pos(), "parallel-reads",
+				c.ErrorAt(n, n.Pos(), "parallel-reads",
 					"node '%s' reads state key(s) %s which sibling parallel branch '%s' writes in the same super-step; "+
 						"parallel branches see a state snapshot taken BEFORE the super-step and cannot observe each other's writes. "+
 						"Move the dependent read to a later super-step (or remove the cross-branch reference).",
@@ -203,7 +193,7 @@ type siblingKeys struct {
 
 // siblingReads returns the other members of the group whose writes a node
 // reads, in file order.
-func (c *checker) siblingReads(n *spec.Node, reads []string, by map[string][]*spec.Node) []siblingKeys {
+func (c *Checker) siblingReads(n *spec.Node, reads []string, by map[string][]*spec.Node) []siblingKeys {
 	var list []siblingKeys
 	at := map[*spec.Node]int{}
 	for _, key := range reads {
@@ -220,6 +210,6 @@ func (c *checker) siblingReads(n *spec.Node, reads []string, by map[string][]*sp
 			list[i].keys = append(list[i].keys, key)
 		}
 	}
-	slices.SortFunc(list, func(a, b siblingKeys) int { return c.w.Index[a.node.ID] - c.w.Index[b.node.ID] })
+	slices.SortFunc(list, func(a, b siblingKeys) int { return c.network.Index[a.node.ID] - c.network.Index[b.node.ID] })
 	return list
 }

@@ -37,12 +37,12 @@ func areSkillsDisabled(s spec.Skills) bool { return s.Enabled != nil && !*s.Enab
 // checkSkills checks the names of the skills that the graph and its llm nodes
 // enable, unless skills are disabled. Each name gets only the first finding
 // that applies.
-func (c *checker) checkSkills() {
-	if c.k.NoSkills || areSkillsDisabled(c.f.Skills) {
+func (c *Checker) checkSkills() {
+	if c.Context.NoSkills || areSkillsDisabled(c.File.Skills) {
 		return
 	}
-	universe := c.f.Skills.Names
-	place := c.f.Src.ItemPositions("enabled_skills")
+	universe := c.File.Skills.Names
+	place := c.File.Src.ItemPositions("enabled_skills")
 	for i, skill := range universe {
 		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
 			c.addGraphFinding(strictyaml.SeverityError, place(i), "skill", message)
@@ -52,38 +52,38 @@ func (c *checker) checkSkills() {
 	for _, skill := range universe {
 		listed[skill] = true
 	}
-	for _, n := range c.f.Nodes {
-		l, ok := n.Body.(*spec.LLMNode)
-		if !ok || areSkillsDisabled(l.Skills) {
+	for _, n := range c.File.Nodes {
+		if n.Skills == nil || areSkillsDisabled(*n.Skills) {
 			continue
 		}
+		field := n.Kind() + " node 'enabled_skills'"
 		place := n.Src.ItemPositions("enabled_skills")
-		for i, skill := range l.Skills.Names {
-			message := c.skillFault("llm node 'enabled_skills'", skill)
+		for i, skill := range n.Skills.Names {
+			message := c.skillFault(field, skill)
 			if message == "" && universe != nil && !listed[skill] {
-				message = fmt.Sprintf("llm node 'enabled_skills' references '%s' which is not in graph-level 'enabled_skills' (%s)",
-					skill, strings.Join(universe, ", "))
+				message = fmt.Sprintf("%s references '%s' which is not in graph-level 'enabled_skills' (%s)",
+					field, skill, strings.Join(universe, ", "))
 			}
 			if message != "" && !c.IsFull() {
-				c.errorAt(n, place(i), "skill", "%s", message)
+				c.ErrorAt(n, place(i), "skill", "%s", message)
 			}
 		}
 	}
 }
 
 // skillFault returns what is wrong with the name of a skill, or "".
-func (c *checker) skillFault(field, skill string) string {
+func (c *Checker) skillFault(field, skill string) string {
 	switch {
 	case strings.TrimSpace(skill) == "":
 		return field + " contains an empty skill name"
 	case !validSkill(skill):
 		return fmt.Sprintf("%s contains an invalid skill name: '%s': Invalid skill name '%s': only letters, digits, '-', and '_' are allowed",
 			field, skill, skill)
-	case !c.k.Loaded:
+	case !c.Context.Loaded:
 		return ""
-	case !slices.Contains(c.k.Skills, skill):
+	case !slices.Contains(c.Context.Skills, skill):
 		return fmt.Sprintf("%s: '%s' is not installed", field, skill)
-	case c.k.VisibleSkills != nil && !slices.Contains(c.k.VisibleSkills, skill):
+	case c.Context.VisibleSkills != nil && !slices.Contains(c.Context.VisibleSkills, skill):
 		return fmt.Sprintf("%s: '%s' is not in the global 'visible_skills' allow-list", field, skill)
 	}
 	return ""

@@ -45,9 +45,9 @@ type Context struct {
 	NoSkills bool
 }
 
-// lookAgent finds the directory of an agent: found reports whether it exists,
+// FindAgent finds the directory of an agent: found reports whether it exists,
 // defined whether it contains a definition.
-func (k Context) lookAgent(name string) (found, defined bool) {
+func (k Context) FindAgent(name string) (found, defined bool) {
 	if k.Agent != nil && k.Agent(name) {
 		return true, true
 	}
@@ -61,15 +61,15 @@ func (k Context) lookAgent(name string) (found, defined bool) {
 			continue
 		}
 		found = true
-		if hasFile(filepath.Join(path, "graph.yaml")) || hasFile(filepath.Join(path, "config.yaml")) {
+		if FileExists(filepath.Join(path, "graph.yaml")) || FileExists(filepath.Join(path, "config.yaml")) {
 			return true, true
 		}
 	}
 	return found, false
 }
 
-// hasFile reports whether there is a file or a directory at a path.
-func hasFile(path string) bool {
+// FileExists reports whether there is a file or a directory at a path.
+func FileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

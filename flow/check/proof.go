@@ -97,7 +97,7 @@ func newProver(f *spec.File) *prover {
 	}
 	for i, n := range f.Nodes {
 		p.exits[i] = p.exitsOf(n)
-		p.free[i] = n.Kind() == "script" || n.OpenSchema()
+		p.free[i] = n.WritesAnyKey()
 		p.addReads(i, n)
 	}
 	for i, n := range f.Nodes {
@@ -111,36 +111,17 @@ func newProver(f *spec.File) *prover {
 // exitsOf returns the ways to leave a node at run time.
 func (p *prover) exitsOf(n *spec.Node) []exit {
 	var list []exit
-	add := func(e exit, targets ...string) {
-		for _, id := range targets {
-			if to, ok := p.index[id]; ok {
-				e.to = to
-				list = append(list, e)
-			}
+	for _, e := range n.FollowedEdges() {
+		to, ok := p.index[e.To]
+		switch {
+		case !ok:
+		case e.Role != spec.EdgeFailure:
+			list = append(list, exit{to: to, any: n.WritesAnyKey(), by: []byte{byUpdates, byProperties, byCollect}})
+		case e.Updates:
+			list = append(list, exit{to: to, by: []byte{byUpdates}})
+		default:
+			list = append(list, exit{to: to})
 		}
-	}
-	updates := exit{by: []byte{byUpdates}}
-	success := exit{by: []byte{byUpdates, byProperties}, any: n.OpenSchema()}
-	switch b := n.Body.(type) {
-	case *spec.AgentNode:
-		add(success, n.Next...)
-	case *spec.LLMNode:
-		add(success, n.Next...)
-		add(updates, b.Fallback)
-	case *spec.ScriptNode:
-		add(exit{any: true}, n.Next...)
-		add(exit{}, b.Fallback)
-	case *spec.ApprovalNode:
-		for _, r := range b.Routes {
-			add(updates, r.Target)
-		}
-		add(updates, b.OnOther)
-	case *spec.InputNode:
-		add(updates, n.Next[:min(1, len(n.Next))]...)
-	case *spec.RAGNode:
-		add(updates, n.Next...)
-	case *spec.MapNode:
-		add(exit{by: []byte{byCollect}}, n.Next...)
 	}
 	return list
 }
@@ -148,7 +129,7 @@ func (p *prover) exitsOf(n *spec.Node) []exit {
 // addReads collects the strict placeholders of a node, each key once.
 func (p *prover) addReads(i int, n *spec.Node) {
 	seen := map[string]bool{}
-	for _, u := range n.BodyTemplates() {
+	for _, u := range n.Templates {
 		for _, part := range u.Template.Parts {
 			if !u.Strict || part.Path == nil || part.Path.Never {
 				continue
@@ -182,8 +163,8 @@ func (p *prover) addSets(i int, n *spec.Node) {
 	for _, key := range n.SchemaProperties() {
 		add(byProperties, key)
 	}
-	if m, ok := n.Body.(*spec.MapNode); ok {
-		add(byCollect, m.CollectInto)
+	if n.Branch != nil {
+		add(byCollect, n.Branch.CollectInto)
 	}
 }
 
@@ -204,7 +185,7 @@ func (p *prover) reportMiss(m miss, l *locator) {
 }
 
 func (p *prover) missHint(key string) string {
-	if isScoped(key) {
+	if p.f.Kinds.IsScoped(key) {
 		return fmt.Sprintf("{{%s}} exists only inside state_updates: store it under a key of your own there", key)
 	}
 	if p.settable[key] {

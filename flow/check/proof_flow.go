@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -66,7 +65,7 @@ func (p *prover) checkRead(flow *block, r read) {
 		return
 	}
 	for _, m := range p.regions.mapsOf[r.node] {
-		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Body.(*spec.MapNode).As != p.keys[r.key] {
+		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Branch.As != p.keys[r.key] {
 			p.found = append(p.found, miss{r, m})
 			return
 		}

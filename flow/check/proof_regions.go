@@ -30,8 +30,8 @@ func (p *prover) findRegions() *regions {
 	r := &regions{opaque: make([]bool, len(p.f.Nodes)), mapsOf: map[int][]int{}}
 	work := 0
 	for i, n := range p.f.Nodes {
-		if m, ok := n.Body.(*spec.MapNode); ok {
-			if branch, ok := p.index[m.Branch]; ok {
+		if n.Branch != nil {
+			if branch, ok := p.index[n.Branch.To]; ok {
 				r.mapsOf[branch] = append(r.mapsOf[branch], i)
 			}
 		}
@@ -55,9 +55,8 @@ func (p *prover) findRegions() *regions {
 
 // fanOut returns the nodes that a node starts in one super-step.
 func (p *prover) fanOut(i int, n *spec.Node) []int {
-	switch n.Kind() {
-	case "approval", "input", "end":
-		return nil // next is ignored, or only its first element is used
+	if r := n.Type.Routing; r.IgnoresNext() || r == spec.RouteFirst {
+		return nil
 	}
 	var members []int
 	for _, id := range n.Next {

@@ -127,7 +127,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	d := strictyaml.Read(path, text)
 	c := &Config{Path: path, Text: text}
 	if d.Fatal {
-		return nil, newParseError(d, nil, nil)
+		return nil, Kinds(nil).newParseError(d, nil, nil)
 	}
 	c.Src = d.ReadMapping()
 	if d.HoldsMapping() {
@@ -136,7 +136,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 		c.ReadFields(m)
 	}
 	if len(d.List) > 0 {
-		return nil, newParseError(d, nil, c.Findings)
+		return nil, Kinds(nil).newParseError(d, nil, c.Findings)
 	}
 	strictyaml.SortFindings(c.Findings)
 	return c, nil
@@ -176,10 +176,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Team = readTeam(m)
 	c.Limits = readLimits(m)
 	c.InDoubt = readDoubt(m)
-	c.Skills = Skills{
-		Enabled: m.ReadOptionalFlag("skills_enabled"), Names: m.ReadTexts("enabled_skills", strictyaml.Optional),
-		Inject: m.ReadOptionalFlag("inject_skill_instructions"), Instructions: m.ReadText("skill_instructions", strictyaml.Optional),
-	}
+	c.Skills = readSkills(m)
 	for _, without := range []string{"enabled_macros", "memory"} {
 		m.FindField(without)
 	}

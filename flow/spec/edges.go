@@ -1,36 +1,54 @@
 package spec
 
-// edge is a declared edge from one node to another.
-type edge struct {
-	To    string
-	Label string // the field that declares it, for messages
-	Field string
-	Item  int // index in the field
+// Edge is a declared edge from one node to another.
+type Edge struct {
+	To      string
+	Field   string // that declares it
+	Item    int    // index in the field
+	Role    EdgeRole
+	Updates bool   // of a failure: state_updates run before the edge is followed
+	Picture string // its label in pictures
+}
+
+// EdgeRole says when an edge is followed.
+type EdgeRole int
+
+const (
+	EdgeNext    EdgeRole = iota // when the node has succeeded
+	EdgeChoice                  // when the node selects it
+	EdgeFailure                 // when the node has failed
+	EdgeBranch                  // never: the node itself runs the other one
+)
+
+// Label returns the field that declares an edge of the node, for messages.
+func (n *Node) Label(e Edge) string {
+	if e.Role == EdgeNext {
+		return "'" + e.Field + "'"
+	}
+	return n.Kind() + " '" + e.Field + "'"
 }
 
 // DeclaredEdges returns the declared edges of a node, including ignored ones: next,
 // then those of its type, in file order.
-func (n *Node) DeclaredEdges() []edge {
-	var list []edge
+func (n *Node) DeclaredEdges() []Edge {
+	list := make([]Edge, 0, len(n.Next)+len(n.edges))
 	for i, to := range n.Next {
-		list = append(list, edge{to, "'next'", "next", i})
+		list = append(list, Edge{To: to, Field: "next", Item: i})
 	}
-	switch b := n.Body.(type) {
-	case *ApprovalNode:
-		for i, r := range b.Routes {
-			list = append(list, edge{r.Target, "approval 'routes'", "routes", i})
+	return append(list, n.edges...)
+}
+
+// FollowedEdges returns the edges of a node that lead to a next node at run
+// time, in the order of [Node.DeclaredEdges].
+func (n *Node) FollowedEdges() []Edge {
+	var list []Edge
+	for _, e := range n.DeclaredEdges() {
+		switch {
+		case e.Role == EdgeBranch || e.Role == EdgeNext && n.Type.Routing.IgnoresNext():
+		case e.Role == EdgeNext && n.Type.Routing == RouteFirst && e.Item > 0:
+		default:
+			list = append(list, e)
 		}
-		list = append(list, edge{b.OnOther, "approval 'on_other'", "on_other", 0})
-	case *ScriptNode:
-		if b.Fallback != "" {
-			list = append(list, edge{b.Fallback, "script 'fallback'", "fallback", 0})
-		}
-	case *LLMNode:
-		if b.Fallback != "" {
-			list = append(list, edge{b.Fallback, "llm 'fallback'", "fallback", 0})
-		}
-	case *MapNode:
-		list = append(list, edge{b.Branch, "map 'branch'", "branch", 0})
 	}
 	return list
 }

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -27,6 +29,7 @@ type File struct {
 	Reducers             []KeyReducer // in file order
 	Start                string
 	Nodes                []*Node // in file order
+	Kinds                Kinds   // that nodes may have
 
 	// Findings are the warnings of Parse: unknown keys, and values that were
 	// changed.
@@ -51,14 +54,6 @@ type Settings struct {
 	MaxConcurrency    int                 // branches of a super-step at a time
 	LogStateSnapshots bool
 	ValidateBeforeRun bool
-}
-
-// Skills are the four skill fields of a graph or of an llm node.
-type Skills struct {
-	Enabled      *bool
-	Names        []string // enabled_skills; nil: not given
-	Inject       *bool    // inject_skill_instructions
-	Instructions string
 }
 
 // Variable is an agent variable that the caller may set.
@@ -92,38 +87,14 @@ func (f *File) Node(id string) *Node { return f.ByID[id] }
 // Reducer returns the name of a key's reducer, or "" if it has none.
 func (f *File) Reducer(key string) string { return f.ReducersByKey[key] }
 
+// CanSpawn reports whether the models of the graph may spawn agents.
+func (f *File) CanSpawn() bool {
+	return slices.ContainsFunc(f.Nodes, func(n *Node) bool { return n.Type.Spawns })
+}
+
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
 func (f *File) At(field string) strictyaml.Pos { return f.Src.FieldPosition(field) }
-
-// Node is one node of a graph: the fields that all types share, and the rest
-// in Body.
-type Node struct {
-	ID          string
-	Description string
-	Next        []string // nil: no next; empty: an empty list
-	Updates     []Update // state_updates in order; nil: none; empty: an empty map
-	Body        Body
-
-	Src strictyaml.Mapping
-}
-
-// Body contains the fields of a node's type: one of *AgentNode, *ApprovalNode,
-// *EndNode, *InputNode, *LLMNode, *MapNode, *RAGNode and *ScriptNode.
-type Body interface {
-	// Kind returns the node type as it is written in files.
-	Kind() string
-}
-
-// Kind returns the node's type as it is written in files.
-func (n *Node) Kind() string { return n.Body.Kind() }
-
-// Pos returns the position of the node's id.
-func (n *Node) Pos() strictyaml.Pos { return n.Src.Pos }
-
-// At returns the position of a field's value, or of the node if the field is
-// missing.
-func (n *Node) At(field string) strictyaml.Pos { return n.Src.FieldPosition(field) }
 
 // PromptKey is the key of the caller's text.
 const PromptKey = "initial_prompt"

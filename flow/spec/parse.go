@@ -17,21 +17,23 @@ import (
 //
 // Parse checks only the file itself: types, required fields, the version, ids
 // and the start node. ValidateFile of package check is the validator of the graph.
-func Parse(path string, text []byte) (*File, error) {
+// Nodes are of the given types; ParseGraph of package flow knows those that
+// raddle can run.
+func Parse(path string, text []byte, kinds Kinds) (*File, error) {
 	d := strictyaml.Read(path, text)
-	f := &File{Path: path, FileText: FileText{Text: text}, InitialState: &jsonvalue.Object{}, ByID: map[string]*Node{}, ReducersByKey: map[string]string{}}
+	f := &File{Path: path, Kinds: kinds, FileText: FileText{Text: text}, InitialState: &jsonvalue.Object{}, ByID: map[string]*Node{}, ReducersByKey: map[string]string{}}
 	if d.Fatal {
-		return nil, newParseError(d, nil, nil)
+		return nil, kinds.newParseError(d, nil, nil)
 	}
 	f.Src = d.ReadMapping()
 	p := &FileParser{File: f, Problems: &d.Problems}
 	if !d.HoldsMapping() {
-		return nil, newParseError(d, nil, nil)
+		return nil, kinds.newParseError(d, nil, nil)
 	}
 	p.ParseFile(strictyaml.NewFields(p.Problems, p.File.Src, ""))
 	p.checkStructure()
 	if len(d.List) > 0 || len(p.broken) > 0 {
-		return nil, newParseError(d, p.broken, f.Findings)
+		return nil, kinds.newParseError(d, p.broken, f.Findings)
 	}
 	strictyaml.SortFindings(f.Findings)
 	return f, nil
@@ -41,14 +43,14 @@ func Parse(path string, text []byte) (*File, error) {
 // before those of the structure, and the first one in the file is the text of
 // the error. Missing top-level fields come last, because they are only noticed
 // at the end of the file.
-func newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Finding) *ParseError {
+func (list Kinds) newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Finding) *ParseError {
 	e := &ParseError{Path: d.Path}
 	strictyaml.SortFindings(d.List)
 	if len(d.List) > 0 {
 		first := slices.IndexFunc(d.List, func(f strictyaml.Finding) bool {
 			return f.Code != "missing-field" || f.Pos.Line > 1 || f.Pos.Col > 1
 		})
-		e.text = yamlError(d.List[max(first, 0)])
+		e.text = list.yamlError(d.List[max(first, 0)])
 	} else {
 		e.text = structure[0].Message
 	}
@@ -59,12 +61,12 @@ func newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Find
 
 // yamlError returns the text of a problem with the reading of a file, with
 // advice for its kind.
-func yamlError(f strictyaml.Finding) string {
+func (list Kinds) yamlError(f strictyaml.Finding) string {
 	text := fmt.Sprintf("YAML parsing error: %s at line %d column %d", f.Message, f.Pos.Line, f.Pos.Col)
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
 	}
-	return text + typeHint(f.Message)
+	return text + list.typeHint(f.Message)
 }
 
 // FileParser fills a File.
@@ -89,16 +91,11 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	f.TopP = m.ReadFloat("top_p")
 	f.ReasoningEffort = m.ReadText("reasoning_effort", strictyaml.Optional)
 	f.Patience = m.ReadOptionalSeconds("retry_patience")
-	f.WorkingDir = readWorkingDir(m)
+	f.WorkingDir = ReadWorkingDir(m)
 	f.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)
 	f.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
 	f.ConversationStarters = m.ReadTexts("conversation_starters", strictyaml.Optional)
-	f.Skills = Skills{
-		Enabled:      m.ReadOptionalFlag("skills_enabled"),
-		Names:        m.ReadTexts("enabled_skills", strictyaml.Optional),
-		Inject:       m.ReadOptionalFlag("inject_skill_instructions"),
-		Instructions: m.ReadText("skill_instructions", strictyaml.Optional),
-	}
+	f.Skills = readSkills(m)
 	m.FindField("enabled_macros") // known, but without effect
 	var found []strictyaml.Finding
 	f.Variables, found = readVariables(m)
@@ -234,26 +231,19 @@ func (p *FileParser) parseNode(n *Node) {
 		return
 	}
 	name := m.ReadText("type", strictyaml.Required)
-	k, ok := KindOf(name)
-	if !ok {
+	n.Type = p.File.Kinds.Find(name)
+	if n.Type == nil {
 		if _, isText := strictyaml.ScalarText(typeNode, false); isText {
+			names := p.File.Kinds.Names()
 			p.Add(strictyaml.Finding{
-				Code: "unknown-variant", Message: strictyaml.PrefixPath(m.Path+".type", unknownVariant(name, KindOrder)),
-				Hint: wording.SuggestNearest(name, KindOrder, "`"), Pos: n.At("type"),
+				Code: "unknown-variant", Message: strictyaml.PrefixPath(m.Path+".type", unknownVariant(name, names)),
+				Hint: wording.SuggestNearest(name, names, "`"), Pos: n.At("type"),
 			})
 		}
 		return
 	}
-	n.Body = k.Decode(m)
-	if k.Name != "map" {
-		for _, pair := range m.ReadPairs("state_updates", strictyaml.Optional) {
-			n.Updates = append(n.Updates, Update{pair.Key, ParseTemplate(pair.Value)})
-		}
-		if n.Updates == nil && m.HasValue("state_updates") {
-			n.Updates = []Update{}
-		}
-	}
-	p.File.Findings = append(p.File.Findings, m.UnknownKeys(n.ID, k.hintForKey)...)
+	n.Type.DecodeNode(m, n)
+	p.File.Findings = append(p.File.Findings, m.UnknownKeys(n.ID, p.File.Kinds.hintForKey(n.Type))...)
 }
 
 // checkStructure makes the checks that need more than one field.

@@ -7,13 +7,13 @@ import (
 
 // typeHint returns advice for a problem with the reading of a file, selected by
 // the words of the problem.
-func typeHint(detail string) string {
+func (list Kinds) typeHint(detail string) string {
 	switch {
 	case strings.Contains(detail, "missing field"):
-		return missingHint()
+		return list.missingHint()
 	case strings.Contains(detail, "unknown field"), strings.Contains(detail, "unknown variant"):
 		return "\n\nHint: Check for typos in field names or `type:` values.\n" +
-			"Valid node types: agent, script, approval, input, llm, rag, end."
+			"Valid node types: " + strings.Join(list.firstVersion().Names(), ", ") + "."
 	case strings.Contains(detail, "invalid type"):
 		return "\n\nHint: Check that field values have the correct type.\n" +
 			"- Strings should be quoted if they contain special characters\n" +
@@ -24,23 +24,22 @@ func typeHint(detail string) string {
 	return ""
 }
 
-// missingHint returns the required fields of the seven types of the file
-// format's first version.
-func missingHint() string {
+// missingHint returns the required fields of the types of the file format's
+// first version.
+func (list Kinds) missingHint() string {
 	var b strings.Builder
-	b.WriteString("\n\nHint: Check that all required fields are present.\n" +
-		"Top-level required fields: `name`, `start`, `nodes`.\n" +
+	b.WriteString("\n\nHint: Check that all required fields are present.")
+	if list == nil { // a config.yaml has no nodes
+		return b.String()
+	}
+	b.WriteString("\nTop-level required fields: `name`, `start`, `nodes`.\n" +
 		"Each node requires `type` plus that type's fields:")
-	for _, name := range KindOrder {
-		k, _ := KindOf(name)
-		switch {
-		case name == "map":
-			continue
-		case k.Required == nil:
-			fmt.Fprintf(&b, "\n- %-10s(no required fields)", name+":")
-		default:
-			fmt.Fprintf(&b, "\n- %-10s`%s`", name+":", strings.Join(k.Required, "`, `"))
+	for _, k := range list.firstVersion() {
+		fields := "(no required fields)"
+		if k.Required != nil {
+			fields = "`" + strings.Join(k.Required, "`, `") + "`"
 		}
+		fmt.Fprintf(&b, "\n- %-10s%s", k.Name+":", fields)
 	}
 	return b.String()
 }

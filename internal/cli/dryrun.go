@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
-	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
@@ -65,10 +64,8 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 		}
 	} else {
 		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
-		for _, n := range a.File.Nodes {
-			if b, ok := n.Body.(*spec.LLMNode); ok {
-				r.Requests = append(r.Requests, dryNode(a, n.ID, b))
-			}
+		for _, n := range a.ModelRequests() {
+			r.Requests = append(r.Requests, dryNode(a, n))
 		}
 	}
 	if len(r.Servers) > 0 {
@@ -77,11 +74,8 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 	return r
 }
 
-func dryNode(a *flow.Agent, id string, b *spec.LLMNode) dryRequest {
-	q := dryRequest{Node: id, Model: b.Model, Messages: []llm.Message{llm.User(b.Prompt.String())}, Tools: append([]string{}, b.Tools...)}
-	if b.Instructions != nil {
-		q.System = b.Instructions.String()
-	}
+func dryNode(a *flow.Agent, n flow.ModelRequest) dryRequest {
+	q := dryRequest{Node: n.Node, Model: n.Model, System: n.System, Messages: []llm.Message{llm.User(n.Prompt)}, Tools: append([]string{}, n.Tools...)}
 	if models := a.Models(); q.Model == "" || len(models) == 1 {
 		q.Model = firstOrEmpty(models) // --model replaces all of them
 	}

@@ -5,34 +5,156 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 )
 
-// runScript runs a script and merges the object that it prints.
-func (v *nodeRun) runScript(b *spec.ScriptNode) error {
-	if err := v.mayRun(b); err != nil {
+// scriptNode runs a script and merges the JSON object that it prints.
+type scriptNode struct {
+	script     string // path, relative to the agent directory
+	fallback   string // the node after a failure; empty: the next
+	timeout    strictyaml.Seconds
+	workingDir string // spec.WorkingDirAgent or spec.WorkingDirCaller; empty: as the graph says
+}
+
+var scriptKind = &kind{
+	Kind: spec.Kind{
+		Name:         "script",
+		Doc:          "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
+		Required:     []string{"script"},
+		Optional:     []string{"state_updates", "fallback", "timeout", "working_dir"},
+		Routing:      spec.RouteAny,
+		WritesAnyKey: true,
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		return &scriptNode{
+			script:     m.ReadText("script", strictyaml.Required),
+			fallback:   m.ReadFallback(false),
+			timeout:    m.ReadSeconds("timeout", 30),
+			workingDir: spec.ReadWorkingDir(m.Fields),
+		}
+	},
+}
+
+// Checks returns the checks of the script's file, and of what it may write at
+// the same time as other nodes.
+func (b *scriptNode) Checks() check.Checks {
+	return check.Checks{check.Scripts: b.checkFile, check.Parallel: b.checkParallel}
+}
+
+func (b *scriptNode) checkFile(c *check.Checker, n *spec.Node) {
+	if path := scriptPath(c.Context.Dir, b.script); !check.FileExists(path) {
+		c.ErrorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
+		return
+	}
+	b.checkWorkingDir(c, n)
+}
+
+func (b *scriptNode) checkParallel(c *check.Checker, n *spec.Node) {
+	if n.Updates == nil {
+		c.ErrorAt(n, n.Pos(), "parallel-script", "script node is in a parallel branch but declares no `state_updates`; parallel scripts must declare their writes explicitly to avoid silent state collisions")
+	}
+}
+
+// relativePath matches a word of a script that may be a path relative to the
+// directory in which the script runs: a word with a slash or an extension.
+var relativePath = regexp.MustCompile(`(?m)(?:^|[\s"'(=<>])((?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+|\.[A-Za-z0-9]+)+)`)
+
+// longestScript is how much of a script is searched for paths, in bytes.
+const longestScript = 1 << 18
+
+// checkWorkingDir warns about a script that runs in the caller's directory and names
+// a file that exists only in the agent's directory.
+func (b *scriptNode) checkWorkingDir(c *check.Checker, n *spec.Node) {
+	if b.workingDir != "" || c.File.WorkingDir != "" || c.Context.Workspace == "" || c.Context.Workspace == c.Context.Dir {
+		return
+	}
+	file, err := os.Open(scriptPath(c.Context.Dir, b.script))
+	if err != nil {
+		return // it is reported as missing
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestScript))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, m := range relativePath.FindAllStringSubmatch(line, -1) {
+			if name := m[1]; check.FileExists(filepath.Join(c.Context.Dir, name)) && !check.FileExists(filepath.Join(c.Context.Workspace, name)) {
+				c.WarnAt(n, n.At("script"), "working-dir", fmt.Sprintf("script '%s' names %s, which exists in the agent's directory only, and runs where raddle is started (to run it in the agent's directory: `working_dir: agent`)", b.script, name))
+				return
+			}
+		}
+	}
+}
+
+// scriptExtensions are the extensions that decide how a script is run.
+var scriptExtensions = []string{".sh", ".py", ".ts"}
+
+// Advise reports a timeout of zero, and a script that raddle cannot run.
+func (b *scriptNode) Advise(a *check.Adviser, n *spec.Node) {
+	a.WarnZero(n, "timeout", b.timeout == 0, check.EndsAtOnce)
+	ext := strings.ToLower(filepath.Ext(b.script))
+	switch {
+	case slices.Contains(scriptExtensions, ext):
+	case ext == "" || ext == ".":
+		a.WarnAt(n, n.At("script"), "script-extension", fmt.Sprintf("script '%s' has no file extension: raddle does not know how to run it", b.script), "use .sh, .py or .ts")
+	default:
+		a.WarnAt(n, n.At("script"), "script-extension", fmt.Sprintf("unsupported script extension '%s'", ext), "use .sh, .py or .ts")
+	}
+}
+
+func (b *scriptNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{script: b.script} }
+
+func (b *scriptNode) compile(_ *nodeCompiler, node *graph.Node) error {
+	node.CheckAnswer = checkConsent
+	return nil
+}
+
+// scriptPath returns the full path of a script of an agent in a directory.
+func scriptPath(dir, script string) string {
+	if filepath.IsAbs(script) {
+		return script
+	}
+	return filepath.Join(dir, script)
+}
+
+// run runs a script and merges the object that it prints.
+func (b *scriptNode) run(v *nodeRun) error {
+	if err := b.mayRun(v); err != nil {
 		return err
 	}
-	result, err := v.executeAndParse(b)
+	result, err := b.executeAndParse(v)
 	if err != nil {
-		return v.scriptFailed(b, err)
+		return b.followFailure(v, err)
 	}
 	if result.Rounded != "" {
 		v.warnf("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
 	}
 	v.mergeObject(result.Writes)
 	v.applyUpdates("", nil)
-	if !result.Routed {
+	switch {
+	case result.Routed:
+	case !v.branch && v.node.Next == nil:
+		return spec.Failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
+	default:
 		return v.goNext()
 	}
 	if graph.IsEmitEnabled(v) {
@@ -62,7 +184,7 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 }
 
 // mayRun asks before a script of an untrusted directory runs.
-func (v *nodeRun) mayRun(b *spec.ScriptNode) error {
+func (b *scriptNode) mayRun(v *nodeRun) error {
 	doubts := v.host().Tooling.Doubts
 	if doubts == nil || !doubts(v.agent.Dir) {
 		return nil
@@ -72,7 +194,7 @@ func (v *nodeRun) mayRun(b *spec.ScriptNode) error {
 		return refused
 	}
 	answer, err := graph.Interrupt[string](v, graph.Ask{Name: "consent", Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
-		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.Script, v.agent.Name, v.agent.Dir)})
+		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.script, v.agent.Name, v.agent.Dir)})
 	switch {
 	case isWaiting(err):
 		return err
@@ -93,10 +215,10 @@ func (e *notStartedError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *notStartedError) Unwrap() error { return e.cause }
 
-// scriptFailed follows the route of a failure: fallback, else next. The output
+// followFailure follows the route of a failure: fallback, else next. The output
 // of the script is dropped. If the script did not start, the run fails there
 // and continues there after the problem is solved.
-func (v *nodeRun) scriptFailed(b *spec.ScriptNode, err error) error {
+func (b *scriptNode) followFailure(v *nodeRun, err error) error {
 	var (
 		plain      *plainError // an unknown node in _next is not a failure of the script
 		notStarted *notStartedError
@@ -105,9 +227,9 @@ func (v *nodeRun) scriptFailed(b *spec.ScriptNode, err error) error {
 		return err
 	}
 	switch {
-	case b.Fallback != "":
-		v.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.Fallback, err)
-		return v.goTo(b.Fallback)
+	case b.fallback != "":
+		v.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.fallback, err)
+		return v.goTo(b.fallback)
 	case v.node.Next != nil:
 		v.warnf("[graph:%s] script '%s' failed, going on to '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
 		return v.goNext()
@@ -116,11 +238,8 @@ func (v *nodeRun) scriptFailed(b *spec.ScriptNode, err error) error {
 }
 
 // executeAndParse runs the script and decodes its output.
-func (v *nodeRun) executeAndParse(b *spec.ScriptNode) (scriptResult, error) {
-	path := b.Script
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(v.agent.Dir, path)
-	}
+func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
+	path := scriptPath(v.agent.Dir, b.script)
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return scriptResult{}, spec.Failf("Script file not found: '%s'", path)
 	}
@@ -130,9 +249,9 @@ func (v *nodeRun) executeAndParse(b *spec.ScriptNode) (scriptResult, error) {
 	var result scriptResult
 	stdout, err := graph.Do(v, "script", func(ctx context.Context) (string, error) {
 		if graph.IsEmitEnabled(v) {
-			graph.Emit(v, ScriptRun{b.Script})
+			graph.Emit(v, ScriptRun{b.script})
 		}
-		stdout, err := v.executeScript(ctx, b, path)
+		stdout, err := b.executeScript(ctx, v, path)
 		if err != nil {
 			return "", err
 		}
@@ -212,8 +331,8 @@ func (v *nodeRun) interpreterOf(path string, env []string) (program string, args
 // executeScript runs the child process and returns its output, trimmed. It records
 // the identity of the process as soon as it runs, so that a later drive can end
 // it.
-func (v *nodeRun) executeScript(ctx context.Context, b *spec.ScriptNode, path string) (string, error) {
-	timeout := b.Timeout.Duration()
+func (b *scriptNode) executeScript(ctx context.Context, v *nodeRun, path string) (string, error) {
+	timeout := b.timeout.Duration()
 	key := graph.EffectKey(ctx)
 	env, cleanup, err := v.scriptEnv(key)
 	if err != nil {
@@ -226,7 +345,7 @@ func (v *nodeRun) executeScript(ctx context.Context, b *spec.ScriptNode, path st
 		return "", &notStartedError{err}
 	}
 	res, err := proc.Run(ctx, proc.Command{
-		Path: program, Args: args, Dir: v.workingDir(b), Env: env, Timeout: max(timeout, time.Nanosecond),
+		Path: program, Args: args, Dir: b.directory(v), Env: env, Timeout: max(timeout, time.Nanosecond),
 		Mark: keyVariable + "=" + key,
 		Started: func(h proc.Handle) error {
 			note, err := json.Marshal(h)
@@ -245,10 +364,10 @@ func (v *nodeRun) executeScript(ctx context.Context, b *spec.ScriptNode, path st
 	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
 }
 
-// workingDir returns the directory in which the script of a node runs. "" means
+// directory returns the directory in which the script of a node runs. "" means
 // that of the process, for programs that set no workspace.
-func (v *nodeRun) workingDir(b *spec.ScriptNode) string {
-	if b.WorkingDir == spec.WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == spec.WorkingDirAgent {
+func (b *scriptNode) directory(v *nodeRun) string {
+	if b.workingDir == spec.WorkingDirAgent || b.workingDir == "" && v.agent.File.WorkingDir == spec.WorkingDirAgent {
 		return v.agent.Dir
 	}
 	return v.host().Workspace
@@ -379,4 +498,49 @@ func EndSurvivors(in []graph.Intent) []error {
 		}
 	}
 	return errs
+}
+
+// nextKey is the member of a script's output that names the next node. It is
+// not merged into the state.
+const nextKey = "_next"
+
+// scriptResult is what a script printed.
+type scriptResult struct {
+	Writes *jsonvalue.Object // without _next
+	Next   string
+	Routed bool // _next is a string, which may be empty
+
+	Rounded string // the first whole number that is too large to be stored exactly
+}
+
+// parseScriptOutput decodes the standard output of a script: one JSON object. A
+// _next that is not a string is ignored.
+func parseScriptOutput(stdout string) (scriptResult, error) {
+	v, rounded, err := jsonvalue.ParseRounded([]byte(strings.TrimSpace(stdout)))
+	if err != nil {
+		return scriptResult{}, spec.Failf("Script output must be valid JSON: %w", err)
+	}
+	writes, ok := v.(*jsonvalue.Object)
+	if !ok {
+		return scriptResult{}, spec.Failf("Script output must be a JSON object, not array or primitive")
+	}
+	r := scriptResult{Writes: writes, Rounded: rounded}
+	if next, ok := writes.Get(nextKey); ok {
+		r.Next, r.Routed = next.(string)
+		writes.Delete(nextKey)
+	}
+	return r, nil
+}
+
+// readScriptOutput is parseScriptOutput with the script's path in the errors,
+// and with a special error for a script that printed nothing.
+func readScriptOutput(path, stdout string) (scriptResult, error) {
+	if strings.TrimSpace(stdout) == "" {
+		return scriptResult{}, spec.Failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
+	}
+	r, err := parseScriptOutput(stdout)
+	if err != nil {
+		return r, spec.Failf("Failed to merge output from script '%s': %w", path, err)
+	}
+	return r, nil
 }

@@ -7,28 +7,79 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/team"
 )
 
-// runAgent runs another agent and uses its result.
-func (v *nodeRun) runAgent(b *spec.AgentNode) error {
-	prompt, err := v.renderStrict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
+// agentNode runs another agent and waits for its result.
+type agentNode struct {
+	agent   string
+	prompt  spec.Template // strict
+	timeout strictyaml.Seconds
+}
+
+var agentKind = &kind{
+	Kind: spec.Kind{
+		Name:     "agent",
+		Doc:      "Runs another agent with a prompt and waits for its result.",
+		Required: []string{"agent", "prompt"},
+		Optional: []string{"state_updates", "output_schema", "timeout"},
+		Scoped:   "output",
+		Spawns:   true,
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		return &agentNode{
+			agent:   m.ReadText("agent", strictyaml.Required),
+			prompt:  m.AddStrict("prompt", m.ReadText("prompt", strictyaml.Required)),
+			timeout: m.ReadSeconds("timeout", 300),
+		}
+	},
+}
+
+// Checks returns the check that the agent exists.
+func (b *agentNode) Checks() check.Checks { return check.Checks{check.Agents: b.checkAgent} }
+
+func (b *agentNode) checkAgent(c *check.Checker, n *spec.Node) {
+	switch found, defined := c.Context.FindAgent(b.agent); {
+	case !found:
+		c.ErrorAt(n, n.At("agent"), "agent-missing", "Agent '%s' not found (directory missing)", b.agent)
+	case !defined:
+		c.ErrorAt(n, n.At("agent"), "agent-undefined", "Agent '%s' has neither a config.yaml nor a graph.yaml", b.agent)
+	}
+}
+
+// Advise reports a timeout of zero.
+func (b *agentNode) Advise(a *check.Adviser, n *spec.Node) {
+	a.WarnZero(n, "timeout", b.timeout == 0, check.EndsAtOnce)
+}
+
+func (b *agentNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{agent: b.agent} }
+
+func (b *agentNode) compile(c *nodeCompiler, node *graph.Node) error {
+	node.Graph = c.compileChild(b.agent)
+	return nil
+}
+
+// run runs another agent and uses its result.
+func (b *agentNode) run(v *nodeRun) error {
+	prompt, err := v.renderStrict(b.prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.agent))
 	if err != nil {
 		return err
 	}
 	if graph.IsEmitEnabled(v) {
-		graph.Emit(v, ChildSpawned{b.Agent, prompt})
+		graph.Emit(v, ChildSpawned{b.agent, prompt})
 	}
 	text, err := v.runChild(b, prompt)
 	if err != nil {
 		return err
 	}
 	value := any(text)
-	if b.OutputSchema != nil {
-		if value, err = v.extractData(modelUse{retry: v.agent.retryPolicy(nil, 1)}, b.OutputSchema, text); err != nil {
-			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.Agent), err)
+	if v.node.OutputSchema != nil {
+		if value, err = v.extractData(modelUse{retry: v.agent.retryPolicy(nil, 1)}, v.node.OutputSchema, text); err != nil {
+			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.agent), err)
 		}
 	}
 	v.applyResult(value)
@@ -36,8 +87,8 @@ func (v *nodeRun) runAgent(b *spec.AgentNode) error {
 }
 
 // runChild runs the child, within its timeout, and returns its text.
-func (v *nodeRun) runChild(b *spec.AgentNode, prompt string) (string, error) {
-	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
+func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
+	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.agent), err) }
 	depth, most := v.agentDepth()+1, v.host().maxDepth()
 	if depth > most {
 		return "", failed(spec.Failf("Max agent depth exceeded (%d/%d)", depth, most))
@@ -45,14 +96,14 @@ func (v *nodeRun) runChild(b *spec.AgentNode, prompt string) (string, error) {
 	if v.host().NoSpawn {
 		return "", failed(spec.Failf("Function calling support must be enabled to spawn agents."))
 	}
-	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.Timeout.Duration()), errNodeTimeout)
+	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
-	text, err := v.callChild(ctx, b.Agent, Spawn{Agent: b.Agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
+	text, err := v.callChild(ctx, b.agent, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
 	switch {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err
 	case context.Cause(ctx) == errNodeTimeout:
-		return "", spec.Failf("Agent '%s' timed out after %ds", b.Agent, b.Timeout)
+		return "", spec.Failf("Agent '%s' timed out after %ds", b.agent, b.timeout)
 	}
 	return "", failed(err)
 }

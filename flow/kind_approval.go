@@ -1,0 +1,129 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+
+	"raddle.dev/flow/check"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
+)
+
+// approvalNode asks a person to choose, and routes by the answer.
+type approvalNode struct {
+	question spec.Template // strict
+	options  []string
+	routes   []strictyaml.Pair // the answer and the node to which it leads, in file order
+	onOther  string
+}
+
+var approvalKind = &kind{
+	Kind: spec.Kind{
+		Name:        "approval",
+		Doc:         "Asks a person to choose and routes by the answer.",
+		Required:    []string{"question", "options", "routes", "on_other"},
+		Optional:    []string{"state_updates"},
+		Scoped:      "choice",
+		Routing:     spec.RouteOwn,
+		BranchFault: "which is an approval node; approval/input nodes cannot run inside a parallel map branch (the CLI would prompt the user N times concurrently)",
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		b := &approvalNode{
+			question: m.AddStrict("question", m.ReadText("question", strictyaml.Required)),
+			options:  m.ReadTexts("options", strictyaml.Required),
+			routes:   m.ReadPairs("routes", strictyaml.Required),
+			onOther:  m.ReadText("on_other", strictyaml.Required),
+		}
+		for i, r := range b.routes {
+			m.AddEdge(spec.Edge{To: r.Value, Field: "routes", Item: i, Role: spec.EdgeChoice, Picture: r.Key})
+		}
+		m.AddEdge(spec.Edge{To: b.onOther, Field: "on_other", Role: spec.EdgeChoice, Picture: "other"})
+		return b
+	},
+}
+
+// Checks returns the checks of the answers, and that no other node runs at the
+// same time.
+func (b *approvalNode) Checks() check.Checks {
+	return check.Checks{check.Answers: b.checkAnswers, check.Parallel: b.checkParallel}
+}
+
+func (b *approvalNode) checkAnswers(c *check.Checker, n *spec.Node) {
+	options, routes := map[string]bool{}, map[string]bool{}
+	for _, r := range b.routes {
+		routes[r.Key] = true
+	}
+	optionAt, routeAt := n.Src.ItemPositions("options"), n.Src.KeyPositions("routes")
+	for i, o := range b.options {
+		options[o] = true
+		if !routes[o] {
+			c.ErrorAt(n, optionAt(i), "option-without-route", "Approval option '%s' has no route defined", o)
+		}
+	}
+	for i, r := range b.routes {
+		if !options[r.Key] {
+			c.WarnAt(n, routeAt(i), "route-without-option", fmt.Sprintf("Route '%s' has no corresponding option", r.Key))
+		}
+	}
+}
+
+func (b *approvalNode) checkParallel(c *check.Checker, n *spec.Node) {
+	c.ErrorAt(n, n.Pos(), "parallel-approval", "approval node is an immediate target of a fan-out (`next: [...]`); approvals must run after the join, not inside a parallel branch")
+}
+
+// Advise reports an approval without options.
+func (b *approvalNode) Advise(a *check.Adviser, n *spec.Node) {
+	if len(b.options) == 0 {
+		a.WarnAt(n, n.At("options"), "no-options", "approval without options: every answer is free text", "an input node asks for text")
+	}
+}
+
+func (b *approvalNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{} }
+
+func (b *approvalNode) compile(_ *nodeCompiler, node *graph.Node) error {
+	node.Quiet = true
+	return nil
+}
+
+// target returns the node to which an answer leads: that of the route with
+// exactly this text, else that of other answers.
+func (b *approvalNode) target(answer string) string {
+	for _, r := range b.routes {
+		if r.Key == answer {
+			return r.Value
+		}
+	}
+	return b.onOther
+}
+
+// run asks a person to choose, and routes by the answer.
+func (b *approvalNode) run(v *nodeRun) error {
+	question, err := v.renderStrict(b.question, "Failed to interpolate approval question")
+	if err != nil {
+		return err
+	}
+	if v.host().Headless {
+		return spec.Failf("Approval response missing 'answer' field")
+	}
+	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
+	if err != nil {
+		return v.refusalError("user__ask failed", "Approval interaction failed", err)
+	}
+	answer = v.host().redact(answer)
+	v.applyUpdates("choice", answer)
+	return v.goTo(b.target(answer))
+}
+
+// refusalError returns why a question has no answer: at the root the person
+// refused it; in a child the question could not reach the person.
+func (v *nodeRun) refusalError(root, below string, err error) error {
+	var refused *graph.RefusedError
+	switch {
+	case isWaiting(err) || !errors.As(err, &refused):
+		return err
+	case v.agent.depth > 0:
+		return newChainError(below, err)
+	}
+	return newChainError(root, err)
+}

@@ -1,0 +1,120 @@
+package flow
+
+import (
+	"fmt"
+
+	"raddle.dev/flow/check"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
+)
+
+// inputNode asks a person for a text.
+type inputNode struct {
+	question   spec.Template // strict
+	fallback   spec.Template // lenient; replaces an empty answer
+	validation string        // a length predicate; empty: none
+}
+
+var inputKind = &kind{
+	Kind: spec.Kind{
+		Name:        "input",
+		Doc:         "Asks a person for a text.",
+		Required:    []string{"question"},
+		Optional:    []string{"default", "validation", "state_updates"},
+		Scoped:      "input",
+		Routing:     spec.RouteFirst,
+		BranchFault: "which is an input node; input nodes cannot run inside a parallel map branch",
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		return &inputNode{
+			question:   m.AddStrict("question", m.ReadText("question", strictyaml.Required)),
+			fallback:   m.AddLenient("default", m.ReadText("default", strictyaml.Optional)),
+			validation: m.ReadText("validation", strictyaml.Optional),
+		}
+	},
+}
+
+// Checks returns the check that no other node runs at the same time.
+func (b *inputNode) Checks() check.Checks { return check.Checks{check.Parallel: b.checkParallel} }
+
+func (b *inputNode) checkParallel(c *check.Checker, n *spec.Node) {
+	c.ErrorAt(n, n.Pos(), "parallel-input", "input node is an immediate target of a fan-out (`next: [...]`); input nodes must run after the join, not inside a parallel branch")
+}
+
+// Advise reports a validation that cannot be read.
+func (b *inputNode) Advise(a *check.Adviser, n *spec.Node) {
+	if b.validation == "" {
+		return
+	}
+	if _, err := spec.ParsePredicate(b.validation); err != nil {
+		a.WarnAt(n, n.At("validation"), "validation", err.Error()+": every answer is refused", "write for example `len(input) > 0`")
+	}
+}
+
+func (b *inputNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{} }
+
+func (b *inputNode) compile(_ *nodeCompiler, node *graph.Node) error {
+	node.CheckAnswer, node.Quiet = b.checkAnswer, true
+	return nil
+}
+
+// takesDefault reports whether an answer selects the default, which is not
+// validated. Without a default an empty answer is an ordinary answer.
+func takesDefault(answer, fallback string) bool {
+	return fallback != "" && (answer == "" || answer == fallback)
+}
+
+// checkAnswer returns why an answer fails the validation, before the answer is
+// recorded. An invalid validation fails the node.
+func (b *inputNode) checkAnswer(q graph.Question, a graph.Answer) error {
+	answer, ok := a.Value.(string)
+	if _, err := spec.ParsePredicate(b.validation); !ok || err != nil || takesDefault(answer, q.Default) {
+		return nil
+	}
+	return spec.ValidateInput(b.validation, answer)
+}
+
+// run asks a person for a text.
+func (b *inputNode) run(v *nodeRun) error {
+	question, err := v.renderStrict(b.question, "Failed to interpolate input question")
+	if err != nil {
+		return err
+	}
+	fallback, err := b.fallback.RenderLenientWithin(v.lookupKey, v.host().mostValue())
+	if err != nil {
+		return newChainError("the default of an input node", err)
+	}
+	if fallback != "" {
+		question += " [default: " + fallback + "]"
+	}
+	ask := graph.Ask{Kind: "input", Prompt: question, Default: fallback}
+	if n := graph.FailureCount(v); n > 0 && b.validation != "" {
+		ask.Name = fmt.Sprintf("after failure %d", n) // so that the rejected answer is not used again
+	}
+	answer, err := v.askText(ask)
+	if err != nil {
+		return v.refusalError("user__input failed", "Input interaction failed", err)
+	}
+	if takesDefault(answer, fallback) {
+		answer = fallback
+	} else if err := spec.ValidateInput(b.validation, answer); err != nil {
+		return err
+	}
+	v.applyUpdates("input", v.host().redact(answer))
+	if v.node.Next == nil {
+		return spec.Failf("Input node has no `next` set")
+	}
+	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
+}
+
+// askText asks for a text. If there is no person to ask, it returns the default.
+func (v *nodeRun) askText(ask graph.Ask) (string, error) {
+	switch {
+	case !v.host().Headless:
+		return graph.Interrupt[string](v, ask)
+	case ask.Default == "":
+		return "", spec.Failf("Input response missing 'answer' field")
+	}
+	return ask.Default, nil
+}

@@ -1,0 +1,417 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow/check"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// llmNode is one conversation with a model, with tools if it lists some.
+type llmNode struct {
+	instructions      *spec.Template // strict; nil: no system prompt
+	prompt            spec.Template  // strict
+	tools             []string
+	model             string // empty: the graph's
+	temperature, topP *float64
+	reasoningEffort   string
+	fallback          string // the node after a failure; empty: the next
+	maxAttempts       int
+	maxIterations     int
+	timeout           *strictyaml.Seconds // nil: none
+	patience          *strictyaml.Seconds // retry_patience; nil: the graph's
+}
+
+var llmKind = &kind{
+	Kind: spec.Kind{
+		Name:     "llm",
+		Doc:      "Asks a model, which may use the listed tools.",
+		Required: []string{"prompt"},
+		Optional: []string{
+			"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
+			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "retry_patience",
+			"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
+		},
+		Scoped: "output",
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		b := &llmNode{
+			tools:           m.ReadTexts("tools", strictyaml.Optional),
+			model:           m.ReadText("model", strictyaml.Optional),
+			temperature:     m.ReadFloat("temperature"),
+			topP:            m.ReadFloat("top_p"),
+			reasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional),
+			fallback:        m.ReadFallback(true),
+			maxAttempts:     m.ReadCount("max_attempts", 1),
+			maxIterations:   m.ReadCount("max_iterations", 10),
+			timeout:         m.ReadOptionalSeconds("timeout"),
+			patience:        m.ReadOptionalSeconds("retry_patience"),
+		}
+		if m.HasValue("instructions") {
+			t := m.AddStrict("instructions", m.ReadText("instructions", strictyaml.Optional))
+			b.instructions = &t
+		}
+		b.prompt = m.AddStrict("prompt", m.ReadText("prompt", strictyaml.Required))
+		return b
+	},
+}
+
+// Checks returns the check of the names of tools, servers and the model.
+func (b *llmNode) Checks() check.Checks { return check.Checks{check.Names: b.checkNames} }
+
+func (b *llmNode) checkNames(c *check.Checker, n *spec.Node) {
+	c.CheckTools(n, b.tools)
+	if !c.IsUnknownModel(b.model) {
+		return
+	}
+	found := strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", b.model), Pos: n.At("model")}
+	if c.Context.ModelHint != nil {
+		found.Hint = c.Context.ModelHint(b.model)
+	}
+	c.Add(found)
+}
+
+// Advise reports limits with which the model is never called.
+func (b *llmNode) Advise(a *check.Adviser, n *spec.Node) {
+	a.WarnZero(n, "timeout", b.timeout != nil && *b.timeout == 0, check.EndsAtOnce)
+	a.WarnZero(n, "max_attempts", b.maxAttempts == 0, "the model is never called and the node fails")
+	a.WarnZero(n, "max_iterations", b.maxIterations == 0, "the model is never called and the node fails")
+	if b.patience != nil && b.timeout != nil && *b.patience > *b.timeout {
+		a.WarnAt(n, n.At("retry_patience"), "patience-timeout", fmt.Sprintf("`retry_patience` is %d and `timeout` is %d: waits count for the timeout, which ends the node first", *b.patience, *b.timeout), "")
+	}
+}
+
+func (b *llmNode) needs(n *spec.Node) nodeNeeds {
+	r := &ModelRequest{Node: n.ID, Model: b.model, Prompt: b.prompt.String(), Tools: b.tools}
+	if b.instructions != nil {
+		r.System = b.instructions.String()
+	}
+	return nodeNeeds{request: r}
+}
+
+func (b *llmNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
+	if len(b.tools) > 0 {
+		node.Graph, err = b.compileLoop(c)
+	}
+	return err
+}
+
+// errNodeTimeout is the cause of a context that a node's own timeout ended.
+var errNodeTimeout = errors.New("the node's timeout has passed")
+
+// run holds one conversation with a model. A failure is a result too:
+// state_updates can read it, and it has a route.
+func (b *llmNode) run(v *nodeRun) error {
+	answer, err := b.askWithRetry(v)
+	if isWaiting(err) {
+		return err
+	}
+	if err != nil {
+		return b.followFailure(v, "LLM node failed: ", "llm node failed: ", err)
+	}
+	value := any(answer)
+	if v.node.OutputSchema != nil {
+		if value, err = v.extractData(modelUse{b.model, v.agent.retryPolicy(b.patience, 1)}, v.node.OutputSchema, answer); err != nil {
+			return b.followFailure(v, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
+		}
+	}
+	v.applyResult(value)
+	return v.goNext()
+}
+
+// applyResult stores a node's result in its state.
+func (v *nodeRun) applyResult(value any) {
+	v.output = &value
+	if o, ok := value.(*jsonvalue.Object); ok {
+		v.mergeObject(o)
+	}
+	v.applyUpdates("output", value)
+}
+
+// followFailure follows the route of a failure: fallback, else next.
+func (b *llmNode) followFailure(v *nodeRun, result, log string, err error) error {
+	if isFatal(v, err) || v.branch && b.fallback == "" {
+		return err
+	}
+	v.warnf("%s%v", log, err)
+	text := any(v.host().redact(result + outermostText(err)))
+	v.output = &text
+	v.applyUpdates("output", text)
+	if b.fallback != "" {
+		return v.goTo(b.fallback)
+	}
+	if v.node.Next == nil {
+		return newChainError(v.noNext().Error(), err)
+	}
+	return v.goNext()
+}
+
+// askWithRetry renders the node's texts and asks the model. It repeats the request
+// after temporary errors.
+func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
+	req, err := b.buildRequest(v)
+	if err != nil {
+		return "", err
+	}
+	if b.maxAttempts > 0 && b.maxIterations == 0 {
+		return "", spec.Failf("llm node ended without producing output")
+	}
+	ctx := context.Context(v)
+	if b.timeout != nil {
+		limited, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	if len(b.tools) > 0 && b.maxAttempts > 0 {
+		return b.useTools(ctx, v, req)
+	}
+	if b.maxAttempts == 0 {
+		return "", spec.Failf("llm node exhausted retries")
+	}
+	if answer, ok := b.recordedAttempt(v); ok {
+		return answer, nil
+	}
+	v.announce = &ModelCall{Model: v.agent.modelID(b.model), Active: b.model == "", Tools: b.tools}
+	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.model, v.agent.retryPolicy(b.patience, b.maxAttempts)}, req)
+	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
+		return "", spec.Failf("llm node timed out after %ds", *b.timeout)
+	}
+	return answer, err
+}
+
+// mostNamedAttempts limits the search for replies that older versions recorded.
+const mostNamedAttempts = 10
+
+// recordedAttempt returns the reply to a later attempt than the first, recorded
+// by an older version in which each attempt was an effect.
+func (b *llmNode) recordedAttempt(v *nodeRun) (answer string, ok bool) {
+	over, cancel := context.WithCancel(v)
+	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
+	for attempt := 2; attempt <= min(b.maxAttempts, mostNamedAttempts); attempt++ {
+		reply, err := graph.Do(over, attemptName(attempt), func(context.Context) (Reply, error) { return Reply{}, context.Canceled })
+		if err == nil {
+			return reply.Text, true
+		}
+	}
+	return "", false
+}
+
+// buildRequest returns the conversation at the start of the node.
+func (b *llmNode) buildRequest(v *nodeRun) (llm.Request, error) {
+	var req llm.Request
+	var instructions string
+	var err error
+	if b.instructions != nil {
+		if instructions, err = v.renderStrict(*b.instructions, "Failed to interpolate llm node instructions"); err != nil {
+			return req, err
+		}
+	}
+	prompt, err := v.renderStrict(b.prompt, "Failed to interpolate llm node prompt")
+	if err != nil {
+		return req, err
+	}
+	switch {
+	case v.node.OutputSchema == nil:
+	case b.instructions != nil:
+		instructions = withSchemaHint(instructions, v.node.OutputSchema)
+	default:
+		prompt = withSchemaHint(prompt, v.node.OutputSchema)
+	}
+	f, h := v.agent.File, v.host()
+	req = llm.Request{System: strings.TrimSpace(instructions), Messages: []llm.Message{llm.User(prompt)},
+		Temperature: firstSet(b.temperature, f.Temperature, h.Temperature), TopP: firstSet(b.topP, f.TopP, h.TopP), Effort: b.reasoningEffort}
+	if req.Effort == "" {
+		req.Effort = f.ReasoningEffort
+	}
+	return req, nil
+}
+
+func firstSet(values ...*float64) *float64 {
+	for _, f := range values {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// modelUse says which model a node calls, empty for the agent's, and how often.
+type modelUse struct {
+	model string
+	retry agent.Retry
+}
+
+// askModel gets one reply from a model and records it before it is used.
+func (v *nodeRun) askModel(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
+	id := v.agent.modelID(use.model)
+	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
+		if v.announce != nil && graph.IsEmitEnabled(v) {
+			graph.Emit(v, *v.announce)
+		}
+		v.announce = nil
+		m, err := v.models.openModel(ctx, id)
+		if err != nil {
+			return Reply{}, err
+		}
+		return v.streamReply(ctx, use.retry.WrapModel(agent.Budget{Price: v.agent.modelFacts(id).Price}.MeterModel(m), true), req)
+	})
+	if err == nil && reply.Flaw != "" {
+		v.warnf("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
+	}
+	return reply.Text, err
+}
+
+// streamReply collects a reply and emits its pieces.
+func (v *nodeRun) streamReply(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
+	emits := graph.IsEmitEnabled(v)
+	for d, err := range m.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return Reply{}, err
+		case d.Done != nil:
+			if emits {
+				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
+			}
+			r := Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}
+			r.Flaw, r.Useless = d.Done.DescribeFlaw()
+			return r, nil
+		case emits && d.Text != "":
+			graph.Emit(v, Delta{d.Text})
+		}
+	}
+	return Reply{}, errors.New("the model ended its stream without a reply") // a model that retries returns an error instead
+}
+
+// modelCache opens each model of an agent once.
+type modelCache struct {
+	host   *Host
+	dir    string
+	mu     sync.Mutex
+	models map[string]llm.Model
+}
+
+func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error) {
+	if id == "" {
+		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
+	}
+	if c.host.Models == nil || !c.host.Models.IsKnown(c.dir, id) {
+		return nil, spec.Failf("Unknown model '%s' on llm node", id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.models[id]; m != nil {
+		return m, nil
+	}
+	m, err := c.host.openModel(ctx, c.dir, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.models == nil {
+		c.models = map[string]llm.Model{}
+	}
+	c.models[id] = m
+	return m, nil
+}
+
+// compileLoop compiles the conversation of an llm node that lists tools: a child
+// graph, so that each reply and each outcome is in the journal. A node that
+// lists tools to spawn agents leads a team, which ends with the node.
+func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
+	a, n := in.agent, in.node
+	tools, servers, err := b.resolveTools(a)
+	if err != nil {
+		return nil, err
+	}
+	id := a.modelID(b.model)
+	c := a.baseLoopConfig(id, in.models)
+	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.maxIterations
+	c.Request = llm.Request{Temperature: firstSet(b.temperature, a.File.Temperature, a.host.Temperature),
+		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: orElse(b.reasoningEffort, a.File.ReasoningEffort)}
+	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
+	c.ListTools = a.serverTools(servers)
+	c.Retry = a.retryPolicy(b.patience, b.maxAttempts)
+	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: b.model == "", Tools: b.tools})}
+	def, err := c.Def()
+	if a.spawnSet != nil && listsSpawnTool(b.tools) {
+		def, err = in.buildNodeTeam(a, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.At("tools"), err)
+	}
+	def.Keys = append(def.Keys, systemKey)
+	g, err := graph.Compile(def)
+	if err != nil {
+		return nil, fmt.Errorf("node '%s' of agent '%s': %w", n.ID, a.Name, err)
+	}
+	return g, nil
+}
+
+// announceCall emits the start of a conversation, when its model is called and the
+// reply is not recorded.
+func announceCall(call ModelCall) agent.ModelMiddleware {
+	return func(next llm.Model) llm.Model {
+		return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+			if len(r.Messages) == 1 && graph.IsEmitEnabled(ctx) {
+				graph.Emit(ctx, call)
+			}
+			return next.Stream(ctx, r)
+		})
+	}
+}
+
+// resolveTools returns the tools that the node lists, and the servers.
+func (b *llmNode) resolveTools(a *Agent) (tools []tool.Tool, servers []string, err error) {
+	offer := a.localTools()
+	for _, name := range b.tools {
+		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
+			switch {
+			case slices.Contains(a.Tools.Servers, id):
+				servers = append(servers, id)
+			case !check.WantsAllServers(a.File) && !slices.Contains(check.NamedServers(a.File), id):
+				return nil, nil, spec.Failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
+			}
+			continue
+		}
+		i := slices.IndexFunc(offer, func(t tool.Tool) bool {
+			return t.Name == name || t.Name == spec.ToolStem(name) || spec.ToolAliases[name] == t.Name
+		})
+		switch {
+		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
+			tools = append(tools, offer[i])
+		case i < 0 && !strings.HasPrefix(name, "mcp_"):
+			return nil, nil, spec.Failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
+		}
+	}
+	return tools, servers, nil
+}
+
+// useTools holds the conversation and returns what the model has said in it.
+func (b *llmNode) useTools(ctx context.Context, v *nodeRun, req llm.Request) (string, error) {
+	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
+	var limit *graph.LimitError
+	var budget *agent.BudgetError
+	switch {
+	case err == nil:
+		return turnText(done.State), nil
+	case isWaiting(err) || v.Err() != nil:
+		return "", err
+	case context.Cause(ctx) == errNodeTimeout:
+		return "", spec.Failf("llm node timed out after %ds", *b.timeout)
+	case errors.As(err, &budget): // a limit other than the number of replies
+	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
+		return "", spec.Failf("llm node hit max_iterations (%d) before LLM concluded", b.maxIterations)
+	}
+	return "", childCause(err)
+}

@@ -1,0 +1,243 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"raddle.dev/flow/check"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
+	"raddle.dev/rag"
+)
+
+// ragNode searches the knowledge base that belongs to the node.
+type ragNode struct {
+	documents       []string
+	query           spec.Template // strict
+	topK            *int          // nil: the knowledge base's own
+	embeddingModel  string
+	chunkSize       *int
+	chunkOverlap    *int
+	rerankerModel   string
+	batchSize       *int
+	timeout         strictyaml.Seconds
+	extractorModel  string
+	extractorPrompt string
+	graphHops       *int
+	driver          string
+}
+
+// defaultQuery is the query of a rag node that sets none.
+const defaultQuery = "{{initial_prompt}}"
+
+var ragKind = &kind{
+	Kind: spec.Kind{
+		Name:     "rag",
+		Doc:      "Searches the documents that belong to the node.",
+		Required: []string{"documents"},
+		Optional: []string{
+			"query", "top_k", "embedding_model", "chunk_size", "chunk_overlap", "reranker_model",
+			"batch_size", "state_updates", "timeout", "extractor_model", "extractor_prompt",
+			"graph_hops", "driver",
+		},
+		Scoped:      "output",
+		NotInBranch: true,
+	},
+	decode: func(m *spec.NodeFields) nodeBody {
+		query := defaultQuery
+		if m.HasValue("query") {
+			query = m.ReadText("query", strictyaml.Optional)
+		}
+		return &ragNode{
+			documents:       m.ReadTexts("documents", strictyaml.Required),
+			query:           m.AddStrict("query", query),
+			topK:            m.ReadOptionalCount("top_k"),
+			embeddingModel:  m.ReadText("embedding_model", strictyaml.Optional),
+			chunkSize:       m.ReadOptionalCount("chunk_size"),
+			chunkOverlap:    m.ReadOptionalCount("chunk_overlap"),
+			rerankerModel:   m.ReadText("reranker_model", strictyaml.Optional),
+			batchSize:       m.ReadOptionalCount("batch_size"),
+			timeout:         m.ReadSeconds("timeout", 120),
+			extractorModel:  m.ReadText("extractor_model", strictyaml.Optional),
+			extractorPrompt: m.ReadText("extractor_prompt", strictyaml.Optional),
+			graphHops:       m.ReadOptionalCount("graph_hops"),
+			driver:          m.ReadText("driver", strictyaml.Optional),
+		}
+	}}
+
+// ownDriver is the driver of the format for which raddle uses its own file.
+const ownDriver = "yaml"
+
+// ragDrivers are the storage drivers of knowledge bases.
+var ragDrivers = map[string]bool{"": true, ownDriver: true, "duckdb": true, "qdrant": true}
+
+// describeDriver says that a driver of another program has no effect.
+func describeDriver(driver string) string {
+	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
+}
+
+// Checks returns the checks of the documents and of the models.
+func (b *ragNode) Checks() check.Checks {
+	return check.Checks{check.Sources: b.checkSources, check.Names: b.checkModels}
+}
+
+func (b *ragNode) checkSources(c *check.Checker, n *spec.Node) {
+	if len(b.documents) == 0 {
+		c.ErrorAt(n, n.At("documents"), "rag-documents", "RAG node has no 'documents'; at least one knowledge source is required")
+	}
+	if n.Updates == nil {
+		c.WarnAt(n, n.Pos(), "rag-result-unused", "RAG node has no 'state_updates'; its retrieval result will not be written to state")
+	}
+	if b.extractorPrompt != "" && !strings.Contains(b.extractorPrompt, rag.ChunkMark) {
+		c.ErrorAt(n, n.At("extractor_prompt"), "rag-extractor", "`extractor_prompt` does not contain %s, so it never shows the model a chunk", rag.ChunkMark)
+	}
+	if !ragDrivers[b.driver] {
+		c.ErrorAt(n, n.At("driver"), "rag-driver", "Unknown RAG driver '%s'. Valid drivers: yaml, duckdb, qdrant.", b.driver)
+	}
+}
+
+// checkModels warns about models that no client has.
+func (b *ragNode) checkModels(c *check.Checker, n *spec.Node) {
+	if c.IsUnknownModel(b.extractorModel) {
+		c.WarnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", b.extractorModel))
+	}
+	if b.embeddingModel != rag.Keyword && c.IsUnknownModel(b.embeddingModel) {
+		c.WarnAt(n, n.At("embedding_model"), "unknown-model", fmt.Sprintf("rag node references unknown embedding model '%s'", b.embeddingModel))
+	}
+	if c.IsUnknownModel(b.rerankerModel) {
+		c.WarnAt(n, n.At("reranker_model"), "unknown-model", fmt.Sprintf("rag node references unknown reranker model '%s'", b.rerankerModel))
+	}
+}
+
+// Advise reports limits of zero, and documents and names that cannot be used.
+func (b *ragNode) Advise(a *check.Adviser, n *spec.Node) {
+	a.WarnZero(n, "timeout", b.timeout == 0, check.EndsAtOnce)
+	a.WarnZero(n, "top_k", isZero(b.topK), "nothing is ever found")
+	a.WarnZero(n, "chunk_size", isZero(b.chunkSize), "documents cannot be split")
+	a.WarnZero(n, "batch_size", isZero(b.batchSize), "nothing can be embedded")
+	switch id := strings.ToLower(n.ID); {
+	case id == "graph" || id == "config" || id == "rag":
+		a.WarnAt(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file %s.yaml, which means something else", n.ID), "give the node another id")
+	case strings.ContainsAny(n.ID, `/\`) || strings.HasPrefix(n.ID, "."):
+		a.WarnAt(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file '%s.yaml', outside the agent directory or hidden", n.ID), "give the node an id of letters, digits, - and _")
+	}
+	if b.chunkSize != nil && b.chunkOverlap != nil && *b.chunkSize > 0 && *b.chunkOverlap >= *b.chunkSize {
+		a.WarnAt(n, n.At("chunk_overlap"), "rag-chunks", fmt.Sprintf("`chunk_overlap` (%d) must be smaller than `chunk_size` (%d)", *b.chunkOverlap, *b.chunkSize), "")
+	}
+	if b.driver != "" && b.driver != ownDriver && ragDrivers[b.driver] {
+		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityInfo, Code: "rag-driver", Node: n.ID, Message: describeDriver(b.driver), Pos: n.At("driver")})
+	}
+	place := n.Src.ItemPositions("documents")
+	for i, d := range b.documents {
+		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
+			a.WarnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
+		}
+	}
+}
+
+func isZero(n *int) bool { return n != nil && *n == 0 }
+
+func (b *ragNode) needs(n *spec.Node) nodeNeeds {
+	return nodeNeeds{base: &knowledge{id: n.ID, documents: b.documents, sized: b.chunkOverlap != nil, driver: b.driver, options: rag.Options{
+		Model: b.embeddingModel, ChunkSize: valueOr(b.chunkSize, 0), ChunkOverlap: valueOr(b.chunkOverlap, 0),
+		TopK: valueOr(b.topK, 0), Batch: valueOr(b.batchSize, 0), RerankerModel: b.rerankerModel,
+		Extraction: rag.Extraction{Model: b.extractorModel, Prompt: b.extractorPrompt, Hops: b.graphHops},
+	}}}
+}
+
+func (b *ragNode) compile(*nodeCompiler, *graph.Node) error { return nil }
+
+// Search is a search in a knowledge base as the journal stores it.
+type Search struct {
+	Node   string  `json:"node,omitempty"` // of the base; empty: the agent's own documents
+	Query  string  `json:"query"`
+	Chunks []Chunk `json:"chunks"` // best first
+}
+
+// IsSearch reports whether an effect of an agent's run is a search. what is the
+// effect's id, as [graph.Entry] has it in ID.
+func IsSearch(what string) bool { return effectName(what) == effectSearch }
+
+// ReadSearch decodes the data of a record for which [IsSearch] is true.
+func ReadSearch(data []byte) (s Search, err error) {
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("the recorded search: %w", err)
+	}
+	return s, nil
+}
+
+// Chunk is a part of a document that a search found.
+type Chunk struct {
+	Source string  `json:"source"`
+	Index  int     `json:"index"` // of the chunk in its document, starting with 0
+	Text   string  `json:"text"`
+	Score  float64 `json:"score,omitempty"`
+}
+
+// run searches the node's knowledge base with its query. The result is
+// recorded, so that a run that continues in another process uses the same one.
+func (b *ragNode) run(v *nodeRun) error {
+	query, err := v.renderStrict(b.query, "Failed to interpolate rag node query")
+	if err != nil {
+		return err
+	}
+	if v.agent.bases[v.node.ID] == nil {
+		return spec.Failf("rag node '%s' has no initialized knowledge base", v.node.ID)
+	}
+	ctx, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
+	defer cancel()
+	found, err := v.agent.searchBase(ctx, SearchRequest{v.node.ID, query, valueOr(b.topK, 0)})
+	switch {
+	case err == nil:
+	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
+		return spec.Failf("rag node '%s' timed out after %ds", v.node.ID, b.timeout)
+	case v.Err() != nil:
+		return err
+	default:
+		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", v.node.ID), err)
+	}
+	hits := found.ragHits()
+	sources := []any{}
+	for _, s := range rag.SourcePaths(hits) {
+		sources = append(sources, s)
+	}
+	v.applyUpdates("output", jsonvalue.NewObject(jsonvalue.Member{Key: "context", Value: v.host().redact(rag.FormatContext(hits))}, jsonvalue.Member{Key: "sources", Value: sources}))
+	return v.goNext()
+}
+
+// effectSearch is the name of the effect of a search.
+const effectSearch = "search"
+
+// searchBase searches a base once: a recorded search is not repeated.
+func (a *Agent) searchBase(ctx context.Context, s SearchRequest) (Search, error) {
+	base := a.bases[orElse(s.Node, ownBase)]
+	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
+		if graph.IsEmitEnabled(ctx) {
+			graph.Emit(ctx, s)
+		}
+		hits, err := base.Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
+		if err != nil {
+			return Search{}, err
+		}
+		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: []Chunk{}}
+		for _, h := range hits {
+			found.Chunks = append(found.Chunks, Chunk{Source: a.host.redact(h.Path), Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
+		}
+		graph.Emit(ctx, SearchDone{found.Chunks})
+		return found, nil
+	})
+}
+
+func (r *Search) ragHits() []rag.Hit {
+	hits := make([]rag.Hit, len(r.Chunks))
+	for i, c := range r.Chunks {
+		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}
+	}
+	return hits
+}

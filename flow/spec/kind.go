@@ -1,0 +1,148 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/internal/strictyaml"
+)
+
+// Kind is one type of node, as the reader of files and the checks know it.
+type Kind struct {
+	Name     string
+	Doc      string   // what such a node does, one sentence
+	Required []string // fields besides type
+	Optional []string // fields besides id, type, description and next
+	Scoped   string   // the variable that its state_updates can read; empty: none
+	Late     bool     // not in the first version of the file format, whose advice names the types
+
+	Routing      Routing
+	WritesAnyKey bool   // its result may set any key of the state
+	Spawns       bool   // a graph with such a node offers its models the tools that spawn agents
+	NotInBranch  bool   // a map cannot run it
+	BranchFault  string // why the validator rejects it as the branch of a map; empty: it does not
+
+	// Decode reads the fields of the type and returns the body of the node. It
+	// adds the node's own edges and templates, and sets its branch.
+	Decode func(m *NodeFields) any
+}
+
+// Routing says how a node of a type chooses the nodes that run after it.
+type Routing int
+
+const (
+	RouteNext  Routing = iota // all nodes of next, which it needs
+	RouteFirst                // the first node of next
+	RouteAny                  // any node that it names at run time, else next
+	RouteOwn                  // its own edges: next is not followed
+	RouteEnd                  // none: it ends the run, and next is not followed
+)
+
+// IgnoresNext reports whether the next of a node is not followed.
+func (r Routing) IgnoresNext() bool { return r == RouteOwn || r == RouteEnd }
+
+// Kinds are types of nodes, in the order in which messages list them.
+type Kinds []*Kind
+
+// Find returns the type with a name, or nil if there is none.
+func (list Kinds) Find(name string) *Kind {
+	i := slices.IndexFunc(list, func(k *Kind) bool { return k.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+// Names returns the names of the types in their order.
+func (list Kinds) Names() []string {
+	names := make([]string, len(list))
+	for i, k := range list {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// IsScoped reports whether a name is the variable of some type's state_updates.
+func (list Kinds) IsScoped(name string) bool {
+	return name != "" && slices.ContainsFunc(list, func(k *Kind) bool { return k.Scoped == name })
+}
+
+// firstVersion returns the types of the first version of the file format.
+func (list Kinds) firstVersion() Kinds {
+	return slices.DeleteFunc(slices.Clone(list), func(k *Kind) bool { return k.Late })
+}
+
+// hasField reports whether nodes of the type have a field.
+func (k *Kind) hasField(name string) bool {
+	return slices.Contains(k.Required, name) || slices.Contains(k.Optional, name)
+}
+
+// hintForKey returns a function that returns a hint for a key that a node of
+// type k does not have: the types that have it, or "" if there are none.
+func (list Kinds) hintForKey(k *Kind) func(key string) string {
+	return func(key string) string {
+		owners := slices.DeleteFunc(slices.Clone(list), func(k *Kind) bool { return !k.hasField(key) }).Names()
+		if len(owners) == 0 {
+			return ""
+		}
+		slices.Sort(owners)
+		return fmt.Sprintf("only nodes of type %s have it, and this one is of type %s", strings.Join(owners, ", "), k.Name)
+	}
+}
+
+// NodeFields are the fields of a node that its type reads.
+type NodeFields struct {
+	*strictyaml.Fields
+	Node *Node
+}
+
+// AddStrict parses a template of the node. Every placeholder in it must have a
+// value when the node runs.
+func (m *NodeFields) AddStrict(field, text string) Template {
+	t := ParseTemplate(text)
+	m.Node.Templates = append(m.Node.Templates, TemplateUse{Field: field, Template: t, Strict: true})
+	return t
+}
+
+// AddLenient parses a template of the node. A placeholder without a value is
+// replaced by the empty text.
+func (m *NodeFields) AddLenient(field, text string) Template {
+	t := ParseTemplate(text)
+	m.Node.Templates = append(m.Node.Templates, TemplateUse{Field: field, Template: t})
+	return t
+}
+
+// AddEdge adds an edge that the node declares besides next.
+func (m *NodeFields) AddEdge(e Edge) { m.Node.edges = append(m.Node.edges, e) }
+
+// ReadFallback returns the node after a failure and adds the edge to it, or
+// returns "" if the node has none.
+func (m *NodeFields) ReadFallback(updates bool) string {
+	id := m.ReadText("fallback", strictyaml.Optional)
+	if id != "" {
+		m.AddEdge(Edge{To: id, Field: "fallback", Role: EdgeFailure, Updates: updates, Picture: "fallback"})
+	}
+	return id
+}
+
+// DecodeNode reads the fields of a node that depend on its type.
+func (k *Kind) DecodeNode(m *strictyaml.Fields, n *Node) {
+	n.Type = k
+	n.Body = k.Decode(&NodeFields{m, n})
+	if k.hasField("output_schema") {
+		n.OutputSchema = m.ReadAny("output_schema")
+	}
+	if k.hasField("enabled_skills") {
+		s := readSkills(m)
+		n.Skills = &s
+	}
+	if k.hasField("state_updates") {
+		for _, pair := range m.ReadPairs("state_updates", strictyaml.Optional) {
+			n.Updates = append(n.Updates, Update{pair.Key, ParseTemplate(pair.Value)})
+		}
+		if n.Updates == nil && m.HasValue("state_updates") {
+			n.Updates = []Update{}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package spec
+
+import (
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
+)
+
+// Node is one node of a graph: the fields that types share, and the rest in
+// Body.
+type Node struct {
+	ID           string
+	Type         *Kind
+	Description  string
+	Next         []string // nil: no next; empty: an empty list
+	Updates      []Update // state_updates in order; nil: none; empty: an empty map
+	OutputSchema any      // nil: the text is not parsed
+	Skills       *Skills  // nil: the type has none
+	Branch       *Branch  // of a node that runs another one for every item of a list; else nil
+	Templates    []TemplateUse
+	Body         any // the other fields of its type, as Decode of the type returned them
+
+	Src   strictyaml.Mapping
+	edges []Edge // besides next
+}
+
+// Branch says which node another one runs for every item of a list.
+type Branch struct {
+	To             string // id of the node to run
+	As             string // key of the item while the branch runs
+	OutputKey      string // key of the branch's result
+	CollectInto    string // key of the array of results
+	MaxConcurrency *int   // nil: the graph's
+}
+
+// Kind returns the node's type as it is written in files.
+func (n *Node) Kind() string { return n.Type.Name }
+
+// Pos returns the position of the node's id.
+func (n *Node) Pos() strictyaml.Pos { return n.Src.Pos }
+
+// At returns the position of a field's value, or of the node if the field is
+// missing.
+func (n *Node) At(field string) strictyaml.Pos { return n.Src.FieldPosition(field) }
+
+// TemplateUse is a template of a node and how the node uses it.
+type TemplateUse struct {
+	Field    string
+	Item     int // index in the list or map, for state_updates
+	Template Template
+	Strict   bool // a missing value is a failure
+}
+
+// AllTemplates returns the templates in the fields of a node's type, then those
+// of its state_updates.
+func (n *Node) AllTemplates() []TemplateUse {
+	list := make([]TemplateUse, len(n.Templates), len(n.Templates)+len(n.Updates))
+	copy(list, n.Templates)
+	for i, u := range n.Updates {
+		list = append(list, TemplateUse{Field: "state_updates", Item: i, Template: u.Value})
+	}
+	return list
+}
+
+// SchemaProperties returns the top-level properties that a node's output_schema
+// declares, in file order.
+func (n *Node) SchemaProperties() []string {
+	o, _ := n.OutputSchema.(*jsonvalue.Object)
+	properties, _ := o.Get("properties")
+	declared, _ := properties.(*jsonvalue.Object)
+	var names []string
+	for name := range declared.All() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// WritesAnyKey reports whether it is unknown which keys the node sets: its type
+// allows any key, or it has an output_schema that does not say which keys its
+// result has.
+func (n *Node) WritesAnyKey() bool { return n.Type.WritesAnyKey || n.hasOpenSchema() }
+
+func (n *Node) hasOpenSchema() bool {
+	if n.OutputSchema == nil {
+		return false
+	}
+	if n.SchemaProperties() == nil {
+		return true
+	}
+	o := n.OutputSchema.(*jsonvalue.Object)
+	for _, word := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"} {
+		if _, ok := o.Get(word); ok {
+			return true
+		}
+	}
+	more, ok := o.Get("additionalProperties")
+	return ok && more != false
+}
