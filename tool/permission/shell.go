@@ -27,15 +27,21 @@ type shellAnalyzer struct {
 
 	watched bool // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
-	source    string
-	repeats   int                       // loops and functions around what is looked at
-	inside    int                       // substitutions around it
-	functions map[string]bool           // declared on every path to the current node
-	declares  bool                      // there is a function anywhere
-	piped     map[*syntax.CallExpr]bool // those that read what another command prints
-	reading   bool                      // the command at hand does not read what another one prints
-	wild      bool                      // a text that is not a pattern of files in its place would be one in another place
-	texts     map[*syntax.Lit]bool      // text that the shell takes as it is, or that the parser has taken apart completely
+	repeats   int             // loops and functions around what is looked at
+	functions map[string]bool // declared on every path to the current node
+	declares  bool            // there is a function anywhere
+	reading   bool            // the command at hand does not read what another one prints
+	wild      bool            // a text that is not a pattern of files in its place would be one in another place
+}
+
+// A shellWalk walks through the syntax of one text, and gives its commands to the analyzer.
+type shellWalk struct {
+	*shellAnalyzer
+
+	source string
+	inside int                       // substitutions around what is looked at
+	piped  map[*syntax.CallExpr]bool // commands that read what another command prints
+	texts  map[*syntax.Lit]bool      // text that the shell takes as it is, or that the parser has taken apart completely
 }
 
 // analyzeText analyzes a text.
@@ -61,15 +67,15 @@ func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
 		s.addUncertain(text, fmt.Sprintf("cannot be understood as shell (%v)", err))
 		return
 	}
-	s.source = text
-	s.functions, s.texts, s.piped = map[string]bool{}, map[*syntax.Lit]bool{}, map[*syntax.CallExpr]bool{}
+	w := &shellWalk{shellAnalyzer: s, source: text, piped: map[*syntax.CallExpr]bool{}, texts: map[*syntax.Lit]bool{}}
+	s.functions = map[string]bool{}
 	s.declares = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), func(n syntax.Node) bool {
 		_, ok := n.(*syntax.FuncDecl)
 		return ok
 	})
-	s.wild = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), s.holdsWildcard)
+	s.wild = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), w.holdsWildcard)
 	for _, stmt := range file.Stmts {
-		s.walkNodes(stmt)
+		w.walkNodes(stmt)
 		if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && !stmt.Background && len(stmt.Redirs) == 0 && f.Name != nil {
 			s.functions[f.Name.Value] = true
 		}
@@ -78,7 +84,7 @@ func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
 
 // holdsWildcard reports whether a node is a text with a wildcard that the shell takes as
 // it is: quoted, or the value of a variable.
-func (s *shellAnalyzer) holdsWildcard(n syntax.Node) bool {
+func (s *shellWalk) holdsWildcard(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.SglQuoted, *syntax.DblQuoted:
 		return quotedWildcard().MatchString(s.sourceOf(n))
@@ -117,7 +123,7 @@ func (s *shellAnalyzer) addUncertain(text, why string) {
 }
 
 // sourceOf returns the source of a part of the text.
-func (s *shellAnalyzer) sourceOf(n syntax.Node) string {
+func (s *shellWalk) sourceOf(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(s.source) || from >= to {
 		return "a part of the command"
@@ -125,10 +131,10 @@ func (s *shellAnalyzer) sourceOf(n syntax.Node) string {
 	return s.source[from:to]
 }
 
-func (s *shellAnalyzer) resolveWord(n *syntax.Word) word { return parseWord(n, s.sourceOf(n), s.home) }
+func (s *shellWalk) resolveWord(n *syntax.Word) word { return parseWord(n, s.sourceOf(n), s.home) }
 
 // walkNodes visits everything below a node, in the order of the text.
-func (s *shellAnalyzer) walkNodes(n syntax.Node) {
+func (s *shellWalk) walkNodes(n syntax.Node) {
 	var around []syntax.Node
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
@@ -145,7 +151,7 @@ func (s *shellAnalyzer) walkNodes(n syntax.Node) {
 
 // countEnclosing counts the constructs around the nodes below: those that run the nodes more than
 // once or later, and those that put the nodes' output into a text.
-func (s *shellAnalyzer) countEnclosing(n syntax.Node, by int) {
+func (s *shellWalk) countEnclosing(n syntax.Node, by int) {
 	switch n.(type) {
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
 		s.repeats += by
@@ -155,7 +161,7 @@ func (s *shellAnalyzer) countEnclosing(n syntax.Node, by int) {
 }
 
 // visitNode analyzes one node, without the nodes below it.
-func (s *shellAnalyzer) visitNode(n syntax.Node) {
+func (s *shellWalk) visitNode(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
 		s.callExpr(n)
@@ -222,7 +228,7 @@ func (s *shellAnalyzer) visitNode(n syntax.Node) {
 
 // checkArithmetic accepts only numbers: the shell also evaluates the value of a variable, which may
 // hold a command.
-func (s *shellAnalyzer) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) {
+func (s *shellWalk) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) {
 	for n := range syntax.Preorder(x) {
 		if w, ok := n.(*syntax.Word); ok && !isNumber(w) {
 			s.addUncertain(s.sourceOf(whole), "calculates with variables, which may run commands")
@@ -231,7 +237,7 @@ func (s *shellAnalyzer) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) 
 	}
 }
 
-func (s *shellAnalyzer) checkNumber(x syntax.TestExpr, whole syntax.Node) {
+func (s *shellWalk) checkNumber(x syntax.TestExpr, whole syntax.Node) {
 	if w, ok := x.(*syntax.Word); !ok || !isNumber(w) {
 		s.addUncertain(s.sourceOf(whole), "calculates with variables, which may run commands")
 	}
@@ -242,7 +248,7 @@ func isNumber(w *syntax.Word) bool {
 	return lit != "" && strings.Trim(lit, "0123456789") == ""
 }
 
-func (s *shellAnalyzer) checkParameter(n *syntax.ParamExp) {
+func (s *shellWalk) checkParameter(n *syntax.ParamExp) {
 	const why = "is an expansion that may run commands or change variables"
 	switch {
 	case n.Excl, n.Index != nil, n.NestedParam != nil, n.Flags != nil, n.Width, n.Names != 0:
@@ -262,7 +268,7 @@ func (s *shellAnalyzer) checkParameter(n *syntax.ParamExp) {
 }
 
 // checkAssignment checks the assignment of a value to a name.
-func (s *shellAnalyzer) checkAssignment(name string, n syntax.Node) {
+func (s *shellWalk) checkAssignment(name string, n syntax.Node) {
 	if !ownName(name) {
 		s.addUncertain(s.sourceOf(n), "changes a variable that other programs may heed")
 	}
@@ -278,7 +284,7 @@ func ownName(name string) bool {
 }
 
 // checkDeclaration checks export, declare, local and similar commands.
-func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
+func (s *shellWalk) checkDeclaration(n *syntax.DeclClause) {
 	switch n.Variant.Value {
 	case "declare", "local", "readonly", "typeset":
 		for _, a := range n.Args {
@@ -294,7 +300,7 @@ func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
 }
 
 // callExpr analyzes a simple command, or assignments without a command.
-func (s *shellAnalyzer) callExpr(n *syntax.CallExpr) {
+func (s *shellWalk) callExpr(n *syntax.CallExpr) {
 	var env []word
 	for _, a := range n.Assigns {
 		if a.Index != nil {
@@ -353,7 +359,7 @@ func isEndless(loop *syntax.WhileClause) bool {
 }
 
 // visitRedirect analyzes a redirection: a file that is opened, or a text that becomes the input.
-func (s *shellAnalyzer) visitRedirect(n *syntax.Redirect) {
+func (s *shellWalk) visitRedirect(n *syntax.Redirect) {
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
 		s.checkAssignment(strings.Trim(n.N.Value, "{}"), n)
 	}
@@ -374,7 +380,7 @@ func (s *shellAnalyzer) visitRedirect(n *syntax.Redirect) {
 }
 
 // markInert records a text in which the shell runs nothing more.
-func (s *shellAnalyzer) markInert(parts []syntax.WordPart) {
+func (s *shellWalk) markInert(parts []syntax.WordPart) {
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
 			s.texts[lit] = true
@@ -384,7 +390,7 @@ func (s *shellAnalyzer) markInert(parts []syntax.WordPart) {
 
 // checkHereDocument checks a here-document. Shells disagree on where an unusual one ends, and they
 // run the text after the end.
-func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
+func (s *shellWalk) checkHereDocument(n *syntax.Redirect) {
 	end, quoted := "", false
 	if len(n.Word.Parts) == 1 {
 		switch part := n.Word.Parts[0].(type) {
@@ -413,7 +419,7 @@ func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 }
 
 // checkFunction asks about a function that has the name of one of the readers.
-func (s *shellAnalyzer) checkFunction(n *syntax.FuncDecl) {
+func (s *shellWalk) checkFunction(n *syntax.FuncDecl) {
 	if n.Name == nil {
 		s.addUncertain(s.sourceOf(n), "cannot be known before it runs")
 		return

@@ -50,13 +50,12 @@ func (s *layoutState) buildLayout() *Layout {
 	for i := range out.Nodes {
 		out.Nodes[i] = s.nodeRect(i)
 	}
-	at := s.findPorts()
-	eased := s.easeLayers(at)
+	router := newEdgeRouter(s)
 	for e := range s.g.Edges {
 		if s.isLoop(e) {
 			continue
 		}
-		out.Edges[e] = s.routeEdge(e, at, eased)
+		out.Edges[e] = router.routeEdge(e)
 	}
 	for i := range s.g.Nodes {
 		s.drawLoops(i, out.Edges)

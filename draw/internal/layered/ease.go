@@ -4,14 +4,13 @@ import "math"
 
 // isLoose reports whether a vertex is a piece that passes a layer of labels without a label of its own. Such a piece
 // keeps edges apart from labels, but the edge need not pass at its x.
-func (s *layoutState) isLoose(v int) bool {
+func (s *edgeRouter) isLoose(v int) bool {
 	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
 }
 
 // easeLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
 // swings from the layer above to the layer below without a step at the labels.
-func (s *layoutState) easeLayers(at ports) [][]Point {
-	eased := make([][]Point, len(s.vs))
+func (s *edgeRouter) easeLayers() {
 	for l, layer := range s.layers {
 		if !s.isLabel[l] {
 			continue
@@ -19,7 +18,7 @@ func (s *layoutState) easeLayers(at ports) [][]Point {
 		lines := make([][]Point, len(layer))
 		stiff := make([]bool, len(layer))
 		for i, v := range layer {
-			lines[i] = s.pathThroughLayer(v, at, false)
+			lines[i] = s.pathThroughLayer(v, false)
 		}
 		for changed := true; changed; {
 			changed = false
@@ -29,24 +28,23 @@ func (s *layoutState) easeLayers(at ports) [][]Point {
 				}
 				for _, j := range []int{i - 1, i} {
 					if !stiff[j] && s.isLoose(layer[j]) {
-						lines[j] = s.pathThroughLayer(layer[j], at, true)
+						lines[j] = s.pathThroughLayer(layer[j], true)
 						stiff[j], changed = true, true
 					}
 				}
 			}
 		}
 		for i, v := range layer {
-			eased[v] = lines[i][1 : len(lines[i])-1]
+			s.eased[v] = lines[i][1 : len(lines[i])-1]
 		}
 	}
-	return eased
 }
 
 // pathThroughLayer is the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
 // direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
 // way as its neighbours allow. Where that is too narrow, and whenever it is to be stiff, it passes straight down.
-func (s *layoutState) pathThroughLayer(v int, at ports, stiff bool) []Point {
-	a, b := s.adjacentPoints(v, at)
+func (s *edgeRouter) pathThroughLayer(v int, stiff bool) []Point {
+	a, b := s.adjacentPoints(v)
 	upright := s.verticalPath(v)
 	if stiff || !s.isLoose(v) {
 		return appendNew([]Point{a}, append(upright, b)...)
@@ -74,7 +72,7 @@ func (s *layoutState) pathThroughLayer(v int, at ports, stiff bool) []Point {
 }
 
 // adjacentPoints returns where the edge of a piece leaves the layer above and enters the layer below.
-func (s *layoutState) adjacentPoints(v int, at ports) (a, b Point) {
+func (s *edgeRouter) adjacentPoints(v int) (a, b Point) {
 	e, l := s.vs[v].edge, s.vs[v].layer
 	chain := s.chains[e]
 	i := l - s.vs[chain[0]].layer
@@ -83,25 +81,25 @@ func (s *layoutState) adjacentPoints(v int, at ports) (a, b Point) {
 	}
 	a = Point{s.vs[chain[i-1]].x, s.bottom[l-1]}
 	b = Point{s.vs[chain[i+1]].x, s.top[l+1]}
-	down, up := s.bendPoints(e, at)
+	down, up := s.bendPoints(e)
 	switch {
 	case s.reversed[e] && i == 2:
 		a.Y = max(a.Y, down.Y)
 	case !s.reversed[e] && i == 1:
-		a.X = at.upper[e]
+		a.X = s.upper[e]
 	}
 	switch {
 	case s.reversed[e] && i == len(chain)-3:
 		b.Y = min(b.Y, up.Y)
 	case !s.reversed[e] && i == len(chain)-2:
-		b.X = at.lower[e]
+		b.X = s.lower[e]
 	}
 	return a, b
 }
 
 // movableRange returns how far to the left and right a loose piece may move: up to the labels next to it, and half the way
 // to other loose pieces.
-func (s *layoutState) movableRange(v int) (lo, hi float64) {
+func (s *edgeRouter) movableRange(v int) (lo, hi float64) {
 	layer, pos, x := s.layers[s.vs[v].layer], s.vs[v].pos, s.vs[v].x
 	lo, hi = math.Inf(-1), math.Inf(1)
 	if pos > 0 {
@@ -121,7 +119,7 @@ func (s *layoutState) movableRange(v int) (lo, hi float64) {
 
 // hasTangle reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
 // they begin or end there in the right order.
-func (s *layoutState) hasTangle(l int, left, right []Point) bool {
+func (s *edgeRouter) hasTangle(l int, left, right []Point) bool {
 	const samples = 6
 	p, q := smoothLine(left), smoothLine(right)
 	n, m := len(left)-1, len(right)-1

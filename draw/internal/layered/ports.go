@@ -8,14 +8,9 @@ import (
 // portGap is the distance of neighbouring edges at the same side of a node, where there is room.
 const portGap = 16
 
-// ports holds where edges touch their nodes: the x of those at the top and bottom, the y of those at a side.
-type ports struct {
-	upper, lower []int // by edge: at its upper and at its lower node
-}
-
 // findPorts spreads the edges along the sides of their nodes, in the order in which they continue.
-func (s *layoutState) findPorts() ports {
-	p := ports{make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))}
+func (s *edgeRouter) findPorts() {
+	s.upper, s.lower = make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))
 	n := len(s.g.Nodes)
 	tops, bottoms := make([][]int, n), make([][]int, n)
 	sides := make([]map[int][]int, n) // by node and side: reversed edges from the top to the bottom
@@ -37,17 +32,16 @@ func (s *layoutState) findPorts() ports {
 		}
 	}
 	for i := range s.g.Nodes {
-		s.spreadPorts(i, bottoms[i], p.upper, func(e int) int { return s.chains[e][1] })
-		s.spreadPorts(i, tops[i], p.lower, func(e int) int { return s.chains[e][len(s.chains[e])-2] })
-		s.spreadSide(i, sides[i][-1], p)
-		s.spreadSide(i, sides[i][1], p)
+		s.spreadPorts(i, bottoms[i], s.upper, func(e int) int { return s.chains[e][1] })
+		s.spreadPorts(i, tops[i], s.lower, func(e int) int { return s.chains[e][len(s.chains[e])-2] })
+		s.spreadSide(i, sides[i][-1])
+		s.spreadSide(i, sides[i][1])
 	}
-	return p
 }
 
 // spreadPorts gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
 // from the middle than the edges need, and apart from its neighbours.
-func (s *layoutState) spreadPorts(node int, edges []int, at []int, next func(e int) int) {
+func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e int) int) {
 	k := len(edges)
 	if k == 0 {
 		return
@@ -113,7 +107,7 @@ func floorDiv(a, b int) int {
 
 // spreadSide gives each edge at the left or right side of a node its y. Those that lead up stand above those that
 // lead down, and of each kind the one with the nearest bend stands outermost, so that bends do not cross.
-func (s *layoutState) spreadSide(node int, edges []int, p ports) {
+func (s *edgeRouter) spreadSide(node int, edges []int) {
 	if len(edges) == 0 {
 		return
 	}
@@ -144,9 +138,9 @@ func (s *layoutState) spreadSide(node int, edges []int, p ports) {
 	y := box.Y + box.H/2 - step*(len(ends)-1)/2
 	for _, d := range ends {
 		if d.leads < 0 {
-			p.lower[d.e] = y
+			s.lower[d.e] = y
 		} else {
-			p.upper[d.e] = y
+			s.upper[d.e] = y
 		}
 		y += step
 	}
