@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
+	"sync"
 	"time"
 
 	"raddle.dev/graph"
@@ -515,4 +517,435 @@ func ExampleInspect() {
 	// 3 end []
 	// 2 step []
 	// 1 start [add]
+}
+
+// A node is a function: a test calls it with a state of writes, and reads what it
+// writes.
+func ExampleNewState() {
+	words, longest := graph.Append[string]("words"), graph.Last[string]("longest")
+	node := func(_ context.Context, s graph.State) (graph.Update, error) {
+		best := ""
+		for _, w := range words.Get(s) {
+			if len(w) > len(best) {
+				best = w
+			}
+		}
+		return graph.Put(longest.Set(best)), nil
+	}
+
+	s, err := graph.NewState(words.Set([]string{"warp", "weft", "heddle"}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	u, err := node(context.Background(), s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	v, ok := longest.WrittenValue(u.Writes[0])
+	fmt.Println(v, ok, len(u.Goto))
+	// Output:
+	// heddle true 0
+}
+
+// With Debug a run finds the node that modifies what it has read: here it sorts a
+// list in place, which a concurrent node may read at the same time.
+func Example_debug() {
+	words := graph.Append[string]("words")
+	g, err := graph.Compile(graph.Def{
+		Name: "sort", Keys: []graph.AnyKey{words}, Start: []string{"upper"},
+		Nodes: []graph.Node{{Name: "upper", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			list := words.Get(s) // slices.Clone(words.Get(s)) would be right
+			list[0] = strings.ToUpper(list[0])
+			return graph.Put(words.Reset(list)), nil
+		}}},
+		Edges: []graph.Edge{graph.NewEdge("upper", graph.End)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	in := graph.Input{Set: []graph.Write{words.Set([]string{"warp", "weft"})}}
+	_, err = (&graph.Runner{Graph: g, Debug: true}).Invoke(context.Background(), in)
+	var m *graph.ModifiedError
+	fmt.Println(errors.As(err, &m), m.Keys)
+	// Output:
+	// true [words]
+}
+
+// What could be written and not read again is refused before anything runs.
+func ExampleJSONCodec() {
+	type note struct {
+		Text  string
+		Extra any
+	}
+	compile := func(k graph.AnyKey) error {
+		_, err := graph.Compile(graph.Def{
+			Name: "notes", Keys: []graph.AnyKey{k}, Start: []string{"n"},
+			Nodes: []graph.Node{{Name: "n", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }}},
+			Edges: []graph.Edge{graph.NewEdge("n", graph.End)},
+		})
+		return err
+	}
+	notes := graph.Append[note]("notes")
+	var fault *graph.TypeError
+	if errors.As(compile(notes), &fault) {
+		fmt.Println(fault.Path, fault.Reason)
+	}
+	fmt.Println(compile(notes.WithCodec(graph.JSONCodec[[]note]())))
+	// Output:
+	// note.Extra is any: JSON would bring it back as another type (an int64 as a float64)
+	// <nil>
+}
+
+// A Before hook hands a context to the node and its children, and gets how the
+// attempt ended: that is what the span of a trace needs.
+func ExampleSetup() {
+	type span struct{}
+	trace := graph.Hooks{Before: func(ctx context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
+		above, _ := ctx.Value(span{}).(string)
+		here := above + "/" + i.Node
+		fmt.Println("begin", here)
+		return graph.Setup{
+			Context: context.WithValue(ctx, span{}, here),
+			End:     func(err error) { fmt.Println("end", here, err) },
+		}, nil
+	}}
+	idle := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	inner, err := graph.Compile(graph.Def{
+		Name: "inner", Start: []string{"draft"}, Hooks: []graph.Hooks{trace},
+		Nodes: []graph.Node{{Name: "draft", Run: idle}}, Edges: []graph.Edge{graph.NewEdge("draft", graph.End)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := graph.Compile(graph.Def{
+		Name: "outer", Start: []string{"write"}, Hooks: []graph.Hooks{trace},
+		Nodes: []graph.Node{{Name: "write", Graph: inner}}, Edges: []graph.Edge{graph.NewEdge("write", graph.End)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := (&graph.Runner{Graph: g}).Invoke(context.Background(), graph.Input{})
+	fmt.Println(res.Status, err)
+	// Output:
+	// begin /write
+	// begin /write/draft
+	// end /write/draft <nil>
+	// end /write <nil>
+	// done <nil>
+}
+
+// A thread is deleted with all its records.
+func ExampleDelete() {
+	name := graph.Last[string]("name")
+	g, err := graph.Compile(graph.Def{
+		Name: "hello", Keys: []graph.AnyKey{name}, Start: []string{"greet"},
+		Nodes: []graph.Node{{Name: "greet", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }}},
+		Edges: []graph.Edge{graph.NewEdge("greet", graph.End)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, store := context.Background(), graph.NewMemory()
+	if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("Ada")}}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(graph.Delete(ctx, store, "t1"))
+	_, err = graph.Inspect(ctx, store, "t1", 0)
+	fmt.Println(errors.Is(err, graph.ErrNoThread))
+	// Output:
+	// <nil>
+	// true
+}
+
+// A second drive of a thread learns which process drives it, and can wait or take over.
+func ExampleBusyError() {
+	ctx := context.Background()
+	begun, goOn := make(chan bool), make(chan bool)
+	g, err := graph.Compile(graph.Def{Name: "slow", Start: []string{"work"}, Edges: []graph.Edge{anEdge("work", graph.End)},
+		Nodes: []graph.Node{{Name: "work", Run: func(context.Context, graph.State) (graph.Update, error) {
+			begun <- true
+			<-goOn
+			return graph.Update{}, nil
+		}}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	done := make(chan graph.Result)
+	go func() {
+		res, _ := r.Invoke(ctx, graph.Input{Thread: "t1"})
+		done <- res
+	}()
+	<-begun
+	_, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	var busy *graph.BusyError
+	if errors.As(err, &busy) {
+		fmt.Println(busy.Status, busy.Lease.IsLive(), time.Until(busy.Lease.Until) < 15*time.Second)
+	}
+	goOn <- true
+	fmt.Println((<-done).Status)
+	// Output:
+	// running true true
+	// done
+}
+
+// The run continues without a node that does not look at its context.
+func ExampleHungError() {
+	g, err := graph.Compile(graph.Def{Name: "deaf", Start: []string{"call"}, Edges: []graph.Edge{anEdge("call", graph.End)},
+		Nodes: []graph.Node{{Name: "call", Timeout: time.Millisecond, Run: func(context.Context, graph.State) (graph.Update, error) {
+			select {} // a library that blocks
+		}}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := &graph.Runner{Graph: g, HungAfter: 10 * time.Millisecond}
+	res, err := r.Invoke(context.Background(), graph.Input{})
+	var hung *graph.HungError
+	fmt.Println(res.Status, errors.As(err, &hung), errors.Is(err, graph.ErrTimeout), res.Hung)
+	// Output: failed true true [call]
+}
+
+// What reads records checks them; a store only keeps their checksums.
+func ExampleRecords() {
+	ctx := context.Background()
+	was, damaged := graph.NewMemory(), graph.NewMemory()
+	r := &graph.Runner{Graph: newspaper(), Store: was}
+	_, err := r.Invoke(ctx, graph.Input{Thread: "monday"})
+	var recs []graph.Record
+	for rec, err := range graph.Records(ctx, was, "monday", graph.Range{Limit: 2}) {
+		fmt.Println(rec.Seq, rec.Kind, err)
+		recs = append(recs, rec)
+	}
+	recs[1].Time++
+	err = errors.Join(err, damaged.Append(ctx, "monday", 0, recs))
+	_, read := graph.Inspect(ctx, damaged, "monday", 0)
+	fmt.Println(err, read)
+	// Output:
+	// 1 start <nil>
+	// 2 step <nil>
+	// <nil> record 2 of thread monday is damaged: its checksum does not match (step); restore the store from a copy, or fork the thread at record 1, before it
+}
+
+// Two children of one task work at the same time, and both ask. The run waits with
+// both questions; each child gets its own answer.
+func ExampleCallChild() {
+	told := graph.Last[string]("told")
+	news := graph.Append[string]("news")
+	reporter, err := graph.Compile(graph.Def{Name: "reporter", Keys: []graph.AnyKey{told}, Start: []string{"ask"},
+		Nodes: []graph.Node{{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			answer, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "What is new?"})
+			return graph.Put(told.Set(answer)), err
+		}}},
+		Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	team := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		names := []string{"alice", "bob"}
+		said, errs := make([]string, len(names)), make([]error, len(names))
+		var wg sync.WaitGroup
+		for i, name := range names {
+			wg.Go(func() {
+				var child graph.Child
+				if child, errs[i] = graph.CallChild(ctx, name, "reporter"); errs[i] == nil {
+					said[i] = name + ": " + told.Get(child.State)
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return graph.Update{}, err
+		}
+		return graph.Put(news.Set(said)), nil
+	}
+	g, err := graph.Compile(graph.Def{Name: "paper", Keys: []graph.AnyKey{news}, Start: []string{"team"},
+		Nodes: []graph.Node{{Name: "team", Run: team, Children: map[string]graph.ChildGraph{"reporter": {Graph: reporter}}}},
+		Edges: []graph.Edge{{From: []string{"team"}, To: []string{graph.End}}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, _ := r.Invoke(ctx, graph.Input{Thread: "t"})
+	for _, q := range res.Questions {
+		fmt.Println(q.ID, q.Prompt)
+	}
+	res, _ = r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: "team/bob/ask", Value: "rain"}}})
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: "team/alice/ask", Value: "sun"}}})
+	fmt.Println(res.Status, news.Get(res.State), err)
+	// Output:
+	// team/alice/ask What is new?
+	// team/bob/ask What is new?
+	// done [alice: sun bob: rain] <nil>
+}
+
+// The examples of this file steer a run from outside: by what one drive of it is
+// given, and by an edit between two drives.
+
+// Set folds writes into the state when a run continues: new input, or a correction.
+// What is recorded stays as it is.
+func ExampleResume() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}}})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday", Set: []graph.Write{story.Reset([]string{"another draft"})}})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// paused [a draft] <nil>
+	// done [another draft reviewed: another draft printed] <nil>
+}
+
+// Breaks hold for one drive, and need nothing in the graph. The next drive continues
+// from there, with breaks of its own or none.
+func ExampleBreak() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}, {Node: "print"}}})
+	fmt.Println(res.Status, res.Breaks, err)
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday", Break: []graph.Break{{Node: "review", After: true}}})
+	fmt.Println(res.Status, res.Breaks, err)
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday"})
+	fmt.Println(res.Status, res.Breaks, err)
+	// Output:
+	// paused [{review false}] <nil>
+	// paused [{review true}] <nil>
+	// done [] <nil>
+}
+
+// A pause lets the current step finish. Grace bounds that: when it has passed
+// the tasks are cancelled, and run again on resume.
+func Example_pauseWithGrace() {
+	ctx, pause := context.Background(), make(chan struct{})
+	slow := true
+	g := sound(graph.Def{
+		Name: "slow", Keys: []graph.AnyKey{story}, Start: []string{"write"},
+		Nodes: []graph.Node{{Name: "write", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if slow {
+				close(pause)
+				<-ctx.Done() // longer than a person waits
+				return graph.Update{}, ctx.Err()
+			}
+			return graph.Put(story.Set([]string{"a draft"})), nil
+		}}},
+		Edges: []graph.Edge{anEdge("write", graph.End)},
+	})
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Pause: pause, Grace: time.Millisecond})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	slow = false
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// paused [] <nil>
+	// done [a draft] <nil>
+}
+
+// EditNext changes the state between two drives and says which nodes run next.
+func ExampleRunner_EditNext() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}}})
+	fmt.Println(res.Status, err)
+	if _, err := r.EditNext(ctx, "monday", []string{"print"}, story.Set([]string{"reviewed by hand"})); err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday"})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// paused <nil>
+	// done [a draft reviewed by hand printed] <nil>
+}
+
+// Each committed step tells its record: a reader can fork there while the run goes
+// on.
+func ExampleStepCommitted() {
+	ctx, st := context.Background(), graph.NewMemory()
+	r := &graph.Runner{Graph: newspaper(), Store: st}
+	for ev, err := range r.Run(ctx, graph.Input{Thread: "monday", Topics: graph.TopicStep}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if b, ok := ev.Body.(graph.StepCommitted); ok && b.Nodes[0] == "write" {
+			if err := graph.Fork(ctx, st, "monday", b.Seq, "another"); err != nil {
+				fmt.Println(err)
+			}
+		}
+	}
+	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "another", Set: []graph.Write{story.Reset([]string{"its own draft"})}})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// done [its own draft reviewed: its own draft printed] <nil>
+}
+
+// First writes to a thread when it begins, before what the caller sets; to a child
+// when its node calls it. A later run of the thread finds what is there.
+func ExampleDef_first() {
+	ctx := context.Background()
+	g := sound(graph.Def{
+		Name: "first", Keys: []graph.AnyKey{story}, Start: []string{"write"},
+		First: []graph.Write{story.Set([]string{"once upon a time"})},
+		Nodes: []graph.Node{aLine("write", story, "there was a graph")},
+		Edges: []graph.Edge{anEdge("write", graph.End)},
+	})
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	for range 2 {
+		res, err := r.Invoke(ctx, graph.Input{Thread: "tale"})
+		fmt.Printf("%q %v\n", story.Get(res.State), err)
+	}
+	// Output:
+	// ["once upon a time" "there was a graph"] <nil>
+	// ["once upon a time" "there was a graph" "there was a graph"] <nil>
+}
+
+// The way through the package's documentation: write a graph, run it, pause and
+// resume it, go back and try something else.
+func Example_tour() {
+	ctx, name := context.Background(), graph.Last[string]("name")
+	g, err := graph.Compile(graph.Def{
+		Name: "hello",
+		Keys: []graph.AnyKey{name},
+		Nodes: []graph.Node{{Name: "greet", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+			return graph.Put(name.Set("hello " + name.Get(s))), nil
+		}}},
+		Edges: []graph.Edge{{From: []string{"greet"}, To: []string{graph.End}}},
+		Start: []string{"greet"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
+	fmt.Println(res.Status, name.Get(res.State), err)
+
+	in := graph.Input{Thread: "t2", Set: []graph.Write{name.Set("ada")}, Break: []graph.Break{{Node: "greet"}}}
+	res, err = r.Invoke(ctx, in)
+	fmt.Println(res.Status, name.Get(res.State), err)
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"})
+	fmt.Println(res.Status, name.Get(res.State), err)
+
+	for c, err := range graph.Checkpoints(ctx, r.Store, "t2") {
+		fmt.Println(c.Seq, c.Kind, c.Next, err)
+	}
+	err = graph.Fork(ctx, r.Store, "t2", 1, "t3")
+	if err == nil {
+		_, err = r.Edit(ctx, "t3", name.Set("grace"))
+	}
+	if err == nil {
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t3"})
+	}
+	fmt.Println(res.Status, name.Get(res.State), err)
+	// Output:
+	// done hello ada <nil>
+	// paused ada <nil>
+	// done hello ada <nil>
+	// 4 step [] <nil>
+	// 1 start [greet] <nil>
+	// done hello grace <nil>
 }

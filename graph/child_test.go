@@ -8,9 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 )
@@ -434,5 +435,347 @@ func TestStructureShowsNamedChildren(t *testing.T) {
 	s := g.Structure()
 	if got := s.Nodes[0].Children["worker"]; got.Name != "worker" || len(got.Nodes) != 2 {
 		t.Errorf("%+v", s.Nodes[0])
+	}
+}
+
+// purse is a shared value: what is in use is not recorded.
+type purse struct {
+	Spent int
+	used  int
+}
+
+// spender is a child that takes one coin in each of three steps, inside an effect,
+// when the purse has an unused one.
+func spender(t testing.TB, coins int) *graph.Graph {
+	t.Helper()
+	spend := func(ctx context.Context) (int, error) {
+		p, err := graph.Share[purse](ctx, "purse")
+		if err != nil {
+			return 0, err
+		}
+		if err := p.Await(ctx, func(v *purse) (bool, error) {
+			switch {
+			case v.Spent >= coins:
+				return false, errors.New("no coin is left")
+			case v.Spent+v.used >= coins:
+				return false, nil
+			}
+			v.used++
+			return true, nil
+		}); err != nil {
+			return 0, err
+		}
+		time.Sleep(time.Second)
+		n := 0
+		return n, p.Use(func(v *purse) bool {
+			v.used, v.Spent = v.used-1, v.Spent+1
+			n = v.Spent
+			return true
+		})
+	}
+	return compile(t, graph.Def{Name: "spender", Keys: all, Start: []string{"spend"}, Nodes: []graph.Node{
+		{Name: "spend", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Do(ctx, "spend", spend)
+			return graph.Put(newReducerKey.Set(1), only.Set(strings.Repeat("x", 9<<10))), err // large, so that snapshots fall due
+		}}}, Edges: []graph.Edge{{From: []string{"spend"}, Cases: map[string]string{"more": "spend", "end": graph.End}, Pick: func(s graph.State) ([]string, error) {
+		if newReducerKey.Get(s) < 3 {
+			return []string{"more"}, nil
+		}
+		return []string{"end"}, nil
+	}}}})
+}
+
+// spenders runs four of them at once, and then says what is spent.
+func spenders(t testing.TB, coins int) *graph.Graph {
+	return compile(t, graph.Def{Name: "spenders", Keys: all, Start: []string{"all"}, Nodes: []graph.Node{
+		{Name: "all", Children: map[string]graph.ChildGraph{"spender": {Graph: spender(t, coins)}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			var wg sync.WaitGroup
+			errs := make([]error, 4)
+			for i := range errs {
+				wg.Go(func() { _, errs[i] = graph.CallChild(ctx, fmt.Sprint("s", i), "spender") })
+			}
+			wg.Wait()
+			return graph.Update{}, errors.Join(errs...)
+		}},
+		{Name: "say", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			p, err := graph.Share[purse](ctx, "purse")
+			if err != nil {
+				return graph.Update{}, err
+			}
+			n := 0
+			err = p.Use(func(v *purse) bool { n = v.Spent; return false })
+			if _, wrong := graph.Share[int](ctx, "purse"); wrong == nil || !strings.Contains(wrong.Error(), "graph_test.purse") {
+				err = fmt.Errorf("another type: %v", wrong)
+			}
+			return graph.Put(newReducerKey.Set(n)), err
+		}},
+	}, Edges: []graph.Edge{edge("all", "say"), edge("say", graph.End)}})
+}
+
+// What tasks at any depth have in common is in the journal: a drive that follows
+// one that was killed knows it, through snapshots too, and counts nothing twice.
+func TestSharedValueAfterACrash(t *testing.T) {
+	const coins = 12
+	run := func(st graph.Store) (res graph.Result, err error) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &graph.Runner{Graph: spenders(t, coins), Store: st}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+			if errors.Is(err, graph.ErrNoThread) {
+				res, err = r.Invoke(t.Context(), graph.Input{Thread: "t"})
+			}
+		})
+		return res, err
+	}
+	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	res, err := run(count)
+	if err != nil || newReducerKey.Get(res.State) != coins {
+		t.Fatalf("%v, %d were spent", err, newReducerKey.Get(res.State))
+	}
+	snapshots := 0
+	for e, err := range graph.History(t.Context(), count.Store, "t") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == graph.KindSnapshot {
+			snapshots++
+		}
+	}
+	if snapshots == 0 {
+		t.Error("no snapshot fell due")
+	}
+	for limit := range count.RecordCount() - 2 {
+		st := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
+		if _, err := run(st); !errors.Is(err, graphtest.ErrCrash) {
+			t.Fatal(err)
+		}
+		spent, made := 0, 0 // as the journal has it
+		for e, err := range graph.History(t.Context(), st.Store, "t") {
+			switch {
+			case errors.Is(err, graph.ErrNoThread):
+			case err != nil:
+				t.Fatal(err)
+			case strings.Contains(e.ID, "\x00shared\x00"):
+				spent++
+			case e.Kind == graph.KindEffect:
+				made++
+			}
+		}
+		res, err := run(st.Store)
+		if lost := spent - made; lost > 0 { // paid for, and cut off before a child had it
+			if err == nil || !strings.Contains(err.Error(), "no coin is left") {
+				t.Errorf("crash after %d records: %d coins bought nothing, and all the same: %v", limit, lost, err)
+			}
+			continue
+		}
+		if err != nil || newReducerKey.Get(res.State) != coins {
+			t.Errorf("crash after %d records: %v, %d were spent", limit, err, newReducerKey.Get(res.State))
+		}
+	}
+}
+
+// Children that wait for each other's coins do not wait forever: neither when
+// one is cut off nor when there are none.
+func TestSharedValueIsWaitedFor(t *testing.T) {
+	for _, coins := range []int{0, 1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			_, err := (&graph.Runner{Graph: spenders(t, coins)}).Invoke(ctx, graph.Input{})
+			if coins < 5 && (err == nil || !strings.Contains(err.Error(), "no coin is left")) {
+				t.Errorf("%d coins: %v", coins, err)
+			}
+		})
+	}
+}
+
+// A run, a fork and an edit each begin with the zero value.
+func TestSharedValueBeginsAnew(t *testing.T) {
+	pay := compile(t, graph.Def{Name: "pay", Keys: all, Start: []string{"pay", "stop"}, Nodes: []graph.Node{
+		{Name: "pay", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			p, err := graph.Share[purse](ctx, "purse")
+			if err != nil {
+				return graph.Update{}, err
+			}
+			n := 0
+			err = p.Use(func(v *purse) bool { v.Spent++; n = v.Spent; return true })
+			return graph.Put(list.Set([]string{fmt.Sprint(n)})), err
+		}},
+		{Name: "stop", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "Go on?"})
+			return graph.Update{}, err
+		}},
+		{Name: "again", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			p, err := graph.Share[purse](ctx, "purse")
+			if err != nil {
+				return graph.Update{}, err
+			}
+			return graph.Put(list.Set([]string{"again"})), p.Use(func(v *purse) bool { v.Spent++; return true })
+		}},
+	}, Edges: []graph.Edge{edge("pay", graph.End), edge("stop", "again"), edge("again", graph.End)}})
+	r := &graph.Runner{Graph: pay, Store: graph.NewMemory()}
+	said := func(thread string) string {
+		t.Helper()
+		res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
+		if err == nil && res.Status == graph.Waiting {
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Answers: []graph.Answer{{Value: "yes", ID: res.Questions[0].ID}}})
+		}
+		if err != nil || res.Status != graph.Done {
+			t.Fatal(res.Status, err)
+		}
+		return strings.Join(list.Get(res.State), " ")
+	}
+	for i := range 2 { // the second run knows nothing of the first
+		if res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil || res.Status != graph.Waiting {
+			t.Fatal(res.Status, err)
+		}
+		if err := graph.Fork(t.Context(), r.Store, "t", 0, fmt.Sprint("fork ", i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Edit(t.Context(), "t", newReducerKey.Set(1)); err != nil {
+			t.Fatal(err)
+		}
+		if got := said("t"); !strings.HasSuffix(got, "1 again") {
+			t.Errorf("the run has said %q", got)
+		}
+	}
+	for i := range 2 {
+		if got := said(fmt.Sprint("fork ", i)); !strings.HasSuffix(got, "1 again") {
+			t.Errorf("the fork has said %q", got)
+		}
+	}
+}
+
+// stops resumes a run until it ends and lists where it stopped.
+func stops(t *testing.T, r *graph.Runner) (at [][]graph.Break, last graph.Result) {
+	t.Helper()
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
+	for err == nil && res.Status == graph.Paused && len(at) < 10 {
+		at = append(at, res.Breaks)
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+	}
+	if err != nil || res.Status != graph.Done {
+		t.Fatalf("%v, %v after %v", res.Status, err, at)
+	}
+	return at, res
+}
+
+func TestBreaksStopOnceAndArmAgain(t *testing.T) {
+	n := graph.Sum[int]("n")
+	var mu sync.Mutex
+	ran := map[string]int{}
+	count := func(name string) graph.Node {
+		return graph.Node{Name: name, Run: func(context.Context, graph.State) (graph.Update, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			ran[name]++
+			return graph.Put(n.Set(1)), nil
+		}}
+	}
+	b, c := count("b"), count("c")
+	b.BreakBefore, b.BreakAfter, c.BreakAfter = true, true, true
+	g := compile(t, graph.Def{Name: "breaks", Keys: []graph.AnyKey{n}, Start: []string{"a"}, Nodes: []graph.Node{count("a"), b, c, count("d")},
+		Edges: []graph.Edge{edge("a", "b", "c"), edge("c", graph.End), edge("b", "d"), {From: []string{"d"}, Cases: map[string]string{"again": "b", "stop": graph.End}, Pick: func(s graph.State) ([]string, error) {
+			if n.Get(s) < 5 {
+				return []string{"again"}, nil
+			}
+			return []string{"stop"}, nil
+		}}}})
+	at, _ := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	want := [][]graph.Break{
+		{{Node: "b"}}, {{Node: "b", After: true}, {Node: "c", After: true}},
+		{{Node: "b"}}, {{Node: "b", After: true}},
+	}
+	if diff := cmp.Diff(want, at); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 2, "c": 1, "d": 2}, ran); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABreakBeforeSendsLosesNoTask(t *testing.T) {
+	i, got := graph.Last[int]("i"), graph.Append[int]("got")
+	g := compile(t, graph.Def{Name: "fan", Keys: []graph.AnyKey{i, got}, Start: []string{"split"}, Nodes: []graph.Node{
+		{Name: "split", BreakAfter: true, Routes: []string{"work"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+			var u graph.Update
+			for k := range 3 {
+				u.Send = append(u.Send, graph.Send{To: "work", Overlay: []graph.Write{i.Set(k)}})
+			}
+			return u, nil
+		}},
+		{Name: "work", BreakBefore: true, Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			return graph.Put(got.Set([]int{i.Get(s)})), nil
+		}},
+	}, Edges: []graph.Edge{edge("work", graph.End)}})
+	at, res := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	if diff := cmp.Diff([][]graph.Break{{{Node: "split", After: true}, {Node: "work"}}}, at); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2}, got.Get(res.State)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABreakInsideAChildPausesTheWholeRun(t *testing.T) {
+	n := graph.Sum[int]("n")
+	one := func(context.Context, graph.State) (graph.Update, error) { return graph.Put(n.Set(1)), nil }
+	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{n}, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: one}, {Name: "y", Run: one, BreakBefore: true}},
+		Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
+	g := compile(t, graph.Def{Name: "parent", Keys: []graph.AnyKey{n}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Graph: child,
+		Out: func(_ graph.State, c graph.Child) (graph.Update, error) { return graph.Put(n.Set(n.Get(c.State))), nil }}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	at, res := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	if diff := cmp.Diff([][]graph.Break{{{Node: "a/y"}}}, at); diff != "" {
+		t.Error(diff)
+	}
+	if n.Get(res.State) != 2 {
+		t.Errorf("n = %d", n.Get(res.State))
+	}
+}
+
+// A visit stops once, however often the node asks, fails or crashes after it; also
+// in children that stop together, and when a snapshot lies in between.
+func TestABreakThatWasPassedStaysPassed(t *testing.T) {
+	var c tally
+	child := compile(t, graph.Def{Name: "child", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{
+		{Name: "x", BreakBefore: true, Run: asker("x1", "x2")}, {Name: "y", BreakBefore: true, Run: asker("y")}}, Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
+	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", BreakBefore: true, Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+			if u, err := asker("a")(ctx, s); err != nil {
+				return u, err
+			}
+			if c.add("a") == 1 {
+				return graph.Update{}, errors.New("not yet")
+			}
+			return graph.Update{}, nil
+		}},
+		{Name: "p", Graph: child}, {Name: "q", BreakBefore: true, Graph: child},
+	}, Edges: []graph.Edge{edge("a", "p", "q"), edge("p", graph.End), edge("q", graph.End)}})
+	r := kept(g)
+	r.Executor = backward{} // the order of Result.Breaks is that of the tasks
+	var at []string
+	res, err := start(t, r)
+	for i := 0; res.Status != graph.Done && i < 30; i++ {
+		at = append(at, fmt.Sprint(res.Breaks))
+		if res.Status == graph.Waiting {
+			if res, err = resume(t, r); res.Status != graph.Waiting {
+				t.Fatalf("%v at %v, %v", res.Status, res.Breaks, err)
+			}
+			at = append(at, fmt.Sprint(res.Breaks))
+		}
+		var as []graph.Answer
+		if len(res.Questions) > 0 {
+			as = append(as, says(res.Questions[i%len(res.Questions)].ID, ""))
+		}
+		if _, err := graph.Prune(t.Context(), r.Store, thread, graph.Keep{}); err != nil {
+			t.Fatal(err)
+		}
+		res, err = resume(t, r, as...)
+	}
+	is(t, graph.Done, res, err)
+	all := strings.Join(at, " ")
+	for _, want := range []string{"[{a false}]", "[{q false}]", "[{p/x false} {q/x false}]", "{p/y false}", "{q/y false}"} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%s: %s", want, all)
+		}
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"raddle.dev/graph"
 )
 
@@ -512,5 +513,325 @@ func TestANodeThatEndsItsGoroutineHasFailed(t *testing.T) {
 	<-gone
 	if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || !strings.Contains(s.Reason, "Goexit") {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// failsUntil returns a node that fails until the attempt of that number.
+func failsUntil(name string, until int, retry graph.Retry) graph.Node {
+	return graph.Node{Name: name, Retry: retry, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		if graph.Attempt(ctx) < until {
+			return graph.Update{}, errors.New("down")
+		}
+		return graph.Update{}, nil
+	}}
+}
+
+// retriesOf drives a run and lists its retries, and how often each node was tried.
+func retriesOf(t *testing.T, r *graph.Runner) (got []string, last error) {
+	t.Helper()
+	for e, err := range r.Run(t.Context(), graph.Input{Thread: "t", Topics: graph.TopicTask}) {
+		switch b := e.Body.(type) {
+		case graph.TaskRetry:
+			got = append(got, fmt.Sprintf("%s%s: %d of %d failed, %v", e.Path, e.Node, b.Attempt, b.MaxAttempts, b.After))
+		case graph.TaskDone:
+			got = append(got, fmt.Sprintf("%s%s: %d attempts, failed %v", e.Path, e.Node, b.Attempts, b.Err != nil))
+		}
+		last = err
+	}
+	return got, last
+}
+
+func TestTheRunnersRetryIsForNodesWithoutOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		child := compile(t, graph.Def{Name: "child", Start: []string{"inner"}, Nodes: []graph.Node{failsUntil("inner", 2, graph.Retry{})}, Edges: []graph.Edge{edge("inner", graph.End)}})
+		g := compile(t, graph.Def{Name: "g", Start: []string{"plain"}, Nodes: []graph.Node{
+			failsUntil("plain", 3, graph.Retry{}),
+			failsUntil("own", 2, graph.Retry{Attempts: 2, Delay: 20 * time.Second}),
+			{Name: "sub", Graph: child},
+			failsUntil("once", 2, graph.Retry{Attempts: 1}),
+		}, Edges: []graph.Edge{edge("plain", "own"), edge("own", "sub"), edge("sub", "once"), edge("once", graph.End)}})
+		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Retry: graph.Retry{Attempts: 3, Delay: time.Second}}
+		got, err := retriesOf(t, r)
+		want := []string{
+			"plain: 1 of 3 failed, 1s", "plain: 2 of 3 failed, 2s", "plain: 3 attempts, failed false",
+			"own: 1 of 2 failed, 20s", "own: 2 attempts, failed false",
+			"sub/inner: 1 of 3 failed, 1s", "sub/inner: 2 attempts, failed false", "sub: 1 attempts, failed false",
+			"once: 1 attempts, failed true",
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err == nil {
+			t.Errorf("error %v\n%s", err, diff)
+		}
+	})
+}
+
+func TestANodeWithAChildIsNotTriedAgainByTheRunnersRetry(t *testing.T) {
+	child := compile(t, graph.Def{Name: "child", Start: []string{"inner"}, Nodes: []graph.Node{failsUntil("inner", 99, graph.Retry{})}, Edges: []graph.Edge{edge("inner", graph.End)}})
+	g := compile(t, graph.Def{Name: "g", Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child}}, Edges: []graph.Edge{edge("sub", graph.End)}})
+	got, err := retriesOf(t, &graph.Runner{Graph: g, Retry: graph.Retry{Attempts: 2}})
+	want := []string{"sub/inner: 1 of 2 failed, 0s", "sub/inner: 2 attempts, failed true", "sub: 1 attempts, failed true"}
+	if diff := cmp.Diff(want, got); diff != "" || err == nil {
+		t.Errorf("error %v\n%s", err, diff)
+	}
+}
+
+func TestTheRunnersRetryKeepsItsConditionAndItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := parallel(t, failsUntil("a", 99, graph.Retry{}))
+		got, err := retriesOf(t, &graph.Runner{Graph: g, Retry: graph.Retry{Attempts: 9, If: func(error) bool { return false }}})
+		if len(got) != 1 || err == nil {
+			t.Error(got, err)
+		}
+		begun := time.Now()
+		_, err = retriesOf(t, &graph.Runner{Graph: g, Retry: graph.Retry{Attempts: 9, Delay: time.Second, Factor: 1, Within: 2500 * time.Millisecond}})
+		if took := time.Since(begun); took != 2*time.Second || err == nil {
+			t.Error(took, err)
+		}
+	})
+}
+
+func TestEffectsAreNotRepeatedByTheRunnersRetryWithoutAStore(t *testing.T) {
+	made := 0
+	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Do(ctx, "buy", func(context.Context) (int, error) { made++; return made, nil })
+		if err == nil && graph.Attempt(ctx) < 3 {
+			err = errors.New("down")
+		}
+		return graph.Update{}, err
+	}})
+	res, err := (&graph.Runner{Graph: g, Retry: graph.Retry{Attempts: 3}}).Invoke(t.Context(), graph.Input{})
+	if err != nil || res.Status != graph.Done || made != 1 {
+		t.Errorf("%v, %v: the effect was made %d times", res.Status, err, made)
+	}
+}
+
+// flaky is a graph whose node "pay" makes an effect and is done, while "work"
+// next to it makes one and fails: twice, in the lowest of two graphs.
+func flaky(t *testing.T, c *tally, retry graph.Retry) *graph.Graph {
+	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { return c.add("paid"), nil })
+		return graph.Put(newReducerKey.Set(1)), err
+	}
+	work := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		if _, err := graph.Do(ctx, "mail", func(context.Context) (int, error) { return c.add("mailed"), nil }); err != nil {
+			return graph.Update{}, err
+		}
+		if c.add("worked") < 3 {
+			return graph.Update{}, errors.New("not yet")
+		}
+		return graph.Put(newReducerKey.Set(10)), nil
+	}
+	out := func(_ graph.State, ch graph.Child) (graph.Update, error) {
+		if c.add("out") == 1 {
+			return graph.Update{}, errors.New("out fails once")
+		}
+		return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
+	}
+	low := compile(t, graph.Def{Name: "low", Keys: all, Start: []string{"first"}, Nodes: []graph.Node{{Name: "first", Run: pay}, {Name: "pay", Run: pay}, {Name: "work", Run: work}},
+		Edges: []graph.Edge{edge("first", "pay", "work"), edge("pay", graph.End), edge("work", graph.End)}})
+	mid := compile(t, graph.Def{Name: "mid", Keys: all, Start: []string{"low"}, Nodes: []graph.Node{{Name: "low", Graph: low, Out: out}}, Edges: []graph.Edge{edge("low", graph.End)}})
+	return compile(t, graph.Def{Name: "top", Keys: all, Start: []string{"mid"}, Nodes: []graph.Node{{Name: "mid", Graph: mid, Retry: retry, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
+		return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
+	}}}, Edges: []graph.Edge{edge("mid", graph.End)}})
+}
+
+// A retried child repeats no effect and no task that is done, with a store and
+// without.
+func TestARetriedChildRepeatsNoEffect(t *testing.T) {
+	for _, store := range []graph.Store{nil, graph.NewMemory()} {
+		var c tally
+		r := &graph.Runner{Graph: flaky(t, &c, graph.Retry{Attempts: 4}), Store: store}
+		res, err := r.Invoke(t.Context(), graph.Input{})
+		is(t, graph.Done, res, err)
+		got := fmt.Sprint(newReducerKey.Get(res.State), c.of("paid"), c.of("mailed"), c.of("worked"), c.of("out"))
+		if got != "12 2 1 3 2" {
+			t.Errorf("store %T: total, paid, mailed, worked, out: %s", store, got)
+		}
+	}
+}
+
+// The time of a child starts again when its node is tried again, and when a run
+// that failed is resumed; else neither could help.
+func TestARetryGivesAChildItsTimeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, store := range []graph.Store{nil, graph.NewMemory()} {
+			for _, attempts := range []int{1, 2} {
+				runs := 0
+				slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					if runs++; runs == 1 {
+						<-ctx.Done()
+						return graph.Update{}, ctx.Err()
+					}
+					time.Sleep(time.Second / 2)
+					return graph.Put(newReducerKey.Set(1)), nil
+				}
+				child := compile(t, graph.Def{Name: "child", Keys: all, Timeout: time.Second, Start: []string{"s"}, Nodes: []graph.Node{{Name: "s", Run: slow}}, Edges: []graph.Edge{edge("s", graph.End)}})
+				r := &graph.Runner{Store: store, Graph: compile(t, graph.Def{Name: "top", Keys: all, Start: []string{"c"},
+					Nodes: []graph.Node{{Name: "c", Graph: child, Retry: graph.Retry{Attempts: attempts}}}, Edges: []graph.Edge{edge("c", graph.End)}})}
+				res, err := r.Invoke(t.Context(), graph.Input{Thread: fmt.Sprint(attempts)})
+				if attempts == 1 {
+					if is(t, graph.Failed, res, err); store == nil {
+						continue
+					}
+					res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: res.Thread})
+				}
+				if is(t, graph.Done, res, err); runs != 2 {
+					t.Errorf("%d attempts: it ran %d times", attempts, runs)
+				}
+			}
+		}
+	})
+}
+
+// A step whose time has passed fails its tasks as a node's timeout does: OnError
+// takes over, also for a task that had not started. A timeout further up does not.
+func TestOnErrorTakesAStepTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			<-ctx.Done()
+			return graph.Update{}, ctx.Err()
+		}
+		var causes []string
+		late := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			causes = append(causes, graph.Cause(ctx))
+			return graph.Put(newReducerKey.Set(1)), nil
+		}
+		d := graph.Def{Name: "late", Keys: all, StepTimeout: time.Second, Concurrency: 1, Start: []string{"a", "b"},
+			Nodes: []graph.Node{{Name: "a", Run: slow, OnError: "h"}, {Name: "b", Run: slow, OnError: "h"}, {Name: "h", Run: late}},
+			Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("h", graph.End)}}
+		r := &graph.Runner{Graph: compile(t, d), Store: graph.NewMemory()}
+		res, err := r.Invoke(t.Context(), graph.Input{})
+		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 1 || len(causes) != 1 || causes[0] == "" {
+			t.Errorf("%d, causes %q", newReducerKey.Get(res.State), causes)
+		}
+		d.StepTimeout = time.Hour
+		above := graph.Def{Name: "above", Keys: all, StepTimeout: time.Second, Start: []string{"c"},
+			Nodes: []graph.Node{{Name: "c", Graph: compile(t, d)}}, Edges: []graph.Edge{edge("c", graph.End)}}
+		causes = nil
+		res, err = (&graph.Runner{Graph: compile(t, above)}).Invoke(t.Context(), graph.Input{})
+		if is(t, graph.Failed, res, err); !errors.Is(err, graph.ErrTimeout) || causes != nil {
+			t.Errorf("%v, causes %q", err, causes)
+		}
+	})
+}
+
+// What ended a path by OnError: End can be read in the result, at the root and in
+// a child, also when an earlier drive ran the task.
+func TestFailuresThatEndAPathAreInTheResult(t *testing.T) {
+	cause := errors.New("no paper")
+	fails := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, cause }
+	child := compile(t, graph.Def{Name: "child", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: fails, OnError: graph.End}}, Edges: []graph.Edge{edge("x", graph.End)}})
+	asking := asks(nil)
+	r := kept(compile(t, graph.Def{Name: "ends", Keys: all, Start: []string{"a", "c", "q", "h"},
+		Nodes: []graph.Node{{Name: "a", Run: fails, OnError: graph.End}, {Name: "c", Graph: child}, {Name: "q", Run: asking}, {Name: "h", Run: fails, OnError: "on"}, {Name: "on", Run: idle}},
+		Edges: []graph.Edge{edge("a", graph.End), edge("c", graph.End), edge("q", graph.End), edge("h", graph.End), edge("on", graph.End)}}))
+	res, err := start(t, r)
+	if is(t, graph.Waiting, res, err); len(res.Failures) != 1 || res.Failures[0].Node != "x" {
+		t.Errorf("of the steps that are done: %v", res.Failures)
+	}
+	res, err = resume(t, r, says(res.Questions[0].ID, "x"))
+	if is(t, graph.Done, res, err); len(res.Failures) != 1 || res.Failures[0].Node != "a" {
+		t.Errorf("%v", res.Failures)
+	}
+	for _, g := range []*graph.Graph{child, compile(t, graph.Def{Name: "one", Keys: all, Start: []string{"c"}, Nodes: []graph.Node{{Name: "c", Graph: child}}, Edges: []graph.Edge{edge("c", graph.End)}})} {
+		res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+		is(t, graph.Done, res, err)
+		if len(res.Failures) != 1 || !errors.Is(res.Failures[0], cause) || res.Failures[0].Node != "x" {
+			t.Errorf("%v", res.Failures)
+		}
+	}
+}
+
+// cracked is a clock that panics at one of its calls.
+type cracked struct{ left atomic.Int64 }
+
+func (b *cracked) tick() {
+	if b.left.Add(-1) == 0 {
+		panic("the clock has stopped")
+	}
+}
+
+func (b *cracked) Now() time.Time {
+	b.tick()
+	return time.Now()
+}
+
+func (b *cracked) Wait(ctx context.Context, _ time.Duration) error {
+	b.tick()
+	return ctx.Err()
+}
+
+// A panic in the clock, at whatever call and on whatever goroutine, is an error of
+// the run, and of no node: the process lives, and the run continues with a better one.
+func TestAClockThatPanicsFailsTheRun(t *testing.T) {
+	failed := 0
+	for _, store := range []bool{true, false} {
+		for n := int64(1); ; n++ {
+			var c tally
+			flaky := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				_, err := graph.Do(ctx, "e", func(context.Context) (int, error) { return 1, nil })
+				if c.add("ran") == 1 {
+					return graph.Update{}, errors.New("once")
+				}
+				return graph.Update{}, err
+			}
+			g := compile(t, graph.Def{Name: "g", Keys: all, Timeout: time.Hour, Start: []string{"a", "b"}, Nodes: []graph.Node{
+				{Name: "a", Run: flaky, OnError: "h", Retry: graph.Retry{Attempts: 3, Delay: time.Millisecond, Within: time.Hour}}, {Name: "b", Run: idle, OnError: "h"}, say("h"), say("z")},
+				Edges: []graph.Edge{edge("a", "z"), edge("b", "z"), edge("h", "z"), edge("z", graph.End)}})
+			clock := &cracked{}
+			clock.left.Store(n)
+			r := &graph.Runner{Graph: g, Clock: clock}
+			if store {
+				r.Store = graph.NewMemory()
+			}
+			_, res, err := collect(r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}))
+			if clock.left.Load() > 0 {
+				break // the run is over before
+			}
+			if err == nil && res.Status == graph.Done {
+				continue // it was the time of the end
+			}
+			failed++
+			if err == nil || !strings.Contains(err.Error(), "panic in Runner.Clock: the clock has stopped") || res.Status != 0 && res.Status != graph.Failed {
+				t.Errorf("call %d: %v, %v", n, res.Status, err)
+			}
+			var node *graph.NodeError
+			if errors.As(err, &node) {
+				t.Errorf("call %d: it is node %s's failure: %v", n, node.Node, err)
+			}
+			if !store {
+				continue
+			}
+			r.Clock = nil
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
+			if errors.Is(err, graph.ErrNoThread) {
+				res, err = start(t, r)
+			}
+			if is(t, graph.Done, res, err); strings.Join(list.Get(res.State), " ") != "z" {
+				t.Errorf("call %d: %v", n, list.Get(res.State))
+			}
+		}
+	}
+	if failed < 20 {
+		t.Errorf("only %d calls of the clock could fail", failed)
+	}
+}
+
+// So is one in IDs, and an id that is none.
+func TestIDsThatPanicAreErrors(t *testing.T) {
+	g := said(t, "a")
+	for want, ids := range map[string]func() string{
+		"panic in Runner.IDs: no more ids": func() string { panic("no more ids") },
+		"has returned an empty id":         func() string { return "" },
+	} {
+		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), IDs: ids}
+		if _, err := r.Invoke(t.Context(), graph.Input{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("start: %v, not %s", err, want)
+		}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Edit(t.Context(), "t", lines.Set(nil)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("edit: %v, not %s", err, want)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"raddle.dev/graph"
 )
 
@@ -454,5 +453,434 @@ func TestAChangedGraphNeedsConsent(t *testing.T) {
 	res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, AcceptChanges: true, Answers: []graph.Answer{says("b", "")}})
 	if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[b=]" {
 		t.Error(list.Get(res.State))
+	}
+}
+
+// What the goroutines of a node do after it has returned is refused.
+func TestGoroutinesThatOutliveTheirNodeAreRefused(t *testing.T) {
+	child := compile(t, graph.Def{Name: "c", Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: idle}}, Edges: []graph.Edge{edge("x", graph.End)}})
+	release, errs := make(chan struct{}), make(chan error, 10)
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Graph: child, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			go func() {
+				<-release
+				graph.Emit(ctx, "late")
+				_, err := graph.Do(ctx, "late", func(context.Context) (int, error) { return 1, nil })
+				errs <- err
+				_, err = graph.Interrupt[string](ctx, graph.Ask{})
+				errs <- err
+				_, err = graph.Call(ctx)
+				errs <- err
+				close(errs)
+			}()
+			return graph.Update{}, nil
+		}},
+		{Name: "b", Run: func(context.Context, graph.State) (graph.Update, error) {
+			close(release)
+			for err := range errs {
+				if err == nil || !strings.Contains(err.Error(), "node a has returned") {
+					t.Errorf("%v", err)
+				}
+			}
+			return graph.Update{}, nil
+		}},
+	}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+	settled(t, func(t *testing.T) {
+		release, errs = make(chan struct{}), make(chan error, 10)
+		for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
+			if b, ok := e.Body.(graph.ValueEmitted); ok || err != nil {
+				t.Errorf("%v, %v", b, err)
+			}
+		}
+	})
+}
+
+// An effect that is in progress when its node returns does no harm to what follows.
+func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		under, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{
+			{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				go func() {
+					defer close(done)
+					_, _ = graph.Do(ctx, "slow", func(context.Context) (int, error) { close(under); <-release; return 1, nil })
+				}()
+				<-under
+				return graph.Put(newReducerKey.Set(1)), nil
+			}},
+			{Name: "b", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				close(release)
+				<-done
+				_, err := graph.Interrupt[string](ctx, graph.Ask{})
+				return graph.Put(newReducerKey.Set(10)), err
+			}},
+		}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+		r := kept(g)
+		res, err := start(t, r)
+		if is(t, graph.Waiting, res, err); len(res.Questions) != 1 {
+			t.Error(res.Questions)
+		}
+		release, done = make(chan struct{}), make(chan struct{})
+		close(done)
+		if res, err = resume(t, r, says("b", "")); res.Status != graph.Done || newReducerKey.Get(res.State) != 11 {
+			t.Errorf("%v, %v", res.Status, err)
+		}
+	})
+}
+
+// Leaving the loop at any event leaves no goroutine behind, and the run continues
+// from there.
+func TestLeavingAtEachEventLeavesNothingBehind(t *testing.T) {
+	for at, more := int64(1), true; more; at++ {
+		settled(t, func(t *testing.T) {
+			e := newEverything(t)
+			r := kept(e.g)
+			more = false
+			for ev := range r.Run(t.Context(), graph.Input{Thread: thread, Run: "r", Topics: graph.AllTopics}) {
+				if more = ev.Seq == at; more {
+					break
+				}
+			}
+			if got := e.finish(t, r, false); repeated(e.hits) != 0 || got.Value == nil {
+				t.Errorf("left at event %d: %v, effects %v", at, got.Value, e.hits)
+			}
+		})
+	}
+}
+
+// Every run of a thread that is started again returns its own end, not the newest,
+// and runs nothing; one whose records are gone is refused.
+func TestAnOlderRunStartedAgain(t *testing.T) {
+	var c tally
+	g := parallel(t, graph.Node{Name: "a", Run: c.counts("a")}, say("b"), graph.Node{Name: "c", Run: idle})
+	r := kept(g)
+	begin := func(run string) (graph.Result, error) {
+		return r.Invoke(t.Context(), graph.Input{Thread: thread, Run: run})
+	}
+	for i := range 3 {
+		res, err := begin(fmt.Sprint("r", i))
+		is(t, graph.Done, res, err)
+	}
+	if _, err := r.Edit(t.Context(), thread, list.Set([]string{"edited"})); err != nil {
+		t.Fatal(err)
+	}
+	again := func(i int) {
+		t.Helper()
+		res, err := begin(fmt.Sprint("r", i))
+		if is(t, graph.Done, res, err); res.Run != fmt.Sprint("r", i) || len(list.Get(res.State)) != i+1 {
+			t.Errorf("%s: %v", res.Run, list.Get(res.State))
+		}
+	}
+	again(0)
+	again(1)
+	if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "copy", Run: "r1"}); !errors.Is(err, graph.ErrNoPoint) {
+		t.Errorf("a run of the original: %v", err)
+	}
+	if _, err := graph.Prune(t.Context(), r.Store, thread, graph.Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begin("r0"); !errors.Is(err, graph.ErrNoPoint) {
+		t.Errorf("a run that was pruned: %v", err)
+	}
+	if c.of("a") != 3 {
+		t.Errorf("%d runs", c.of("a"))
+	}
+	res, err := begin("r3")
+	is(t, graph.Done, res, err)
+}
+
+// What a resume writes is seen by what runs, is in the journal, and leaves what was
+// recorded as it is.
+func TestAResumeWrites(t *testing.T) {
+	var c tally
+	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+		v, err := graph.Do(ctx, "effect", func(context.Context) (int, error) { return c.add("effect"), nil })
+		if err != nil {
+			return graph.Update{}, err
+		}
+		a, err := graph.Interrupt[string](ctx, graph.Ask{})
+		return graph.Put(list.Set([]string{fmt.Sprint(a, v, only.Get(s))})), err
+	}}, graph.Node{Name: "b", Run: c.counts("b")})
+	r := kept(g)
+	res, err := start(t, r, only.Set("old"))
+	is(t, graph.Waiting, res, err)
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{only.Set("new"), list.Set([]string{"given"})}})
+	is(t, graph.Waiting, res, err)
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{graph.Last[int]("nobody").Set(1)}}); err == nil {
+		t.Error("a key that the graph does not have")
+	}
+	res, err = resume(t, r, says("a", "x"))
+	if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[given x1new]" || c.of("effect") != 1 || c.of("b") != 1 {
+		t.Errorf("%v, ran %v", list.Get(res.State), c.n)
+	}
+	w, err := graph.Blame(t.Context(), r.Store, thread, "only")
+	if err != nil || len(w) != 2 || w[0].Kind != graph.KindClaim && w[1].Kind != graph.KindClaim {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{only.Set("late")}}); err == nil {
+		t.Error("a run that is over was written to")
+	}
+}
+
+// A changed graph is accepted once, and again only when it changes again.
+func TestAChangeIsAcceptedOnce(t *testing.T) {
+	version := func(v string) *graph.Graph {
+		return compile(t, graph.Def{Name: "g", Version: v, Keys: all, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: asker("x", "y")}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	}
+	r := kept(version("1"))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	r.Graph = version("2")
+	var changed *graph.ChangedError
+	if _, err = resume(t, r); !errors.As(err, &changed) {
+		t.Fatal(err)
+	}
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, AcceptChanges: true})
+	is(t, graph.Waiting, res, err)
+	res, err = resume(t, r, says("a", ""))
+	is(t, graph.Waiting, res, err)
+	r.Graph = version("1")
+	if _, err = resume(t, r); !errors.As(err, &changed) {
+		t.Error(err)
+	}
+}
+
+// Breaks of a drive hold for that drive, in child graphs too.
+func TestBreaksOfADrive(t *testing.T) {
+	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{say("x"), say("y")}, Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
+	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"split"}, Nodes: []graph.Node{
+		{Name: "split", Routes: []string{"sub"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Update{Send: []graph.Send{{To: "sub"}, {To: "sub"}}}, nil
+		}}, {Name: "sub", Graph: child}, say("z")}, Edges: []graph.Edge{edge("sub", "z"), edge("z", graph.End)}})
+	r := kept(g)
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Break: []graph.Break{{Node: "split", After: true}, {Node: "z"}}})
+	if is(t, graph.Paused, res, err); fmt.Sprint(res.Breaks) != "[{split true}]" {
+		t.Error(res.Breaks)
+	}
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Break: []graph.Break{{Node: "sub/y"}}})
+	if is(t, graph.Paused, res, err); fmt.Sprint(res.Breaks) != "[{sub[1]/y false} {sub[2]/y false}]" {
+		t.Error(res.Breaks)
+	}
+	res, err = resume(t, r)
+	is(t, graph.Done, res, err)
+	for _, bad := range []string{"ghost", "z/x", "sub/ghost", "", graph.End} {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "other", Break: []graph.Break{{Node: bad}}}); err == nil {
+			t.Errorf("a break at %q", bad)
+		}
+	}
+}
+
+// A pause waits for as long as its grace; what takes longer is cancelled, is not anyone's
+// failure, and runs again.
+func TestAPauseWithGrace(t *testing.T) {
+	for _, inChild := range []bool{false, true} {
+		settled(t, func(t *testing.T) {
+			var c tally
+			begun := make(chan struct{})
+			slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				if c.add("slow") == 1 {
+					close(begun)
+					<-ctx.Done()
+				}
+				return graph.Update{}, ctx.Err()
+			}
+			g := parallel(t, graph.Node{Name: "a", Run: slow, OnError: graph.End, Retry: graph.Retry{Attempts: 3}}, graph.Node{Name: "b", Run: c.counts("b")})
+			if inChild {
+				g = parallel(t, graph.Node{Name: "sub", Graph: g})
+			}
+			r := kept(g)
+			pause := make(chan struct{})
+			go func() {
+				<-begun
+				close(pause)
+			}()
+			at := time.Now()
+			res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Pause: pause, Grace: time.Minute})
+			if is(t, graph.Paused, res, err); time.Since(at) != time.Minute {
+				t.Error(time.Since(at))
+			}
+			res, err = resume(t, r)
+			if is(t, graph.Done, res, err); c.of("slow") != 2 || c.of("b") != 1 {
+				t.Errorf("ran %v", c.n)
+			}
+		})
+	}
+}
+
+func TestTwoResetsOfOneKeyAreAConflict(t *testing.T) {
+	g := parallel(t, graph.Node{Name: "a", Run: writes(list.Set([]string{"a"}))}, graph.Node{Name: "b", Run: writes(list.Reset(nil), list.Reset([]string{"b"}))}, graph.Node{Name: "c", Run: writes(list.Reset(nil))})
+	res, err := start(t, kept(g))
+	is(t, graph.Failed, res, err)
+	var e *graph.ConflictError
+	if !errors.As(err, &e) || fmt.Sprint(e.Nodes) != "[b c]" {
+		t.Error(err)
+	}
+	g = parallel(t, graph.Node{Name: "a", Run: writes(list.Reset([]string{"a"}))}, graph.Node{Name: "b", Run: writes(list.Set([]string{"b"}))})
+	res, err = start(t, kept(g))
+	if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[a b]" {
+		t.Error(list.Get(res.State))
+	}
+}
+
+func TestANodeThatHaltsIsNotAskedWhereItGoes(t *testing.T) {
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: func(context.Context, graph.State) (graph.Update, error) {
+		return graph.Update{Halt: &graph.Halt{Value: 1}}, nil
+	}}, {Name: "b", Run: idle}}, Edges: []graph.Edge{branch("a", map[string]string{"b": "b"}, func(graph.State) string { panic("asked") }), edge("b", graph.End)}})
+	res, err := start(t, kept(g))
+	is(t, graph.Done, res, err)
+}
+
+func TestANilKeyIsAFaultOfItsDef(t *testing.T) {
+	var none *graph.Key[int]
+	_, err := graph.Compile(graph.Def{Name: "g", Keys: []graph.AnyKey{none, nil}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: idle, Cache: &graph.CachePolicy{Keys: []graph.AnyKey{none}}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	if err == nil || strings.Count(err.Error(), "was not made by") != 2 || !strings.Contains(err.Error(), "the cache of node") {
+		t.Error(err)
+	}
+}
+
+// What a node leaves running finds its own task in its context, over, however
+// many steps have passed and whether it had looked before.
+func TestAContextOutlivesItsNode(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		var left context.Context
+		leave := func(ctx context.Context, s graph.State) (graph.Update, error) {
+			if counter.Get(s) == 0 {
+				if left = ctx; early {
+					graph.TaskPath(ctx)
+				}
+			} else if path := graph.TaskPath(left); path != "0.a.0" {
+				t.Errorf("looked early: %v: the task is %q, not 0.a.0", early, path)
+			} else if _, err := graph.Do(left, "late", func(context.Context) (int, error) { return 1, nil }); err == nil || !strings.Contains(err.Error(), "node a has returned") {
+				t.Errorf("looked early: %v: a late effect gives %v", early, err)
+			} else if graph.Attempt(left) != 1 || graph.TaskPath(ctx) == "0.a.0" {
+				t.Errorf("looked early: %v: attempt %d, task %s", early, graph.Attempt(left), graph.TaskPath(ctx))
+			}
+			return inc(ctx, s)
+		}
+		g := compile(t, graph.Def{Name: "left", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
+			Nodes: []graph.Node{{Name: "a", Run: leave}, {Name: "b", Run: inc}, {Name: "c", Run: leave}},
+			Edges: []graph.Edge{edge("a", "b"), edge("b", "c"), edge("c", graph.End)}})
+		res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+		if err != nil || counter.Get(res.State) != 3 {
+			t.Fatalf("%d steps, %v", counter.Get(res.State), err)
+		}
+	}
+}
+
+// However many siblings block, the others run: here each waits for all.
+func TestSiblingsRunAtTheSameTime(t *testing.T) {
+	const n = 100
+	for _, topics := range []graph.Topic{0, graph.AllTopics} {
+		arrived, all := make(chan struct{}, n), make(chan struct{})
+		go func() {
+			for range n {
+				<-arrived
+			}
+			close(all)
+		}()
+		d := graph.Def{Name: "meet", Keys: []graph.AnyKey{counter}}
+		for i := range n {
+			name := "n" + string(rune('A'+i/26)) + string(rune('a'+i%26))
+			d.Start = append(d.Start, name)
+			d.Nodes = append(d.Nodes, graph.Node{Name: name, Run: func(context.Context, graph.State) (graph.Update, error) {
+				arrived <- struct{}{}
+				<-all
+				return graph.Update{}, nil
+			}})
+			d.Edges = append(d.Edges, edge(name, graph.End))
+		}
+		r := &graph.Runner{Graph: compile(t, d)}
+		for _, err := range r.Run(t.Context(), graph.Input{Topics: topics}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What a failed attempt leaves running is refused in the next: it takes no
+// ordinal, no question and no child from it.
+func TestAnAttemptIsRefusedInTheNext(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		var ctx1 context.Context
+		refused := func(what string, err error) {
+			if err == nil || !strings.Contains(err.Error(), "node a has returned") {
+				t.Errorf("looked early: %v: a late %s gives %v", early, what, err)
+			}
+		}
+		node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if ctx1 == nil {
+				if ctx1 = ctx; early {
+					graph.TaskPath(ctx)
+				}
+				return graph.Update{}, errors.New("the first attempt fails")
+			}
+			called := 0
+			done := make(chan struct{})
+			go func() { // what the first attempt has left
+				defer close(done)
+				_, err := graph.Do(ctx1, "mail", func(context.Context) (int, error) { called++; return 1, nil })
+				refused("effect", err)
+				_, err = graph.DoEffect(ctx1, graph.Effect{Name: "mail", Key: "k"}, func(context.Context) (int, error) { called++; return 1, nil })
+				refused("effect with a key", err)
+				_, err = graph.Interrupt[string](ctx1, graph.Ask{Prompt: "?"})
+				refused("question", err)
+				_, err = graph.Call(ctx1)
+				refused("child", err)
+				graph.Emit(ctx1, "late")
+				if graph.Attempt(ctx1) != 1 || graph.Visit(ctx1) != 1 || graph.TaskPath(ctx1) != "0.a.0" {
+					t.Errorf("attempt %d, visit %d, task %s", graph.Attempt(ctx1), graph.Visit(ctx1), graph.TaskPath(ctx1))
+				}
+			}()
+			<-done
+			v, err := graph.Do(ctx, "mail", func(context.Context) (int, error) { return 2, nil })
+			if called != 0 || v != 2 || graph.Attempt(ctx) != 2 {
+				t.Errorf("%d late calls, the effect gives %d, attempt %d", called, v, graph.Attempt(ctx))
+			}
+			return graph.Put(counter.Set(v)), err
+		}
+		child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{counter}, Start: []string{"c"},
+			Nodes: []graph.Node{{Name: "c", Run: inc}}, Edges: []graph.Edge{edge("c", graph.End)}})
+		g := compile(t, graph.Def{Name: "again", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
+			Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		for e, err := range r.Run(t.Context(), graph.Input{Topics: graph.TopicEmit}) {
+			if _, ok := e.Body.(graph.ValueEmitted); ok || err != nil {
+				t.Errorf("%v, %v", e.Body, err)
+			}
+		}
+	}
+}
+
+// A child that a failed attempt has left running is not run a second time while it runs.
+func TestAChildLeftRunningHoldsUpTheNextAttempt(t *testing.T) {
+	running, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{counter}, Start: []string{"c"},
+		Nodes: []graph.Node{{Name: "c", Run: func(context.Context, graph.State) (graph.Update, error) {
+			close(running)
+			<-leave
+			return graph.Update{}, nil
+		}}}, Edges: []graph.Edge{edge("c", graph.End)}})
+	node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		if graph.Attempt(ctx) == 1 {
+			go func() {
+				_, err := graph.Call(ctx)
+				left <- err
+			}()
+			<-running
+			return graph.Update{}, errors.New("the first attempt does not wait")
+		}
+		defer func() { close(leave); <-left }()
+		_, err := graph.Call(ctx)
+		return graph.Update{}, err
+	}
+	g := compile(t, graph.Def{Name: "again", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	if err == nil || !strings.Contains(err.Error(), "still runs for an attempt that has failed") {
+		t.Fatal(err)
 	}
 }

@@ -1,0 +1,703 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"raddle.dev/graph"
+)
+
+// pruned prunes a thread and returns the numbers of its first and last record.
+func pruned(t testing.TB, st graph.Store, thread string, k graph.Keep) (first, last int64) {
+	t.Helper()
+	got, err := graph.Prune(t.Context(), st, thread, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := records(t, st, thread)
+	if recs[0].Seq != got {
+		t.Fatalf("Prune says that record %d is the oldest; it is %d", got, recs[0].Seq)
+	}
+	return got, recs[len(recs)-1].Seq
+}
+
+// parked drives everything to the pause of that number, and returns false when
+// there is none.
+func parked(t testing.TB, r *graph.Runner, pause int) bool {
+	t.Helper()
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r", Label: "parked"})
+	for range pause {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Status == graph.Done {
+			return false
+		}
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{answer(res.Questions[0])}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+// However short a thread is cut, wherever it was parked, it is listed as before and
+// continues to the same end.
+func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, st graph.Store) {
+		e := newEverything(t)
+		mem := graph.NewMemory()
+		want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: mem}, true))
+		r := &graph.Runner{Graph: e.g, Store: st}
+		for pause := 0; ; pause++ {
+			if !parked(t, r, pause) {
+				break
+			}
+			was := described(t, st, "t")
+			before, err := graph.Inspect(t.Context(), st, "t", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, last := pruned(t, st, "t", graph.Keep{})
+			if first != last {
+				t.Fatalf("pause %d: %d to %d are left", pause, first, last)
+			}
+			is := described(t, st, "t")
+			was.Head, was.From = is.Head, is.From
+			if diff := cmp.Diff(was, is); diff != "" {
+				t.Fatalf("pause %d: the listing has changed:\n%s", pause, diff)
+			}
+			after, err := graph.Inspect(t.Context(), st, "t", 0)
+			before.Head = last
+			if diff := cmp.Diff(before, after); err != nil || diff != "" {
+				t.Fatalf("pause %d: %v\n%s", pause, err, diff)
+			}
+			if diff := cmp.Diff(want, outcome(resumed(t, r, "t"))); diff != "" {
+				t.Fatalf("pause %d:\n%s", pause, diff)
+			}
+			if err := st.Prune(t.Context(), "t", 1<<60); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Cut again and again while the run continues, with every number of records to keep:
+// what is kept stays whole.
+func TestPruneAtEveryCut(t *testing.T) {
+	e := newEverything(t)
+	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: graph.NewMemory()}, true))
+	shortened := 0
+	for keep := range 40 {
+		st := graph.NewMemory()
+		r := &graph.Runner{Graph: e.g, Store: st}
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
+		for res.Status == graph.Waiting {
+			was := records(t, st, "t")
+			first, last := pruned(t, st, "t", graph.Keep{Records: keep})
+			if first > 1 {
+				shortened++
+			}
+			if kept := was[max(0, len(was)-keep):]; len(kept) > 0 && first > kept[0].Seq {
+				t.Fatalf("record %d was to be kept; the oldest is %d", kept[0].Seq, first)
+			}
+			for seq := first; seq <= last; seq++ {
+				if _, err := graph.Inspect(t.Context(), st, "t", seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{answer(res.Questions[0])}})
+		}
+		if diff := cmp.Diff(want, outcome(res)); err != nil || diff != "" {
+			t.Fatalf("keeping %d: %v\n%s", keep, err, diff)
+		}
+	}
+	if shortened == 0 {
+		t.Error("nothing was ever pruned")
+	}
+}
+
+// calendar is a clock that shows the day it is set to.
+type calendar struct{ day int }
+
+func (c *calendar) Now() time.Time { return time.Date(2030, 1, c.day, 12, 0, 0, 0, time.UTC) }
+
+func (c *calendar) Wait(context.Context, time.Duration) error { return nil }
+
+// conversation has a run a day. What each step overwrites is so large that a
+// snapshot follows the second: a day is start, step, step, snapshot, end.
+func conversation(t testing.TB, st graph.Store, days int) *graph.Runner {
+	t.Helper()
+	big := graph.Last[string]("big")
+	fill := func(letter string, n int) graph.Func {
+		return func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Put(big.Set(strings.Repeat(letter, n)), lines.Set([]string{letter})), nil
+		}
+	}
+	g := compile(t, graph.Def{Name: "day", Keys: []graph.AnyKey{big, lines}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Run: fill("a", 90_000)}, {Name: "b", Run: fill("b", 80_000)}}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+	clock := &calendar{}
+	r := &graph.Runner{Graph: g, Store: st, Clock: clock}
+	for clock.day = 1; clock.day <= days; clock.day++ {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, rec := range records(t, st, "t") {
+		want := []graph.Kind{graph.KindStart, graph.KindStep, graph.KindStep, graph.KindSnapshot, graph.KindEnd}[i%5]
+		if rec.Kind != want {
+			t.Fatalf("record %d is a %s, want a %s", rec.Seq, rec.Kind, want)
+		}
+	}
+	return r
+}
+
+func TestPruneByRecordsStepsAndAge(t *testing.T) {
+	noon := func(day int) time.Time { return (&calendar{day}).Now() }
+	for _, c := range []struct {
+		name string
+		keep graph.Keep
+		want int64 // the oldest record left of 40
+	}{
+		{"nothing", graph.Keep{}, 41},
+		{"everything", graph.Keep{Records: 100}, 1},
+		{"the last record", graph.Keep{Records: 1}, 39},
+		{"to a snapshot", graph.Keep{Records: 2}, 39},
+		{"past a snapshot", graph.Keep{Records: 3}, 34},
+		{"to an older snapshot", graph.Keep{Records: 7}, 34},
+		{"past an older snapshot", graph.Keep{Records: 8}, 29},
+		{"two steps", graph.Keep{Steps: 2}, 34},
+		{"three steps", graph.Keep{Steps: 3}, 29},
+		{"since a day", graph.Keep{Since: noon(5)}, 19},
+		{"since ever", graph.Keep{Since: noon(1)}, 1},
+		{"since tomorrow", graph.Keep{Since: noon(9)}, 41},
+		{"what any rule names", graph.Keep{Records: 3, Steps: 5, Since: noon(8)}, 24},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			st := graph.NewMemory()
+			r := conversation(t, st, 8)
+			before, err := r.State(t.Context(), "t", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first, _ := pruned(t, st, "t", c.keep); first != c.want {
+				t.Errorf("record %d is the oldest, want %d", first, c.want)
+			}
+			after, err := r.State(t.Context(), "t", 0)
+			if diff := cmp.Diff(lines.Get(before), lines.Get(after)); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			if c.want > 1 {
+				if _, err = r.State(t.Context(), "t", c.want-1); !errors.Is(err, graph.ErrNoPoint) {
+					t.Errorf("a pruned point: %v", err)
+				}
+			}
+			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// If a drive may be running, nothing is appended.
+func TestPruneLeavesARunningThreadAlone(t *testing.T) {
+	ctx := t.Context()
+	st := graph.NewMemory()
+	var r *graph.Runner
+	g := compile(t, graph.Def{Name: "self", Keys: []graph.AnyKey{lines}, Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			first, err := graph.Prune(ctx, st, "t", graph.Keep{})
+			if first != 1 && err == nil {
+				err = errors.New("pruned beneath a drive")
+			}
+			return graph.Put(lines.Set([]string{"a"})), err
+		}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	r = &graph.Runner{Graph: g, Store: st}
+	if res, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil || res.Status != graph.Done {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	if _, err := graph.Prune(ctx, st, "nobody", graph.Keep{}); !errors.Is(err, graph.ErrNoThread) {
+		t.Errorf("an unknown thread: %v", err)
+	}
+	race := &behind{Store: st, first: func() {
+		if _, err := r.Edit(ctx, "t", lines.Set(nil)); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := graph.Prune(ctx, race, "t", graph.Keep{}); !errors.Is(err, graph.ErrConflict) {
+		t.Errorf("a thread that moves on: %v", err)
+	}
+	if n := len(records(t, st, "t")); n != 4 {
+		t.Errorf("%d records are left of start, step, end and edit", n)
+	}
+}
+
+// Forks keep their origin, and what they copied, when either side is pruned.
+func TestPruneOfAForkAndOfItsOrigin(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, st graph.Store) {
+		r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		fork(t, st, "t", 2, "u")
+		pruned(t, st, "t", graph.Keep{})
+		if first, _ := pruned(t, st, "u", graph.Keep{}); first != 1 {
+			t.Errorf("a fork of one record was cut at %d", first)
+		}
+		if diff := cmp.Diff([]string{"a", "b"}, lines.Get(resumed(t, r, "u").State)); diff != "" {
+			t.Error(diff)
+		}
+		first, last := pruned(t, st, "u", graph.Keep{})
+		if first != last {
+			t.Errorf("%d to %d are left", first, last)
+		}
+		if i := described(t, st, "u"); i.From != (graph.Point{Thread: "t", Seq: 2}) || i.Status != graph.Done {
+			t.Errorf("listed as %+v", i)
+		}
+		if diff := cmp.Diff([]string{`5 snapshot "" 2 [] <-  0`}, checkpoints(t, st, "u")); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{`snapshot "" 2`}, blamed(t, st, "u", "lines")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDelete(t *testing.T) {
+	k := graph.Last[int]("k")
+	g := compile(t, graph.Def{Name: "g", Keys: []graph.AnyKey{k}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: writes(k.Set(1))}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	r := kept(g)
+	if _, err := start(t, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+		t.Fatal(err)
+	}
+	if err := graph.Delete(t.Context(), r.Store, thread); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range graph.History(t.Context(), r.Store, thread) {
+		t.Error("left:", i, err)
+	}
+	if err := graph.Delete(t.Context(), r.Store, thread); !errors.Is(err, graph.ErrNoThread) {
+		t.Errorf("error %v", err)
+	}
+	if s, err := r.State(t.Context(), "copy", 0); err != nil || k.Get(s) != 1 {
+		t.Errorf("the fork: %v", err)
+	}
+	if res, err := start(t, r); err != nil || res.Status != graph.Done {
+		t.Errorf("the name cannot be used again: %v %v", res.Status, err)
+	}
+}
+
+// A thread is not deleted under a drive.
+func TestDeleteRefusesAThreadThatIsDriven(t *testing.T) {
+	var deleted error
+	r := &graph.Runner{Store: graph.NewMemory()}
+	r.Graph = compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)}, Nodes: []graph.Node{{Name: "a",
+		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			deleted = graph.Delete(ctx, r.Store, thread)
+			return graph.Update{}, nil
+		}}}})
+	res, err := start(t, r)
+	if busy := (*graph.BusyError)(nil); err != nil || res.Status != graph.Done || !errors.As(deleted, &busy) {
+		t.Errorf("%v %v; Delete: %v", res.Status, err, deleted)
+	}
+}
+
+// A run that is ended by hand is over for everybody: listings, resumes, and
+// the process that starts another one after it.
+func TestAbandon(t *testing.T) {
+	asks := parallel(t, graph.Node{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "well?"})
+		return graph.Put(only.Set("answered")), err
+	}})
+	r := kept(asks)
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	if err := graph.Abandon(t.Context(), r.Store, thread, "no longer wanted"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+	if err != nil || s.Status != graph.Abandoned || s.Reason != "no longer wanted" || s.Run != res.Run {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for info, err := range r.Store.Threads(t.Context(), "") {
+		d, failed := graph.Describe(info)
+		if err != nil || failed != nil || d.Status != graph.Abandoned || d.Reason != s.Reason || d.Run != res.Run || len(d.Questions) != 0 {
+			t.Errorf("listed as %+v, %v, %v", d, err, failed)
+		}
+	}
+	again, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
+	if err != nil || again.Status != graph.Abandoned {
+		t.Errorf("resumed: %v, %v", again.Status, err)
+	}
+	answer := []graph.Answer{{ID: res.Questions[0].ID, Value: "x"}}
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Answers: answer}); !isAnswerError(err) {
+		t.Errorf("answered: %v", err)
+	}
+	if err := graph.Abandon(t.Context(), r.Store, thread, "again"); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	if again, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || again.Head != s.Head {
+		t.Errorf("a run that was over was ended: %+v, %v", again, err)
+	}
+	res, err = start(t, r)
+	is(t, graph.Waiting, res, err)
+	if err := graph.Abandon(t.Context(), r.Store, "nobody's", ""); !errors.Is(err, graph.ErrNoThread) {
+		t.Errorf("an unknown thread: %v", err)
+	}
+}
+
+func isAnswerError(err error) bool {
+	var answer *graph.AnswerError
+	return errors.As(err, &answer)
+}
+
+// The time since a crash is not counted as the run's.
+func TestAbandonAfterACrash(t *testing.T) {
+	r := kept(parallel(t, say("a")))
+	res, err := start(t, r)
+	is(t, graph.Done, res, err)
+	crashed := before(t, r.Store, nth(graph.KindEnd, 1))
+	was, err := graph.Inspect(t.Context(), crashed, thread, 0)
+	if err != nil || was.Status != graph.Crashed {
+		t.Fatalf("%+v, %v", was, err)
+	}
+	if err := graph.Abandon(t.Context(), crashed, thread, ""); err != nil {
+		t.Fatal(err)
+	}
+	now, err := graph.Inspect(t.Context(), crashed, thread, 0)
+	if err != nil || now.Status != graph.Abandoned || now.Active != was.Active {
+		t.Errorf("%+v, %v", now, err)
+	}
+}
+
+// tree writes a lineage, two spaces a level.
+func tree(branches []graph.Branch, level int) (text []string) {
+	for _, b := range branches {
+		line := strings.Repeat("  ", level) + b.Thread + " " + b.Status.String()
+		if b.From.Seq > 0 {
+			line += fmt.Sprintf(" <- %s %d", b.From.Thread, b.From.Seq)
+		}
+		text = append(append(text, line), tree(b.Forks, level+1)...)
+	}
+	return text
+}
+
+func TestLineage(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, st graph.Store) {
+		ctx := t.Context()
+		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st}
+		for _, thread := range []string{"x", "other"} {
+			if _, err := r.Invoke(ctx, graph.Input{Thread: thread}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fork(t, st, "x", 3, "x-late")
+		fork(t, st, "x", 1, "x-z")
+		fork(t, st, "x", 1, "x-b")
+		resumed(t, r, "x-b")
+		fork(t, st, "x-b", 2, "x-b-deep")
+		fork(t, st, "x", 2, "stray")
+		if _, err := graph.Prune(ctx, st, "x-b", graph.Keep{}); err != nil {
+			t.Fatal(err)
+		}
+		l, err := graph.Lineage(ctx, st, "")
+		want := []string{"other done", "x done", "  x-b done <- x 1", "    x-b-deep paused <- x-b 2", "  x-z paused <- x 1", "  stray paused <- x 2", "  x-late paused <- x 3"}
+		if diff := cmp.Diff(want, tree(l, 0)); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		l, err = graph.Lineage(ctx, st, "x-b")
+		want = []string{"x-b done <- x 1", "  x-b-deep paused <- x-b 2"}
+		if diff := cmp.Diff(want, tree(l, 0)); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		if l, err := graph.Lineage(ctx, st, "nobody"); err != nil || l != nil {
+			t.Errorf("%v, %v", l, err)
+		}
+	})
+}
+
+// A thread that was deleted and forked again from its own fork is not lost.
+func TestLineageOfACircle(t *testing.T) {
+	ctx := t.Context()
+	st := graph.NewMemory()
+	r := &graph.Runner{Graph: said(t, "a"), Store: st}
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	fork(t, st, "x", 0, "y")
+	if err := st.Prune(ctx, "x", math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+	fork(t, st, "y", 0, "x")
+	l, err := graph.Lineage(ctx, st, "")
+	if diff := cmp.Diff([]string{"x done <- y 1", "  y done <- x 3"}, tree(l, 0)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// A flipped bit anywhere in a record is an error that names the thread and the record,
+// for every reader; what can be read without it stays as it was.
+func TestADamagedRecordIsAnError(t *testing.T) {
+	e := newEverything(t)
+	mem := graph.NewMemory()
+	r := &graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}
+	e.finish(t, r, true)
+	if _, err := graph.Prune(t.Context(), mem, "t", graph.Keep{Records: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var recs []graph.Record
+	kinds := map[graph.Kind]bool{}
+	for rec, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+		if err != nil || rec.Sum == 0 {
+			t.Fatalf("record %d has no checksum, %v", rec.Seq, err)
+		}
+		recs = append(recs, rec)
+		kinds[rec.Kind] = true
+	}
+	if !kinds[graph.KindSnapshot] || !kinds[graph.KindStep] {
+		t.Fatalf("the journal has only %v", kinds)
+	}
+	n := 0
+	for at := range recs {
+		for _, flip := range flips(recs[at]) {
+			n++
+			bad := graph.NewMemory()
+			damaged := append([]graph.Record(nil), recs...)
+			damaged[at] = flip.rec
+			if err := bad.Append(t.Context(), "t", 0, damaged); err != nil {
+				t.Fatal(err)
+			}
+			var d *graph.DamagedError
+			_, err := graph.Inspect(t.Context(), bad, "t", int64(at)+1)
+			if !errors.As(err, &d) || d.Seq != int64(at)+1 || d.Thread != "t" {
+				t.Fatalf("record %d (%s), %s: Inspect says %v", at+1, recs[at].Kind, flip.what, err)
+			}
+			if flip.inData {
+				continue
+			}
+			found := false
+			for e, err := range graph.History(t.Context(), bad, "t") {
+				found = errors.As(err, &d) && d.Seq == int64(at)+1
+				if err == nil && e.Seq == int64(at)+1 {
+					t.Fatalf("record %d, %s: History lists %+v", at+1, flip.what, e)
+				}
+			}
+			if !found {
+				t.Errorf("record %d, %s: History noticed nothing", at+1, flip.what)
+			}
+		}
+	}
+	if n < 500 {
+		t.Errorf("only %d flips", n)
+	}
+}
+
+type flipped struct {
+	what   string
+	inData bool
+	rec    graph.Record
+}
+
+// flips are copies of a record with one bit flipped.
+func flips(r graph.Record) (all []flipped) {
+	add := func(what string, inData bool, change func(*graph.Record)) {
+		c := r
+		c.Head, c.Data = append([]byte(nil), r.Head...), append([]byte(nil), r.Data...)
+		change(&c)
+		all = append(all, flipped{what, inData, c})
+	}
+	add("kind", false, func(r *graph.Record) { r.Kind ^= 1 })
+	add("time", false, func(r *graph.Record) { r.Time ^= 1 << 40 })
+	add("sum", false, func(r *graph.Record) { r.Sum ^= 1 << 60 })
+	for i := 0; i < len(r.Head); i += 1 + len(r.Head)/20 {
+		add(fmt.Sprint("head ", i), false, func(r *graph.Record) { r.Head[i] ^= 1 << (i % 8) })
+	}
+	for i := 0; i < len(r.Data); i += 1 + len(r.Data)/20 {
+		add(fmt.Sprint("data ", i), true, func(r *graph.Record) { r.Data[i] ^= 1 << (i % 8) })
+	}
+	if len(r.Data) > 0 {
+		add("cut", true, func(r *graph.Record) { r.Data = r.Data[:len(r.Data)-1] })
+	}
+	return all
+}
+
+// A record belongs to its thread and its place: one that stands elsewhere is damage.
+func TestARecordInTheWrongPlaceIsAnError(t *testing.T) {
+	e := newEverything(t)
+	mem := graph.NewMemory()
+	e.finish(t, &graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}, true)
+	var recs []graph.Record
+	for rec := range mem.Read(t.Context(), "t", graph.Range{}) {
+		recs = append(recs, rec)
+	}
+	for name, c := range map[string]struct {
+		thread string
+		recs   []graph.Record
+	}{
+		"another thread": {"other", recs},
+		"missing record": {"t", append(append([]graph.Record(nil), recs[:3]...), recs[4:]...)},
+		"no checksum":    {"t", func() []graph.Record { c := append([]graph.Record(nil), recs...); c[3].Sum = 0; return c }()},
+	} {
+		bad := graph.NewMemory()
+		if err := bad.Append(t.Context(), c.thread, 0, c.recs); err != nil {
+			t.Fatal(err)
+		}
+		var d *graph.DamagedError
+		if _, err := graph.Inspect(t.Context(), bad, c.thread, 0); !errors.As(err, &d) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A journal without checksums opens, and what is appended to it has them.
+func TestAJournalWithoutChecksums(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "a", Run: asks(nil)}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	old := graph.NewMemory()
+	if err := old.Append(t.Context(), thread, 0, journalOf(t, r.Store, thread)); err != nil {
+		t.Fatal(err)
+	}
+	was, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is1, err := graph.Inspect(t.Context(), old, thread, 0)
+	if d := cmp.Diff(was, is1); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+	r.Store = old
+	res, err = resume(t, r, says("a", "yes"))
+	is(t, graph.Done, res, err)
+	n := 0
+	for rec, err := range graph.Records(context.Background(), old, thread, graph.Range{After: 3}) {
+		if err != nil || rec.Sum == 0 {
+			t.Errorf("record %d: %v", rec.Seq, err)
+		}
+		n++
+	}
+	if n < 3 {
+		t.Errorf("%d records", n)
+	}
+	res, err = resume(t, r)
+	is(t, graph.Done, res, err)
+}
+
+// clockStore writes records as a computer with a wrong clock does.
+type clockStore struct {
+	*graph.Memory
+	time int64
+}
+
+func (s clockStore) Append(ctx context.Context, thread string, head int64, records []graph.Record) error {
+	for i := range records {
+		records[i].Time, records[i].Sum = s.time, 0
+	}
+	return s.Memory.Append(ctx, thread, head, records)
+}
+
+// TestTimesThatNoFormatCanWrite: a run can be looked at whatever its records say about the time.
+func TestTimesThatNoFormatCanWrite(t *testing.T) {
+	for _, micros := range []int64{math.MinInt64, -1 << 60, 0, 1 << 60, math.MaxInt64} {
+		store := clockStore{graph.NewMemory(), micros}
+		key := graph.Last[int]("n")
+		g := compile(t, graph.Def{
+			Name: "g", Keys: []graph.AnyKey{key}, Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)},
+			Nodes: []graph.Node{{Name: "a", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Put(key.Set(1)), nil }}},
+		})
+		if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
+			t.Fatal(micros, err)
+		}
+		s, err := graph.Inspect(t.Context(), store, "t", 0)
+		if err != nil {
+			t.Fatal(micros, err)
+		}
+		if _, err := json.Marshal(s.RunInfo); err != nil {
+			t.Errorf("%d: %v", micros, err)
+		}
+		for e, err := range graph.History(t.Context(), store, "t") {
+			if err != nil {
+				t.Fatal(micros, err)
+			}
+			if _, err := json.Marshal(e.Time); err != nil {
+				t.Errorf("%d: %v", micros, err)
+			}
+		}
+	}
+}
+
+// Values of keys are in no event and no error, and in the cache only as their
+// codec has them.
+func TestValuesStayInTheirKeys(t *testing.T) {
+	const word = "whisper"
+	secret := graph.Last[string]("secret").WithCodec(redacted())
+	refuses := graph.Fold("refuses", func(_ string, _ bool, _ string) (string, error) { return "", errors.New("refused") })
+	stranger := graph.Last[string]("stranger")
+	mistyped := graph.Last[[]string]("secret")
+	tells := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "?"})
+		return graph.Put(secret.Set(word)), err
+	}
+	cache := &listedCache{}
+	for name, nodes := range map[string][]graph.Node{
+		"written":  {{Name: "a", Run: writes(secret.Set(word)), Cache: &graph.CachePolicy{Keys: []graph.AnyKey{secret}}}},
+		"asked":    {{Name: "a", Run: tells}},
+		"conflict": {{Name: "a", Run: writes(secret.Set(word))}, {Name: "b", Run: writes(secret.Set(word))}},
+		"refused":  {{Name: "a", Run: writes(refuses.Set(word))}},
+		"unknown":  {{Name: "a", Run: writes(stranger.Set(word))}},
+		"mistyped": {{Name: "a", Run: writes(mistyped.Set([]string{word}))}},
+		"child":    {{Name: "a", Inherit: true, Graph: compile(t, graph.Def{Name: "c", Keys: []graph.AnyKey{secret}, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: tells}}, Edges: []graph.Edge{edge("x", graph.End)}})}},
+	} {
+		d := graph.Def{Name: "g", Keys: []graph.AnyKey{secret, refuses}, Nodes: nodes}
+		for _, n := range nodes {
+			d.Start, d.Edges = append(d.Start, n.Name), append(d.Edges, edge(n.Name, graph.End))
+		}
+		r := &graph.Runner{Graph: compile(t, d), Store: graph.NewMemory(), Cache: cache}
+		var told bytes.Buffer
+		for e, err := range r.Run(t.Context(), graph.Input{Thread: thread, Set: []graph.Write{secret.Set(word)}, Topics: graph.AllTopics}) {
+			line, fault := json.Marshal(e)
+			if fault != nil {
+				t.Fatal(fault)
+			}
+			fmt.Fprintln(&told, string(line), err)
+		}
+		for e, err := range graph.History(t.Context(), r.Store, thread) {
+			fmt.Fprintln(&told, e, err)
+		}
+		if bytes.Contains(told.Bytes(), []byte(word)) || told.Len() < 200 {
+			t.Errorf("%s: %s", name, &told)
+		}
+	}
+	if len(cache.values) == 0 || bytes.Contains(bytes.Join(cache.values, nil), []byte(word)) {
+		t.Errorf("the cache holds %q", cache.values)
+	}
+}
+
+// listedCache keeps what it is given, and finds nothing.
+type listedCache struct {
+	mu     sync.Mutex
+	values [][]byte
+}
+
+func (c *listedCache) Get(context.Context, string) ([]byte, bool, error) { return nil, false, nil }
+
+func (c *listedCache) Set(_ context.Context, key string, value []byte, _ time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.values = append(c.values, []byte(key), bytes.Clone(value))
+	return nil
+}
+
+func (c *listedCache) Clear(context.Context, string) error { return nil }
