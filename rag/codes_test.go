@@ -34,8 +34,8 @@ func clouds(n, dims int, seed uint64) [][]float32 {
 	return all
 }
 
-// TestCodesLoseNobody compares what codes find with what a comparison of all vectors does.
-func TestCodesLoseNobody(t *testing.T) {
+// TestCodesLoseNoResult compares what codes find with what a comparison of all vectors does.
+func TestCodesLoseNoResult(t *testing.T) {
 	for _, dims := range []int{1, 2, 31, 32, 100, 384, 1536} {
 		const n = 3000
 		all := clouds(n, dims, uint64(dims))
