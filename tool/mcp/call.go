@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +11,6 @@ import (
 
 	"raddle.dev/tool"
 )
-
-// progressPause is the least time between two reports of progress that a person sees.
-const progressPause = 2 * time.Second
 
 // mostExtensions is how many times the time limit of a call may begin again because the
 // server reports progress.
@@ -69,16 +65,26 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 	}
 	limit := time.NewTimer(s.options.CallTimeout)
 	defer limit.Stop()
-	var shown time.Time
+	view := &progressView{show: func(text string) {
+		if r.Progress != nil {
+			r.Progress(s.redactText(text))
+		}
+	}}
+	defer view.stop()
 	for extensions := 0; ; {
 		select {
 		case <-o.done:
-			return s.finishCall(ctx, o)
-		case text := <-o.moved:
-			if r.Progress != nil && time.Since(shown) >= progressPause {
-				shown = time.Now()
-				r.Progress(s.redactText(text))
+			select {
+			case text := <-o.moved:
+				view.addReport(text)
+			default:
 			}
+			view.showLast()
+			return s.finishCall(ctx, o)
+		case <-view.due():
+			view.showLast()
+		case text := <-o.moved:
+			view.addReport(text)
 			if extensions++; extensions <= mostExtensions {
 				limit.Reset(s.options.CallTimeout)
 			}
@@ -163,36 +169,6 @@ func (c *connection) removeCall(o *openCall) {
 			return
 		}
 	}
-}
-
-// reportProgress passes on what the server reports of a call.
-func (c *connection) reportProgress(p *sdk.ProgressNotificationParams) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, o := range c.calls {
-		if o.token != p.ProgressToken {
-			continue
-		}
-		select {
-		case <-o.moved: // only the newest counts
-		default:
-		}
-		o.moved <- progressText(p)
-	}
-}
-
-// progressText is a report as a person reads it.
-func progressText(p *sdk.ProgressNotificationParams) string {
-	const longest = 200
-	text := fmt.Sprintf("%g", p.Progress)
-	if p.Total > 0 {
-		text += fmt.Sprintf(" of %g", p.Total)
-	}
-	text = cmp.Or(p.Message, text)
-	if len(text) > longest {
-		text = text[:longest] + " ..."
-	}
-	return text
 }
 
 // keepAsking keeps a call that waits for the answer of a person.

@@ -21,7 +21,6 @@ import (
 
 const (
 	rejected  = -32005          // the SDK's code for what did not get through to the server
-	maxPages  = 1000            // of a list of tools: more is a server that goes in circles
 	farewell  = 2 * time.Second // for a server on the network to be told of the end
 	lastWords = time.Second     // between the end of a child's output and its own
 	discovery = 4 * time.Second // for the answer to "server/discover"
@@ -37,6 +36,7 @@ type connection struct {
 	end     context.CancelFunc
 	hangUp  context.CancelFunc // ends the requests of a server on the network
 
+	silent atomic.Bool // the process has closed its output without ending
 	stale  atomic.Bool // the server says that its tools are others now
 	mu     sync.Mutex
 	list   []*sdk.Tool // sorted by name
@@ -105,9 +105,8 @@ func (s *server) newClient(c *connection) *sdk.Client {
 		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: moduleVersion()}, &sdk.ClientOptions{
-		Capabilities:                capabilities,
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.reportProgress(r.Params) },
+		Capabilities:           capabilities,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
 		ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 			return s.handleElicitation(ctx, c, r.Params)
 		},
@@ -155,7 +154,10 @@ func (c *connection) isBroken() bool { return c.ended.Err() != nil }
 // describeEnd says what became of the server; err is how that was noticed.
 func (c *connection) describeEnd(err error) string {
 	gone := err == nil || isPipeEnd(err)
-	if c.process != nil && gone {
+	switch {
+	case c.silent.Load():
+		return "it has closed its output, and was ended"
+	case c.process != nil && gone:
 		select {
 		case <-c.process.Done():
 			if end := c.process.Err(); end != nil {
@@ -241,26 +243,18 @@ func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 // refreshTools reads all pages of the list.
 func (c *connection) refreshTools(ctx context.Context) error {
 	c.stale.Store(false)
-	var list []*sdk.Tool
-	seen := map[string]bool{"": true}
-	for params := (&sdk.ListToolsParams{}); ; {
-		res, err := c.session.ListTools(ctx, params)
+	list, err := readPages(func(t *sdk.Tool) string { return t.Name }, func(cursor string) ([]*sdk.Tool, string, error) {
+		res, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			c.stale.Store(true)
-			return fmt.Errorf("listing its tools: %w", err)
+			return nil, "", err
 		}
-		list = append(list, res.Tools...)
-		if res.NextCursor == "" {
-			break
-		}
-		if seen[res.NextCursor] || len(seen) > maxPages {
-			return errors.New("listing its tools: the pages have no end")
-		}
-		seen[res.NextCursor] = true
-		params = &sdk.ListToolsParams{Cursor: res.NextCursor}
+		return res.Tools, res.NextCursor, nil
+	})
+	if err != nil {
+		c.stale.Store(true)
+		return fmt.Errorf("listing its tools: %w", err)
 	}
 	slices.SortStableFunc(list, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
-	list = slices.CompactFunc(list, func(a, b *sdk.Tool) bool { return a.Name == b.Name })
 	c.mu.Lock()
 	c.list = list
 	c.mu.Unlock()

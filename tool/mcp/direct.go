@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,10 +78,19 @@ func safeName(name string, marked bool) string {
 	return safe[:min(len(safe), longestName-len(mark))] + mark
 }
 
-// inputSchema is the schema of a tool's arguments.
+// inputSchema returns the schema of a tool's arguments. Providers accept only the schema
+// of an object: what a server says that is none becomes one.
 func inputSchema(t *sdk.Tool) json.RawMessage {
-	text, err := json.Marshal(t.InputSchema)
-	if err != nil || t.InputSchema == nil {
+	schema, ok := t.InputSchema.(map[string]any)
+	if !ok {
+		schema = map[string]any{}
+	}
+	if schema["type"] != "object" {
+		schema = maps.Clone(schema)
+		schema["type"] = "object"
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	return text

@@ -3,8 +3,11 @@
 package mcp
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"raddle.dev/llm"
 )
@@ -55,5 +58,21 @@ func TestAbsent(t *testing.T) {
 func TestWords(t *testing.T) {
 	if got := strings.Join(splitWords("readFile get_sum-2 HTTPServer Čas"), " "); got != "read file get sum 2 httpserver čas" {
 		t.Errorf("words are %q", got)
+	}
+}
+
+// Providers refuse a request with a schema that is not of an object: one tool would end the run.
+func TestSchemasThatProvidersRefuse(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: `{"type":"object"}`, `"x"`: `{"type":"object"}`, `[]`: `{"type":"object"}`, `true`: `{"type":"object"}`, `{}`: `{"type":"object"}`,
+		`{"type":"string"}`: `{"type":"object"}`, `{"properties":{"a":{}}}`: `{"properties":{"a":{}},"type":"object"}`, `{"type":["object","null"]}`: `{"type":"object"}`,
+	} {
+		var tool sdk.Tool
+		if err := json.Unmarshal([]byte(`{"name":"x","inputSchema":`+text+`}`), &tool); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(inputSchema(&tool)); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
 	}
 }

@@ -68,9 +68,10 @@ func (b *messageBody) readMessage() ([]byte, error) {
 			return encodeFirst(b.inbox.tooLong(long), all)
 		}
 		if all = append(all, line...); len(all) > maxLine {
-			var scan idScanner
-			scan.scanBytes(all)
-			return encodeFirst(b.inbox.tooLong(&longLineError{size: len(all), isReply: !scan.method, id: scan.id, start: all[:maxStderr]}), nil)
+			long := &longLineError{size: len(all), start: quoteStart(all)}
+			long.scan.scanBytes(all)
+			long.findID()
+			return encodeFirst(b.inbox.tooLong(long), nil)
 		}
 		if err == io.EOF {
 			return encodeFirst(b.inbox.parseMessages(all), all)

@@ -11,7 +11,8 @@ import (
 type lineReader struct {
 	source *bufio.Reader
 	limit  int
-	before []byte // of the same message, in lines before the next one
+	before []byte    // of the same message, in lines before the next one
+	scan   idScanner // what was found in lines of the same message that are not kept
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
@@ -20,10 +21,12 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 
 // A longLineError is a line above the limit, which has been read to its end and not kept.
 type longLineError struct {
-	size    int
+	size  int
+	start []byte    // the first bytes of the line
+	scan  idScanner // of the message so far
+
 	isReply bool            // it has an id and no method
 	id      json.RawMessage // nil: the line has none
-	start   []byte          // the first bytes of the line
 }
 
 func (e *longLineError) Error() string { return fmt.Sprintf("a line of %d bytes", e.size) }
@@ -46,21 +49,28 @@ func (r *lineReader) nextLine() ([]byte, error) {
 
 // skipLine reads the rest of a line, and finds the id that it belongs to.
 func (r *lineReader) skipLine(line []byte, more bool) *longLineError {
-	var scan idScanner
-	scan.scanBytes(r.before)
-	scan.scanBytes(line)
-	long := &longLineError{size: len(line), start: append([]byte(nil), line[:min(len(line), maxStderr)]...)}
+	long := &longLineError{size: len(line), scan: r.scan, start: quoteStart(line)}
+	long.scan.scanBytes(r.before)
+	long.scan.scanBytes(line)
 	line = nil
 	for more {
 		piece, err := r.source.ReadSlice('\n')
-		scan.scanBytes(piece)
+		long.scan.scanBytes(piece)
 		long.size += len(piece)
 		more = err == bufio.ErrBufferFull
 	}
-	if json.Valid(scan.id) {
-		long.id, long.isReply = scan.id, !scan.method
-	}
+	long.findID()
 	return long
+}
+
+// quoteStart returns a copy of the first bytes of a text.
+func quoteStart(text []byte) []byte { return append([]byte(nil), text[:min(len(text), maxStderr)]...) }
+
+// findID takes the id from what was scanned.
+func (e *longLineError) findID() {
+	if json.Valid(e.scan.id) {
+		e.id, e.isReply = e.scan.id, !e.scan.method
+	}
 }
 
 // longestID is the number of bytes of an id that are kept.
@@ -77,6 +87,9 @@ type idScanner struct {
 	inValue         bool // behind a colon of the object itself
 	key, value      []byte
 }
+
+// isOpen reports whether the object may go on in another line.
+func (s *idScanner) isOpen() bool { return s.depth > 0 && !s.quoted }
 
 func (s *idScanner) scanBytes(piece []byte) {
 	for _, b := range piece {

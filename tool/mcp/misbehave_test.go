@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,20 +48,30 @@ func TestOneCallOfAMisbehavingServerFailsAtMost(t *testing.T) {
 		"the end without a word":     "ended with exit code 3; its last lines on stderr: the licence has run out",
 		"huge result":                "the answer cannot be read: it has 18.0 MiB, and the limit is 16 MiB; ask for less at once",
 		"huge result before an id":   "the answer cannot be read: it has 18.0 MiB",
+
+		"huge result over several lines": "the answer cannot be read: it has 18.0 MiB, and the limit is 16 MiB; ask for less at once",
+		"huge line of several":           "the answer cannot be read: it has 18.0 MiB",
+		"the end of the output":          "was lost during the call (it has closed its output, and was ended; its last lines on stderr: the licence has run out)",
 	}
 	empty := []string{"no content", "resource that is null"}
 	all := tools(t, open(t, entry(t, "raw"), Options{}), "raw")
 	pid := func() string {
-		word, _, _ := strings.Cut(run(t, all["mcp__raw__seen"], `{}`).Text(), " ")
+		r := run(t, all["mcp__raw__seen"], `{}`)
+		if r.Error { // it has ended by itself, and that had not been noticed before
+			want(t, r, true, "was lost during the call")
+			r = run(t, all["mcp__raw__seen"], `{}`)
+		}
+		word, _, _ := strings.Cut(r.Text(), " ")
 		return word
 	}
-	for _, how := range slices.Sorted(maps.Keys(lines)) {
-		if how == "nothing" {
-			continue // TestCallTimeout and TestCancelledIsSent wait for nothing
+	for _, how := range slices.Sorted(maps.Keys(ways())) {
+		if how == "nothing" || strings.HasPrefix(how, "a flood") {
+			continue // TestCallTimeout and TestCancelledIsSent wait for nothing, TestFloodsTakeNoMemory for floods
 		}
 		t.Run(how, func(t *testing.T) {
 			before := pid()
 			for name, args := range map[string]string{"mcp__raw__misbehave": `{"how":%q}`, "mcp_invoke_raw": `{"tool":"misbehave","arguments":{"how":%q}}`} {
+				pid() // it runs
 				r := run(t, all[name], fmt.Sprintf(args, how))
 				text, failed := wants[how]
 				if !failed && !slices.Contains(empty, how) {
@@ -72,6 +83,31 @@ func TestOneCallOfAMisbehavingServerFailsAtMost(t *testing.T) {
 				t.Errorf("the server was started again: %v", !ended)
 			}
 		})
+	}
+}
+
+// ways are all ways to misbehave.
+func ways() map[string]bool {
+	all := map[string]bool{}
+	for how := range lines {
+		all[how] = true
+	}
+	for how := range acts {
+		all[how] = true
+	}
+	return all
+}
+
+// What a server writes without an end takes neither memory nor much time.
+func TestFloodsTakeNoMemory(t *testing.T) {
+	all := tools(t, open(t, entry(t, "raw"), Options{}), "raw")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, how := range []string{"a flood on stdout", "a flood on stderr"} {
+		want(t, run(t, all["mcp__raw__misbehave"], fmt.Sprintf(`{"how":%q}`, how)), false, "done")
+	}
+	if runtime.ReadMemStats(&after); after.Sys > before.Sys+128<<20 {
+		t.Errorf("%d MiB more memory", (after.Sys-before.Sys)>>20)
 	}
 }
 
@@ -193,15 +229,100 @@ func TestOneCallFailsAtMostOverHTTP(t *testing.T) {
 	}
 }
 
+// Each failure to start has its reason and what the server last said about it.
 func TestWhyAServerDidNotStart(t *testing.T) {
-	s := open(t, entry(t, "dies", "raw version"), Options{})
-	_, failed := s.Tools(t.Context(), []string{"dies", "raw version"})
-	for i, want := range []string{
-		os.Args[0] + " ended with exit code 3; its last lines on stderr: no license",
-		`it could not be started: unsupported protocol version: "1999-01-01"`,
-	} {
-		if len(failed) != 2 || !strings.HasSuffix(failed[i].Error(), want) {
-			t.Errorf("errors %v, want %q", failed, want)
+	reasons := map[string]string{
+		"dies":                        os.Args[0] + " ended with exit code 3; its last lines on stderr: no license",
+		"raw start ends":              "it ended by itself",
+		"raw start closed":            "it has closed its output, and was ended",
+		"raw start refuses":           "no seat is free",
+		"raw start a string":          "cannot unmarshal",
+		"raw start an old version":    `unsupported protocol version: "1999-01-01"`,
+		"raw start no tools":          "the catalog is locked",
+		"raw start tools, no list":    "listing its tools",
+		"raw start a tool, no object": "listing its tools",
+	}
+	ids := slices.Sorted(maps.Keys(reasons))
+	s := open(t, entry(t, ids...), Options{Restarts: -1})
+	_, failed := s.Tools(t.Context(), ids)
+	if len(failed) != len(ids) {
+		t.Fatalf("errors %v, want %d", failed, len(ids))
+	}
+	for i, id := range ids {
+		text := failed[i].Error()
+		if !strings.HasPrefix(text, "MCP server '"+id+"': it could not be started: ") || !strings.Contains(text, reasons[id]) {
+			t.Errorf("%s: error %q, want %q", id, text, reasons[id])
 		}
+		if id != "dies" && !strings.HasSuffix(text, "; its last lines on stderr: the licence has run out") {
+			t.Errorf("%s: error %q does not end with the server's stderr", id, text)
+		}
+	}
+	_, failed = s.Tools(t.Context(), []string{"raw start refuses"})
+	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "it is not started again: 1 starts in a row came to nothing; the last one: ") || !strings.Contains(failed[0].Error(), "no seat is free") {
+		t.Errorf("errors %v", failed)
+	}
+}
+
+// An answer that comes after its call was cancelled is none of the next call's.
+func TestLateAnswer(t *testing.T) {
+	log := newLogbook()
+	all := tools(t, open(t, entry(t, "raw"), Options{Log: log.logger()}), "raw")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := all["mcp__raw__misbehave"].Run(ctx, tool.Call{Args: json.RawMessage(`{"how":"held"}`)})
+		done <- err
+	}()
+	for !strings.Contains(run(t, all["mcp__raw__seen"], `{}`).Text(), "held") {
+		if t.Context().Err() != nil {
+			t.Fatal("the server has not seen the call")
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	log.wait(t, "answer to ") // it has come, and is no message
+	want(t, run(t, all["mcp__raw__misbehave"], `{"how":"line ends of Windows"}`), false, "done")
+}
+
+// Answers belong to calls by their ids, in whatever order they come.
+func TestAnswersInAnotherOrder(t *testing.T) {
+	all := tools(t, open(t, entry(t, "raw"), Options{}), "raw")
+	first := make(chan tool.Result, 1)
+	go func() { first <- run(t, all["mcp__raw__misbehave"], `{"how":"held"}`) }()
+	for !strings.Contains(run(t, all["mcp__raw__seen"], `{}`).Text(), "held") {
+		if t.Context().Err() != nil {
+			t.Fatal("the server has not seen the call")
+		}
+	}
+	second := run(t, all["mcp__raw__misbehave"], `{"how":"held, and the last first"}`)
+	number := func(r tool.Result) (n int) {
+		if _, err := fmt.Sscanf(r.Text(), "answer to %d", &n); err != nil || r.Error {
+			t.Errorf("result %q", r.Text())
+		}
+		return n
+	}
+	if a, b := number(<-first), number(second); a >= b {
+		t.Errorf("the answers are to %d and %d", a, b)
+	}
+}
+
+// Lists that go in circles end; one that has no end is an error that says so.
+func TestPagesWithoutAnEnd(t *testing.T) {
+	for _, how := range []string{"with one cursor", "with two cursors", "with one tool"} {
+		mode := "raw pages " + how
+		name := strings.ReplaceAll(mode, " ", "_")
+		all := tools(t, open(t, entry(t, mode), Options{}), mode)
+		if _, ok := all["mcp__"+name+"__misbehave"]; !ok || len(all) != 6 {
+			t.Errorf("%s: %d tools", how, len(all))
+		}
+		want(t, run(t, all["mcp_resources_"+name], `{}`), false, `{"resources":[{"name":"misbehave","uri":"a:misbehave"}],"templates":[{"name":"misbehave","uriTemplate":"a:misbehave{x}"}]}`)
+		want(t, run(t, all["mcp_prompts_"+name], `{}`), false, `{"prompts":[{"name":"misbehave"}]}`)
+	}
+	s := open(t, entry(t, "raw pages without an end"), Options{Restarts: -1})
+	_, failed := s.Tools(t.Context(), []string{"raw pages without an end"})
+	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "listing its tools: the server's list has no end: raddle has read 1000 pages") {
+		t.Errorf("errors %v", failed)
 	}
 }

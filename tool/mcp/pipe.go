@@ -6,21 +6,26 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/internal/proc"
 )
 
 // errPipe is in every error of a pipe whose process does not read or write any more.
 var errPipe = errors.New("the pipe is broken")
 
-// A pipe is the connection to a child process that writes one message on each line. What
-// the child prints besides is passed to reject. An answer that cannot be read fails
+// A pipe is the connection to a child process that writes one message on each line, or over
+// several lines. What the child prints besides is passed to reject. An answer that cannot be read fails
 // the request that it belongs to, and not the connection. A pipe is safe for concurrent
 // use; reads must follow one another.
 type pipe struct {
 	*inbox
-	process io.ReadWriteCloser
+	process *proc.Process
+	silent  *atomic.Bool // becomes true if the child closes its output and does not end
 
 	incoming chan jsonrpc.Message // closed after the child's last message
 	outgoing chan outgoingLine
@@ -103,27 +108,41 @@ func (p *pipe) writeAll() {
 	}
 }
 
-// readAll reads lines until the child's output ends or the pipe is closed.
+// readAll reads messages until the child's output ends or the pipe is closed. It reports the end of
+// the output when the reason is known: the child has ended, or it has not within a short time.
 func (p *pipe) readAll() {
 	defer close(p.incoming)
-	lines := newLineReader(p.process, maxLine)
+	if !p.readMessages() {
+		return
+	}
+	select {
+	case <-p.process.Done():
+	case <-p.closed:
+	case <-time.After(lastWords):
+		p.silent.Store(true)
+	}
+}
+
+// readMessages reads messages, and reports whether the output has ended.
+func (p *pipe) readMessages() bool {
+	values := &valueReader{lines: newLineReader(p.process, maxLine)}
 	for {
-		line, err := lines.nextLine()
+		text, err := values.nextText()
 		var messages []jsonrpc.Message
 		if long := (*longLineError)(nil); errors.As(err, &long) {
 			messages, err = p.tooLong(long), nil
-		} else {
-			messages = p.parseMessages(line)
+		} else if err == nil {
+			messages = p.parseMessages(text)
 		}
 		for _, m := range messages {
 			select {
 			case p.incoming <- m:
 			case <-p.closed:
-				return
+				return false
 			}
 		}
 		if err != nil {
-			return
+			return true
 		}
 	}
 }

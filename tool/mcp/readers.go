@@ -98,29 +98,6 @@ func askServer[R any](ctx context.Context, s *server, do func(context.Context, *
 	return s.redactResult(tool.JSONResult(plainValue(v))), nil
 }
 
-// A page of a list, and where the next one begins.
-type page[T any] struct {
-	items []T
-	next  string
-}
-
-// readPages reads all pages of a list.
-func readPages[T any](read func(cursor string) (page[T], error)) ([]T, error) {
-	all := []T{}
-	for cursor, n := "", 0; n < maxPages; n++ {
-		p, err := read(cursor)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.items...)
-		if p.next == "" || p.next == cursor {
-			break
-		}
-		cursor = p.next
-	}
-	return all, nil
-}
-
 func (s *server) readResources(ctx context.Context, c tool.Call) (tool.Result, error) {
 	args := parseArguments(c.Args)
 	if _, ok := args["uri"]; ok {
@@ -137,22 +114,22 @@ func (s *server) readResources(ctx context.Context, c tool.Call) (tool.Result, e
 		})
 	}
 	return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
-		list, err := readPages(func(cursor string) (page[*sdk.Resource], error) {
+		list, err := readPages(func(v *sdk.Resource) string { return v.URI }, func(cursor string) ([]*sdk.Resource, string, error) {
 			res, err := c.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 			if err != nil {
-				return page[*sdk.Resource]{}, err
+				return nil, "", err
 			}
-			return page[*sdk.Resource]{res.Resources, res.NextCursor}, nil
+			return res.Resources, res.NextCursor, nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		templates, err := readPages(func(cursor string) (page[*sdk.ResourceTemplate], error) {
+		templates, err := readPages(func(v *sdk.ResourceTemplate) string { return v.URITemplate }, func(cursor string) ([]*sdk.ResourceTemplate, string, error) {
 			res, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 			if err != nil {
-				return page[*sdk.ResourceTemplate]{}, err
+				return nil, "", err
 			}
-			return page[*sdk.ResourceTemplate]{res.ResourceTemplates, res.NextCursor}, nil
+			return res.ResourceTemplates, res.NextCursor, nil
 		})
 		if err != nil && !isAnswer(err) { // some servers have no templates
 			return nil, err
@@ -181,12 +158,12 @@ func (s *server) readPrompts(ctx context.Context, c tool.Call) (tool.Result, err
 	args := parseArguments(c.Args)
 	if _, ok := args["name"]; !ok {
 		return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
-			list, err := readPages(func(cursor string) (page[*sdk.Prompt], error) {
+			list, err := readPages(func(v *sdk.Prompt) string { return v.Name }, func(cursor string) ([]*sdk.Prompt, string, error) {
 				res, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 				if err != nil {
-					return page[*sdk.Prompt]{}, err
+					return nil, "", err
 				}
-				return page[*sdk.Prompt]{res.Prompts, res.NextCursor}, nil
+				return res.Prompts, res.NextCursor, nil
 			})
 			return map[string]any{"prompts": list}, err
 		})

@@ -43,6 +43,18 @@ func TestProgressExtendsACall(t *testing.T) {
 	}
 }
 
+// The last report of progress is shown, however soon it follows another one.
+func TestLastProgressIsShown(t *testing.T) {
+	all := tools(t, open(t, entry(t, "rich"), Options{}), "rich")
+	for range 20 {
+		var shown []string
+		r, err := all["mcp__rich__quick"].Run(t.Context(), tool.Call{Args: json.RawMessage(`{}`), Progress: func(text string) { shown = append(shown, text) }})
+		if err != nil || r.Text() != "done" || len(shown) == 0 || shown[len(shown)-1] != "3 of 3" {
+			t.Errorf("result %q, %v, shown is %q", r.Text(), err, shown)
+		}
+	}
+}
+
 func TestResourcesAndPrompts(t *testing.T) {
 	all := tools(t, open(t, entry(t, "rich"), Options{}), "rich")
 	want(t, run(t, all["mcp_resources_rich"], `{}`), false, `{"resources":[{"mimeType":"text/plain","name":"first","uri":"note:1"}],"templates":[{"name":"notes","uriTemplate":"note:{n}"}]}`)

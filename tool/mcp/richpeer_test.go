@@ -43,6 +43,14 @@ func addRich(server *sdk.Server) {
 		}
 		return text("done"), nil
 	})
+	tool("quick", nil, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		for i := range 4 {
+			if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Total: 3}); err != nil {
+				return nil, err
+			}
+		}
+		return text("done"), nil
+	})
 	for name, a := range map[string]*sdk.ToolAnnotations{"order": nil, "look": {ReadOnlyHint: true}} {
 		tool(name, a, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			if r.Params.InputResponses == nil {

@@ -21,6 +21,7 @@ type server struct {
 	mu       sync.Mutex
 	secrets  *redact.Set
 	current  *attempt // the connection, or the way to it; nil: neither
+	lastErr  error    // of the last start that failed
 	failures int      // starts that failed and connections that broke, since a call worked
 	hangs    int      // calls in a row that timed out
 	closed   bool
@@ -66,10 +67,14 @@ func (s *server) currentAttempt() (*attempt, error) {
 	}
 	if s.current != nil { // it failed, or its connection broke
 		s.failures++
-		s.current = nil
+		s.lastErr, s.current = s.current.err, nil
 	}
 	if s.failures > max(0, s.options.Restarts) {
-		return nil, fmt.Errorf("it is not started again: %d starts in a row came to nothing", s.failures)
+		reason := ""
+		if s.lastErr != nil {
+			reason = "; the last one: " + s.lastErr.Error()
+		}
+		return nil, fmt.Errorf("it is not started again: %d starts in a row came to nothing%s", s.failures, reason)
 	}
 	a := &attempt{done: make(chan struct{})}
 	s.current = a

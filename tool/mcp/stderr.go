@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"bytes"
+	"context"
+	"log/slog"
 	"strings"
 	"sync"
 )
@@ -18,41 +20,39 @@ type stderrLog struct {
 
 	mu   sync.Mutex
 	rest []byte   // of a line without an end
-	last []string // the last lines, clean
+	last []string // the last lines, as the child wrote them
 }
 
 // Write implements io.Writer. It never fails.
 func (l *stderrLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rest = append(l.rest, p...)
-	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+	for rest := p; ; {
+		line, after, ok := bytes.Cut(rest, []byte("\n"))
+		l.rest = append(l.rest, line...)
 		if !ok && len(l.rest) < maxStderr {
 			return len(p), nil
 		}
+		l.recordLine(l.rest)
+		l.rest, rest = l.rest[:0], after
 		if !ok {
-			line, rest = l.rest, nil
+			return len(p), nil
 		}
-		l.recordLine(line)
-		l.rest = append([]byte(nil), rest...)
 	}
 }
 
 // recordLine logs a line and adds it to the last ones. The caller must hold mu.
 func (l *stderrLog) recordLine(line []byte) {
-	if len(bytes.TrimSpace(line)) == 0 {
+	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return
 	}
-	text := l.server.logLine(line)
-	l.server.options.Log.Debug("MCP server", "server", l.server.config.ID, "stderr", text)
-	if len(text) > quotedBytes {
-		text = strings.ToValidUTF8(text[:quotedBytes], "") + " ..."
+	if log := l.server.options.Log; log.Enabled(context.Background(), slog.LevelDebug) {
+		log.Debug("MCP server", "server", l.server.config.ID, "stderr", l.server.logLine(line))
 	}
-	l.last = append(l.last, text)
-	if len(l.last) > quotedLines {
-		l.last = append([]string(nil), l.last[len(l.last)-quotedLines:]...)
+	if len(l.last) == quotedLines {
+		l.last = append(l.last[:0], l.last[1:]...)
 	}
+	l.last = append(l.last, string(line))
 }
 
 // quoteLast returns the last lines as the end of a message, empty if there are none. A nil
@@ -68,5 +68,13 @@ func (l *stderrLog) quoteLast() string {
 	if len(l.last) == 0 {
 		return ""
 	}
-	return "; its last lines on stderr: " + strings.Join(l.last, " | ")
+	var clean []string
+	for _, line := range l.last {
+		text := l.server.logLine([]byte(line))
+		if len(text) > quotedBytes {
+			text = strings.ToValidUTF8(text[:quotedBytes], "") + " ..."
+		}
+		clean = append(clean, text)
+	}
+	return "; its last lines on stderr: " + strings.Join(clean, " | ")
 }

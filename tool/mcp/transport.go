@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -35,7 +36,7 @@ func (s *server) openTransport(c *connection, config Server) (sdk.Transport, err
 	var life context.Context
 	life, c.hangUp = context.WithCancel(context.Background())
 	client := &http.Client{
-		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.noteStray)},
+		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.noteStray, c.reportProgress)},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 10 || r.URL.Host != at.Host || r.URL.Scheme != at.Scheme {
 				return fmt.Errorf("the server redirects to %s: if that is right, write it into the entry", r.URL.Host)
@@ -69,11 +70,14 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 		return nil, err
 	}
 	c.process = process
-	return &pipe{process: process, inbox: newInbox(s.noteStray)}, nil
+	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.noteStray, c.reportProgress)}, nil
 }
 
 // noteStray logs what a server writes that is no message.
 func (s *server) noteStray(text []byte) {
+	if !s.options.Log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	s.options.Log.Debug("MCP server wrote what is no message", "server", s.config.ID, "text", s.logLine(text))
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // mostStarts is the number of places of a line at which a message is looked for behind
@@ -23,13 +24,16 @@ var replyStarts = [][]byte{[]byte(`{"jsonrpc"`), []byte(`{"result"`), []byte(`{"
 // have no answer yet. It is safe for concurrent use.
 type inbox struct {
 	reject func(text []byte) // gets what is no message; safe for concurrent use
+	// progress gets what the server reports of a call, before an answer that follows
+	// is returned: the SDK would handle the report after that.
+	progress func(*sdk.ProgressNotificationParams)
 
 	mu      sync.Mutex
 	pending map[jsonrpc.ID]bool // our requests without an answer
 }
 
-func newInbox(reject func(text []byte)) *inbox {
-	return &inbox{reject: reject, pending: map[jsonrpc.ID]bool{}}
+func newInbox(reject func(text []byte), progress func(*sdk.ProgressNotificationParams)) *inbox {
+	return &inbox{reject: reject, progress: progress, pending: map[jsonrpc.ID]bool{}}
 }
 
 // recordRequest remembers a request until its answer or its cancellation.
@@ -54,11 +58,15 @@ func (b *inbox) recordRequest(m jsonrpc.Message) {
 	}
 }
 
-// parseMessages returns the messages of a line. Everything else of the line is rejected.
+// parseMessages returns the messages of a line, or of the lines of one value. Everything
+// else of the text is rejected.
 func (b *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.ToValidUTF8(line, []byte("\uFFFD")), []byte("\uFEFF")))
 	if json.Valid(line) {
 		return b.parseValue(line, false)
+	}
+	if value, rest, ok := cutValue(line); ok {
+		list, line = b.parseValue(value, true), rest
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
 	for range mostStarts {
@@ -72,18 +80,29 @@ func (b *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 			break
 		}
 		b.rejectText(line[:at])
-		dec := json.NewDecoder(bytes.NewReader(line[at:]))
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
+		value, rest, ok := cutValue(line[at:])
+		if !ok {
 			b.rejectText(line[at : at+1])
 			line = line[at+1:]
 			continue
 		}
 		list = append(list, b.parseValue(value, true)...)
-		line = line[at+int(dec.InputOffset()):]
+		line = rest
 	}
 	b.rejectText(line)
 	return list
+}
+
+// cutValue returns the JSON object or list that a text begins with, and what follows it.
+func cutValue(text []byte) (value json.RawMessage, rest []byte, ok bool) {
+	if !startsValue(text) {
+		return nil, nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if dec.Decode(&value) != nil {
+		return nil, nil, false
+	}
+	return value, text[dec.InputOffset():], true
 }
 
 func (b *inbox) rejectText(text []byte) {
@@ -117,9 +136,26 @@ func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Me
 			b.rejectText(item)
 			continue
 		}
-		messages = append(messages, m)
+		if !b.takeProgress(m) {
+			messages = append(messages, m)
+		}
 	}
 	return messages
+}
+
+// takeProgress passes on a report of progress, and reports whether the message is one.
+func (b *inbox) takeProgress(m jsonrpc.Message) bool {
+	note, ok := m.(*jsonrpc.Request)
+	if !ok || note.IsCall() || note.Method != "notifications/progress" {
+		return false
+	}
+	var p sdk.ProgressNotificationParams
+	if err := json.Unmarshal(note.Params, &p); err != nil {
+		b.rejectText(note.Params)
+	} else {
+		b.progress(&p)
+	}
+	return true
 }
 
 // parseReply returns the answer to one of our requests, nil if the fields are none. What
