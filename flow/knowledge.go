@@ -84,8 +84,10 @@ type knowledge struct {
 
 // Prepare opens the knowledge bases of the agent and of the agents it runs, and
 // builds those that do not exist or whose documents have changed. If settings
-// are missing, it asks for them, or fails if there is no person to ask. Call it
-// once before Graph; it may take long. The caller must Close the Agent.
+// are missing, it asks for them, or fails if there is no person to ask. If a base of a
+// child cannot be opened, the nodes that run the child will fail; with
+// [Retrieval.Renew], Prepare fails. Call it once before the run; it may take long. The
+// caller must Close the Agent.
 func (a *Agent) Prepare(ctx context.Context) error { return a.prepareBases(ctx, map[*Agent]bool{}) }
 
 func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
@@ -106,12 +108,25 @@ func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 		if a.childFault(name) != nil {
 			continue // its node fails before it searches
 		}
-		if err := a.children[name].prepareBases(ctx, seen); err != nil {
+		err := a.children[name].prepareBases(ctx, seen)
+		var unanswered *unansweredError
+		switch {
+		case err == nil:
+		case a.host.Retrieval.Renew || errors.As(err, &unanswered) || ctx.Err() != nil:
 			return err
+		default:
+			a.broken[name] = err
+			a.reportLine(fmt.Sprintf("warning: nodes that run agent '%s' will fail: %v", name, err))
 		}
 	}
 	return nil
 }
+
+// unansweredError wraps the error of a question that the person did not answer.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() }
+func (e *unansweredError) Unwrap() error { return e.err }
 
 // Close closes the knowledge bases that Prepare opened, and those of spawned
 // agents.
@@ -202,7 +217,7 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		yes, err := r.Confirm(question)
 		switch {
 		case err != nil:
-			return false, err
+			return false, &unansweredError{err}
 		case !yes && own:
 			return false, nil
 		case !yes:
@@ -226,7 +241,7 @@ func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 	if o.Model == "" && ask && r.Ask != nil {
 		var err error
 		if o.Model, err = r.Ask("Embedding model, as CLIENT:MODEL, or keyword to search by words alone:", rag.Keyword); err != nil {
-			return err
+			return &unansweredError{err}
 		}
 	}
 	if o.Model == "" {
@@ -267,7 +282,7 @@ func (a *Agent) resolveNumber(question string, said *int, usual int, ask bool) (
 	}
 	text, err := a.host.Retrieval.Ask(question, strconv.Itoa(usual))
 	if err != nil {
-		return 0, err
+		return 0, &unansweredError{err}
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 {
