@@ -89,10 +89,7 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	g.mu.Lock()
 	policy.Granted = append(rules, g.always...)
 	g.mu.Unlock()
-	if g.doubts(t.Name) && t.Effect != tool.Dangerous {
-		t.Effect = tool.Undeclared // the user has not approved what the script declares about itself
-	}
-	d, err := policy.Decide(t, c)
+	d, err := policy.Decide(g.distrustEffect(t), c)
 	if err != nil {
 		return agent.Decision{}, err
 	}
@@ -113,6 +110,28 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 		prompt += "\n" + diff
 	}
 	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Grant: d.Grant, Lasting: d.Lasting}, nil
+}
+
+// distrustEffect removes what a tool declares about itself if the user has not approved its script.
+func (g *gate) distrustEffect(t tool.Tool) tool.Tool {
+	if t.Effect != tool.Dangerous && g.doubts(t.Name) {
+		t.Effect = tool.Undeclared
+	}
+	return t
+}
+
+// describeCalls says whether calls of a tool ask.
+func (g *gate) describeCalls(t tool.Tool) CallRule {
+	verdict, known := g.policy.DecideTool(g.distrustEffect(t))
+	switch {
+	case verdict == permission.Deny:
+		return Denied
+	case verdict == permission.Ask:
+		return AlwaysAsks
+	case known:
+		return NeverAsks
+	}
+	return Depends
 }
 
 // Always implements [agent.Gate].

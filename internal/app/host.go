@@ -106,14 +106,20 @@ type LoadRequest struct {
 
 // Load reads and checks an agent. It calls no model and needs no key.
 func (p *Process) Load(l LoadRequest) (*flow.Agent, error) {
+	a, _, err := p.loadWithHost(l)
+	return a, err
+}
+
+func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 	place, err := p.FindAgent(l.Agent)
 	if err != nil {
-		return nil, err
+		return nil, flow.Host{}, err
 	}
 	r := &runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
 	host, err := p.newHost(r, UIHooks{})
 	if err != nil {
-		return nil, err
+		return nil, host, err
 	}
-	return flow.Load(place.Dir, host)
+	a, err := flow.Load(place.Dir, host)
+	return a, host, err
 }

@@ -25,8 +25,19 @@ type ToolInfo struct {
 	Description string          `json:"description"`
 	From        string          `json:"from"`   // built-in, or script
 	Effect      string          `json:"effect"` // of a second call: read-only, idempotent, dangerous, or "" if it is not declared
+	Asks        CallRule        `json:"asks"`
 	Schema      json.RawMessage `json:"schema"`
 }
+
+// A CallRule says whether raddle asks before it calls a tool.
+type CallRule string
+
+const (
+	NeverAsks  CallRule = "never"
+	AlwaysAsks CallRule = "always"
+	Denied     CallRule = "denied"
+	Depends    CallRule = "depends" // on the files, commands and hosts that the call needs
+)
 
 // ToolList is a list of tools.
 type ToolList struct {
@@ -38,6 +49,7 @@ type ToolList struct {
 
 	set   *flow.Toolset
 	tools []tool.Tool
+	rules *gate
 	dir   string // of the agent; "": these are the tools of no agent
 }
 
@@ -46,15 +58,19 @@ type ToolList struct {
 func (p *Process) ListTools(look LoadRequest) (*ToolList, error) {
 	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
 	if look.Agent != "" {
-		a, err := p.Load(look)
+		a, host, err := p.loadWithHost(look)
 		if err != nil {
 			return nil, err
 		}
-		list.set, list.tools, list.dir = a.Tools, a.AvailableTools(), a.Dir
+		list.set, list.tools, list.dir, list.rules = a.Tools, a.AvailableTools(), a.Dir, host.Tooling.Gate.(*gate)
 	} else {
-		set, err := p.newToolbox(p.Dirs.Work, p.Dirs.Functions).Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
+		box := p.newToolbox(p.Dirs.Work, p.Dirs.Functions)
+		set, err := box.Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
 		if err != nil {
 			return nil, err
+		}
+		if list.rules, err = p.newGate(box, p.Dirs.Functions); err != nil {
+			return nil, rulesError(err)
 		}
 		list.set, list.tools = set, set.Tools
 	}
@@ -63,7 +79,7 @@ func (p *Process) ListTools(look LoadRequest) (*ToolList, error) {
 	list.Unused = list.set.Unused
 	list.Problems = append(list.Problems, list.set.Problems...)
 	for _, t := range list.tools {
-		list.Tools = append(list.Tools, p.newToolInfo(t))
+		list.Tools = append(list.Tools, newToolInfo(t, list.rules))
 	}
 	return list, nil
 }
@@ -83,8 +99,8 @@ func (p *Process) globalTools() []string {
 	return names
 }
 
-func (p *Process) newToolInfo(t tool.Tool) ToolInfo {
-	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Schema: t.Schema}
+func newToolInfo(t tool.Tool, rules *gate) ToolInfo {
+	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Asks: rules.describeCalls(t), Schema: t.Schema}
 	ours, known := builtin.Lookup(t.Name, builtin.Host{})
 	if known && ours.Description == t.Description || isReservedName(t.Name) {
 		info.From = "built-in"
@@ -137,7 +153,7 @@ func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (T
 	if err != nil {
 		return ToolInfo{}, err
 	}
-	info := p.newToolInfo(t)
+	info := newToolInfo(t, l.rules)
 	if !slices.ContainsFunc(l.tools, func(o tool.Tool) bool { return o.Name == name }) {
 		info.From = "MCP server"
 	}

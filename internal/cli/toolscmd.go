@@ -86,12 +86,12 @@ func toolList(env *environment, output string, args []string, variables map[stri
 }
 
 func toolsText(l *app.ToolList) string {
-	table := term.NewTable("TOOL", "FROM", "WHAT IT DOES")
+	table := term.NewTable("TOOL", "FROM", "ASKS", "WHAT IT DOES")
 	for _, t := range l.Tools {
-		table.AddRow(t.Name, t.From, firstLine(t.Description))
+		table.AddRow(t.Name, t.From, string(t.Asks), firstLine(t.Description))
 	}
 	for _, s := range l.Servers {
-		table.AddRow("mcp_*_"+s, "MCP server", "its tools are known once it runs")
+		table.AddRow("mcp_*_"+s, "MCP server", "", "its tools are known once it runs")
 	}
 	return table.Format(0)
 }
@@ -134,8 +134,8 @@ func toolsShowCommand(env *environment) *cobra.Command {
 				schema.Reset()
 				schema.Write(t.Schema)
 			}
-			env.out.PrintText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
-				"about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
+			env.out.PrintText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
+				"asks", t.Asks, "about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
 			return nil
 		},
 	}, &output)

@@ -72,6 +72,20 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	return p.judgeNeeds(m, needs), nil
 }
 
+// DecideTool returns the decision on every call of a tool. known is false if a call may be decided
+// otherwise because of its arguments.
+func (p *Policy) DecideTool(t tool.Tool) (v Verdict, known bool) {
+	verdict, _, _ := p.decideNeed(matcher{tool: t.Name, home: p.Home}, p.callNeed(t, tool.Touch{}))
+	return verdict, verdict == Deny || t.Touches == nil && !p.hasArgumentRule(t.Name)
+}
+
+// hasArgumentRule reports whether a rule about a tool, or about any tool, depends on arguments.
+func (p *Policy) hasArgumentRule(name string) bool {
+	return slices.ContainsFunc(p.Rules, func(r Rules) bool {
+		return slices.ContainsFunc(slices.Concat(r.Allow, r.Ask, r.Deny), func(rule Rule) bool { return rule.dependsOnArguments(name) })
+	})
+}
+
 // analyzeCall takes a call apart into what it needs.
 func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
 	a, err := p.resolveArea()

@@ -54,6 +54,11 @@ type Rule struct {
 	broken  bool     // the words cannot be separated, because of an unclosed quote
 }
 
+// dependsOnArguments reports whether the rule is about a tool with a name, or any tool, and about only some of its calls.
+func (r Rule) dependsOnArguments(name string) bool {
+	return !r.bare && (r.tool == "" || matchesWildcard(r.tool, name))
+}
+
 // nameText is what a tool's name in a rule may look like.
 var nameText = compileLater(`^[A-Za-z0-9_.*-]+$`)
 
