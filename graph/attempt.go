@@ -318,8 +318,11 @@ func IsEmitEnabled(ctx context.Context) bool {
 
 // Progress is a value for Emit. It says how much of its work a node has done.
 type Progress struct {
-	Part float64 `json:"part"` // 0 to 1
-	Note string  `json:"note,omitempty"`
+	// Part is the share that is done, from 0 to 1.
+	Part float64 `json:"part"`
+
+	// Note says what the node does now; it may be empty.
+	Note string `json:"note,omitempty"`
 }
 
 const (

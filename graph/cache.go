@@ -15,9 +15,14 @@ import (
 // any run. It is for pure nodes: their effects, questions and events do not happen
 // again.
 type CachePolicy struct {
-	Keys    []AnyKey      // the input: what the result depends on; at least one
-	Version string        // part of the identity: change it when the node's meaning changes
-	TTL     time.Duration // 0: no expiry
+	// Keys are the input: what the result depends on. There must be at least one.
+	Keys []AnyKey
+
+	// Version is part of the identity: change it when the node's meaning changes.
+	Version string
+
+	// TTL is how long an update may be used. If 0, it does not expire.
+	TTL time.Duration
 }
 
 // Cache keeps the updates of nodes that have a CachePolicy. Implementations must be
@@ -109,8 +114,11 @@ func (a attempt) cacheKey(st State) (string, error) {
 // MemoryCache is a Cache in memory. When it is full it removes the oldest entries. The
 // zero value is ready to use.
 type MemoryCache struct {
-	Max   int   // maximum number of entries; 0: 10,000
-	Clock Clock // nil: the wall clock
+	// Max is the largest number of entries. If 0, it is 10,000.
+	Max int
+
+	// Clock decides when an entry has expired. If nil, it is the wall clock.
+	Clock Clock
 
 	mu      sync.Mutex
 	entries map[string]cacheEntry

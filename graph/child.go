@@ -16,8 +16,11 @@ import (
 
 // Child is the outcome of a child graph.
 type Child struct {
+	// State is the state that the child has reached.
 	State State
-	Value any // of the Halt that ended it; nil: it ended without one
+
+	// Value is that of the Halt that ended the child; nil: it ended without one.
+	Value any
 }
 
 // Call runs the child graph of the node that ctx belongs to, once per task, as part of
@@ -230,11 +233,16 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 
 // A ChildGraph is a graph that a node may run as a child under several names: see CallChild.
 type ChildGraph struct {
-	Graph   *Graph
-	Inherit bool // the child reads the parent's keys if it has not written them itself
-	// OutsideDigest keeps the graph out of the digest of the parent's, for many graphs of which
-	// a run uses few: it is compared when a run is resumed while such a child has not
-	// ended.
+	// Graph is the graph. It must be made by Compile.
+	Graph *Graph
+
+	// Inherit lets the child read those keys of the parent that it has not written
+	// itself.
+	Inherit bool
+
+	// OutsideDigest keeps the graph out of the digest of the parent's, for many graphs of
+	// which a run uses few: it is compared when a run is resumed while such a child has
+	// not ended.
 	OutsideDigest bool
 }
 
@@ -576,12 +584,22 @@ func (n *cnode) childDigest() string {
 // ChangedError says that the graph that is to continue a run is not the one that
 // started it.
 type ChangedError struct {
-	Thread  string
-	Was, Is string   // digests
-	Missing []string // nodes that the run is about to execute and that the graph no longer has
-	Child   string   // the path of the named child whose graph has changed; empty: the run's own graph
+	// Thread is the thread.
+	Thread string
+
+	// Was and Is are the digests of the graph then and now.
+	Was, Is string
+
+	// Missing are the nodes that the run is about to execute and that the graph no longer
+	// has. With one, AcceptChanges does not help.
+	Missing []string
+
+	// Child is the path of the named child whose graph has changed; empty: the run's own
+	// graph has.
+	Child string
 }
 
+// Error implements error.
 func (e *ChangedError) Error() string {
 	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
 	switch {

@@ -779,3 +779,100 @@ func TestABreakThatWasPassedStaysPassed(t *testing.T) {
 		}
 	}
 }
+
+// Share gives all tasks of a run one value, for example a budget. What Use records is
+// there again after a crash, a pause or a question.
+func ExampleShare() {
+	type budget struct{ Used int }
+	spent := graph.Sum[int]("spent")
+	spend := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		shared, err := graph.Share[budget](ctx, "budget")
+		if err != nil {
+			return graph.Update{}, err
+		}
+		granted := 0
+		err = shared.Use(func(b *budget) bool {
+			granted = min(3, 5-b.Used)
+			b.Used += granted
+			return true
+		})
+		return graph.Put(spent.Set(granted)), err
+	}
+	g := sound(graph.Def{
+		Name:  "spenders",
+		Keys:  []graph.AnyKey{spent},
+		Nodes: []graph.Node{aNode("a", spend), aNode("b", spend)},
+		Edges: []graph.Edge{anEdge("a", graph.End), anEdge("b", graph.End)},
+		Start: []string{"a", "b"}, // at the same time
+	})
+	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(context.Background(), graph.Input{})
+	fmt.Println(res.Status, spent.Get(res.State), err)
+	// Output: done 5 <nil>
+}
+
+// DropChild removes a child whose outcome is recorded elsewhere, so that a node with many
+// children stays small.
+func ExampleDropChild() {
+	square := graph.Last[int]("square")
+	worker := sound(graph.Def{
+		Name: "worker",
+		Keys: []graph.AnyKey{square},
+		Nodes: []graph.Node{aNode("work", func(_ context.Context, s graph.State) (graph.Update, error) {
+			return graph.Put(square.Set(square.Get(s) * square.Get(s))), nil
+		})},
+		Edges: []graph.Edge{anEdge("work", graph.End)},
+		Start: []string{"work"},
+	})
+	all := graph.Append[int]("all")
+	lead := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		var got []int
+		for i := range 3 {
+			name := fmt.Sprint("worker", i)
+			child, err := graph.CallChild(ctx, name, "worker", square.Set(i+1))
+			if err != nil {
+				return graph.Update{}, err
+			}
+			got = append(got, square.Get(child.State))
+			if err := graph.DropChild(ctx, name); err != nil {
+				return graph.Update{}, err
+			}
+		}
+		return graph.Put(all.Set(got)), nil
+	}
+	g := sound(graph.Def{
+		Name:  "squares",
+		Keys:  []graph.AnyKey{all},
+		Nodes: []graph.Node{{Name: "lead", Run: lead, Children: map[string]graph.ChildGraph{"worker": {Graph: worker}}}},
+		Edges: []graph.Edge{anEdge("lead", graph.End)},
+		Start: []string{"lead"},
+	})
+	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(context.Background(), graph.Input{})
+	fmt.Println(res.Status, all.Get(res.State), err)
+	// Output: done [1 4 9] <nil>
+}
+
+// A node that can continue only after something else suspends its run. It runs again
+// when the run is resumed.
+func ExampleSuspend() {
+	ready := false
+	g := sound(graph.Def{
+		Name: "patient",
+		Nodes: []graph.Node{aNode("wait", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if !ready {
+				return graph.Update{}, graph.Suspend(ctx)
+			}
+			return graph.Update{}, nil
+		})},
+		Edges: []graph.Edge{anEdge("wait", graph.End)},
+		Start: []string{"wait"},
+	})
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t"})
+	fmt.Println(res.Status, err)
+	ready = true
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
+	fmt.Println(res.Status, err)
+	// Output:
+	// paused <nil>
+	// done <nil>
+}

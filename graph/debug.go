@@ -14,10 +14,14 @@ import (
 // ModifiedError says that a function changed a slice, a map or the target of a pointer
 // that it had read from a State. Only runs with Runner.Debug detect it.
 type ModifiedError struct {
-	By   string   // "the node", or which other function of the graph
-	Keys []string // that the function changed, sorted
+	// By says which function: "the node", "a reducer", or another one of the graph.
+	By string
+
+	// Keys are the keys whose values the function changed, sorted.
+	Keys []string
 }
 
+// Error implements error.
 func (e *ModifiedError) Error() string {
 	return fmt.Sprintf("%s changed what it read: key %s. All readers share the state: copy a slice or map before you change it, and write the copy",
 		e.By, strings.Join(e.Keys, ", "))

@@ -20,10 +20,18 @@ type Func func(ctx context.Context, s State) (Update, error)
 
 // Update is what a node returns: its writes and where to go.
 type Update struct {
+	// Writes are folded into the state at the end of the step, in this order.
 	Writes []Write
-	Goto   []string // targets instead of the node's edges; nil: follow the edges
-	Send   []Send   // additional tasks, together with the edges or Goto
-	Halt   *Halt    // ends the run at the end of this step
+
+	// Goto names the targets that are followed instead of the node's edges, branches and
+	// joins. If nil, those are followed; if empty and not nil, none is.
+	Goto []string
+
+	// Send starts additional tasks, together with the edges or Goto.
+	Send []Send
+
+	// Halt ends the run at the end of this step, if it is not nil.
+	Halt *Halt
 
 	failed string // the failure that OnError handles
 }
@@ -34,22 +42,38 @@ func Put(w ...Write) Update { return Update{Writes: w} }
 // Send starts one task of a node with its own overlay: writes folded into the state
 // that only this task sees.
 type Send struct {
-	To      string
+	// To names the node that runs. It must be one that the sending node may name: see
+	// Node.Routes.
+	To string
+
+	// Overlay is folded into the state that the task sees, and nowhere else.
 	Overlay []Write
 }
 
 // Halt ends the run, not just its path: tasks that would have followed are dropped and
 // named in the StepCommitted event. Branches of the node are not evaluated.
-type Halt struct{ Value any }
+type Halt struct {
+	// Value is the result of the run: Result.Value. It must be storable as Register says.
+	Value any
+}
 
 // Node is one node. Give it a Run, or a child Graph with In and Out, or both: then Run
 // calls the child with Call. A Run with Children calls them with CallChild.
 type Node struct {
-	Name  string // unique; not empty, not End, without '/', '#' and '[' (they build paths)
-	Kind  string // for pictures and events: "llm", "script", …
-	Title string // for pictures; "" means Name
-	Doc   string // one or two sentences for people
+	// Name is unique in the graph. It is not empty and not End, and has no '/', '#' or
+	// '[': these build paths.
+	Name string
 
+	// Kind is a word for pictures and events, such as "llm" or "script".
+	Kind string
+
+	// Title is for pictures; if empty, they show Name.
+	Title string
+
+	// Doc says in one or two sentences, for people, what the node is for.
+	Doc string
+
+	// Run is the body. If nil, the node only runs its child Graph.
 	Run Func
 
 	// CheckAnswer returns why an answer to a question of the node is refused, in words
@@ -63,24 +87,62 @@ type Node struct {
 	// nil, every answer is accepted.
 	CheckAnswer func(q Question, a Answer) error
 
-	Graph   *Graph                             // the child
-	In      func(State) ([]Write, error)       // the child's first writes; nil: none. Pure: it may run again
-	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
-	Inherit bool                               // the child reads the parent's keys if it has not written them itself
+	// Graph is the child, which runs once in a task: see Call. If nil, there is none.
+	Graph *Graph
 
-	Children map[string]ChildGraph // kinds of children that run under names, several at once: see CallChild. Not together with Graph
+	// In returns the child's first writes; if nil, there are none. It must be pure: it
+	// may run again. Only a node without Run may have it.
+	In func(State) ([]Write, error)
 
-	Routes                  []string          // what Goto and Send may name, in addition to End
-	AnyRoute                bool              // Goto and Send may name every node of the graph; Routes is then not needed
-	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
-	OnError                 string            // the node that runs when this one has failed permanently; see Cause. End: the failure ends the path, and Result.Failures lists it
-	Timeout                 time.Duration
-	Retry                   Retry
-	Hooks                   []Hooks
-	Cache                   *CachePolicy // nil: never skipped
-	BreakBefore, BreakAfter bool         // the run stops there, Paused: see Break
+	// Out makes the node's update from the state before the step and the child's outcome;
+	// if nil, the node writes nothing. It must be pure. Only a node without Run may have
+	// it.
+	Out func(State, Child) (Update, error)
 
-	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
+	// Inherit lets the child read those keys of the parent that it has not written
+	// itself.
+	Inherit bool
+
+	// Children are kinds of children that run under names, several at once: see
+	// CallChild. A node with Children needs a Run, and has no Graph.
+	Children map[string]ChildGraph
+
+	// Routes are the names that Goto and Send may use, in addition to End.
+	Routes []string
+
+	// AnyRoute lets Goto and Send name every node of the graph. Routes is then not
+	// needed.
+	AnyRoute bool
+
+	// Ends are further names for Goto and Send: a name of this node's own to a target.
+	Ends map[string]string
+
+	// OnError names the node that runs when this one has failed permanently: see Cause.
+	// With End, the failure ends the path, and Result.Failures lists it. If empty, the
+	// failure ends the run.
+	OnError string
+
+	// Timeout is the longest time of one attempt. Then its context ends, and the attempt
+	// fails with ErrTimeout. If 0, there is no limit.
+	Timeout time.Duration
+
+	// Retry says when another attempt follows a failed one. If Attempts is 0,
+	// Runner.Retry applies.
+	Retry Retry
+
+	// Hooks are called around the attempts of this node, inside those of Def.Hooks.
+	Hooks []Hooks
+
+	// Cache lets the node be skipped if it has run with the same input before. If nil,
+	// or if the Runner has no Cache, it always runs.
+	Cache *CachePolicy
+
+	// BreakBefore and BreakAfter stop the run at the node, Paused: see Break.
+	BreakBefore, BreakAfter bool
+
+	// MaxVisits is the number of steps of a run in which the node may run; one more is a
+	// *LimitError. If 0, Def.MaxVisits applies.
+	MaxVisits int
 
 	// Quiet says that Run returns soon, even if its context ends, and does not use
 	// Emit. It fits nodes that compute, ask or choose, but not calls of models or
@@ -94,13 +156,30 @@ type Node struct {
 // write nothing, and all attempts see the same input; effects that succeeded are not
 // repeated. A waiting, paused or cancelled node is never retried.
 type Retry struct {
-	Attempts int              // maximum number of attempts; 1: no retry; 0: no retry, or what Runner.Retry says
-	Delay    time.Duration    // before the second attempt
-	Factor   float64          // factor by which the delay grows; 0: 2
-	MaxDelay time.Duration    // 0: 30 s
-	Jitter   float64          // share of the delay that is random, 0 to 1
-	Within   time.Duration    // no attempt starts later than this after the first; 0: no limit
-	If       func(error) bool // nil: every error
+	// Attempts is the largest number of attempts. 1 means no retry. 0 means no retry, or
+	// what Runner.Retry says.
+	Attempts int
+
+	// Delay is the pause before the second attempt. If 0, attempts follow at once.
+	Delay time.Duration
+
+	// Factor multiplies the delay from attempt to attempt. If 0, it is 2.
+	Factor float64
+
+	// MaxDelay is the longest pause. If 0, it is 30 s.
+	MaxDelay time.Duration
+
+	// Jitter is the share of each pause that is random, from 0 to 1. The same task and
+	// attempt get the same pause in every process.
+	Jitter float64
+
+	// Within is the time after the start of the first attempt from which no other one
+	// starts. If 0, there is no limit.
+	Within time.Duration
+
+	// If reports whether an error is worth another attempt. If nil, every error is. A
+	// panic in it is an error of the node.
+	If func(error) bool
 }
 
 // Edge leads from nodes to nodes. With one From it is taken whenever that node is done;
@@ -108,33 +187,79 @@ type Retry struct {
 // it is a join: it is taken once when all of them have been done since it was last
 // taken.
 type Edge struct {
-	From  []string
-	To    []string
-	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure. "" is not a label unless Cases has it
-	Cases map[string]string             // label to target
+	// From names the sources.
+	From []string
+
+	// To names the targets; a join has exactly one. An edge with Pick has Cases instead.
+	To []string
+
+	// Pick returns the labels of the targets that are taken. It is called with the state
+	// after the step, and must be pure. If nil, all of To are taken.
+	Pick func(State) ([]string, error)
+
+	// Cases are the targets by label. The label "" means that no target is taken, unless
+	// Cases has it.
+	Cases map[string]string
 }
 
 // Def is a graph as plain data. Compile checks it.
 type Def struct {
-	Name    string
-	Version string // part of the digest: change it when the meaning of nodes changes
-	Keys    []AnyKey
+	// Name is the name of the graph, for people.
+	Name string
+
+	// Version is part of the digest: change it when the meaning of nodes changes.
+	Version string
+
+	// Keys are the values of the state.
+	Keys []AnyKey
+
 	// Open makes a key that Keys does not list, so that nodes may write names that are
 	// not declared. It must be pure. If nil, unknown keys are errors.
-	Open  func(name string) AnyKey
-	First []Write // the first values of keys: folded when a thread starts, or a child is called, before what the caller sets
-	Nodes []Node  // writes of a step are folded in the order of the nodes
-	Edges []Edge
-	Hooks []Hooks  // around every node; children have their own
-	Start []string // several: they run in the first step together
+	Open func(name string) AnyKey
 
-	MaxSteps    int           // steps of a run; 0: 10,000,000
-	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
-	Concurrency int           // tasks of a step at once; 0: no limit
-	Timeout     time.Duration // active time of a run, without the time it waits for people; of a child it starts at 0 again when its node is retried or a failed run is resumed; 0: none
-	StepTimeout time.Duration // of one step; its tasks then fail with ErrTimeout, and their OnError is taken; 0: none
-	MustHalt    bool          // only a Halt ends a run successfully; running out of tasks is a *StuckError
-	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
+	// First are the first values of keys. They are folded when a thread starts, or a
+	// child is called, before what the caller sets.
+	First []Write
+
+	// Nodes are the nodes. The writes of a step are folded in their order.
+	Nodes []Node
+
+	// Edges are the connections that nodes do not name themselves.
+	Edges []Edge
+
+	// Hooks are called around every node, but not around nodes of child graphs.
+	Hooks []Hooks
+
+	// Start names the nodes that run first, in one step.
+	Start []string
+
+	// MaxSteps is the largest number of steps of a run. If 0, it is 10,000,000.
+	MaxSteps int
+
+	// MaxVisits is the number of steps of a run in which one node may run. If 0, there
+	// is no limit.
+	MaxVisits int
+
+	// Concurrency is the largest number of tasks of a step that run at once. If 0, there
+	// is no limit.
+	Concurrency int
+
+	// Timeout is the longest active time of a run, without the time it waits for people.
+	// The run then ends as TimedOut. That of a child starts at 0 again when its node is
+	// retried or a failed run is resumed. If 0, there is no limit.
+	Timeout time.Duration
+
+	// StepTimeout is the longest time of one step. Its tasks then fail with ErrTimeout,
+	// and their OnError is taken. If 0, there is no limit.
+	StepTimeout time.Duration
+
+	// MustHalt says that only a Halt ends a run successfully: to run out of tasks is a
+	// *StuckError.
+	MustHalt bool
+
+	// FailFast cancels the siblings of a failed task. Otherwise they finish and are
+	// recorded.
+	FailFast bool
 }
 
 // NewEdge returns the plain edge from a node to others: Edge{From: {from}, To: to}.

@@ -30,9 +30,15 @@ const (
 
 // Effect describes a call whose result must survive.
 type Effect struct {
-	Name    string  // what it does; concurrent effects of one task need distinct names
-	Key     string  // the caller's own identity for it, for example the id of a tool call; "": its ordinal among those of the name
-	InDoubt InDoubt // see InDoubt
+	// Name says what the effect does. Concurrent effects of one task need distinct names.
+	Name string
+
+	// Key is the caller's own identity for it, for example the id of a tool call. If
+	// empty, it is the ordinal among those of the name in the task.
+	Key string
+
+	// InDoubt says what happens if its outcome is unknown. The zero value is DoubtRetry.
+	InDoubt InDoubt
 }
 
 // Do calls fn once and journals its result before it returns it. When the node runs

@@ -34,16 +34,33 @@ var (
 
 // NodeError is a failure of a node: the error that it returned, or a panic in it.
 type NodeError struct {
-	Path    string // of the child frame, "" at the root
-	Node    string
-	Task    string // step.node.index
-	Index   int    // among the tasks of a Send; 0 for the others
-	Step    int
-	Attempt int // the last one, from 1; 0: an earlier drive ran the node
-	Err     error
-	Stack   []byte // of a panic
+	// Path is that of the child frame: the nodes above, each with a '/'. It is "" at the
+	// root.
+	Path string
+
+	// Node is the name of the node.
+	Node string
+
+	// Task identifies the task in its frame: step.node.index.
+	Task string
+
+	// Index is the task's place among those of a Send; 0 for the others.
+	Index int
+
+	// Step is the number of the step.
+	Step int
+
+	// Attempt is the last attempt, from 1; 0: an earlier drive ran the node.
+	Attempt int
+
+	// Err is the node's own error.
+	Err error
+
+	// Stack is that of a panic; nil: there was none.
+	Stack []byte
 }
 
+// Error implements error.
 func (e *NodeError) Error() string {
 	if e.Attempt == 0 {
 		return fmt.Sprintf("node %s%s (step %d): %v", e.Path, e.Node, e.Step, e.Err)
@@ -57,22 +74,32 @@ func (e *NodeError) Unwrap() error { return e.Err }
 // StateSizeError says that the state would be larger than Runner.MaxState. Nothing of
 // the step was stored.
 type StateSizeError struct {
-	Key         string // the largest write of the step
-	Write       int    // its bytes
-	Size, Limit int    // of the state, in bytes
+	// Key is the key with the largest write of the step, and Write its bytes.
+	Key   string
+	Write int
+
+	// Size is what the state would have, in bytes, and Limit is Runner.MaxState.
+	Size, Limit int
 }
 
+// Error implements error.
 func (e *StateSizeError) Error() string {
 	return fmt.Sprintf("the state would have %d bytes, and %d is the limit; the largest write is %d bytes to the key %q", e.Size, e.Limit, e.Write, e.Key)
 }
 
 // StepError holds all failures of a step, in task order.
 type StepError struct {
-	Path  string
-	Step  int
+	// Path is that of the child frame; "" at the root.
+	Path string
+
+	// Step is the number of the step.
+	Step int
+
+	// Tasks are the failures, at least one.
 	Tasks []*NodeError
 }
 
+// Error implements error.
 func (e *StepError) Error() string {
 	if len(e.Tasks) == 1 {
 		return e.Tasks[0].Error()
@@ -97,17 +124,31 @@ func (e *StepError) Unwrap() []error {
 // LimitError says that a run reached a limit of its graph. Status says which one:
 // StepLimit, VisitLimit or TimedOut.
 type LimitError struct {
-	Status   Status
-	Graph    string
-	Path     string
-	Node     string        // VisitLimit: the node
-	Limit    int           // steps or visits allowed
-	Count    int           // VisitLimit: the visit that was refused
-	After    time.Duration // TimedOut: the time allowed
-	Frontier []string      // nodes that were to run, or ran, sorted
-	During   bool          // TimedOut: inside the step, not before it
+	// Status says which limit: StepLimit, VisitLimit or TimedOut.
+	Status Status
+
+	// Graph is the name of the graph, and Path the place of its frame; "" is the root.
+	Graph string
+	Path  string
+
+	// Node and Count are set for VisitLimit: the node, and the visit that was refused.
+	Node  string
+	Count int
+
+	// Limit is the number of steps or visits allowed.
+	Limit int
+
+	// After is set for TimedOut: the time allowed.
+	After time.Duration
+
+	// Frontier are the nodes that were to run, or ran, sorted.
+	Frontier []string
+
+	// During is set for TimedOut: the time passed inside the step, not before it.
+	During bool
 }
 
+// Error implements error.
 func (e *LimitError) Error() string {
 	switch e.Status {
 	case VisitLimit:
@@ -125,12 +166,20 @@ func (e *LimitError) Error() string {
 // CanceledError says that the run's context ended. Recorded results are kept, and the
 // run can be resumed.
 type CanceledError struct {
-	Graph    string
-	Frontier []string // nodes that were to run, or ran, sorted
-	During   bool     // inside the step, not before it
-	Err      error    // why: the context's cause
+	// Graph is the name of the graph.
+	Graph string
+
+	// Frontier are the nodes that were to run, or ran, sorted.
+	Frontier []string
+
+	// During reports whether the context ended inside the step, not before it.
+	During bool
+
+	// Err says why: the context's cause.
+	Err error
 }
 
+// Error implements error.
 func (e *CanceledError) Error() string {
 	when := "before"
 	if e.During {
@@ -144,11 +193,16 @@ func (e *CanceledError) Unwrap() error { return e.Err }
 
 // ConflictError says that several tasks of one step overwrote one key.
 type ConflictError struct {
-	Key   string
-	Nodes []string // the writers, in task order
-	tasks []int    // by place
+	// Key is the name of the key.
+	Key string
+
+	// Nodes are the writers, in task order.
+	Nodes []string
+
+	tasks []int // by place
 }
 
+// Error implements error.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("key %q is overwritten by %d tasks of one step (%s): give it a reducer, or let one node write it",
 		e.Key, len(e.Nodes), strings.Join(e.Nodes, ", "))
@@ -156,10 +210,13 @@ func (e *ConflictError) Error() string {
 
 // HaltError says that several tasks of one step ended the run.
 type HaltError struct {
-	Nodes []string // in task order
-	tasks []int    // by place
+	// Nodes are those that halted, in task order.
+	Nodes []string
+
+	tasks []int // by place
 }
 
+// Error implements error.
 func (e *HaltError) Error() string {
 	return fmt.Sprintf("nodes %s all halt the run in one step", strings.Join(e.Nodes, ", "))
 }
@@ -167,11 +224,18 @@ func (e *HaltError) Error() string {
 // RouteError says that a node named a target that it may not name. Its text does not
 // name the node: the NodeError around it does.
 type RouteError struct {
+	// Node is the node, and Target the name that it used; "": it named none, and has no
+	// edge.
 	Node, Target string
-	Allowed      []string
-	By           string // "goto", "send" or "branch"
+
+	// Allowed are the names that it may use, sorted.
+	Allowed []string
+
+	// By is "goto", "send" or "branch".
+	By string
 }
 
+// Error implements error.
 func (e *RouteError) Error() string {
 	if e.Target == "" {
 		return fmt.Sprintf("it has no edges and named no target; it may name %s", strings.Join(e.Allowed, ", "))
@@ -182,12 +246,18 @@ func (e *RouteError) Error() string {
 // StuckError says that no task is left to run although the run is not done: a join
 // still waits, or Def.MustHalt is set and no node halted the run.
 type StuckError struct {
-	Graph  string
-	Target string   // the node behind the join; "": Def.MustHalt
-	Have   []string // sources that arrived
-	Miss   []string // sources that cannot arrive any more
+	// Graph is the name of the graph.
+	Graph string
+
+	// Target is the node behind the join; "": no node halted, and Def.MustHalt is set.
+	Target string
+
+	// Have are the sources of the join that arrived, and Miss those that cannot any more.
+	Have []string
+	Miss []string
 }
 
+// Error implements error.
 func (e *StuckError) Error() string {
 	if e.Target == "" {
 		return fmt.Sprintf("graph %s: nothing is left to run, and no node halted the run", e.Graph)
@@ -199,11 +269,18 @@ func (e *StuckError) Error() string {
 // BusyError says that a thread has a run that has not ended. With a Lease, another
 // drive works on it; without one, the run can be resumed.
 type BusyError struct {
+	// Thread and Run are the thread and its last run.
 	Thread, Run string
-	Status      Status // Running if there is a Lease
-	Lease       Lease  // who drives the run, and until when unless the lease is renewed
+
+	// Status is that of the run: Running if there is a Lease.
+	Status Status
+
+	// Lease says who drives the run, and until when unless the lease is renewed. If zero,
+	// nothing drives it.
+	Lease Lease
 }
 
+// Error implements error.
 func (e *BusyError) Error() string {
 	if e.Lease.Owner != "" {
 		run := "a run"
@@ -229,15 +306,24 @@ func (e *BusyError) Unwrap() error {
 
 // AnswerError says why an answer is refused. Nothing was recorded.
 type AnswerError struct {
-	ID     string
-	Open   []string // the questions that can be answered
+	// ID is the question that the answer names.
+	ID string
+
+	// Open are the ids of the questions that can be answered.
+	Open []string
+
+	// Reason says why, for people.
 	Reason string
-	Err    error // what Node.CheckAnswer returned; else nil or an error with the text of Reason
+
+	// Err is what Node.CheckAnswer returned; else nil or an error with the text of
+	// Reason.
+	Err error
 }
 
 // Unwrap returns Err.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
+// Error implements error.
 func (e *AnswerError) Error() string {
 	if len(e.Open) == 0 {
 		return fmt.Sprintf("answer to %q: %s; no question is open", e.ID, e.Reason)
@@ -247,8 +333,12 @@ func (e *AnswerError) Error() string {
 
 // RefusedError is the error of Interrupt when no answer will come: the person declined,
 // or a deadline passed.
-type RefusedError struct{ Reason string }
+type RefusedError struct {
+	// Reason is Answer.Refused.
+	Reason string
+}
 
+// Error implements error.
 func (e *RefusedError) Error() string { return e.Reason }
 
 // TypeError says that values of a type can be written to the journal but cannot be read

@@ -30,15 +30,30 @@ const (
 // Event is one thing that happened. All events of one drive are in one order; Seq
 // counts them from 1.
 type Event struct {
-	Seq    int64
-	Time   time.Time
+	// Seq counts the events of a drive from 1.
+	Seq int64
+
+	// Time is when it happened, by the Runner's clock.
+	Time time.Time
+
+	// Thread and Run name the thread and the run.
 	Thread string
 	Run    string
-	Path   string // of the child frame: "" at the root, else the nodes above it, each with a '/'
-	Step   int
-	Task   string // step.node.index; "" outside tasks
-	Node   string
-	Body   Body
+
+	// Path is that of the child frame: "" at the root, else the nodes above it, each with
+	// a '/'.
+	Path string
+
+	// Step is the number of the frame's step, from 0.
+	Step int
+
+	// Task identifies the task in its frame, step.node.index, and Node is its node. Both
+	// are "" outside tasks.
+	Task string
+	Node string
+
+	// Body says what happened.
+	Body Body
 }
 
 // Body is one of RunStarted, StepCommitted, TaskStarted, TaskRetry, TaskDone,
@@ -47,72 +62,130 @@ type Body interface{ kind() string }
 
 // RunStarted is the first event of a drive.
 type RunStarted struct {
-	Graph   string `json:"graph"`
-	Label   string `json:"label,omitempty"`
-	Resumed bool   `json:"resumed,omitempty"`
+	// Graph is the name of the graph.
+	Graph string `json:"graph"`
+
+	// Label is Input.Label.
+	Label string `json:"label,omitempty"`
+
+	// Resumed reports whether the drive continues a run.
+	Resumed bool `json:"resumed,omitempty"`
 }
 
 // TaskStarted says that a node starts.
 type TaskStarted struct {
-	Kind string `json:"kind,omitempty"` // Node.Kind
+	// Kind is Node.Kind.
+	Kind string `json:"kind,omitempty"`
 }
 
 // TaskRetry says that an attempt failed and another will follow.
 type TaskRetry struct {
-	Attempt     int           // the one that failed, from 1
-	MaxAttempts int           // how many there may be in all
-	After       time.Duration // until the next
-	Err         error
+	// Attempt is the one that failed, from 1.
+	Attempt int
+
+	// MaxAttempts is the number of attempts that there may be in all.
+	MaxAttempts int
+
+	// After is the pause until the next attempt.
+	After time.Duration
+
+	// Err is the failure.
+	Err error
 }
 
 // TaskDone says that a node has returned, or that its result was found in the journal.
 type TaskDone struct {
-	Err      error // nil: success
-	Took     time.Duration
+	// Err is the failure of the last attempt; nil: success.
+	Err error
+
+	// Took is the time from the TaskStarted, with all attempts and pauses.
+	Took time.Duration
+
+	// Attempts is the number of attempts in this drive.
 	Attempts int
-	Recorded bool // found in the journal; the node did not run
-	Waiting  bool // it asked, and has no answer yet
-	Cached   bool // the update comes from the cache; the node did not run
-	Failed   bool // OnError handles Err
+
+	// Recorded says that the result was found in the journal; the node did not run.
+	Recorded bool
+
+	// Waiting says that the node asked, and has no answer yet.
+	Waiting bool
+
+	// Cached says that the update comes from the cache; the node did not run.
+	Cached bool
+
+	// Failed says that OnError handles Err.
+	Failed bool
 }
 
 // StepCommitted says that a step's writes are durable as far as the run's
 // durability promises.
 type StepCommitted struct {
-	Nodes   []string `json:"nodes"`             // that ran, in task order
-	Keys    []string `json:"keys,omitempty"`    // that were written
-	Next    []string `json:"next,omitempty"`    // nodes that run next
-	Moves   []Move   `json:"moves,omitempty"`   // which node led where
-	Dropped []string `json:"dropped,omitempty"` // targets that a Halt cancelled
-	Halted  bool     `json:"halted,omitempty"`
-	Seq     int64    `json:"record,omitempty"` // sequence number of the step's record: a point to fork at once it is durable; 0: there is no store
-	State   State    `json:"-"`                // of the frame after the step; not part of the JSON, because it may be large
+	// Nodes are those that ran, in task order.
+	Nodes []string `json:"nodes"`
+
+	// Keys are the keys that were written.
+	Keys []string `json:"keys,omitempty"`
+
+	// Next are the nodes that run next.
+	Next []string `json:"next,omitempty"`
+
+	// Moves says which node led where.
+	Moves []Move `json:"moves,omitempty"`
+
+	// Dropped are the targets that a Halt cancelled.
+	Dropped []string `json:"dropped,omitempty"`
+
+	// Halted reports whether a node halted the run in this step.
+	Halted bool `json:"halted,omitempty"`
+
+	// Seq is the number of the step's record: a point to fork at once it is durable. It
+	// is 0 without a Store.
+	Seq int64 `json:"record,omitempty"`
+
+	// State is that of the frame after the step. It is not part of the JSON, because it
+	// may be large.
+	State State `json:"-"`
 }
 
 // Move is one node of a committed step and where it led: node names, or End. A source
 // of a join leads to the node behind the join, which runs when all sources are done.
 type Move struct {
-	From string   `json:"from"`
-	To   []string `json:"to"`
+	// From is the node.
+	From string `json:"from"`
+
+	// To are the targets.
+	To []string `json:"to"`
 }
 
 // ValueEmitted is a value that a node sent with Emit.
-type ValueEmitted struct{ Value any }
+type ValueEmitted struct {
+	// Value is what Emit got.
+	Value any
+}
 
 // QuestionAsked says that a question is open.
 type QuestionAsked struct {
+	// Question is the question.
 	Question Question `json:"question"`
 }
 
 // QuestionAnswered says that a question was answered.
 type QuestionAnswered struct {
-	ID      string `json:"id"`
-	Ahead   bool   `json:"ahead,omitempty"` // the answer was given when the run was started
+	// ID is the question.
+	ID string `json:"id"`
+
+	// Ahead reports whether the answer was given when the run was started.
+	Ahead bool `json:"ahead,omitempty"`
+
+	// Refused is Answer.Refused.
 	Refused string `json:"refused,omitempty"`
 }
 
 // RunEnded is the last event of a drive.
-type RunEnded struct{ Result Result }
+type RunEnded struct {
+	// Result is the outcome of the drive. Its Err is the error that Run yields last.
+	Result Result
+}
 
 func (RunStarted) kind() string       { return "run.started" }
 func (TaskStarted) kind() string      { return "task.started" }
@@ -374,6 +447,9 @@ const (
 // PhaseStarted says that a phase of a step starts. The phase lasts until the next event
 // of the same Path that is a PhaseStarted, a StepCommitted or the end.
 type PhaseStarted struct {
-	Phase Phase    `json:"phase"`
-	Nodes []string `json:"nodes"` // of the step, each once, in task order
+	// Phase is the phase that starts.
+	Phase Phase `json:"phase"`
+
+	// Nodes are those of the step, each once, in task order.
+	Nodes []string `json:"nodes"`
 }

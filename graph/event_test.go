@@ -859,3 +859,59 @@ func TestAPhaseOnTheWire(t *testing.T) {
 		t.Error(string(b), err)
 	}
 }
+
+// Resume yields the events of a drive that continues a run, like Run.
+func ExampleRunner_Resume() {
+	g := sound(graph.Def{
+		Name: "ask",
+		Nodes: []graph.Node{aNode("review", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "Send it?"})
+			return graph.Update{}, err
+		})},
+		Edges: []graph.Edge{anEdge("review", graph.End)},
+		Start: []string{"review"},
+	})
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer := graph.Answer{ID: "review", Value: true}
+	for e, err := range r.Resume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{answer}, Topics: graph.AllTopics}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch b := e.Body.(type) {
+		case graph.RunStarted:
+			fmt.Println("resumed:", b.Resumed)
+		case graph.QuestionAnswered:
+			fmt.Println("answered:", b.ID)
+		case graph.RunEnded:
+			fmt.Println("ended:", b.Result.Status)
+		}
+	}
+	// Output:
+	// resumed: true
+	// answered: review
+	// ended: done
+}
+
+// TaskInfo names the task that a context belongs to, for logs and traces.
+func ExampleTaskInfo() {
+	g := sound(graph.Def{
+		Name: "hello",
+		Nodes: []graph.Node{{Name: "greet", Kind: "script", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			i := graph.TaskInfo(ctx)
+			fmt.Println(i.Graph, i.Node, i.Kind, i.Step, i.Attempt, graph.TaskPath(ctx))
+			return graph.Update{}, nil
+		}}},
+		Edges: []graph.Edge{anEdge("greet", graph.End)},
+		Start: []string{"greet"},
+	})
+	res, err := (&graph.Runner{Graph: g}).Invoke(context.Background(), graph.Input{})
+	fmt.Println(res.Status, err)
+	// Output:
+	// hello greet script 0 1 0.greet.0
+	// done <nil>
+}

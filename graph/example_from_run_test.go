@@ -18,8 +18,8 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// This file has the examples of events, questions, threads and storage; see
-// example_from_test.go.
+// This file has the examples of events, questions, threads and storage, and of what a key
+// keeps out of its journal; see example_from_test.go.
 
 // steps is a graph of nodes in a chain, each of which adds its name to story.
 func steps(names ...string) *graph.Graph {
@@ -529,9 +529,6 @@ func Example_forkedEffect() {
 	// <nil>
 	// 2 true <nil>
 }
-
-// This file has the examples of what a key does not tell its journal; see
-// example_from_test.go.
 
 // redacted stores a mark instead of a value: a reader of the journal, a resume too,
 // finds the mark.

@@ -587,8 +587,8 @@ func Example_reuse() {
 	// Output: 0 wrong
 }
 
-// The examples of this file travel in the history of one small graph: a draft is
-// written, reviewed and printed.
+// The examples below travel in the history of one small graph: a draft is written,
+// reviewed and printed.
 
 var story = graph.Append[string]("story")
 

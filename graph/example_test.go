@@ -782,7 +782,7 @@ func ExampleCallChild() {
 	// done [alice: sun bob: rain] <nil>
 }
 
-// The examples of this file steer a run from outside: by what one drive of it is
+// The examples below steer a run from outside: by what one drive of it is
 // given, and by an edit between two drives.
 
 // Set folds writes into the state when a run continues: new input, or a correction.

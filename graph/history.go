@@ -16,18 +16,37 @@ import (
 
 // RunInfo describes a run as a listing shows it.
 type RunInfo struct {
-	Thread    string
-	Run       string
-	Label     string
-	Graph     string
-	Status    Status // Running: a drive holds the lease. Crashed: no drive has recorded that it stopped; without leases one may still run
-	Started   time.Time
-	Updated   time.Time
-	Questions []Question // ID and Prompt only; open when the last drive stopped
-	Reason    string     // of a failure
-	Head      int64
-	From      Point // what the thread was forked from; zero: it is not a fork
-	Lease     Lease // of the running drive, if Status is Running
+	// Thread and Run name the thread and the run.
+	Thread string
+	Run    string
+
+	// Label is Input.Label, and Graph the name of the graph.
+	Label string
+	Graph string
+
+	// Status is that of the run. Running: a drive holds the lease. Crashed: no drive has
+	// recorded that it stopped; without leases one may still run.
+	Status Status
+
+	// Started is when the run started, and Updated when the newest record was written.
+	Started time.Time
+	Updated time.Time
+
+	// Questions are those that were open when the last drive stopped, with ID and Prompt
+	// only.
+	Questions []Question
+
+	// Reason is that of a failure, or of Abandon.
+	Reason string
+
+	// Head is the number of the newest record.
+	Head int64
+
+	// From is what the thread was forked from; zero: it is not a fork.
+	From Point
+
+	// Lease is that of the running drive, if Status is Running.
+	Lease Lease
 }
 
 // applyLease sets the status of a run whose last drive has not recorded that it stopped.
@@ -128,29 +147,58 @@ func (s *replay) runStatus() Status {
 // Snapshot is a thread at one record, folded without its graph.
 type Snapshot struct {
 	RunInfo
-	Meta      []byte
-	Digest    string
-	Steps     int
-	Active    time.Duration
-	Next      []string      // nodes that would run next
-	Questions []Question    // open
-	Values    []StoredValue // of the root, by name
-	Result    any           // of a Halt
-	InDoubt   []Intent      // effects with a note and no result
+
+	// Meta is Input.Meta.
+	Meta []byte
+
+	// Digest is that of the graph that the run was last driven with.
+	Digest string
+
+	// Steps is the number of steps that the run has done at the root.
+	Steps int
+
+	// Active is the time that drives have worked on the run.
+	Active time.Duration
+
+	// Next are the nodes of the root that would run next.
+	Next []string
+
+	// Questions are those that are open, complete.
+	Questions []Question
+
+	// Values are those of the root, by name.
+	Values []StoredValue
+
+	// Result is that of a Halt; nil: there was none.
+	Result any
+
+	// InDoubt are the effects with an intent and no result.
+	InDoubt []Intent
 }
 
 // StoredValue is a value as the journal stores it: one part for most keys, and one for each
 // write of an Append or Merge key.
 type StoredValue struct {
-	Key   string
-	Tag   string // of the type or codec; "" for keys that are not declared
+	// Key is the name of the key.
+	Key string
+
+	// Tag is that of the type or codec; "" for keys that are not declared.
+	Tag string
+
+	// Parts are the stored bytes.
 	Parts [][]byte
 }
 
 // Intent is an effect that was started.
 type Intent struct {
-	Path string // path of its frame
-	ID   string // task, name, and ordinal or '=' and key, each ended by a zero byte but the last
+	// Path is that of its frame in the journal: the tasks above, each with a '/'.
+	Path string
+
+	// ID is the task, the name, and the ordinal or '=' and the key. Each part but the
+	// last is followed by a zero byte.
+	ID string
+
+	// Note is what Note has recorded last; nil: nothing.
 	Note []byte
 }
 
@@ -201,15 +249,29 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 
 // Entry is one line of a thread's history.
 type Entry struct {
+	// Seq, Time and Kind are those of the record.
 	Seq  int64
 	Time time.Time
 	Kind Kind
-	Path string   // of the frame
-	What string   // the task, effect, question, status or keys that it is about, for people
-	ID   string   // of an effect, as in Intent.ID
-	Step int      // steps that the frame has done, after a start, call, step, edit, fork or snapshot: the number of the next
-	Next []string // nodes that run next, after the same records
-	From Point    // of a fork: what was copied
+
+	// Path is that of the frame in the journal: the tasks above, each with a '/'.
+	Path string
+
+	// What is the task, effect, question, status or keys that it is about, for people.
+	What string
+
+	// ID is that of an effect, as in Intent.ID.
+	ID string
+
+	// Step is the number of steps that the frame has done, which is the number of the
+	// next. It is set for a start, call, step, edit, fork and snapshot.
+	Step int
+
+	// Next are the nodes that run next, after the same records.
+	Next []string
+
+	// From is, for a fork, what was copied.
+	From Point
 }
 
 // History lists a thread's records, newest first, without reading any value.
@@ -308,8 +370,12 @@ func readNextNodes(h *wire.Reader, e *Entry) {
 
 // Branch is a thread and the threads that were forked from it.
 type Branch struct {
-	RunInfo          // From says where it was forked
-	Forks   []Branch // by the record they were forked at, then by name
+	// RunInfo is that of the thread. Its From says where it was forked.
+	RunInfo
+
+	// Forks are the threads forked from it, by the record they were forked at, then by
+	// name.
+	Forks []Branch
 }
 
 // Lineage returns the tree of forks among the threads whose name begins with prefix.
@@ -381,8 +447,12 @@ func (l *lineage) buildBranch(i RunInfo) Branch {
 // child graph, an edit or a fork. Its Kind says which, its Step and Next what would run
 // from there.
 type Checkpoint struct {
+	// Entry is that of the record.
 	Entry
-	Parent Point // the checkpoint before it; for a fork the point that was copied; zero: none is kept
+
+	// Parent is the checkpoint before it; for a fork the point that was copied; zero: none
+	// is kept.
+	Parent Point
 }
 
 // Checkpoints lists the checkpoints of a thread, newest first, without reading any
@@ -435,9 +505,14 @@ func (e *Entry) isCheckpoint() bool {
 // Keep says what Prune keeps in addition to what a resume needs. A record is kept if at
 // least one field names it; the zero Keep names none.
 type Keep struct {
-	Records int       // the number of newest records
-	Steps   int       // the number of newest steps of the root, with everything since
-	Since   time.Time // everything written at this time or later
+	// Records is the number of newest records.
+	Records int
+
+	// Steps is the number of newest steps of the root, with everything since.
+	Steps int
+
+	// Since keeps everything written at this time or later. If zero, it names nothing.
+	Since time.Time
 }
 
 // Prune shortens a thread from its beginning, and returns the oldest record that is

@@ -701,3 +701,29 @@ func (c *listedCache) Set(_ context.Context, key string, value []byte, _ time.Du
 }
 
 func (c *listedCache) Clear(context.Context, string) error { return nil }
+
+// Abandon ends a run that is no longer wanted. Its thread can have other runs.
+func ExampleAbandon() {
+	g := sound(graph.Def{
+		Name: "ask",
+		Nodes: []graph.Node{aNode("review", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "Send it?"})
+			return graph.Update{}, err
+		})},
+		Edges: []graph.Edge{anEdge("review", graph.End)},
+		Start: []string{"review"},
+	})
+	ctx, store := context.Background(), graph.NewMemory()
+	r := &graph.Runner{Graph: g, Store: store}
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := graph.Abandon(ctx, store, "t1", "the customer has left"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := graph.Inspect(ctx, store, "t1", 0)
+	fmt.Println(s.Status, s.Reason, err)
+	// Output: abandoned the customer has left <nil>
+}

@@ -11,13 +11,26 @@ import (
 
 // Info names the task that a hook is called for, or that a context belongs to.
 type Info struct {
-	Run     string
-	Graph   string
-	Path    string // of the child frame, "" at the root
-	Node    string
-	Kind    string
-	Step    int
-	Index   int // among the tasks of a Send; 0 for the others
+	// Run is the id of the run.
+	Run string
+
+	// Graph is the name of the graph that the node belongs to.
+	Graph string
+
+	// Path is that of the child frame; "" at the root.
+	Path string
+
+	// Node and Kind are Node.Name and Node.Kind.
+	Node string
+	Kind string
+
+	// Step is the number of the step, from 0.
+	Step int
+
+	// Index is the task's place among those of a Send; 0 for the others.
+	Index int
+
+	// Attempt is the number of the attempt, from 1.
 	Attempt int
 }
 
@@ -52,8 +65,12 @@ type Setup struct {
 	// that one; any other context is an error of the node. If nil, nothing changes.
 	Context context.Context
 
-	See    []Write // folded into the state that only this attempt sees
-	Result *Update // not nil: the attempt's result; the node, its cache and After are skipped
+	// See is folded into the state that only this attempt sees.
+	See []Write
+
+	// Result, if not nil, is the attempt's result: the node, its cache and After are
+	// skipped.
+	Result *Update
 
 	// End is called when the attempt has ended, in any way, with its error: nil, what
 	// the node returned, ErrWaiting or ErrPaused for a node that has asked or whose

@@ -16,12 +16,20 @@ const defaultHungAfter = 10 * time.Second
 // HungError says that a node had not returned some time after its context had ended,
 // and that the run continues without it: see Runner.HungAfter.
 type HungError struct {
-	Node string // with the nodes above it, each with a '/'
+	// Node is the name of the node, with the nodes above it, each with a '/'.
+	Node string
+
+	// Task identifies the task in its frame: step.node.index.
 	Task string
-	For  time.Duration // since the end of its context
-	Err  error         // why the context has ended
+
+	// For is the time since the end of its context.
+	For time.Duration
+
+	// Err says why the context has ended.
+	Err error
 }
 
+// Error implements error.
 func (e *HungError) Error() string {
 	return fmt.Sprintf("node %s has not returned %v after its context ended (%v); its goroutine is left behind, and what it still does is refused", e.Node, e.For, e.Err)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -571,4 +572,40 @@ func TestDebugAcceptsCodecsThatAreNotStable(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// An effect that must not happen twice says what to do if its outcome is unknown.
+// EffectKey is the same in every attempt, for services that accept an idempotency key;
+// Note records what a person needs to find out what happened.
+func ExampleDoEffect() {
+	receipt := graph.Last[string]("receipt")
+	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		e := graph.Effect{Name: "pay", Key: "invoice 7", InDoubt: graph.DoubtAsk}
+		r, err := graph.DoEffect(ctx, e, func(ctx context.Context) (string, error) {
+			fmt.Println("paying with the key", graph.EffectKey(ctx))
+			return "paid", graph.Note(ctx, []byte("order 12"))
+		})
+		return graph.Put(receipt.Set(r)), err
+	}
+	g := sound(graph.Def{
+		Name:  "payment",
+		Keys:  []graph.AnyKey{receipt},
+		Nodes: []graph.Node{aNode("pay", pay)},
+		Edges: []graph.Edge{anEdge("pay", graph.End)},
+		Start: []string{"pay"},
+	})
+	ctx, store := context.Background(), graph.NewMemory()
+	dying := &graphtest.Crash{Store: store, Limit: 3} // the start, the intent and the note
+	_, err := (&graph.Runner{Graph: g, Store: dying}).Invoke(ctx, graph.Input{Thread: "t1", Run: "r1"})
+	fmt.Println("crashed:", errors.Is(err, graphtest.ErrCrash))
+
+	s, err := graph.Inspect(ctx, store, "t1", 0)
+	fmt.Printf("in doubt: %s %v\n", s.InDoubt[0].Note, err)
+	res, err := (&graph.Runner{Graph: g, Store: store}).InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	fmt.Println(res.Status, res.Questions[0].Prompt, res.Questions[0].Options, err)
+	// Output:
+	// paying with the key r1/0.pay.0/pay/=invoice 7
+	// crashed: true
+	// in doubt: order 12 <nil>
+	// waiting "pay" was cut off before its outcome was recorded, and may or may not have happened. Do it again? [retry skip fail] <nil>
 }

@@ -299,8 +299,13 @@ func Register[T any](name string) {
 
 // Codec says how the values of a key are stored.
 type Codec[T any] struct {
-	Tag    string // names the encoding in the journal; changing it makes old values unreadable
+	// Tag names the encoding in the journal: to change it makes old values unreadable.
+	Tag string
+
+	// Encode appends the stored form of a value to dst. It must be pure.
 	Encode func(dst []byte, v T) ([]byte, error)
+
+	// Decode reads what Encode wrote. It must be pure, and must not keep b.
 	Decode func(b []byte) (T, error)
 }
 

@@ -44,9 +44,14 @@ type Leaser interface {
 
 // Lease says which drive works on a thread, and until when unless it is renewed.
 type Lease struct {
-	Owner   string    // made by the drive; "": the lease is free
-	Until   time.Time // by the store's clock
-	Expired bool      // Until has passed
+	// Owner identifies the drive, which has made it; "": the lease is free.
+	Owner string
+
+	// Until is when the lease ends unless it is renewed, by the store's clock.
+	Until time.Time
+
+	// Expired reports whether Until has passed.
+	Expired bool
 }
 
 // IsLive reports whether the drive that holds the lease may still run: the lease has not
@@ -61,6 +66,7 @@ func (l Lease) Holder() (host string, pid int, ok bool) {
 	return p.Host, p.PID, ok
 }
 
+// String says which process holds the lease, for people.
 func (l Lease) String() string {
 	host, pid, ok := l.Holder()
 	if !ok {

@@ -22,37 +22,77 @@ import (
 
 // Ask is a question of a node.
 type Ask struct {
-	Name    string   // distinguishes questions of one node while several are open; may be ""
-	Kind    string   // for the program that shows it: "select", "input", "confirm", …
-	Prompt  string   // the question itself
-	Options []string // answers to choose from
-	Free    bool     // answers other than Options are accepted; always so without Options
-	Default string   // the answer to propose, and to use if there is no one to ask
-	Data    any      // additional data for the program that shows it; stored as JSON
+	// Name distinguishes questions of one node while several are open. It may be empty.
+	Name string
+
+	// Kind is for the program that shows the question: "select", "input", "confirm", …
+	Kind string
+
+	// Prompt is the question itself.
+	Prompt string
+
+	// Options are the answers to choose from. If nil, every answer of the right type is
+	// accepted.
+	Options []string
+
+	// Free accepts answers other than Options.
+	Free bool
+
+	// Default is the answer to propose, and to use if there is no one to ask.
+	Default string
+
+	// Data is for the program that shows the question; it is stored as JSON.
+	Data any
 }
 
 // Question is an open question as the caller of a run sees it.
 type Question struct {
-	ID      string          `json:"id"`   // the nodes above it and its node; "#n" from the node's second question on
-	Node    string          `json:"node"` // the node that asks
-	Kind    string          `json:"kind,omitempty"`
-	Prompt  string          `json:"prompt"`
-	Options []string        `json:"options,omitempty"`
-	Free    bool            `json:"free,omitempty"`
-	Default string          `json:"default,omitempty"`
-	Type    string          `json:"type,omitempty"` // JSON type of the answer: string, number, boolean, array, object; "": any
-	Data    json.RawMessage `json:"data,omitempty"`
+	// ID is the path of the asking node, with "#n" from the node's second question on.
+	ID string `json:"id"`
 
-	Integer  string `json:"integer,omitempty"`  // of a number that must be an integer, the Go type: int, uint8, …
-	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit, if it was recorded: the question is open again
+	// Node is the node that asks.
+	Node string `json:"node"`
+
+	// Kind, Prompt, Options, Free and Default are those of the Ask. Free is also true
+	// without Options.
+	Kind    string   `json:"kind,omitempty"`
+	Prompt  string   `json:"prompt"`
+	Options []string `json:"options,omitempty"`
+	Free    bool     `json:"free,omitempty"`
+	Default string   `json:"default,omitempty"`
+
+	// Type is the JSON type of the answer: string, number, boolean, array or object; "":
+	// any.
+	Type string `json:"type,omitempty"`
+
+	// Data is the JSON of Ask.Data.
+	Data json.RawMessage `json:"data,omitempty"`
+
+	// Integer is the Go type of a number that must be an integer: int, uint8, …
+	Integer string `json:"integer,omitempty"`
+
+	// Rejected says why the last answer did not fit, if it was recorded: the question is
+	// open again.
+	Rejected string `json:"rejected,omitempty"`
 }
 
 // Answer answers one question.
 type Answer struct {
-	ID      string // of the question; "" if only one is open. In Input.Ahead also the name or the path of its node or of a node above that, or "" for the next question, in the order of tasks
-	Value   any    // stored as JSON
-	Refused string // not empty: there will be no answer, and this is the reason; Interrupt returns a *RefusedError
-	Ahead   bool   // for Node.CheckAnswer: it was given with Input.Ahead. Resume ignores it
+	// ID is that of the question; "" if only one is open. In Input.Ahead it may also be
+	// the name or the path of its node or of a node above that, or "" for the next
+	// question, in the order of tasks.
+	ID string
+
+	// Value is the answer. It is stored as JSON.
+	Value any
+
+	// Refused says that there will be no answer, and why: Interrupt returns a
+	// *RefusedError. If empty, Value is the answer.
+	Refused string
+
+	// Ahead is for Node.CheckAnswer: the answer was given with Input.Ahead. Resume
+	// ignores it.
+	Ahead bool
 }
 
 // Interrupt asks a question and returns the answer. As long as there is none, it

@@ -909,3 +909,26 @@ func TestAnswersGivenAheadComeFirst(t *testing.T) {
 		}
 	}
 }
+
+// CheckAnswers says whether Resume would accept an answer, before anything is recorded.
+func ExampleRunner_CheckAnswers() {
+	g := sound(graph.Def{
+		Name: "ask",
+		Nodes: []graph.Node{aNode("review", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "Send it?", Options: []string{"yes", "no"}})
+			return graph.Update{}, err
+		})},
+		Edges: []graph.Edge{anEdge("review", graph.End)},
+		Start: []string{"review"},
+	})
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.CheckAnswers(ctx, "t1", graph.Answer{ID: "review", Value: "maybe"}))
+	fmt.Println(r.CheckAnswers(ctx, "t1", graph.Answer{ID: "review", Value: "yes"}))
+	// Output:
+	// answer to "review": it must be one of yes, no; open questions: review
+	// <nil>
+}

@@ -9,13 +9,27 @@ import (
 // Runner drives runs of one graph. The zero value of each field but Graph works. A
 // Runner may drive any number of runs at once.
 type Runner struct {
-	Graph      *Graph
-	Store      Store         // nil: nothing is stored, and nodes cannot ask
-	Durability Durability    // EveryEffect by default
-	Cache      Cache         // nil: nodes with a CachePolicy always run
-	Executor   Executor      // nil: goroutines of this process
-	Clock      Clock         // nil: the wall clock
-	IDs        func() string // nil: NewID
+	// Graph is what runs. It must be made by Compile.
+	Graph *Graph
+
+	// Store keeps the journals. If nil, nothing is stored, and nodes cannot ask.
+	Store Store
+
+	// Durability says when a run waits for the Store. The zero value is EveryEffect.
+	Durability Durability
+
+	// Cache keeps the updates of nodes that have a CachePolicy. If nil, they always run.
+	Cache Cache
+
+	// Executor runs the tasks of a step. If nil, goroutines of this process do.
+	Executor Executor
+
+	// Clock gives the time. If nil, it is the wall clock.
+	Clock Clock
+
+	// IDs makes the ids of runs and branches. If nil, NewID does. They must not be empty
+	// and not repeat.
+	IDs func() string
 
 	// Retry is the policy of nodes without their own, which means that their
 	// Node.Retry.Attempts is 0. Set that to 1 for a node that must not be retried. It
@@ -49,18 +63,43 @@ type Runner struct {
 
 // Input starts a run.
 type Input struct {
-	Thread string   // what the run appends to; "": a new thread with the name of the run
-	Run    string   // its id; "": Runner.IDs. An id that the thread has seen runs nothing: the result of that run is returned, or ErrNoPoint if it was pruned
-	Label  string   // a short text for listings
-	Set    []Write  // folded into the thread's state before the first step
-	Meta   []byte   // stored with the run unchanged, for the program that resumes it
-	Ahead  []Answer // answers to questions that will be asked
-	Reply  Reply    // answers questions at the moment they are asked
+	// Thread is what the run appends to. If empty, the run gets a new thread with its
+	// own id as the name.
+	Thread string
 
-	Topics Topic           // events to deliver
-	Break  []Break         // where this drive stops, in addition to the breaks of nodes; a node is named with the nodes above it
-	Pause  <-chan struct{} // closing it stops the run, Paused, when the current step is done
-	Grace  time.Duration   // how long that step gets; then its tasks are cancelled, and run again on resume. 0: no limit
+	// Run is the id of the run. If empty, Runner.IDs makes one. An id that the thread has
+	// seen runs nothing: the result of that run is returned, or ErrNoPoint if it was
+	// pruned.
+	Run string
+
+	// Label is a short text for listings.
+	Label string
+
+	// Set is folded into the thread's state before the first step.
+	Set []Write
+
+	// Meta is stored with the run unchanged, for the program that resumes it.
+	Meta []byte
+
+	// Ahead are answers to questions that will be asked.
+	Ahead []Answer
+
+	// Reply answers questions at the moment they are asked. If nil, they stay open.
+	Reply Reply
+
+	// Topics are the events to deliver. Invoke ignores them.
+	Topics Topic
+
+	// Break lists where this drive stops, in addition to the breaks of nodes.
+	Break []Break
+
+	// Pause stops the run, as Paused, when it is closed and the current step is done. If
+	// nil, nothing does.
+	Pause <-chan struct{}
+
+	// Grace is how long that step gets: then its tasks are cancelled, and run again on
+	// resume. If 0, there is no limit.
+	Grace time.Duration
 }
 
 // Reply answers a question at once, within the drive, for example with a default. The
@@ -72,14 +111,27 @@ type Reply func(q Question) (value any, ok bool)
 
 // Resume continues a run that waits, was paused, failed, was cancelled or crashed.
 type Resume struct {
-	Thread        string
-	Answers       []Answer // all are checked before any is recorded
-	Set           []Write  // folded into the state before the run continues; recorded results stay as they are. Values that it replaces need not be decodable
-	AcceptChanges bool     // continue although the graph's digest has changed, and record the new one as the run's
-	Takeover      bool     // continue although another drive holds the lease: that drive appends nothing more, and stops. The effect that it is making is made again, or is in doubt
+	// Thread is the thread whose last run continues.
+	Thread string
 
-	Reply Reply // these five are like those of Input, and apply to this drive only
+	// Answers answer open questions. All are checked before any is recorded.
+	Answers []Answer
 
+	// Set is folded into the state before the run continues. Recorded results stay as
+	// they are. Values that it replaces need not be decodable.
+	Set []Write
+
+	// AcceptChanges continues although the graph's digest has changed, and records the
+	// new one as the run's.
+	AcceptChanges bool
+
+	// Takeover continues although another drive holds the lease. That drive appends
+	// nothing more, and stops; the effect that it is making is made again, or is in
+	// doubt.
+	Takeover bool
+
+	// Reply and the fields below are like those of Input, and apply to this drive only.
+	Reply  Reply
 	Topics Topic
 	Break  []Break
 	Pause  <-chan struct{}
@@ -177,6 +229,8 @@ const (
 
 var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started"}
 
+// String returns the word for the status: "done", "waiting", …; "unknown" for another
+// number.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -193,17 +247,44 @@ func (s Status) Final() bool { return s == Done || s == Abandoned }
 
 // Result is the outcome of a drive.
 type Result struct {
-	Thread    string
-	Run       string
-	Status    Status
-	State     State
-	Value     any          // of the Halt that ended the run
-	Breaks    []Break      // where it stopped because nodes or Input.Break ask for it
-	Questions []Question   // all that are open, in order of asking
-	Unused    []Answer     // given with Input.Ahead, and not used so far; Value is decoded from JSON
-	Steps     int          // steps that this drive committed at the root
-	Failures  []*NodeError // failures that ended a path by OnError: End in these steps, including those of children
-	Hung      []string     // nodes that have not returned, and whose goroutines are left behind: see Runner.HungAfter
-	Head      int64        // the newest record
-	Err       error        // what RunEnded reports: nil for Done, Waiting and Paused
+	// Thread and Run name the thread and the run.
+	Thread string
+	Run    string
+
+	// Status says how the drive stopped.
+	Status Status
+
+	// State is the state of the root when it stopped.
+	State State
+
+	// Value is that of the Halt that ended the run; nil without one.
+	Value any
+
+	// Breaks lists where the run stopped because nodes or Input.Break ask for it.
+	Breaks []Break
+
+	// Questions are all that are open, in order of asking.
+	Questions []Question
+
+	// Unused are the answers given with Input.Ahead that no question has used so far.
+	// Their Value is decoded from JSON.
+	Unused []Answer
+
+	// Steps is the number of steps that this drive committed at the root.
+	Steps int
+
+	// Failures are those that ended a path by OnError: End in these steps, including
+	// those of children.
+	Failures []*NodeError
+
+	// Hung lists the nodes that have not returned, and whose goroutines are left behind:
+	// see Runner.HungAfter.
+	Hung []string
+
+	// Head is the number of the newest record; 0 without a Store.
+	Head int64
+
+	// Err is what RunEnded reports. It is nil for Done, Waiting and Paused, and in what
+	// Invoke and InvokeResume return, whose error is separate.
+	Err error
 }

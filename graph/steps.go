@@ -503,8 +503,12 @@ func (f *frame) startPhase(p Phase) {
 // Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused. Resuming it
 // continues past this stop once: in a loop the next visit stops again.
 type Break struct {
-	Node  string `json:"node"` // the path: the nodes above it, each followed by '/', then its name
-	After bool   `json:"after,omitempty"`
+	// Node is the path of the node: the nodes above it, each followed by '/', then its
+	// name.
+	Node string `json:"node"`
+
+	// After stops the run after the node, not before it.
+	After bool `json:"after,omitempty"`
 }
 
 // breakpoints is what a drive knows of the places where runs stop.

@@ -40,6 +40,7 @@ const (
 
 var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot", "failure", "void"}
 
+// String returns the word for the kind: "start", "step", …; "unknown" for another number.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -53,31 +54,62 @@ func (k Kind) isBase() bool { return k == KindSnapshot || k == KindFork }
 // Record is one entry of a journal. Head is small and says what happened; Data
 // holds values. Both, and Sum, are opaque to a store.
 type Record struct {
-	Seq  int64 // its place in the thread, from 1, without gaps
+	// Seq is its place in the thread, from 1, without gaps.
+	Seq int64
+
+	// Kind says what it is about.
 	Kind Kind
-	Time int64 // Unix microseconds
+
+	// Time is when it was written, in Unix microseconds.
+	Time int64
+
+	// Head says what happened, in few bytes.
 	Head []byte
+
+	// Data holds values.
 	Data []byte
-	Sum  uint64 // a checksum, made and checked by this package; 0: none
+
+	// Sum is a checksum, made and checked by this package; 0: none.
+	Sum uint64
 }
 
 // Range selects records of a thread. The zero Range is all of them, oldest first.
 type Range struct {
-	After        int64 // only records with a greater Seq
-	UpTo         int64 // only records with at most this Seq; 0: all
-	FromSnapshot bool  // start at the newest KindSnapshot or KindFork within the range, if there is one
-	Heads        bool  // leave Data nil
-	Newest       bool  // newest first
-	Limit        int   // the largest number of records; 0: all
+	// After selects only records with a greater Seq.
+	After int64
+
+	// UpTo selects only records with at most this Seq. If 0, all.
+	UpTo int64
+
+	// FromSnapshot starts at the newest KindSnapshot or KindFork within the range, if
+	// there is one.
+	FromSnapshot bool
+
+	// Heads leaves Data nil.
+	Heads bool
+
+	// Newest yields the newest record first.
+	Newest bool
+
+	// Limit is the largest number of records. If 0, there is no limit.
+	Limit int
 }
 
 // ThreadInfo is a line of a listing.
 type ThreadInfo struct {
-	Name  string
-	Head  int64  // the newest Seq
-	First Record // the oldest record kept, Data nil
-	Last  Record // the newest record, Data nil
-	Lease Lease  // of the running drive; zero: none, or the store has no leases
+	// Name is the name of the thread.
+	Name string
+
+	// Head is the newest Seq.
+	Head int64
+
+	// First is the oldest record kept, and Last the newest; their Data is nil.
+	First Record
+	Last  Record
+
+	// Lease is that of the running drive; zero: there is none, or the store has no
+	// leases.
+	Lease Lease
 }
 
 // Store keeps journals, one per thread. Implementations must be safe for concurrent
@@ -112,11 +144,13 @@ type Store interface {
 // DamagedError says that a record is not what was written: its checksum does not match.
 // The records before it can still be read.
 type DamagedError struct {
+	// Thread, Seq and Kind name the record.
 	Thread string
 	Seq    int64
 	Kind   Kind
 }
 
+// Error implements error.
 func (e *DamagedError) Error() string {
 	text := fmt.Sprintf("record %d of thread %s is damaged: its checksum does not match (%s); restore the store from a copy", e.Seq, e.Thread, e.Kind)
 	if e.Seq > 1 {

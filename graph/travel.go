@@ -16,8 +16,11 @@ import (
 // A Point is a place in a thread's history: everything up to one record. Places inside
 // a step and inside a child graph are points too.
 type Point struct {
+	// Thread is the thread.
 	Thread string
-	Seq    int64 // of the record; 0: the newest
+
+	// Seq is the number of the record; 0: the newest.
+	Seq int64
 }
 
 var (
@@ -336,11 +339,19 @@ func (s *replay) applyNextNodes(d *wire.Reader) error {
 
 // Change is a key whose stored value differs between two points.
 type Change struct {
-	Path string // of the frame: "" is the root
-	Key  string
-	Tag  string   // of the type or codec, at the second point if the key is present there
-	Was  [][]byte // its parts at the first point, as in StoredValue; nil: absent
-	Is   [][]byte // its parts at the second; nil: absent
+	// Path is that of the frame; "" is the root.
+	Path string
+
+	// Key is the name of the key.
+	Key string
+
+	// Tag is that of the type or codec, at the second point if the key is present there.
+	Tag string
+
+	// Was and Is are the parts of the value at the first and at the second point, as in
+	// StoredValue; nil: absent.
+	Was [][]byte
+	Is  [][]byte
 }
 
 // Diff lists the keys whose stored values differ between two points, of one thread or
@@ -394,19 +405,36 @@ func unionKeys[V any](a, b map[string]V) []string {
 
 // BlameEntry is one record that wrote a key.
 type BlameEntry struct {
-	Seq   int64
-	Time  time.Time
-	Kind  Kind     // KindStep: nodes; KindStart, KindCall, KindClaim: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
-	Path  string   // of the frame: "" is the root
-	Step  int      // for a KindStep the step that wrote, else the one that runs next
-	Tasks []Writer // for a KindStep: the tasks that wrote, in the order in which their writes were folded
-	From  Point    // for a KindFork: where to continue the search
+	// Seq and Time are those of the record.
+	Seq  int64
+	Time time.Time
+
+	// Kind says what wrote: KindStep: nodes; KindStart, KindCall, KindClaim: input;
+	// KindEdit; KindFork, KindSnapshot: the write is older than the thread's first
+	// record.
+	Kind Kind
+
+	// Path is that of the frame; "" is the root.
+	Path string
+
+	// Step is, for a KindStep, the step that wrote, else the one that runs next.
+	Step int
+
+	// Tasks are, for a KindStep, the tasks that wrote, in the order in which their writes
+	// were folded.
+	Tasks []Writer
+
+	// From is, for a KindFork, where to continue the search.
+	From Point
 }
 
 // Writer is a task that wrote a key.
 type Writer struct {
-	Node  string
-	Index int // among the tasks of a Send; 0 for the others
+	// Node is the name of its node.
+	Node string
+
+	// Index is its place among the tasks of a Send; 0 for the others.
+	Index int
 }
 
 // Blame lists the records that wrote a key, in the root and in child graphs, newest

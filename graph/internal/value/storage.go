@@ -57,12 +57,21 @@ func StorageOf(t reflect.Type) *Storage {
 // back unchanged. Compile returns it for keys; Do, Interrupt and Share return it before
 // anything happens.
 type TypeError struct {
-	Type   string // the type of the key, the result or the answer
-	Path   string // the place inside the type, such as result.Err; the type itself if it has no parts
-	Reason string // what is wrong there
-	Fix    string // what to do
+	// Type is the type of the key, the result or the answer.
+	Type string
+
+	// Path is the place inside the type, such as result.Err; the type itself if it has no
+	// parts.
+	Path string
+
+	// Reason says what is wrong there.
+	Reason string
+
+	// Fix says what to do.
+	Fix string
 }
 
+// Error implements error.
 func (e *TypeError) Error() string {
 	return fmt.Sprintf("type %s cannot be stored: %s %s: %s", e.Type, e.Path, e.Reason, e.Fix)
 }
