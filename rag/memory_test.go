@@ -88,12 +88,17 @@ func TestMemoryOfHostileDocuments(t *testing.T) {
 		mostOfBuild  = 160 // MB that do not depend on the size of a document
 	)
 	dir := t.TempDir()
+	// The race detector takes several times the memory and the time of the code, so the processes are built without it.
+	program := filepath.Join(dir, "rag.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the program to measure: %v: %s", err, out)
+	}
 	measure := func(test, name string, data []byte) int {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
+		c := exec.CommandContext(t.Context(), program, "-test.run=^"+test+"$")
 		c.Env = append(os.Environ(), "RAG_TEST_DOCUMENT="+path)
 		out, err := c.CombinedOutput()
 		if err != nil {
