@@ -61,7 +61,7 @@ builds it again: the old one answers until the new one is complete, and no part 
 // addRetrievalHooks adds the functions that report builds and ask before one.
 func addRetrievalHooks(env *environment, s *app.UIHooks) {
 	if !env.quiet {
-		s.Notify = func(line string) { env.err.PrintLine(term.OneLine(line)) }
+		s.Notify = func(line string) { env.err.PrintLine(term.CleanLine(line)) }
 		if env.err.IsTerminal() {
 			s.Progress = progress.NewBuildLine(env.err).ShowProgress
 		}
