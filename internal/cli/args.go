@@ -3,11 +3,6 @@ package cli
 import (
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"raddle.dev/internal/wording"
 )
 
 // commandNames are the words that a command line may begin with. A test compares
@@ -103,33 +98,6 @@ func nameSessions(args []string) []string {
 		}
 	}
 	return out
-}
-
-// checkArgCount checks the number of arguments of a command.
-func checkArgCount(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		usage := "usage: " + cmd.UseLine()
-		switch {
-		case len(args) < least:
-			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
-		case most >= 0 && len(args) > most:
-			return badUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
-		}
-		return nil
-	}
-}
-
-// flagError says what is wrong with a flag, and suggests the one that may have been meant.
-func flagError(cmd *cobra.Command, err error) error {
-	next := "see: " + cmd.CommandPath() + " --help"
-	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := wording.FindNearest(name, names); near != "" {
-			next = "did you mean --" + near + "?"
-		}
-	}
-	return &exitError{code: exitUsage, next: next, err: err}
 }
 
 // quoteWord returns a word so that a shell reads it as one word.

@@ -21,13 +21,6 @@ import (
 	"raddle.dev/tool"
 )
 
-// These are the output formats of commands that drive a run.
-const (
-	formatText   = "text"
-	formatJSON   = "json"
-	formatStream = "stream-json"
-)
-
 // drive is a run, and how the command wants to drive it and report on it.
 type drive struct {
 	env     *environment
@@ -65,7 +58,7 @@ func (d *drive) runAndReport() error {
 		}
 	}
 	d.env.watching.Store(d.watch)
-	d.stop = d.env.newStopper()
+	d.stop = newStopper(d.env)
 	d.env.stopping.Store(d.stop)
 	if d.env.err.IsTerminal() && !d.env.out.IsPiped() { // another program of a pipeline may read the keyboard
 		d.env.keys.CaptureInput()
@@ -87,8 +80,8 @@ func (d *drive) driveRun() (graph.Result, error) {
 	}
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
-			d.env.setBusy(false)
-			defer d.env.setBusy(true)
+			d.env.working.Store(false)
+			defer d.env.working.Store(true)
 			return ask.answerQuestions(d.stop.asking, open)
 		},
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
@@ -101,7 +94,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
 	}
-	d.env.setBusy(true)
+	d.env.working.Store(true)
 	res, err := d.run.Drive(d.stop.ctx, driver)
 	if !d.run.Resumed {
 		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
@@ -138,7 +131,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.env.err.PrintLine("raddle: " + d.env.err.Paint(term.Yellow, "warning:") + " " + plainText(text))
+				d.env.printWarning(plainText(text))
 				break
 			}
 		}
@@ -171,9 +164,7 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 }
 
 func (d *drive) tookDefault(q graph.Question, text string) {
-	if !d.env.quiet {
-		d.env.err.PrintLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
-	}
+	d.env.printNote("raddle: question %s uses its default: %s", q.ID, text)
 }
 
 // driveExitCode returns the exit code of a drive.
@@ -212,7 +203,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 func (d *drive) reportOutcome(o driveOutcome) error {
 	if o.res.Status == graph.Done && !d.env.quiet {
 		for _, raw := range unusedAnswers(d.answers) {
-			d.env.err.PrintLine("raddle: " + d.env.err.Paint(term.Yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
+			d.env.printWarning("nothing asked for the answer " + quoteWord(raw))
 		}
 	}
 	switch d.format {
@@ -229,8 +220,8 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 		}
 		writeReport(d.env, d.format, r, d.watch.seq+1)
 	}
-	if line := d.watch.spent.String(); line != "" && !d.env.quiet {
-		d.env.err.PrintLine(d.env.err.Paint(term.Dim, "▸ "+line))
+	if line := d.watch.spent.String(); line != "" {
+		d.env.printNote("%s", d.env.err.Paint(term.Dim, "▸ "+line))
 	}
 	return d.printNotice(o)
 }
@@ -269,9 +260,9 @@ func (d *drive) printNotice(o driveOutcome) error {
 		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &exitError{code: o.code, err: o.err, next: d.env.nextStep(o.err)} // nothing was recorded
+		return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)} // nothing was recorded
 	}
-	next := d.env.nextStep(o.err)
+	next := nextStep(d.env, o.err)
 	if next == "" {
 		next = d.retryHint(o.err)
 	}

@@ -3,12 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
-	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 )
 
@@ -36,16 +34,11 @@ type dryRequest struct {
 func dryRun(env *environment, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
-	for _, f := range append(slices.Clip(run.Agent.Findings), run.Agent.UnreadyChildren()...) {
-		if !env.quiet && f.Severity != strictyaml.SeverityInfo {
-			env.err.PrintLine(env.formatFinding(f, env.err.Colors))
-		}
+	noteFindings(env, run.Agent)
+	if format == formatStream {
+		format = formatJSON
 	}
-	if format != formatText {
-		return env.printJSON(r)
-	}
-	env.out.PrintText(r.String())
-	return nil
+	return env.printResult(format, r, r.String)
 }
 
 func dryReportOn(a *flow.Agent, prompt string) *dryReport {

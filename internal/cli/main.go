@@ -1,23 +1,21 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"log"
-	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"slices"
-	"sync/atomic"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
-	"raddle.dev/internal/wording"
 )
 
 // Main runs the command line with the process's streams and returns the exit
@@ -28,12 +26,12 @@ func Main(args []string) int {
 	log.SetOutput(env.err) // of libraries
 	stop := keepPipes()
 	defer stop()
-	defer env.dumpOnQuit()()
+	defer dumpOnQuit(env)()
 
-	return env.runGuarded(func() int {
-		root := rootCommand(env)
+	return runGuarded(env, func() int {
+		root := newRootCommand(env)
 		root.SetArgs(rewriteArgs(args))
-		return env.finishCommand(root.Execute())
+		return finishCommand(env, root.Execute())
 	})
 }
 
@@ -47,7 +45,7 @@ func keepPipes() (stop func()) {
 
 // runGuarded returns the exit code of a command. A panic is an internal error, which has a
 // code of its own: what the run has recorded so far is saved.
-func (env *environment) runGuarded(command func() int) (code int) {
+func runGuarded(env *environment, command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			env.keys.Release()
@@ -62,10 +60,10 @@ func (env *environment) runGuarded(command func() int) (code int) {
 
 // dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
 // exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
-func (env *environment) dumpOnQuit() (stop func()) {
+func dumpOnQuit(env *environment) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	end := make(chan struct{})
-	notifyQuit(signals)
+	term.NotifyQuit(signals)
 	go func() {
 		select {
 		case <-end:
@@ -83,81 +81,22 @@ func (env *environment) dumpOnQuit() (stop func()) {
 	}
 }
 
-// environment holds what all commands share: the streams, the flags that every command
-// has, and the process, once a command needs it.
-type environment struct {
-	in       *os.File
-	out      *term.Output
-	err      *term.Screen
-	keys     *term.Keyboard
-	quiet    bool
-	verbose  bool
-	color    string
-	logLevel string       // as --log-level says
-	devLog   *slog.Logger // nil: there is no developer log
-	process  *app.Process
-	problem  error // of the configuration
-	answered bool  // the command has written its result; an error is only printed
-	working  atomic.Bool
-	watching atomic.Pointer[runWatcher] // nil: no run is being driven
-	stopping atomic.Pointer[stopper]    // of the run that is being driven
-	lent     atomic.Bool                // a script has the terminal
-}
-
-// setBusy records whether nodes may be running, which a signal would have
-// to wait for.
-func (env *environment) setBusy(yes bool) { env.working.Store(yes) }
-
-func (env *environment) isBusy() bool { return env.working.Load() }
-
-func newEnvironment(in, out, err *os.File) *environment {
-	screen := term.NewScreen(err)
-	keys := term.NewKeyboard(in, screen.SuspendLive, screen.ResumeLive)
-	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
-	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
-	return env
-}
-
-// redactBytes removes the secrets that the process knows from what is written.
-func (env *environment) redactBytes(p []byte) []byte {
-	if env.process == nil {
-		return p
-	}
-	return env.process.SecretSet().Bytes(p)
-}
-
-func (env *environment) close() {
-	env.keys.Release()
-	env.err.ClearLive()
-	if env.process != nil {
-		_ = env.process.Close()
-	}
-}
-
-// openProcess opens the process. Faults in its configuration are an error.
-func (env *environment) openProcess() (*app.Process, error) {
-	p := env.openWithFaults()
-	return p, env.problem
-}
-
-// openWithFaults opens the process for commands that also work with an invalid
-// configuration; its errors are in problem.
-func (env *environment) openWithFaults() *app.Process {
-	if env.process == nil {
-		env.process, env.problem = app.Open(app.Options{Log: env.devLog})
-		logDirs(env.devLog, env.process.Dirs)
-	}
-	return env.process
-}
-
 // NewCommand returns the tree of commands, for documents that are generated from it. The
 // commands cannot be run; Main runs them.
-func NewCommand() *cobra.Command { return rootCommand(newEnvironment(os.Stdin, os.Stdout, os.Stderr)) }
+func NewCommand() *cobra.Command {
+	return newRootCommand(newEnvironment(os.Stdin, os.Stdout, os.Stderr))
+}
 
-// rootCommand returns the tree of commands.
-func rootCommand(env *environment) *cobra.Command {
-	var list, version bool
-	var install string
+// rootOptions are the flags of raddle without a command. Except for the first, the reference tool has them.
+type rootOptions struct {
+	version    bool
+	listAgents bool
+	install    string
+}
+
+// newRootCommand returns the tree of commands.
+func newRootCommand(env *environment) *cobra.Command {
+	var opts rootOptions
 	root := &cobra.Command{
 		Use:   "raddle",
 		Short: "Run agents that never lose their place",
@@ -168,46 +107,55 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
   raddle agents new helper               create an agent
   raddle resume 06ab                     continue a run
   raddle check examples/triage           find errors without running anything`,
-		Args:              env.noCommand,
+		Args:              refuseWords(env),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case version:
-				return printVersion(env)
-			case list:
-				return listAgents(env)
-			case install != "":
-				return installThings(env, install)
-			}
-			return cmd.Help()
-		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runRoot(cmd, env, opts) },
 	}
-	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.Flags().BoolVar(&list, "list-agents", false, "list the agents in the agents directory")
-	root.Flags().StringVar(&install, "install", "", "write the `THINGS` that come with raddle: agents")
-	flags := root.PersistentFlags()
-	flags.BoolVarP(&env.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
-	flags.BoolVarP(&env.verbose, "verbose", "v", false, "print details of what happens")
-	flags.StringVar(&env.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
-	completeWords(root, "color", "auto", "always", "never")
-	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
-	completeWords(root, "log-level", logLevelNames...)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return errors.Join(env.applyColors(), env.openDevLog(cmd.Flags().Changed("log-level")))
-	}
+	root.Flags().BoolVar(&opts.version, "version", false, "print the version")
+	root.Flags().BoolVar(&opts.listAgents, "list-agents", false, "list the agents in the agents directory")
+	root.Flags().StringVar(&opts.install, "install", "", "write the `THINGS` that come with raddle: agents")
+	env.addFlags(root)
 	root.SetOut(env.out)
 	root.SetErr(env.err)
-	root.SetHelpFunc(env.printHelp)
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: env.helpCommand})
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.out.Write([]byte(helpText(cmd))) }) // the user asked for it
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
+		found, rest, err := cmd.Root().Find(args)
+		if err != nil || found == nil || len(rest) > 0 {
+			return refuseWords(env)(cmd.Root(), args)
+		}
+		return found.Help()
+	}})
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		runCommand(env), resumeCommand(env), checkCommand(env), graphCommand(env), runsCommand(env),
-		agentsCommand(env), toolsCommand(env), modelsCommand(env), ragCommand(env), infoCommand(env), schemaCommand(env), completionCommand(env), versionCommand(env),
+		newRunCommand(env), newResumeCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
+		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
 	)
 	plainUsage(root)
 	return root
+}
+
+// runRoot does what the flags of raddle without a command say.
+func runRoot(cmd *cobra.Command, env *environment, opts rootOptions) error {
+	switch {
+	case opts.version:
+		env.out.PrintText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+		return nil
+	case opts.listAgents:
+		for _, name := range agentNames(env) {
+			env.out.PrintText(name)
+		}
+		return nil
+	case opts.install == "agents":
+		if err := env.openProcess(); err != nil {
+			return err
+		}
+		return runAgentsInstall(cmd.Context(), env, agentsInstallOptions{}, nil)
+	case opts.install != "":
+		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
+	}
+	return cmd.Help()
 }
 
 // plainUsage keeps the library from adding to the usage lines of commands.
@@ -218,23 +166,64 @@ func plainUsage(cmd *cobra.Command) {
 	}
 }
 
-// noCommand returns an error for words that name no command.
-func (env *environment) noCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// helpText returns a command's help: what it does, how to call it, examples,
+// commands and flags.
+func helpText(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(cmd.Short + ".\n")
+	if cmd.Long != "" {
+		b.WriteString("\n" + strings.TrimSpace(cmd.Long) + "\n")
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
+	b.WriteString("\nUsage:\n")
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
+	} else {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
+	if cmd.Example != "" {
+		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
+			}
 		}
 	}
-	next := "see: raddle --help"
-	switch near := wording.FindNearest(args[0], names); {
-	case near != "":
-		next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
-	case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
-		next = "to run an agent: raddle run " + quoteWord(args[0])
+	helpFlags(&b, "Flags", cmd.LocalNonPersistentFlags())
+	global := cmd.InheritedFlags()
+	if !cmd.HasParent() {
+		global = cmd.PersistentFlags()
 	}
-	return badUsage(next, "unknown command %q", args[0])
+	helpFlags(&b, "Flags of all commands", global)
+	return b.String()
+}
+
+// helpFlags lists flags in two columns.
+func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
+	var left, right []string
+	width := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name, usage := pflag.UnquoteUsage(f)
+		s := "      --" + f.Name
+		if f.Shorthand != "" {
+			s = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" {
+			s += " " + name
+		}
+		left, right = append(left, s), append(right, usage)
+		width = max(width, len(s))
+	})
+	if left == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for i := range left {
+		fmt.Fprintf(b, "%-*s  %s\n", width, left[i], right[i])
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -9,6 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // drainTime is how long a run that was asked to stop may take for the current
@@ -35,7 +39,7 @@ type stopper struct {
 }
 
 // newStopper starts to listen for signals, until close is called.
-func (env *environment) newStopper() *stopper {
+func newStopper(env *environment) *stopper {
 	s := &stopper{env: env, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
 	s.ctx, s.cut = context.WithCancelCause(context.Background())
 	s.asking, s.mute = context.WithCancel(s.ctx)
@@ -81,7 +85,7 @@ func (s *stopper) drainStep(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
 	s.mu.Unlock()
-	asking := s.asking.Err() == nil && s.env.isBusy()
+	asking := s.asking.Err() == nil && s.env.working.Load()
 	close(s.pause)
 	s.mute()
 	switch w := s.env.watching.Load(); {
@@ -130,4 +134,47 @@ func (s *stopper) close() {
 	close(s.stop)
 	s.done.Wait()
 	s.cut(nil)
+}
+
+// lendTerminal lends the terminal to a script of the run that is being driven. The
+// error says why there is none.
+func lendTerminal(env *environment) (*app.Terminal, error) {
+	stop := env.stopping.Load()
+	switch {
+	case !term.IsTerminal(env.in):
+		return nil, errors.New("the standard input of raddle is not a terminal")
+	case !env.err.IsTerminal():
+		return nil, errors.New("the standard error of raddle is not a terminal")
+	case stop == nil || !env.keys.IsForeground():
+		return nil, errors.New("raddle runs in the background")
+	}
+	env.err.SuspendLive()
+	takeBack := env.keys.LendTerminal(true)
+	restore := env.keys.SaveMode()
+	env.lent.Store(true)
+	t := &app.Terminal{Return: func(interrupted bool) {
+		restore()
+		takeBack()
+		if interrupted {
+			env.err.PrintLine("") // behind ^C
+			stop.interrupt()
+		}
+		env.lent.Store(false)
+		env.err.ResumeLive()
+	}}
+	t.In, t.Out = env.in, env.err.File()
+	t.Suspended = func() {
+		again := env.keys.SaveMode()
+		restore()
+		env.keys.Suspend()
+		again()
+	}
+	return t, nil
+}
+
+// interrupt does what Ctrl-C does where it went to a script alone, and returns when
+// the work is being cut short.
+func (s *stopper) interrupt() {
+	s.signal <- os.Interrupt
+	<-s.ctx.Done()
 }

@@ -175,14 +175,14 @@ type listedRun struct {
 }
 
 // readTrees reads the parts that worked in each of some runs.
-func readTrees(env *environment, p *app.Process, list []runs.Info) ([]listedRun, error) {
+func readTrees(ctx context.Context, p *app.Process, list []runs.Info) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range list {
-		d, err := p.Runs.ReadRunDetail(context.Background(), r.Run)
+		d, err := p.Runs.ReadRunDetail(ctx, r.Run)
 		if err != nil {
 			return nil, err
 		}
-		tree, err := p.Runs.ReadTree(context.Background(), d)
+		tree, err := p.Runs.ReadTree(ctx, d)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func TestRearrange(t *testing.T) {
 // The lists that rearrange uses match the commands.
 func TestRearrangeKnowsTheCommands(t *testing.T) {
 	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
-	root := rootCommand(env)
+	root := newRootCommand(env)
 	for _, c := range root.Commands() {
 		if !slices.Contains(commandNames, c.Name()) {
 			t.Errorf("commandNames lacks %s", c.Name())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
+	"raddle.dev/llm"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
@@ -131,15 +131,18 @@ func (w *runWatcher) handleEmitted(v any) {
 			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
 			return
 		}
-		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
-		w.spent.addCall(v.Usage, v.Model, cost, known)
+		w.addSpending(v.Model, v.Usage)
 	case agent.SummaryDone:
-		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
-		w.spent.addCall(v.Usage, v.Model, cost, known)
+		w.addSpending(v.Model, v.Usage)
 	case flow.ModelDone:
-		cost, known := w.env.process.Models.UsageCost(v.Model, v.Usage)
-		w.spent.addCall(v.Usage, v.Model, cost, known)
+		w.addSpending(v.Model, v.Usage)
 	}
+}
+
+// addSpending adds a call whose price follows from the model's.
+func (w *runWatcher) addSpending(model string, u llm.Usage) {
+	cost, known := w.env.process.Models.UsageCost(model, u)
+	w.spent.addCall(u, model, cost, known)
 }
 
 // addNote adds a line that a model wants to show, from any goroutine. The line is
@@ -189,17 +192,22 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 // printStarted says which run this is. The run is recorded by now, and no node has
 // run yet.
 func (w *runWatcher) printStarted(b graph.RunStarted) {
-	if w.env.quiet || w.started {
+	if w.started {
 		return
 	}
 	verb := "run"
 	if b.Resumed {
 		verb = "resuming run"
 	}
-	w.env.err.PrintLine(fmt.Sprintf("raddle: %s %s", verb, w.env.err.Paint(term.Cyan, w.run.ID)))
-	for _, f := range append(slices.Clip(w.run.Agent.Findings), w.run.Agent.UnreadyChildren()...) {
+	w.env.printNote("raddle: %s %s", verb, w.env.err.Paint(term.Cyan, w.run.ID))
+	noteFindings(w.env, w.run.Agent)
+}
+
+// noteFindings writes what is wrong with an agent, although it can run.
+func noteFindings(env *environment, a *flow.Agent) {
+	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo {
-			w.env.err.PrintLine(w.env.formatFinding(f, w.env.err.Colors))
+			env.printNote("%s", env.formatFinding(f, env.err.Colors))
 		}
 	}
 }

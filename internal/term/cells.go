@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -122,3 +123,23 @@ func (t *Table) Format(width int) string {
 }
 
 const columnGap = "  "
+
+// Fields is a list of names and values, one below the other.
+type Fields struct {
+	width int
+	text  strings.Builder
+}
+
+// NewFields returns an empty list whose values begin after width columns and a space.
+func NewFields(width int) *Fields { return &Fields{width: width} }
+
+// AddField adds a value, which may have several lines. It leaves out an empty value.
+func (f *Fields) AddField(name, value string) {
+	if value = strings.TrimRight(value, "\n"); value != "" {
+		value = strings.ReplaceAll(value, "\n", "\n"+strings.Repeat(" ", f.width+1))
+		fmt.Fprintf(&f.text, "%-*s %s\n", f.width, name, value)
+	}
+}
+
+// String returns the list, a line break after each value.
+func (f *Fields) String() string { return f.text.String() }

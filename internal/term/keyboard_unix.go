@@ -94,3 +94,6 @@ func (k *Keyboard) withLock(do func()) {
 	defer k.mu.Unlock()
 	do()
 }
+
+// NotifyQuit sends SIGQUIT, which the keyboard has a key for, to a channel.
+func NotifyQuit(c chan<- os.Signal) { signal.Notify(c, syscall.SIGQUIT) }

@@ -30,3 +30,6 @@ func CanSuspend() bool { return false }
 
 // Suspend does nothing: there is no job control.
 func (k *Keyboard) Suspend() {}
+
+// NotifyQuit does nothing: there is no such signal.
+func NotifyQuit(chan<- os.Signal) {}

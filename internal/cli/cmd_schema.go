@@ -12,7 +12,7 @@ var eventsSchema string
 //go:embed schema/result.json
 var resultSchema string
 
-func schemaCommand(env *environment) *cobra.Command {
+func newSchemaCommand(env *environment) *cobra.Command {
 	names := []string{"events", "result"}
 	return &cobra.Command{
 		Use:   "schema NAME",

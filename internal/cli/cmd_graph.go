@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,10 +18,15 @@ import (
 	"raddle.dev/internal/app"
 )
 
-func graphCommand(env *environment) *cobra.Command {
-	var format, file string
-	var right bool
-	cmd := &cobra.Command{
+// graphOptions are the flags of "graph".
+type graphOptions struct {
+	format, file string
+	right        bool
+}
+
+func newGraphCommand(env *environment) *cobra.Command {
+	var opts graphOptions
+	cmd := newCommand(env, &opts, runGraph, &cobra.Command{
 		Use:   "graph AGENT",
 		Short: "Draw an agent's graph",
 		Long:  "Without --format, the name of the file decides the format, otherwise it is mermaid. You need not install anything.",
@@ -27,24 +34,11 @@ func graphCommand(env *environment) *cobra.Command {
   raddle graph examples/triage -o triage.svg
   raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: env.completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if format == "" {
-				format = formatOf(file)
-			}
-			if err := checkFormat(format, draw.Formats()...); err != nil {
-				return err
-			}
-			o := draw.Options{}
-			if right {
-				o.Direction = draw.Right
-			}
-			return drawGraph(env, args[0], format, file, o)
-		},
-	}
-	cmd.Flags().StringVar(&format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`; - is standard output")
-	cmd.Flags().BoolVar(&right, "right", false, "draw from left to right")
+		ValidArgsFunction: completeAgents(env),
+	})
+	cmd.Flags().StringVar(&opts.format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
+	cmd.Flags().StringVarP(&opts.file, "output", "o", "", "write to `FILE`; - is standard output")
+	cmd.Flags().BoolVar(&opts.right, "right", false, "draw from left to right")
 	completeWords(cmd, "format", draw.Formats()...)
 	return cmd
 }
@@ -61,18 +55,20 @@ func formatOf(file string) string {
 	return "mermaid"
 }
 
-func drawGraph(env *environment, agent, format, file string, o draw.Options) error {
-	if file == "-" {
-		file = ""
-	}
-	if format == "png" && file == "" && env.out.IsTerminal() {
-		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
-	}
-	p, err := env.openProcess()
-	if err != nil {
+func runGraph(_ context.Context, env *environment, opts graphOptions, args []string) error {
+	format := cmp.Or(opts.format, formatOf(opts.file))
+	if err := checkFormat(format, draw.Formats()...); err != nil {
 		return err
 	}
-	a, err := p.Load(app.LoadRequest{Agent: agent})
+	o := draw.Options{}
+	if opts.right {
+		o.Direction = draw.Right
+	}
+	toOutput := opts.file == "" || opts.file == "-"
+	if format == "png" && toOutput && env.out.IsTerminal() {
+		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
+	}
+	a, err := env.process.Load(app.LoadRequest{Agent: args[0]})
 	if err != nil {
 		return err
 	}
@@ -80,8 +76,8 @@ func drawGraph(env *environment, agent, format, file string, o draw.Options) err
 	if err := draw.Write(&b, format, a.Structure(), o); err != nil {
 		return err
 	}
-	if file != "" {
-		return writeFile(file, b.Bytes())
+	if !toOutput {
+		return writeFile(opts.file, b.Bytes())
 	}
 	_, _ = env.out.Write(b.Bytes())
 	return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,32 +17,25 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/term"
 )
 
-func infoCommand(env *environment) *cobra.Command {
-	var agent, output string
+// infoOptions are the flags of "info".
+type infoOptions struct{ agent, output string }
+
+func newInfoCommand(env *environment) *cobra.Command {
+	var opts infoOptions
 	cmd := &cobra.Command{
 		Use:   "info",
 		Short: "Show where everything is, and what is wrong with it",
 		Example: `  raddle info
   raddle info --agent examples/triage`,
 		Args: checkArgCount(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			if agent != "" {
-				return agentInfo(env, agent, output)
-			}
-			return printInfo(env, output)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runInfo(cmd.Context(), env, opts, args) },
 	}
-	cmd.Flags().StringVarP(&agent, "agent", "a", "", "show one `AGENT`, without running it")
-	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
-	_ = cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return agentNames(env), cobra.ShellCompDirectiveDefault
-	})
+	cmd.Flags().StringVarP(&opts.agent, "agent", "a", "", "show one `AGENT`, without running it")
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	_ = cmd.RegisterFlagCompletionFunc("agent", completeAgents(env))
 	return cmd
 }
 
@@ -63,7 +57,14 @@ type infoReport struct {
 	Problems []string              `json:"problems"`
 }
 
-func printInfo(env *environment, output string) error {
+// runInfo shows what there is also with an invalid configuration.
+func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string) error {
+	if opts.agent != "" {
+		if err := env.openProcess(); err != nil {
+			return err
+		}
+		return printAgentInfo(ctx, env, opts.agent, opts.output)
+	}
 	p := env.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
@@ -81,44 +82,35 @@ func printInfo(env *environment, output string) error {
 	case env.problem != nil:
 		r.Problems = append(r.Problems, env.problem.Error())
 	}
-	list, err := p.Runs.ListRuns(context.Background(), "")
+	list, err := p.Runs.ListRuns(ctx, "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}
 	r.Runs = len(list)
-	if output == formatJSON {
-		return env.printJSON(r)
-	}
-	env.out.PrintText(infoText(&r, p.Dirs.ShortPath))
-	return nil
+	return env.printResult(opts.output, r, func() string { return infoText(&r, p.Dirs.ShortPath) })
 }
 
 func infoText(r *infoReport, short func(string) string) string {
-	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+	text := term.NewFields(11)
+	addFile := func(name, path string, exists bool) {
+		if path = short(path); !exists {
+			path += " (does not exist; none is needed)"
+		}
+		text.AddField(name, path)
 	}
-	row("version", "raddle %s, %s", r.Version, r.Platform)
-	missing := ""
-	if !r.Exists {
-		missing = " (does not exist; none is needed)"
-	}
-	row("config", "%s%s", short(r.Config), missing)
+	text.AddField("version", "raddle "+r.Version+", "+r.Platform)
+	addFile("config", r.Config, r.Exists)
 	var names []string
 	for _, a := range r.Agents {
 		names = append(names, a.Name)
 	}
-	row("agents", "%s (%s)", short(r.Dirs.Agents), orElse(joinWords(names), "none"))
+	text.AddField("agents", short(r.Dirs.Agents)+" ("+cmp.Or(joinWords(names), "none")+")")
 	for _, f := range r.Files {
-		missing := ""
-		if !f.Exists {
-			missing = " (does not exist; none is needed)"
-		}
-		row(f.What, "%s%s", short(f.Path), missing)
+		addFile(f.What, f.Path, f.Exists)
 	}
-	row("runs", "%s (%d)", r.Store, r.Runs)
-	row("cache", "%s", short(r.Dirs.Cache))
-	row("model", "%s", orElse(r.Model, "none is set; graphs can name their own, or use --model"))
+	text.AddField("runs", fmt.Sprintf("%s (%d)", r.Store, r.Runs))
+	text.AddField("cache", short(r.Dirs.Cache))
+	text.AddField("model", cmp.Or(r.Model, "none is set; graphs can name their own, or use --model"))
 	for _, c := range r.Clients {
 		if !c.Ready {
 			continue
@@ -136,12 +128,12 @@ func infoText(r *infoReport, short func(string) string) string {
 		if len(c.Models) > 0 {
 			line += ": " + joinWords(c.Models)
 		}
-		row("client", "%s", line)
+		text.AddField("client", line)
 	}
 	for _, problem := range r.Problems {
-		row("problem", "%s", problem)
+		text.AddField("problem", problem)
 	}
-	return b.String()
+	return text.String()
 }
 
 // agentReport is what "info --agent" shows.
@@ -181,24 +173,17 @@ type variableReport struct {
 	Default     *string `json:"default"` // null: it must be set
 }
 
-func agentInfo(env *environment, name, output string) error {
-	p, err := env.openProcess()
-	if err != nil {
-		return err
-	}
+func printAgentInfo(ctx context.Context, env *environment, name, output string) error {
+	p := env.process
 	a, err := p.Load(app.LoadRequest{Agent: name})
 	if err != nil {
 		return err
 	}
 	r := reportOn(a)
-	if r.Knowledge, err = p.ListKnowledgeBases(context.Background(), name); err != nil {
+	if r.Knowledge, err = p.ListKnowledgeBases(ctx, name); err != nil {
 		r.Knowledge, r.Unreadable = []app.KnowledgeBase{}, err.Error()
 	}
-	if output == formatJSON {
-		return env.printJSON(r)
-	}
-	env.out.PrintText(agentText(&r, p.Dirs.ShortPath))
-	return nil
+	return env.printResult(output, r, func() string { return agentText(&r, p.Dirs.ShortPath) })
 }
 
 // reportOn returns the report on an agent of either kind.
@@ -228,52 +213,39 @@ func reportOn(a *flow.Agent) agentReport {
 }
 
 func agentText(r *agentReport, short func(string) string) string {
-	var b strings.Builder
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", name, strings.TrimRight(value, "\n"))
-		}
-	}
-	row("agent", r.Agent)
-	row("directory", short(r.Dir))
-	row("name", r.Name)
-	row("about", strings.ReplaceAll(strings.TrimSpace(r.Description), "\n", "\n           "))
-	row("model", r.Model)
-	row("start", r.Start)
-	row("says", strings.ReplaceAll(strings.TrimSpace(r.Instructions), "\n", "\n           "))
+	text := term.NewFields(10)
+	text.AddField("agent", r.Agent)
+	text.AddField("directory", short(r.Dir))
+	text.AddField("name", r.Name)
+	text.AddField("about", strings.TrimSpace(r.Description))
+	text.AddField("model", r.Model)
+	text.AddField("start", r.Start)
+	text.AddField("says", strings.TrimSpace(r.Instructions))
 	for _, t := range r.Tools {
-		row("tool", t.Name+": "+t.Description)
+		text.AddField("tool", t.Name+": "+t.Description)
 	}
 	for _, n := range r.Nodes {
-		row("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))
+		text.AddField("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))
 	}
 	for _, k := range r.Knowledge {
-		row("knowledge", strings.ReplaceAll(knowledgeLine(short, k), "\n", "\n         "))
+		text.AddField("knowledge", strings.ReplaceAll(knowledgeLine(short, k), "\n  ", "\n"))
 	}
-	row("knowledge", r.Unreadable)
+	text.AddField("knowledge", r.Unreadable)
 	for _, v := range r.Variables {
-		text := v.Name + ": " + v.Description
+		line := v.Name + ": " + v.Description
 		if v.Default != nil {
-			text += " [default: " + *v.Default + "]"
+			line += " [default: " + *v.Default + "]"
 		}
-		row("variable", text)
+		text.AddField("variable", line)
 	}
 	for _, s := range r.Starters {
-		row("starter", s)
+		text.AddField("starter", s)
 	}
 	for _, f := range r.Files {
-		row("file", f.Path)
+		text.AddField("file", f.Path)
 	}
 	if len(r.Findings) > 0 {
-		row("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quoteWord(short(r.Dir))))
+		text.AddField("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quoteWord(short(r.Dir))))
 	}
-	return b.String()
-}
-
-// listAgents implements --list-agents of the reference tool.
-func listAgents(env *environment) error {
-	for _, name := range agentNames(env) {
-		env.out.PrintText(name)
-	}
-	return nil
+	return text.String()
 }

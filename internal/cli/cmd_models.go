@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,47 +10,40 @@ import (
 	"raddle.dev/internal/term"
 )
 
-func modelsCommand(env *environment) *cobra.Command {
-	cmd := &cobra.Command{
+func newModelsCommand(env *environment) *cobra.Command {
+	return newGroup(env, &cobra.Command{
 		Use:     "models COMMAND",
 		Short:   "List the models that can be called",
 		Example: "  raddle models ls",
-		Args:    env.noCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	var output string
-	cmd.AddCommand(outputFlag(&cobra.Command{
+	}, newModelsLsCommand(env))
+}
+
+// modelsLsOptions are the flags of "models ls".
+type modelsLsOptions struct{ output string }
+
+func newModelsLsCommand(env *environment) *cobra.Command {
+	var opts modelsLsOptions
+	cmd := newCommand(env, &opts, runModelsLs, &cobra.Command{
 		Use:     "ls",
 		Short:   "List models, with the tokens they take and what they cost",
 		Long:    "You can also call other models of a client. The models of config.yaml come first, then those with known prices.",
 		Example: "  raddle models ls --output json",
 		Args:    checkArgCount(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			p, err := env.openProcess()
-			if err != nil {
-				return err
-			}
-			models := p.Models.ListModels()
-			if output == formatJSON {
-				return env.printJSON(models)
-			}
-			env.out.PrintText(modelsText(models))
-			if len(models) == 0 {
-				env.err.PrintLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
-			}
-			return nil
-		},
-	}, &output))
+	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
-func modelsText(models []provider.Model) string {
-	if len(models) == 0 {
-		return ""
+func runModelsLs(_ context.Context, env *environment, opts modelsLsOptions, _ []string) error {
+	models := env.process.Models.ListModels()
+	if len(models) == 0 && opts.output == formatText {
+		env.err.PrintLine("raddle: no client is ready\nnext: " + env.process.Models.ExplainMissingModel())
+		return nil
 	}
+	return env.printResult(opts.output, models, func() string { return modelsText(models) })
+}
+
+func modelsText(models []provider.Model) string {
 	table := term.NewTable("MODEL", "WINDOW", "USD PER MILLION IN", "OUT")
 	for _, m := range models {
 		window := "?"

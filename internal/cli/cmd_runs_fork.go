@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,9 +14,12 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-func runsForkCommand(env *environment) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+// runsForkOptions are the flags of "runs fork".
+type runsForkOptions struct{ output string }
+
+func newRunsForkCommand(env *environment) *cobra.Command {
+	var opts runsForkOptions
+	cmd := newCommand(env, &opts, runRunsFork, &cobra.Command{
 		Use:   "fork RUN[@N]",
 		Short: "Start a new run as a copy of another at a checkpoint",
 		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
@@ -26,43 +28,29 @@ func runsForkCommand(env *environment) *cobra.Command {
   raddle resume $(raddle runs fork 06ab@7)`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			return forkRun(env, args[0], output)
-		},
-	}
-	cmd.Flags().StringVar(&output, "output", formatText, "write the id as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
+	})
+	addOutputFlag(cmd, &opts.output, "write the id as `FORMAT`: text or json")
 	return cmd
 }
 
-func forkRun(env *environment, from, output string) error {
-	p, err := env.openProcess()
+func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, args []string) error {
+	id, origin, err := env.process.Runs.ForkRun(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	id, origin, err := p.Runs.ForkRun(context.Background(), from)
-	if err != nil {
-		return err
-	}
-	if !env.quiet {
-		env.err.PrintLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.Paint(term.Cyan, id), origin, id))
-	}
-	if output == formatJSON {
-		return env.printJSON(struct {
-			Run  string     `json:"run"`
-			From runs.Point `json:"from"`
-		}{id, origin})
-	}
-	env.out.PrintText(id)
-	return nil
+	env.printNote("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.Paint(term.Cyan, id), origin, id)
+	return env.printResult(opts.output, struct {
+		Run  string     `json:"run"`
+		From runs.Point `json:"from"`
+	}{id, origin}, func() string { return id })
 }
 
-func runsEditCommand(env *environment) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+// runsEditOptions are the flags of "runs edit".
+type runsEditOptions struct{ output string }
+
+func newRunsEditCommand(env *environment) *cobra.Command {
+	var opts runsEditOptions
+	cmd := newCommand(env, &opts, runRunsEdit, &cobra.Command{
 		Use:   "edit RUN KEY=VALUE...",
 		Short: "Replace values in the state of a run that is not over",
 		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
@@ -72,28 +60,17 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
   raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
 		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			return editRun(env, args[0], args[1:], output)
-		},
-	}
-	cmd.Flags().StringVar(&output, "output", formatText, "write the result as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
+	})
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
 	return cmd
 }
 
-func editRun(env *environment, id string, words []string, output string) error {
-	set, err := parseSettings(words)
+func runRunsEdit(ctx context.Context, env *environment, opts runsEditOptions, args []string) error {
+	set, err := parseSettings(args[1:])
 	if err != nil {
 		return err
 	}
-	p, err := env.openProcess()
-	if err != nil {
-		return err
-	}
-	d, err := p.Runs.ReadRunDetail(context.Background(), id)
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -101,26 +78,21 @@ func editRun(env *environment, id string, words []string, output string) error {
 	for _, v := range d.Snapshot.Values {
 		known = append(known, v.Key)
 	}
-	at, err := p.EditRun(context.Background(), id, set)
+	at, err := env.process.EditRun(ctx, args[0], set)
 	if err != nil {
 		return err
 	}
 	for _, s := range set {
 		keys = append(keys, s.Key)
 		if !slices.Contains(known, s.Key) && !env.quiet {
-			env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
+			env.printWarning("the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
-	if !env.quiet {
-		env.err.PrintLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
-	}
-	if output == formatJSON {
-		return env.printJSON(struct {
-			runs.Point
-			Keys []string `json:"keys"`
-		}{at, keys})
-	}
-	return nil
+	env.printNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run)
+	return env.printResult(opts.output, struct {
+		runs.Point
+		Keys []string `json:"keys"`
+	}{at, keys}, func() string { return "" })
 }
 
 func suggestKey(key string, known []string) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -13,10 +14,15 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-func checkCommand(env *environment) *cobra.Command {
-	var strict bool
-	var output string
-	cmd := &cobra.Command{
+// checkOptions are the flags of "check".
+type checkOptions struct {
+	strict bool
+	output string
+}
+
+func newCheckCommand(env *environment) *cobra.Command {
+	var opts checkOptions
+	cmd := newCommand(env, &opts, runCheck, &cobra.Command{
 		Use:   "check AGENT...",
 		Short: "Find errors in agents without running them",
 		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it.
@@ -27,16 +33,9 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return agentNames(env), cobra.ShellCompDirectiveDefault
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			return checkAgents(env, args, strict, output)
-		},
-	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "treat unknown keys as errors")
-	cmd.Flags().StringVar(&output, "output", formatText, "write the findings as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
+	})
+	cmd.Flags().BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
+	addOutputFlag(cmd, &opts.output, "write the findings as `FORMAT`: text or json")
 	return cmd
 }
 
@@ -52,25 +51,21 @@ type checkReport struct {
 	err      error
 }
 
-func checkAgents(env *environment, agents []string, strict bool, output string) error {
-	p, err := env.openProcess()
-	if err != nil {
-		return err
-	}
+func runCheck(_ context.Context, env *environment, opts checkOptions, args []string) error {
 	var all []checkReport
 	ok := true
-	for _, name := range agents {
-		place, err := p.FindAgent(name)
+	for _, name := range args {
+		place, err := env.process.FindAgent(name)
 		if err != nil {
 			return err
 		}
-		c := checkAgent(p, place, strict)
+		c := checkAgent(env.process, place, opts.strict)
 		all, ok = append(all, c), ok && c.OK
-		if output == formatText {
-			showChecked(env, &c)
+		if opts.output == formatText {
+			printChecked(env, &c)
 		}
 	}
-	if output == formatJSON {
+	if opts.output == formatJSON {
 		err := env.printJSON(struct {
 			OK     bool          `json:"ok"`
 			Agents []checkReport `json:"agents"`
@@ -132,24 +127,24 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: strictyaml.Pos{File: a.Path()}}}
 }
 
-// showChecked writes the findings of an agent, and a summary line.
-func showChecked(env *environment, c *checkReport) {
-	colors := env.out.Colors
+// printChecked writes the findings of an agent, and a summary line.
+func printChecked(env *environment, c *checkReport) {
+	out := env.out
 	for _, f := range c.Findings {
-		env.out.PrintText(env.formatFinding(f, colors))
+		out.PrintText(env.formatFinding(f, out.Colors))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
-		env.out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + colors.Paint(term.Red, "error:") + " " + c.err.Error())
+		out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())
 	}
 	if env.quiet {
 		return
 	}
-	verdict := colors.Paint(term.Green, "ok")
+	verdict := out.Paint(term.Green, "ok")
 	if !c.OK {
-		verdict = colors.Paint(term.Red, wording.FormatCount(c.Errors, "error"))
+		verdict = out.Paint(term.Red, wording.FormatCount(c.Errors, "error"))
 	}
 	if c.Warnings > 0 {
-		verdict += ", " + colors.Paint(term.Yellow, wording.FormatCount(c.Warnings, "warning"))
+		verdict += ", " + out.Paint(term.Yellow, wording.FormatCount(c.Warnings, "warning"))
 	}
-	env.out.PrintText(term.OneLine(c.Agent) + ": " + verdict)
+	out.PrintText(term.OneLine(c.Agent) + ": " + verdict)
 }

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -13,28 +16,24 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 )
 
-func runsShowCommand(env *environment) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+// runsShowOptions are the flags of "runs show".
+type runsShowOptions struct{ output string }
+
+func newRunsShowCommand(env *environment) *cobra.Command {
+	var opts runsShowOptions
+	cmd := newCommand(env, &opts, runRunsShow, &cobra.Command{
 		Use:               "show RUN[@N]",
 		Short:             "Show a run: status, path, state and result",
 		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
 		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			return showRun(env, args[0], output)
-		},
-	}
-	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
+	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
@@ -59,29 +58,21 @@ type runView struct {
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
 }
 
-func showRun(env *environment, point, output string) error {
-	p, err := env.openProcess()
+func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	d, err := p.Runs.ReadRunDetail(context.Background(), point)
+	s, err := describeRun(ctx, env, d)
 	if err != nil {
 		return err
 	}
-	s, err := describeRun(env, p, d)
-	if err != nil {
-		return err
-	}
-	if output == formatJSON {
-		return env.printJSON(s)
-	}
-	env.out.PrintText(shownText(s))
-	return nil
+	return env.printResult(opts.output, s, func() string { return shownText(s) })
 }
 
 // describeRun gathers what to show of a run.
-func describeRun(env *environment, p *app.Process, d *runs.Detail) (*runView, error) {
-	ctx := context.Background()
+func describeRun(ctx context.Context, env *environment, d *runs.Detail) (*runView, error) {
+	p := env.process
 	r := emptyReport(0, nil)
 	if err := fromJournal(env, d, r); err != nil {
 		return nil, err
@@ -156,19 +147,13 @@ func openItems(values []graph.StoredValue) string {
 
 // shownText returns a run for people.
 func shownText(s *runView) string {
-	var b strings.Builder
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n           "))
-		}
-	}
+	text := term.NewFields(10)
+	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
 	row("status", s.Status)
 	row("reason", s.Reason)
 	row("agent", s.Agent)
-	if s.Session != "" {
-		row("session", s.Session)
-	}
+	row("session", s.Session)
 	if r := s.Start; r != nil {
 		row("directory", r.Dir)
 		row("model", plainText(joinWords(s.Usage.Models)))
@@ -187,8 +172,8 @@ func shownText(s *runView) string {
 		row("usage", u.String())
 	}
 	row("tree", treeText(&s.Tree))
-	for _, text := range s.Warnings {
-		row("warning", plainText(text))
+	for _, w := range s.Warnings {
+		row("warning", plainText(w))
 	}
 	row("tools", callsText(s.Calls))
 	row("found", searchesText(s.Searches))
@@ -209,7 +194,7 @@ func shownText(s *runView) string {
 	case s.Status != runs.Running && !s.Final:
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
-	return b.String()
+	return text.String()
 }
 
 // These limits say how much of the calls of tools is shown to people.
@@ -262,7 +247,7 @@ func pointText(c *runs.Checkpoint) string {
 		what += " of " + c.What
 	}
 	if c.Path != "" {
-		what += " in " + orElse(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
+		what += " in " + cmp.Or(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
 	}
 	if len(c.Next) > 0 {
 		what += ", then " + joinWords(c.Next)
@@ -305,69 +290,80 @@ func formatVariables(m map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
+// callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. It leaves out
+// calls that look into an empty inbox.
+func callsText(calls []runs.ToolCall) string {
+	calls = slices.DeleteFunc(slices.Clone(calls), isEmptyLook)
+	var b strings.Builder
+	if more := len(calls) - mostCalls; more > 0 {
+		fmt.Fprintf(&b, "(%d before: --output json)\n", more)
+		calls = calls[more:]
 	}
-	return s
-}
-
-func runsHistoryCommand(env *environment) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:               "history RUN",
-		Short:             "List the records of a run's journal, newest first",
-		Example:           `  raddle runs history 06ab`,
-		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, formatText, formatJSON); err != nil {
-				return err
-			}
-			return printHistory(env, args[0], output)
-		},
-	}
-	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
-	completeWords(cmd, "output", formatText, formatJSON)
-	return cmd
-}
-
-// historyLine is a record as "runs history --output json" writes it.
-type historyLine struct {
-	Seq  int64     `json:"seq"`
-	Time time.Time `json:"time"`
-	Kind string    `json:"kind"`
-	Path string    `json:"path,omitempty"`
-	What string    `json:"what,omitempty"`
-	Next []string  `json:"next,omitempty"`
-}
-
-func lineOf(e *graph.Entry) historyLine {
-	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
-}
-
-func printHistory(env *environment, id, output string) error {
-	p, err := env.openProcess()
-	if err != nil {
-		return err
-	}
-	_, entries, err := p.Runs.ReadHistory(context.Background(), id)
-	if err != nil {
-		return err
-	}
-	lines := []historyLine{}
-	for _, e := range entries {
-		lines = append(lines, lineOf(&e))
-	}
-	if output == formatJSON {
-		return env.printJSON(lines)
-	}
-	for _, l := range lines {
-		text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
-		if len(l.Next) > 0 {
-			text += " -> " + joinWords(l.Next)
+	var makers []string
+	for _, c := range calls {
+		if !slices.Contains(makers, c.Path) {
+			makers = append(makers, c.Path)
 		}
-		env.out.PrintText(strings.TrimRight(text, " "))
 	}
-	return nil
+	for _, maker := range makers {
+		margin, path := "", plainText(runs.PlainPath(maker))
+		if len(makers) > 1 {
+			fmt.Fprintf(&b, "%s\n", cmp.Or(strings.TrimSuffix(path, "/"), "the lead"))
+			margin, path = "  ", ""
+		}
+		for _, c := range calls {
+			if c.Path == maker {
+				b.WriteString(margin + path + callText(&c, margin))
+			}
+		}
+	}
+	return b.String()
+}
+
+// callText returns a call and, on a line after margin, its outcome.
+func callText(c *runs.ToolCall, margin string) string {
+	outcome := c.Status
+	switch {
+	case c.Outcome != "":
+		outcome += ": " + shortenLine(c.Outcome)
+	case c.Status == "begun":
+		outcome += ": its outcome is not recorded"
+	}
+	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), shortenLine(asWritten(string(c.Args))), margin, outcome)
+}
+
+// isEmptyLook reports whether a call has looked for messages and found none.
+func isEmptyLook(c runs.ToolCall) bool {
+	var box struct{ Messages *[]json.RawMessage }
+	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
+}
+
+// stateText returns a state for people: a line for each key, in the order of the state, without empty values.
+func stateText(state json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(state))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return string(state)
+	}
+	var b strings.Builder
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return string(state)
+		}
+		text := string(value)
+		switch text {
+		case "null", `""`, "[]", "{}":
+			continue
+		}
+		var plain string
+		if json.Unmarshal(value, &plain) != nil {
+			plain = asWritten(text)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", plainText(fmt.Sprint(key)), shortenLine(plain))
+	}
+	return b.String()
 }

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
+)
+
+// noOptions are the options of a command without flags.
+type noOptions struct{}
+
+// newCommand completes the definition of a command: it opens the process and calls run with the options, which the flags
+// have set by then.
+func newCommand[O any](env *environment, opts *O, run func(ctx context.Context, env *environment, opts O, args []string) error, cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := env.openProcess(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), env, *opts, args)
+	}
+	return cmd
+}
+
+// newGroup completes the definition of a command that only has other commands.
+func newGroup(env *environment, cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = refuseWords(env)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// These are the output formats of commands. Only commands that drive a run have the last one.
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatStream = "stream-json"
+)
+
+// addOutputFlag adds the flag --output, which has only the formats that usage lists.
+func addOutputFlag(cmd *cobra.Command, format *string, usage string) {
+	formats := []string{formatText, formatJSON}
+	if strings.Contains(usage, formatStream) {
+		formats = append(formats, formatStream)
+	}
+	cmd.Flags().StringVar(format, "output", formatText, usage)
+	completeWords(cmd, "output", formats...)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkFormat(*format, formats...) }
+}
+
+func checkFormat(format string, known ...string) error {
+	if slices.Contains(known, format) {
+		return nil
+	}
+	return badUsage(suggestWord(format, known), "there is no output format %q", format)
+}
+
+// checkArgCount checks the number of arguments of a command.
+func checkArgCount(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := "usage: " + cmd.UseLine()
+		switch {
+		case len(args) < least:
+			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
+		case most >= 0 && len(args) > most:
+			return badUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
+		}
+		return nil
+	}
+}
+
+// refuseWords returns an error for words that name no command.
+func refuseWords(env *environment) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		next := "see: raddle --help"
+		switch near := wording.FindNearest(args[0], names); {
+		case near != "":
+			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
+		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
+			next = "to run an agent: raddle run " + quoteWord(args[0])
+		}
+		return badUsage(next, "unknown command %q", args[0])
+	}
+}
+
+// flagError says what is wrong with a flag, and suggests the one that may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	next := "see: " + cmd.CommandPath() + " --help"
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := wording.FindNearest(name, names); near != "" {
+			next = "did you mean --" + near + "?"
+		}
+	}
+	return &exitError{code: exitUsage, next: next, err: err}
+}
+
+// suggestWord suggests one of a few words, or lists them.
+func suggestWord(wrong string, known []string) string {
+	if near := wording.FindNearest(wrong, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "use one of " + joinWords(known)
+}
+
+// completeWords completes a flag with a few words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// describeCompletion returns a word with its meaning. The shell prints both, so they are cleaned although they go through a pipe.
+func describeCompletion(word, what string) cobra.Completion {
+	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
+}
+
+// completeAgents completes the first argument with the names of agents; the shell
+// adds paths.
+func completeAgents(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return agentNames(env), cobra.ShellCompDirectiveDefault
+	}
+}
+
+func agentNames(env *environment) []string {
+	var names []string
+	for _, a := range env.openWithFaults().ListAgents() {
+		names = append(names, term.CleanLine(a.Name))
+	}
+	return names
+}
+
+// completeRuns completes arguments with ids of runs, described by their agent and
+// status. keep selects the runs.
+func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list, err := env.openWithFaults().Runs.ListRuns(context.Background(), word)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, r := range list {
+			if keep == nil || keep(r) {
+				ids = append(ids, describeCompletion(r.Run, r.Agent+", "+r.Status))
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completePoints completes arguments with ids of runs, and after an @ with the
+// run's checkpoints.
+func completePoints(env *environment, most int) cobra.CompletionFunc {
+	complete := completeRuns(env, most, nil)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		run, _, ok := strings.Cut(word, "@")
+		if !ok || len(args) >= most {
+			return complete(cmd, args, word)
+		}
+		points, err := env.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, c := range points {
+			if name := (runs.Point{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
+				names = append(names, describeCompletion(name, pointText(&c)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeAnswers completes --answer with the questions that the run has open.
+func completeAnswers(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+		if len(args) == 0 {
+			return nil, directive
+		}
+		list, err := env.openWithFaults().Runs.ListRuns(context.Background(), args[0])
+		if err != nil || len(list) != 1 {
+			return nil, directive
+		}
+		var ids []string
+		for _, q := range list[0].Questions {
+			prompt, _, _ := strings.Cut(q.Prompt, "\n")
+			ids = append(ids, describeCompletion(q.ID+"=", wording.CutText(prompt, 60, "…")))
+		}
+		return ids, directive
+	}
+}
+
+// completeModels completes models with those of configured clients.
+func completeModels(env *environment) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, c := range env.openWithFaults().Models.ListClients() {
+			if len(c.Models) == 0 && c.Ready {
+				ids = append(ids, c.Client+":")
+			}
+			for _, m := range c.Models {
+				ids = append(ids, c.Client+":"+m)
+			}
+		}
+		return append(ids, "script:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}

@@ -1,0 +1,31 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newCompletionCommand(env *environment) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the completion script of a shell",
+		Long:  "The shells are bash, zsh, fish and powershell. Names of agents, ids of runs and formats are completed too.",
+		Example: `  source <(raddle completion bash)                                      for this shell
+  raddle completion zsh > "${fpath[1]}/_raddle"                         permanently
+  raddle completion fish > ~/.config/fish/completions/raddle.fish`,
+		Args:      checkArgCount(1, 1, "the name of a shell"),
+		ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(env.out, true)
+			case "zsh":
+				return root.GenZshCompletion(env.out)
+			case "fish":
+				return root.GenFishCompletion(env.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(env.out)
+			}
+			return badUsage(suggestWord(args[0], shells), "there is no completion for %q", args[0])
+		},
+	}
+}

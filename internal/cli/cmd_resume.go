@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
+	"raddle.dev/tool"
+)
+
+// resumeOptions are the flags of "resume".
+type resumeOptions struct {
+	app.ResumeOptions
+	answers  []string
+	inDoubt  string
+	output   string
+	noStream bool
+}
+
+func newResumeCommand(env *environment) *cobra.Command {
+	var opts resumeOptions
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Continue a run that waits, failed or was stopped",
+		Long: `RUN is the id of a run, or a unique prefix of it. The run continues after its last recorded result.
+The prompt, the model and the variables stay the same.`,
+		Example: `  raddle resume 06ab --answer yes
+  raddle resume 06ab --answer review=yes --answer budget=100
+  raddle resume 06ab --accept-changes
+  raddle resume 06ab --in-doubt skip`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reportRefusal(env, opts.output, runResume(cmd.Context(), env, opts, args))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringVar(&opts.inDoubt, "in-doubt", "", "what to do with calls that were interrupted: `retry`, skip or ask")
+	flags.BoolVar(&opts.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
+	flags.BoolVar(&opts.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
+	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	completeWords(cmd, "in-doubt", tool.Doubts...)
+	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
+	return cmd
+}
+
+func runResume(ctx context.Context, env *environment, opts resumeOptions, args []string) error {
+	doubt, ok := tool.ParseDoubt(opts.inDoubt)
+	if !ok && opts.inDoubt != "" {
+		return badUsage(suggestWord(opts.inDoubt, tool.Doubts), "--in-doubt %s: it must be one of %s", opts.inDoubt, joinWords(tool.Doubts))
+	}
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	opts.UIHooks, opts.InDoubt = newUIHooks(ctx, env), doubt
+	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
+	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
+		err = errors.Join(err, printOver(ctx, env, over, opts.output))
+	}
+	if err != nil {
+		return err
+	}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, inDoubt: doubt}
+	return d.runWithAnswers(opts.answers)
+}
+
+// printOver prints the result of a run that is over, as the run did.
+func printOver(ctx context.Context, env *environment, over *runs.EndedError, format string) error {
+	if format == formatText {
+		env.out.PrintText(over.Output)
+		return nil
+	}
+	detail, err := env.process.Runs.ReadRunDetail(ctx, over.ID)
+	if err != nil {
+		return err
+	}
+	r := emptyReport(exitStale, over)
+	r.thread = detail.Snapshot.Thread
+	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
+	if over.Status == graph.Done {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
+		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
+	}
+	if err := fromJournal(env, detail, r); err != nil {
+		return err
+	}
+	writeReport(env, format, r, 1)
+	return nil
+}

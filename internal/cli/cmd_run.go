@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+// runOptions are the flags of "run".
+type runOptions struct {
+	model, session string
+	files, answers []string
+	variables      []string
+	output         string
+	noStream       bool
+	noStdin        bool
+	strict         bool
+	headless       bool
+	dry            bool
+}
+
+func newRunCommand(env *environment) *cobra.Command {
+	var opts runOptions
+	cmd := &cobra.Command{
+		Use:   "run AGENT [PROMPT...]",
+		Short: "Run an agent",
+		Long: `AGENT is a name in the agents directory, or a path to an agent's directory, graph.yaml or config.yaml.
+The prompt is the words after it; standard input instead of "-" or of no words; then the files.
+
+On a terminal, raddle asks questions. Elsewhere --answer answers them, or a default of the file;
+otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
+		Example: `  raddle run examples/hello "Ada Lovelace"
+  raddle run examples/triage --answer yes
+  git diff | raddle run reviewer - "Review this change:"
+  raddle run writer -f notes.md --model openai:gpt-5 --output json`,
+		Args:              checkArgCount(1, -1, "the agent"),
+		ValidArgsFunction: completeAgents(env),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reportRefusal(env, opts.output, runRun(cmd.Context(), env, opts, args))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
+	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
+	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
+	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
+	flags.BoolVar(&opts.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
+	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
+	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	return cmd
+}
+
+func runRun(ctx context.Context, env *environment, opts runOptions, args []string) error {
+	variables, err := parseVariables(opts.variables)
+	if err != nil {
+		return err
+	}
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	p := env.process
+	if _, err := p.FindAgent(args[0]); err != nil { // before anything is read from a pipe
+		return err
+	}
+	text, err := promptText(env, args[1:], opts.files, opts.noStdin)
+	if err != nil {
+		return err
+	}
+	req := app.Request{
+		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
+		UIHooks: newUIHooks(ctx, env),
+	}
+	for _, path := range opts.files {
+		req.Files = append(req.Files, p.Dirs.AbsPath(path))
+	}
+	if err := askStarter(ctx, env, &req); err != nil {
+		return err
+	}
+	run, err := startWith(ctx, env, req)
+	if err != nil {
+		return err
+	}
+	if opts.dry {
+		return dryRun(env, run, opts.output)
+	}
+	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
+		run.Close()
+		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+	}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream}
+	return d.runWithAnswers(opts.answers)
+}
+
+// newUIHooks returns what the command line adds to the surroundings of agents.
+func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
+	s := app.UIHooks{Replays: func(file string) {
+		if w := env.watching.Load(); w != nil && !env.quiet {
+			w.addNote("raddle: no model is called; replies come from " + env.process.Dirs.ShortPath(file))
+		}
+	}}
+	s.Terminal = func() (*app.Terminal, error) { return lendTerminal(env) }
+	s.Log = env.runLogger()
+	addRetrievalHooks(ctx, env, &s)
+	return s
+}
+
+// parseVariables reads NAME=VALUE, the form into which the two words of --agent-variable
+// were joined.
+func parseVariables(flags []string) (map[string]string, error) {
+	var variables map[string]string
+	for _, f := range flags {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || name == "" {
+			return nil, badUsage("write: --agent-variable NAME VALUE", "--agent-variable %s: there is no value", f)
+		}
+		if variables == nil {
+			variables = map[string]string{}
+		}
+		variables[name] = value
+	}
+	return variables, nil
+}

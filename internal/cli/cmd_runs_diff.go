@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
+)
+
+// runsDiffOptions are the flags of "runs diff".
+type runsDiffOptions struct{ output string }
+
+func newRunsDiffCommand(env *environment) *cobra.Command {
+	var opts runsDiffOptions
+	cmd := newCommand(env, &opts, runRunsDiff, &cobra.Command{
+		Use:   "diff RUN[@N] [RUN[@N]]",
+		Short: "Compare the state of two checkpoints, or of two runs",
+		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
+With one argument, RUN@N is compared with the current state, and RUN with its own start.`,
+		Example: `  raddle runs diff 06ab@3
+  raddle runs diff 06ab@3 06ab@7
+  raddle runs diff 06ab 06ac`,
+		Args:              checkArgCount(1, 2, "a checkpoint"),
+		ValidArgsFunction: completePoints(env, 2),
+	})
+	addOutputFlag(cmd, &opts.output, "write the differences as `FORMAT`: text or json")
+	return cmd
+}
+
+func runRunsDiff(ctx context.Context, env *environment, opts runsDiffOptions, args []string) error {
+	from, to, err := diffPoints(ctx, env.process, args)
+	if err != nil {
+		return err
+	}
+	was, is, changes, err := env.process.Runs.DiffPoints(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if opts.output == formatJSON {
+		return env.printJSON(struct {
+			From    runs.Point    `json:"from"`
+			To      runs.Point    `json:"to"`
+			Changes []runs.Change `json:"changes"`
+		}{was, is, changes})
+	}
+	differences := "no differences"
+	if len(changes) > 0 {
+		differences = wording.FormatCount(len(changes), "key") + " differ"
+	}
+	env.printNote("raddle: from %s to %s: %s", was, is, differences)
+	for _, c := range changes {
+		env.out.PrintText(changeText(&c, env.out.Colors))
+	}
+	return nil
+}
+
+// diffPoints returns the two points that diff compares.
+func diffPoints(ctx context.Context, p *app.Process, args []string) (from, to string, err error) {
+	if len(args) == 2 {
+		if strings.HasPrefix(args[1], "@") {
+			run, _, _ := strings.Cut(args[0], "@")
+			return args[0], run + args[1], nil
+		}
+		return args[0], args[1], nil
+	}
+	run, at, err := runs.SplitPoint(args[0])
+	if err != nil || at > 0 {
+		return args[0], run, err
+	}
+	list, err := p.Runs.ListCheckpoints(ctx, run)
+	if err != nil || len(list) == 0 {
+		return run, run, err
+	}
+	return runs.Point{Run: run, At: list[len(list)-1].At}.String(), run, nil
+}
+
+// changeText returns a change for people: the sign of what happened, the key, and the old
+// and the new value, below the key if they are long.
+func changeText(c *runs.Change, colors term.Colors) string {
+	sign, color := "~", term.Yellow
+	switch {
+	case c.Was == nil:
+		sign, color = "+", term.Green
+	case c.Is == nil:
+		sign, color = "-", term.Red
+	}
+	head := colors.Paint(color, sign) + " " + colors.Paint(term.Bold, c.Path+c.Key)
+	var was, is []string
+	if c.Was != nil {
+		was = valueLines(c.Was)
+	}
+	if c.Is != nil {
+		is = valueLines(c.Is)
+	}
+	switch {
+	case c.Was == nil && isShort(is):
+		return head + ": " + is[0]
+	case c.Is == nil && isShort(was):
+		return head + ": " + was[0]
+	case c.Was != nil && c.Is != nil && isShort(was) && isShort(is):
+		return head + ": " + was[0] + " -> " + is[0]
+	}
+	return head + "\n" + formatDiff(was, is, colors)
+}
+
+// formatDiff shows the lines in which two values differ.
+func formatDiff(was, is []string, colors term.Colors) string {
+	head := 0
+	for head < min(len(was), len(is)) && was[head] == is[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	same := func(n int) {
+		if n > 0 {
+			fmt.Fprintf(&b, "    (%s alike)\n", wording.FormatCount(n, "line"))
+		}
+	}
+	same(head)
+	for _, line := range was[head : len(was)-tail] {
+		b.WriteString("  " + colors.Paint(term.Red, "- "+line) + "\n")
+	}
+	for _, line := range is[head : len(is)-tail] {
+		b.WriteString("  " + colors.Paint(term.Green, "+ "+line) + "\n")
+	}
+	same(tail)
+	return b.String()
+}
+
+// shortValue is the longest value that is shown on the line of its key.
+const shortValue = 60
+
+// valueLines shows a value of a state to people: text unchanged if it reads as
+// text, otherwise quoted; other values as JSON, on several lines if it is long.
+func valueLines(encoded []byte) []string {
+	v, err := jsonvalue.Parse(encoded)
+	if err != nil { // another program wrote it
+		return []string{string(encoded)}
+	}
+	text, ok := v.(string)
+	if ok {
+		if back, err := flow.ParseValue(text); err == nil && back == v && text != "" && text == strings.TrimSpace(text) {
+			return strings.Split(text, "\n")
+		}
+	}
+	if short := jsonvalue.Compact(v); ok || len(short) <= shortValue {
+		return []string{short}
+	}
+	return strings.Split(jsonvalue.Pretty(v), "\n")
+}
+
+// isShort reports whether lines fit on the line of a key.
+func isShort(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= shortValue }
+
+// runsBlameOptions are the flags of "runs blame".
+type runsBlameOptions struct{ output string }
+
+func newRunsBlameCommand(env *environment) *cobra.Command {
+	var opts runsBlameOptions
+	cmd := newCommand(env, &opts, runRunsBlame, &cobra.Command{
+		Use:   "blame RUN[@N] KEY",
+		Short: "Show what wrote a key of the state, newest first",
+		Long:  "For a fork, the list continues in the run that it was forked from.",
+		Example: `  raddle runs blame 06ab owner
+  raddle runs blame 06ab@7 owner --output json`,
+		Args:              checkArgCount(2, 2, "the id of a run, or a key,"),
+		ValidArgsFunction: completePoints(env, 1),
+	})
+	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
+	return cmd
+}
+
+func runRunsBlame(ctx context.Context, env *environment, opts runsBlameOptions, args []string) error {
+	authors, err := env.process.Runs.BlameKey(ctx, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, authors, func() string {
+		table := term.NewTable("CHECKPOINT", "TIME", "WRITTEN BY")
+		for _, a := range authors {
+			table.AddRow(a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
+		}
+		return table.Format(0)
+	})
+}
+
+// describeAuthor says what wrote a key.
+func describeAuthor(a *runs.Author) string {
+	switch {
+	case a.From != nil:
+		return "before the fork of " + a.From.String()
+	case a.Kind == "start":
+		return "the start"
+	case a.Kind == "call":
+		return "the call of " + strings.TrimSuffix(a.Path, "/")
+	case a.Kind == "edit":
+		return "an edit"
+	case a.Kind == "snapshot":
+		return "records that were pruned"
+	}
+	var names []string
+	for _, n := range a.Nodes {
+		names = append(names, a.Path+n)
+	}
+	return joinWords(names)
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
+)
+
+// runsHistoryOptions are the flags of "runs history".
+type runsHistoryOptions struct{ output string }
+
+func newRunsHistoryCommand(env *environment) *cobra.Command {
+	var opts runsHistoryOptions
+	cmd := newCommand(env, &opts, runRunsHistory, &cobra.Command{
+		Use:               "history RUN",
+		Short:             "List the records of a run's journal, newest first",
+		Example:           `  raddle runs history 06ab`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
+	return cmd
+}
+
+// historyLine is a record as "runs history --output json" writes it.
+type historyLine struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Path string    `json:"path,omitempty"`
+	What string    `json:"what,omitempty"`
+	Next []string  `json:"next,omitempty"`
+}
+
+func lineOf(e *graph.Entry) historyLine {
+	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
+}
+
+func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptions, args []string) error {
+	_, entries, err := env.process.Runs.ReadHistory(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	lines := []historyLine{}
+	for _, e := range entries {
+		lines = append(lines, lineOf(&e))
+	}
+	return env.printResult(opts.output, lines, func() string {
+		var b strings.Builder
+		for _, l := range lines {
+			text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
+			if len(l.Next) > 0 {
+				text += " -> " + joinWords(l.Next)
+			}
+			b.WriteString(strings.TrimRight(text, " ") + "\n")
+		}
+		return b.String()
+	})
+}
+
+func newRunsExportCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runRunsExport, &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write the journal of a run as JSON, one record a line",
+		Long: `The first line describes the run. Each other line is a record: its content, and its two parts, head and
+data, as they are in the store, in base64.`,
+		Example:           `  raddle runs export 06ab > run.jsonl`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+}
+
+// exportedRecord is a record as "runs export" writes it.
+type exportedRecord struct {
+	historyLine
+	Head []byte `json:"head"`
+	Data []byte `json:"data"`
+}
+
+func runRunsExport(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	err = env.printJSON(struct {
+		Format   string    `json:"format"`
+		Run      runs.Info `json:"run"`
+		Version  string    `json:"version"` // of raddle
+		Exported time.Time `json:"exported"`
+	}{"raddle-journal-1", d.Info, app.Version(), time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return env.process.Runs.ExportRecords(ctx, d.Run, func(e graph.Entry, r graph.Record) error {
+		return env.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
+	})
+}

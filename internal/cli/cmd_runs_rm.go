@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/wording"
+)
+
+// runsRmOptions are the flags of "runs rm".
+type runsRmOptions struct{ finished, sessions bool }
+
+func newRunsRmCommand(env *environment) *cobra.Command {
+	var opts runsRmOptions
+	cmd := newCommand(env, &opts, runRunsRm, &cobra.Command{
+		Use:   "rm RUN...",
+		Short: "Delete runs permanently",
+		Long: `Removes runs with all their records. --all-finished removes the runs that are over, but not sessions: a session
+is a conversation, and is removed only if you name it or add --sessions.`,
+		Example: `  raddle runs rm 06ab 06ac
+  raddle runs rm --all-finished`,
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
+	})
+	cmd.Flags().BoolVar(&opts.finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay, and so do sessions")
+	cmd.Flags().BoolVar(&opts.sessions, "sessions", false, "with --all-finished: remove sessions, too, whose last turn is over")
+	return cmd
+}
+
+func runRunsRm(ctx context.Context, env *environment, opts runsRmOptions, args []string) error {
+	switch {
+	case opts.finished && len(args) > 0:
+		return badUsage("leave one of them out", "--all-finished already selects the runs")
+	case opts.finished:
+		return removeFinished(ctx, env, opts.sessions)
+	case opts.sessions:
+		return badUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
+	case len(args) == 0:
+		return badUsage("usage: raddle runs rm RUN...", "raddle runs rm: the id of a run is missing")
+	}
+	return removeRuns(ctx, env, args)
+}
+
+// removeFinished removes the runs that are over, and with sessions also the sessions whose
+// last turn is over.
+func removeFinished(ctx context.Context, env *environment, sessions bool) error {
+	list, err := env.process.Runs.ListRuns(ctx, "")
+	if err != nil {
+		return err
+	}
+	var ids, conversations []string
+	for _, r := range list {
+		switch {
+		case !r.Final:
+		case r.Session == "":
+			ids = append(ids, r.Run)
+		default:
+			conversations = append(conversations, r.Run)
+		}
+	}
+	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
+		return err
+	}
+	if !sessions {
+		if n := len(conversations); n > 0 {
+			env.printNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(n, "session"))
+		}
+		conversations = nil
+	}
+	return removeRuns(ctx, env, conversations)
+}
+
+// noteRemoved says that a run was removed.
+func noteRemoved(env *environment) func(id string) {
+	return func(id string) { env.printNote("removed run %s", id) }
+}
+
+func removeRuns(ctx context.Context, env *environment, ids []string) error {
+	for _, id := range ids {
+		id, err := env.process.Runs.RemoveRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		noteRemoved(env)(id)
+	}
+	return compactStore(ctx, env)
+}
+
+// runsPruneOptions are the flags of "runs prune".
+type runsPruneOptions struct {
+	keep        graph.Keep
+	age, output string
+}
+
+func newRunsPruneCommand(env *environment) *cobra.Command {
+	var opts runsPruneOptions
+	cmd := newCommand(env, &opts, runRunsPrune, &cobra.Command{
+		Use:   "prune RUN...",
+		Short: "Shorten the journals of runs, from their beginning",
+		Long: `The status of the run, its state and all that a resume needs stay. raddle removes older checkpoints and the
+records of its model calls, so that usage counts only what is left. The flags say what else to keep. A
+journal can be cut only at a snapshot, so more may stay.`,
+		Example: `  raddle runs prune 06ab
+  raddle runs prune --keep-steps 10 06ab 06ac`,
+		Args:              checkArgCount(1, -1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
+	})
+	flags := cmd.Flags()
+	flags.IntVar(&opts.keep.Steps, "keep-steps", 0, "keep the newest `N` steps")
+	flags.IntVar(&opts.keep.Records, "keep-records", 0, "keep the newest `N` records")
+	flags.StringVar(&opts.age, "keep-since", "", "keep what was written in the last `TIME`: 12h, 7d")
+	addOutputFlag(cmd, &opts.output, "write what is left as `FORMAT`: text or json")
+	return cmd
+}
+
+func runRunsPrune(ctx context.Context, env *environment, opts runsPruneOptions, args []string) error {
+	if opts.age != "" {
+		d, err := parseAge("--keep-since", opts.age)
+		if err != nil {
+			return err
+		}
+		opts.keep.Since = time.Now().Add(-d)
+	}
+	if opts.keep.Records < 0 || opts.keep.Steps < 0 {
+		return badUsage("give 0 or more", "the number of records or steps cannot be negative")
+	}
+	left := []runs.PruneResult{}
+	for _, id := range args {
+		one, err := env.process.Runs.PruneRun(ctx, id, opts.keep)
+		if err != nil {
+			return err
+		}
+		left = append(left, one)
+		env.printNote("raddle: run %s begins at @%d, %s removed", one.Run, one.First, wording.FormatCount(int(one.Removed), "record"))
+	}
+	return env.printResult(opts.output, left, func() string { return "" })
+}
+
+// oldRun is the age from which finished runs are removed.
+const oldRun = "30d"
+
+// runsGCOptions are the flags of "runs gc".
+type runsGCOptions struct{ age string }
+
+func newRunsGCCommand(env *environment) *cobra.Command {
+	var opts runsGCOptions
+	cmd := newCommand(env, &opts, runRunsGC, &cobra.Command{
+		Use:   "gc",
+		Short: "Remove old finished runs",
+		Long: `Runs that wait, failed or were stopped stay, however old they are. Then raddle removes unused space from the file
+of the runs. That needs as much free disk space as the remaining runs take.`,
+		Example: `  raddle runs gc
+  raddle runs gc --older-than 12h`,
+		Args: checkArgCount(0, 0, ""),
+	})
+	cmd.Flags().StringVar(&opts.age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
+	return cmd
+}
+
+func runRunsGC(ctx context.Context, env *environment, opts runsGCOptions, _ []string) error {
+	d, err := parseAge("--older-than", opts.age)
+	if err != nil {
+		return err
+	}
+	ids, err := env.process.Runs.ListEndedRuns(ctx, d)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		env.printNote("nothing to remove: no run ended that long ago")
+	}
+	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
+		return err
+	}
+	return compactStore(ctx, env)
+}
+
+// compactStore returns the space of removed runs to the file system.
+func compactStore(ctx context.Context, env *environment) error {
+	before, after, err := env.process.Runs.CompactStore(ctx)
+	if err == nil && after < before {
+		env.printNote("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before))
+	}
+	return err
+}
+
+func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// parseAge reads a duration: in Go's format, or in days.
+func parseAge(flag, text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, badUsage("write 90m, 12h or 7d", "%s %s: not a time", flag, text)
+}
+
+func newRunsCancelCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runRunsCancel, &cobra.Command{
+		Use:   "cancel RUN...",
+		Short: "End runs permanently, and keep their journals",
+		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
+after that, but you can show, compare and fork it.`,
+		Example:           `  raddle runs cancel 06ab`,
+		Args:              checkArgCount(1, -1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return !r.Final }),
+	})
+}
+
+func runRunsCancel(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	for _, id := range args {
+		id, err := env.process.Runs.CancelRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		env.printNote("cancelled run %s", id)
+	}
+	return nil
+}

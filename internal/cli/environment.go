@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
+)
+
+// environment holds what all commands share: the streams, the flags that every command
+// has, and the process, once a command needs it.
+type environment struct {
+	in       *os.File
+	out      *term.Output
+	err      *term.Screen
+	keys     *term.Keyboard
+	quiet    bool
+	verbose  bool
+	color    string
+	logLevel string                     // as --log-level says
+	devLog   *slog.Logger               // nil: there is no developer log
+	process  *app.Process               // nil: not opened
+	problem  error                      // of the configuration
+	answered bool                       // the command has written its result; an error is only printed
+	working  atomic.Bool                // nodes may be running, which a signal would have to wait for
+	watching atomic.Pointer[runWatcher] // nil: no run is being driven
+	stopping atomic.Pointer[stopper]    // of the run that is being driven
+	lent     atomic.Bool                // a script has the terminal
+}
+
+func newEnvironment(in, out, err *os.File) *environment {
+	screen := term.NewScreen(err)
+	keys := term.NewKeyboard(in, screen.SuspendLive, screen.ResumeLive)
+	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
+	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
+	return env
+}
+
+// addFlags adds the flags that all commands have.
+func (env *environment) addFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&env.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
+	flags.BoolVarP(&env.verbose, "verbose", "v", false, "print details of what happens")
+	flags.StringVar(&env.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
+	completeWords(root, "color", "auto", "always", "never")
+	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
+	completeWords(root, "log-level", logLevelNames...)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return errors.Join(env.applyColors(), env.openDevLog(cmd.Flags().Changed("log-level")))
+	}
+}
+
+// applyColors applies --color and the environment to the streams.
+func (env *environment) applyColors() error {
+	switch env.color {
+	case "auto", "always", "never":
+	default:
+		return badUsage("use auto, always or never", "--color: %q is unknown", env.color)
+	}
+	env.err.Colors = term.WantsColors(env.color, env.err.IsTerminal(), os.Getenv)
+	env.out.Colors = term.WantsColors(env.color, env.out.IsTerminal(), os.Getenv)
+	return nil
+}
+
+// redactBytes removes the secrets that the process knows from what is written.
+func (env *environment) redactBytes(p []byte) []byte {
+	if env.process == nil {
+		return p
+	}
+	return env.process.SecretSet().Bytes(p)
+}
+
+func (env *environment) close() {
+	env.keys.Release()
+	env.err.ClearLive()
+	if env.process != nil {
+		_ = env.process.Close()
+	}
+}
+
+// openProcess opens the process. Faults in its configuration are an error.
+func (env *environment) openProcess() error {
+	env.openWithFaults()
+	return env.problem
+}
+
+// openWithFaults opens the process for commands that also work with an invalid
+// configuration; its errors are in problem.
+func (env *environment) openWithFaults() *app.Process {
+	if env.process == nil {
+		env.process, env.problem = app.Open(app.Options{Log: env.devLog})
+		logDirs(env.devLog, env.process.Dirs)
+	}
+	return env.process
+}
+
+// newPrompter returns a prompter for the person at the terminal, or nil unless standard input
+// and standard error are a terminal.
+func (env *environment) newPrompter() term.Prompter {
+	return term.NewPrompter(env.in, env.err, env.keys)
+}
+
+// printNote writes a line about what was done, unless --quiet is set.
+func (env *environment) printNote(format string, args ...any) {
+	if !env.quiet {
+		env.err.PrintLine(fmt.Sprintf(format, args...))
+	}
+}
+
+// printWarning writes a warning.
+func (env *environment) printWarning(text string) {
+	env.err.PrintLine("raddle: " + env.err.Paint(term.Yellow, "warning:") + " " + text)
+}
+
+// printJSON writes a value on one line.
+func (env *environment) printJSON(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	env.out.PrintText(string(b))
+	return nil
+}
+
+// printResult writes a result as JSON, or as the text that makeText returns.
+func (env *environment) printResult(format string, value any, makeText func() string) error {
+	if format == formatJSON {
+		return env.printJSON(value)
+	}
+	env.out.PrintText(makeText())
+	return nil
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package cli
-
-import "os"
-
-// notifyQuit does nothing: there is no such signal.
-func notifyQuit(chan<- os.Signal) {}

@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
+)
+
+// This file asks for what a run needs before it starts: a prompt, values of variables, and consent.
+
+// firstByte is how long a run without a prompt waits for the first byte of standard
+// input: a supervisor may leave it open without ever writing to it.
+const firstByte = time.Second
+
+// promptText returns the whole prompt of a run: the words of the command line, or
+// standard input instead of "-" or of no words, and then the files.
+func promptText(env *environment, words, files []string, noStdin bool) (string, error) {
+	var text string
+	var err error
+	switch {
+	case slices.Contains(words, "-"):
+		if noStdin {
+			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
+		}
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
+		if text, err = readAll(env.in); err != nil {
+			return "", err
+		}
+		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
+	case len(words) > 0:
+		text = strings.Join(words, " ")
+	case !noStdin && !term.IsTerminal(env.in):
+		if text, err = readSoon(env.in, firstByte); err != nil {
+			return "", err
+		}
+	}
+	return withFiles(env, text, files)
+}
+
+// withFiles adds the text of files to a prompt. If the prompt is only one file, it
+// is the text of that file.
+func withFiles(env *environment, text string, files []string) (string, error) {
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		switch {
+		case err != nil:
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
+		case !utf8.Valid(content):
+			return "", badUsage("only text can be put into a prompt", "-f: %s is not UTF-8 text", path)
+		}
+		body := trimEnd(string(content))
+		if text != "" || len(files) > 1 {
+			body = "File " + filepath.ToSlash(path) + ":\n" + body
+		}
+		text = joinNonEmpty("\n\n", text, body)
+	}
+	return text, nil
+}
+
+// joinNonEmpty joins the texts that are not empty.
+func joinNonEmpty(sep string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
+}
+
+func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
+
+func readAll(r io.Reader) (string, error) {
+	b, err := io.ReadAll(r)
+	switch {
+	case err != nil:
+		return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+	case !utf8.Valid(b):
+		return "", badUsage("", "standard input is not UTF-8 text")
+	}
+	return trimEnd(string(b)), nil
+}
+
+// readSoon reads everything from r, or nothing if the first byte does not arrive in
+// time. The goroutine that remains then waits until the process ends;
+// nothing else reads from r.
+func readSoon(r io.Reader, wait time.Duration) (string, error) {
+	type first struct {
+		b   []byte
+		err error
+	}
+	began := make(chan first, 1)
+	go func() {
+		b := make([]byte, 1)
+		n, err := r.Read(b)
+		began <- first{b[:n], err}
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return "", nil
+	case f := <-began:
+		if f.err != nil && f.err != io.EOF {
+			return "", nil // it is closed, or cannot be read: there is no input
+		}
+		if f.err == io.EOF {
+			return trimEnd(string(f.b)), nil
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil {
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+		}
+		return readAll(strings.NewReader(string(f.b) + string(rest)))
+	}
+}
+
+// askStarter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
+// starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
+func askStarter(ctx context.Context, env *environment, req *app.Request) error {
+	who := env.newPrompter()
+	if req.Prompt != "" || req.Headless || who == nil {
+		return nil
+	}
+	a, err := env.process.Load(app.LoadRequest{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
+	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
+		return nil // Start reports what is wrong
+	}
+	answer, err := askQuestion(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	if errors.Is(err, term.ErrLeftOpen) {
+		return badUsage("give it: raddle run "+quoteWord(req.Agent)+" PROMPT", "there is no prompt")
+	}
+	if text, ok := answer.(string); ok {
+		req.Prompt = text
+	}
+	return err
+}
+
+// startWith starts a run, with the consent that it needs for what the user did not name.
+func startWith(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
+	run, err := startSet(ctx, env, &req)
+	if err != nil {
+		return nil, err
+	}
+	again, err := askConsent(ctx, env, run)
+	if err == nil && !again {
+		return run, nil
+	}
+	run.Close()
+	if err != nil {
+		return nil, err
+	}
+	return env.process.StartRun(req)
+}
+
+// startSet starts a run. If the agent needs variables that are not set, it asks the
+// person at the terminal for them; without a person, or if they leave
+// them open, it returns that error.
+func startSet(ctx context.Context, env *environment, req *app.Request) (*app.Run, error) {
+	who := env.newPrompter()
+	req.NeedAll = who != nil && !req.Headless
+	run, err := env.process.StartRun(*req)
+	needs, ok := errors.AsType[*flow.VariablesError](err)
+	if !ok || !req.NeedAll {
+		return run, err
+	}
+	values, asked := askVariables(ctx, env, who, needs.Missing)
+	if errors.Is(asked, term.ErrLeftOpen) {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, asked
+	}
+	maps.Copy(values, req.Variables)
+	req.Variables = values
+	return env.process.StartRun(*req)
+}
+
+// askVariables asks for the values of variables.
+func askVariables(ctx context.Context, env *environment, who term.Prompter, missing []spec.Variable) (map[string]string, error) {
+	env.err.PrintLine("⚙ Init agent variables...")
+	values := map[string]string{}
+	for _, v := range missing {
+		for {
+			value, err := askText(ctx, who, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			if err != nil {
+				return nil, err
+			}
+			if strings.TrimSpace(value) != "" {
+				values[v.Name] = value
+				break
+			}
+			env.err.PrintLine("This field is required")
+		}
+	}
+	return values, nil
+}
+
+// askConsent asks the person at the terminal about directories that a run picks up
+// although the user did not name them. given reports whether the person agreed to one,
+// which counts for runs that start from now on. A no to interpreters and packages is remembered. Without a person,
+// askConsent only prints a warning; answers of the command line are not consent.
+func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool, err error) {
+	list, err := env.process.FindImplicitDirs(run.Agent)
+	if err != nil {
+		return false, err
+	}
+	who := env.newPrompter()
+	for _, u := range list {
+		what, question, otherwise := describeImplicitDir(env, u)
+		if who == nil || run.Record.Headless {
+			if !env.quiet {
+				env.printWarning(plainText(what + otherwise))
+			}
+			continue
+		}
+		answer, err := askQuestion(ctx, who, graph.Question{Kind: kindConfirm, Prompt: what + "\n" + question, Options: []string{"no", "yes"}}, env.err.Colors)
+		switch {
+		case errors.Is(err, term.ErrLeftOpen):
+			err = silentExit{exitInterrupted}
+		case err != nil:
+		case answer == "yes":
+			err = env.process.RecordConsent(u)
+			given = true
+		default:
+			err = env.process.RecordRefusal(u)
+		}
+		if err != nil {
+			return given, err
+		}
+	}
+	return given, nil
+}
+
+// describeImplicitDir says what a directory is, asks for consent, and says what it may do without consent.
+func describeImplicitDir(env *environment, u app.ImplicitDir) (what, question, otherwise string) {
+	p := env.process
+	name := term.QuoteName(p.Dirs.ShortPath(u.Dir))
+	switch {
+	case u.Packages:
+		return "The programs and packages in " + name + " were not named by you. Tools of this agent would run them.",
+			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that).",
+			" raddle does not use them until you consent at a terminal."
+	case u.Agent:
+		otherwise = "; until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
+	default:
+		otherwise = "; without consent it may only forbid or ask"
+	}
+	return name + " was not named by you, and may run or decide what runs: " + quoteNames(u.Files), "Use it, until one of these files changes?", otherwise
+}
+
+// quoteNames returns names of files for a person who decides about them, quoted so that each stands out from the text around it.
+func quoteNames(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = term.QuoteName(name)
+	}
+	return joinWords(quoted)
+}
