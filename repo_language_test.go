@@ -17,11 +17,11 @@ const (
 	maxOneWordShare   = 16.0 // percent of the names of functions and methods
 	maxDialectPer10k  = 17.0 // matches of dialectPatterns in 10,000 words of comments
 	maxParticiples    = 0
-	maxPackageLines   = 13000
+	maxPackageLines   = 8000 // of code, without comments and blank lines
 	lookPackageLines  = 6000
-	maxTypeMethods    = 120
+	maxTypeMethods    = 45
 	lookTypeMethods   = 30
-	maxFolderFiles    = 95
+	maxFolderFiles    = 50
 	maxTypeNamePlaces = 9 // packages that declare a type with the same name
 )
 
@@ -49,6 +49,14 @@ var bareParticiples = []string{
 var participleReasons = map[string]string{
 	"internal/cli/log.Enabled": "log/slog calls it by this name",
 }
+
+// packageReasons maps the packages with more than maxPackageLines to the reason.
+var packageReasons = map[string]string{
+	"graph": "reading, driving and replaying a journal share one state",
+}
+
+// largeTypes maps the types with more than maxTypeMethods to their own limits, which only ever become smaller.
+var largeTypes = map[string]int{"flow.Agent": 99, "internal/app.Process": 60}
 
 // A languageCount holds the counts for one package, or for all.
 type languageCount struct {
@@ -130,7 +138,7 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestPackageSizes limits the lines of a package, the files of a folder and the methods of a type.
+// TestPackageSizes limits the lines of code of a package, the files of a folder and the methods of a type.
 func TestPackageSizes(t *testing.T) {
 	places := map[string][]string{} // packages by the name of a type
 	for _, p := range packages(t) {
@@ -140,7 +148,7 @@ func TestPackageSizes(t *testing.T) {
 			if ast.IsGenerated(f.syntax) {
 				continue
 			}
-			lines += f.lines
+			lines += countCodeLines(t, f.path)
 			files++
 			for _, d := range f.syntax.Decls {
 				switch d := d.(type) {
@@ -158,18 +166,21 @@ func TestPackageSizes(t *testing.T) {
 			}
 		}
 		switch {
-		case lines > maxPackageLines:
-			t.Errorf("package %s has %d lines, the limit is %d: split it", p.name, lines, maxPackageLines)
+		case lines > maxPackageLines && packageReasons[p.name] == "":
+			t.Errorf("package %s has %d lines of code, the limit is %d: split it, or give the reason in packageReasons", p.name, lines, maxPackageLines)
+		case lines <= maxPackageLines && packageReasons[p.name] != "":
+			t.Errorf("package %s has %d lines of code, which needs no reason: delete it from packageReasons", p.name, lines)
 		case lines > lookPackageLines:
-			t.Logf("package %s has %d lines, check whether it needs more than %d", p.name, lines, lookPackageLines)
+			t.Logf("package %s has %d lines of code, check whether it needs more than %d", p.name, lines, lookPackageLines)
 		}
 		if files > maxFolderFiles {
 			t.Errorf("package %s has %d files, the limit is %d: join files that hold one idea", p.name, files, maxFolderFiles)
 		}
 		for name, n := range methods {
+			limit := max(maxTypeMethods, largeTypes[p.name+"."+name])
 			switch {
-			case n > maxTypeMethods:
-				t.Errorf("%s.%s has %d methods, the limit is %d: split the type", p.name, name, n, maxTypeMethods)
+			case n > limit:
+				t.Errorf("%s.%s has %d methods, the limit is %d: split the type", p.name, name, n, limit)
 			case n > lookTypeMethods:
 				t.Logf("%s.%s has %d methods, check whether it needs more than %d", p.name, name, n, lookTypeMethods)
 			}
