@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"math"
+
 	"raddle.dev/graph"
 )
 
@@ -219,4 +221,332 @@ func edgeClass(k graph.EdgeKind) string {
 		return string(k)
 	}
 	return "plain"
+}
+
+// Measures of the outlines.
+const (
+	slant    = 12.0 // of a parallelogram and of a hexagon's points
+	lid      = 6.0  // half the height of a cylinder's lid
+	stackOff = 4.0  // between the sheets of a stack
+	callOff  = 6.0  // between the double sides of a call
+	dotSize  = 18
+	ringSize = 22
+	barThick = 6
+)
+
+// outlinePaths returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
+func (f form) outlinePaths(b box) []path {
+	x0, y0, x1, y1 := b.x, b.y, b.x+b.w, b.y+b.h
+	switch f {
+	case formRound:
+		return []path{roundRect(b, 9, 9)}
+	case formPill:
+		return []path{roundRect(b, b.h/2, b.h/2)}
+	case formHexagon:
+		m := b.centrePoint().y
+		return []path{polygonPath(pt{x0 + slant, y0}, pt{x1 - slant, y0}, pt{x1, m}, pt{x1 - slant, y1}, pt{x0 + slant, y1}, pt{x0, m})}
+	case formSlanted:
+		return []path{polygonPath(pt{x0 + slant, y0}, pt{x1, y0}, pt{x1 - slant, y1}, pt{x0, y1})}
+	case formCylinder:
+		return []path{cylinderPath(b), ellipsePath(box{x0, y0, b.w, 2 * lid})}
+	case formStack:
+		front := box{x0, y0, b.w - 2*stackOff, b.h - 2*stackOff}
+		var sheets []path
+		for off := 2 * stackOff; off >= 0; off -= stackOff {
+			sheets = append(sheets, roundRect(box{x0 + off, y0 + off, front.w, front.h}, 3, 3))
+		}
+		return sheets
+	case formCall:
+		return []path{roundRect(b, 3, 3), polygonPath(pt{x0 + callOff, y0}, pt{x1 - callOff, y0}, pt{x1 - callOff, y1}, pt{x0 + callOff, y1})}
+	case formDot, formRing:
+		return []path{ellipsePath(b)}
+	case formBar:
+		return []path{roundRect(b, 2, 2)}
+	}
+	return []path{roundRect(b, 3, 3)}
+}
+
+// cylinderPath is the outline of an upright cylinder.
+func cylinderPath(b box) path {
+	x0, y0, x1, y1, m := b.x, b.y, b.x+b.w, b.y+b.h, b.centrePoint().x
+	var p path
+	p.moveTo(x0, y0+lid)
+	p.turnTo(pt{x0, y0 + lid}, pt{x0, y0}, pt{m, y0})
+	p.turnTo(pt{m, y0}, pt{x1, y0}, pt{x1, y0 + lid})
+	p.lineTo(x1, y1-lid)
+	p.turnTo(pt{x1, y1 - lid}, pt{x1, y1}, pt{m, y1})
+	p.turnTo(pt{m, y1}, pt{x0, y1}, pt{x0, y1 - lid})
+	p.close()
+	return p
+}
+
+// textPadding is what a form needs around its text: left, top, right, bottom.
+func (f form) textPadding() [4]int {
+	const x, y = 16, 9
+	switch f {
+	case formHexagon, formSlanted:
+		return [4]int{x + 6, y, x + 6, y}
+	case formPill:
+		return [4]int{x + 6, y, x + 6, y}
+	case formCylinder:
+		return [4]int{x, y + 2*lid - 2, x, y}
+	case formStack:
+		return [4]int{x, y, x + 2*stackOff, y + 2*stackOff}
+	case formCall:
+		return [4]int{x + callOff, y, x + callOff, y}
+	}
+	return [4]int{x, y, x, y}
+}
+
+// flatLength is the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
+// right side) at which several edges may end.
+func (f form) flatLength(w, h int, right bool) int {
+	if right {
+		switch f {
+		case formDot, formRing:
+			return 0
+		case formPill, formHexagon:
+			return h / 2
+		}
+		return max(0, h-18)
+	}
+	switch f {
+	case formDot, formRing:
+		return 0
+	case formPill:
+		return max(0, w-h)
+	case formBar:
+		return w - 8
+	}
+	return max(0, w-2*slant-8)
+}
+
+// side of a box.
+type side int
+
+const (
+	sideTop side = iota
+	sideBottom
+	sideLeft
+	sideRight
+)
+
+// inwardVector is the direction from a side into the box.
+func (s side) inwardVector() pt {
+	return [...]pt{{0, 1}, {0, -1}, {1, 0}, {-1, 0}}[s]
+}
+
+// outlineInset returns how far inside the box the outline lies, at an offset from the middle of the side.
+func (f form) outlineInset(b box, s side, off float64) float64 {
+	upright := s == sideTop || s == sideBottom
+	switch f {
+	case formDot, formRing:
+		return arcDepth(b.w/2, off)
+	case formPill:
+		if !upright {
+			return arcDepth(b.h/2, off)
+		}
+	case formHexagon:
+		if !upright {
+			return slant * math.Abs(off) / (b.h / 2)
+		}
+	case formSlanted:
+		switch s {
+		case sideLeft:
+			return slant * (0.5 - off/b.h)
+		case sideRight:
+			return slant * (0.5 + off/b.h)
+		}
+	case formCylinder:
+		if upright {
+			return arcDepth(b.w/2, off) * lid / (b.w / 2)
+		}
+	}
+	return 0
+}
+
+// arcDepth is how far a circle has fallen away from its tangent, at an offset from the point where they touch.
+func arcDepth(radius, off float64) float64 {
+	return radius - math.Sqrt(math.Max(0, float64(radius*radius)-float64(off*off)))
+}
+
+// pt is a point of the picture in pixels; y grows downwards.
+type pt struct{ x, y float64 }
+
+// pathOp is a step of a path: M and L use the first point, C all three, Z none.
+type pathOp struct {
+	cmd byte
+	p   [3]pt
+}
+
+// path is an outline or a line.
+type path []pathOp
+
+func (p *path) moveTo(x, y float64) { *p = append(*p, pathOp{'M', [3]pt{{x, y}}}) }
+func (p *path) close()              { *p = append(*p, pathOp{cmd: 'Z'}) }
+func (p *path) curveTo(a, b, c pt)  { *p = append(*p, pathOp{'C', [3]pt{a, b, c}}) }
+
+// lineTo leads to a point, if the path is not there already.
+func (p *path) lineTo(x, y float64) {
+	if last := (*p)[len(*p)-1]; last.endPoint() != (pt{x, y}) {
+		*p = append(*p, pathOp{'L', [3]pt{{x, y}}})
+	}
+}
+
+// endPoint is where a step leads.
+func (o pathOp) endPoint() pt {
+	if o.cmd == 'C' {
+		return o.p[2]
+	}
+	return o.p[0]
+}
+
+// turnTo adds a quarter of an ellipse to the point c, tangent to the line from the present point to the corner.
+func (p *path) turnTo(from, corner, to pt) {
+	const k = 0.5523 // the usual approximation
+	p.curveTo(interpolatePoint(from, corner, k), interpolatePoint(to, corner, k), to)
+}
+
+// interpolatePoint is the point at the share t of the way from a to b. The conversions keep machines that fuse multiplication and
+// addition from giving other digits.
+func interpolatePoint(a, b pt, t float64) pt {
+	return pt{a.x + float64((b.x-a.x)*t), a.y + float64((b.y-a.y)*t)}
+}
+
+// polygonPath is a closed outline of straight lines.
+func polygonPath(points ...pt) path {
+	var p path
+	for i, q := range points {
+		if i == 0 {
+			p.moveTo(q.x, q.y)
+		} else {
+			p.lineTo(q.x, q.y)
+		}
+	}
+	p.close()
+	return p
+}
+
+// roundRect is a rectangle with rounded corners.
+func roundRect(r box, rx, ry float64) path {
+	x0, y0, x1, y1 := r.x, r.y, r.x+r.w, r.y+r.h
+	if rx <= 0 || ry <= 0 {
+		return polygonPath(pt{x0, y0}, pt{x1, y0}, pt{x1, y1}, pt{x0, y1})
+	}
+	var p path
+	p.moveTo(x0+rx, y0)
+	p.lineTo(x1-rx, y0)
+	p.turnTo(pt{x1 - rx, y0}, pt{x1, y0}, pt{x1, y0 + ry})
+	p.lineTo(x1, y1-ry)
+	p.turnTo(pt{x1, y1 - ry}, pt{x1, y1}, pt{x1 - rx, y1})
+	p.lineTo(x0+rx, y1)
+	p.turnTo(pt{x0 + rx, y1}, pt{x0, y1}, pt{x0, y1 - ry})
+	p.lineTo(x0, y0+ry)
+	p.turnTo(pt{x0, y0 + ry}, pt{x0, y0}, pt{x0 + rx, y0})
+	p.close()
+	return p
+}
+
+// ellipsePath is the ellipse within a box.
+func ellipsePath(r box) path { return roundRect(r, r.w/2, r.h/2) }
+
+// box is a rectangle from its top left corner.
+type box struct{ x, y, w, h float64 }
+
+func (b box) centrePoint() pt { return pt{b.x + b.w/2, b.y + b.h/2} }
+
+// pointDistance of two points.
+func pointDistance(a, b pt) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }
+
+// form is the outline of a node.
+type form int
+
+const (
+	formBox      form = iota // sharp corners
+	formRound                // rounded corners
+	formPill                 // half circles at both ends
+	formHexagon              // a question
+	formSlanted              // a parallelogram: something comes in
+	formCylinder             // something stored
+	formStack                // many of the same
+	formCall                 // double sides: runs something else
+	formDot                  // the start
+	formRing                 // the end
+	formBar                  // where a join meets
+)
+
+// style is the look of a kind of node.
+type style struct {
+	form         form
+	fill, stroke string
+}
+
+// boldWidth is the width of the outline of a node that runs first, if no start dot is drawn.
+const boldWidth = 3.0
+
+// kindStyles maps the kinds of nodes to their look. Colours come in families: models are violet, people amber,
+// code green, knowledge blue.
+var kindStyles = map[string]style{
+	"llm":      {formRound, "#f3f0ff", "#7c5cdb"},
+	"agent":    {formCall, "#fbeefc", "#b14fc5"},
+	"team":     {formCall, "#fbeefc", "#b14fc5"},
+	"script":   {formBox, "#eaf7ef", "#3a9464"},
+	"tool":     {formBox, "#eaf7ef", "#3a9464"},
+	"tools":    {formBox, "#eaf7ef", "#3a9464"},
+	"approval": {formHexagon, "#fff6e0", "#d1930f"},
+	"input":    {formSlanted, "#fff1e6", "#db7a2b"},
+	"rag":      {formCylinder, "#e9f4fd", "#3384c4"},
+	"map":      {formStack, "#e6f7f7", "#21918f"},
+	"graph":    {formCall, "#f4f6f9", "#64748b"},
+	"end":      {formPill, "#eceff3", "#475569"},
+}
+
+// plainStyle is the look of a node whose kind has none of its own.
+var plainStyle = style{formBox, "#ffffff", "#7c8a9c"}
+
+// Colours of everything else.
+const (
+	inkColor   = "#1e293b" // names
+	mutedColor = "#64748b" // small words
+	paperColor = "#ffffff"
+	dotColor   = "#334155" // start, end and joins
+	frameFill  = "#f7f9fb"
+	frameLine  = "#b6c2d1"
+)
+
+// nodeStyle returns the style of a vertex.
+func (v vertex) nodeStyle() style {
+	switch v.role {
+	case roleStart:
+		return style{formDot, dotColor, dotColor}
+	case roleFinish:
+		return style{formRing, dotColor, dotColor}
+	case roleJoin:
+		return style{formBar, dotColor, dotColor}
+	}
+	if s, ok := kindStyles[v.info.Kind]; ok {
+		return s
+	}
+	return plainStyle
+}
+
+// edgeStyle is the look of a kind of edge.
+type edgeStyle struct {
+	color  string
+	dash   []float64 // lengths of strokes and gaps, nil for a solid line
+	round  bool      // strokes are dots
+	weight int       // how much the edge wants to be short and straight
+}
+
+// linkStyle returns the style of a link. An unknown kind looks like a plain edge.
+func (k link) linkStyle() edgeStyle {
+	switch k.kind {
+	case graph.EdgeBranch:
+		return edgeStyle{color: "#4f5fc4", dash: []float64{7, 4}, weight: 2}
+	case graph.EdgeRoute:
+		return edgeStyle{color: "#0f7b72", dash: []float64{3, 3}, weight: 2}
+	case graph.EdgeError:
+		return edgeStyle{color: "#d13438", dash: []float64{0, 4.5}, round: true, weight: 1}
+	}
+	return edgeStyle{color: "#55637a", weight: 3}
 }

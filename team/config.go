@@ -285,3 +285,21 @@ const MailInstructions = `## Messages
 - agent__send_message writes to an agent that you have started, to one that works at the same time, or to "parent", who has started you.
 - agent__check_inbox takes what others have written to you, with wait_seconds it waits for a message. Look before you finish.
 - Tell the others what you find out and they need to know.`
+
+// maxPurpose is the number of characters of a prompt or a subject that describe
+// the purpose of an agent.
+const maxPurpose = 60
+
+// firstWords returns the beginning of a text in one line. It is cut at the end
+// of a word if that keeps at least half of the allowed length.
+func firstWords(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= maxPurpose {
+		return string(runes)
+	}
+	short := string(runes[:maxPurpose-3])
+	if at := strings.LastIndexByte(short, ' '); at >= len(short)/2 {
+		short = short[:at]
+	}
+	return short + "..."
+}

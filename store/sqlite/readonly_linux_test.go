@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 	"raddle.dev/store/sqlite"
 )
 

@@ -2,8 +2,10 @@ package permission
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -369,4 +371,187 @@ func matchArguments(r Rule, args map[string]string) matchLevel {
 		}
 	}
 	return sure
+}
+
+// A pathPattern is the pattern of files of a rule that denies or asks, ready to be
+// compared with many paths. Such a rule is wider than one that allows: it also means
+// everything below a directory that it matches, and upper and lower case are the same.
+type pathPattern struct {
+	exact, folded [][]string // absolute patterns as parts between slashes, without braces that hold a slash
+	unclear       bool       // the pattern cannot be compared: it may match anything
+}
+
+// mostStars is how many ** a pattern may have: each multiplies the work.
+const mostStars = 5
+
+// mostAlternatives is how many patterns may result from one with braces.
+const mostAlternatives = 200
+
+// deniedPaths returns the pattern of a rule. Links in the part before the first
+// wildcard count as they are and as where they lead.
+func (m matcher) deniedPaths(r Rule) pathPattern {
+	if p, ok := m.patterns[r.pattern]; ok {
+		return p
+	}
+	var p pathPattern
+	for _, text := range slices.Compact([]string{m.pathPattern(r), m.absolutePattern(r)}) {
+		if !doublestar.ValidatePattern(text) || !p.addPattern(text) {
+			p.unclear = true
+		}
+	}
+	if m.patterns != nil {
+		m.patterns[r.pattern] = p
+	}
+	return p
+}
+
+func (p *pathPattern) addPattern(text string) bool {
+	all, ok := expandBraces(text)
+	for _, one := range all {
+		parts := slices.DeleteFunc(strings.Split(one, "/"), func(part string) bool { return part == "" || part == "." })
+		stars := 0
+		for _, part := range parts {
+			if part == "**" {
+				stars++
+			}
+		}
+		if stars > mostStars || slices.Contains(parts, "..") {
+			return false
+		}
+		p.exact = append(p.exact, parts)
+		p.folded = append(p.folded, strings.Split(strings.ToLower(strings.Join(parts, "/")), "/"))
+	}
+	return ok
+}
+
+// expandBraces returns the patterns that result from one with braces. It reports false if there are
+// too many.
+func expandBraces(pattern string) ([]string, bool) {
+	done, open := []string{}, []string{pattern}
+	for len(open) > 0 {
+		one := open[len(open)-1]
+		open = open[:len(open)-1]
+		from, to, commas := findBraces(one)
+		if from < 0 {
+			done = append(done, one)
+			continue
+		}
+		if len(done)+len(open)+len(commas) > mostAlternatives {
+			return nil, false
+		}
+		start := from + 1
+		for _, end := range append(commas, to) {
+			open = append(open, one[:from]+one[start:end]+one[to+1:])
+			start = end + 1
+		}
+	}
+	return done, true
+}
+
+// findBraces finds the first pair of braces and the commas directly in it; from is -1 if there is
+// none.
+func findBraces(pattern string) (from, to int, commas []int) {
+	from = -1
+	depth := 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			if depth == 0 {
+				from = i
+			}
+			depth++
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth--; depth == 0 {
+				return from, i, commas
+			}
+		}
+	}
+	return -1, 0, nil
+}
+
+// comparePath reports whether the pattern matches a path or a directory above it, and
+// whether it may match something below the path.
+func (p pathPattern) comparePath(path string) (matches, below bool) {
+	path = filepath.ToSlash(path)
+	for _, side := range []struct {
+		patterns [][]string
+		path     string
+	}{{p.exact, path}, {p.folded, strings.ToLower(path)}} {
+		parts := slices.DeleteFunc(strings.Split(side.path, "/"), func(part string) bool { return part == "" })
+		for _, pattern := range side.patterns {
+			m, b := compareParts(pattern, parts)
+			matches, below = matches || m, below || b
+		}
+	}
+	return matches, below || p.unclear
+}
+
+func compareParts(pattern, path []string) (matches, below bool) {
+	switch {
+	case len(pattern) == 0:
+		return true, true
+	case pattern[0] == "**" && len(pattern) == 1:
+		return true, true
+	case len(path) == 0:
+		return false, true
+	case pattern[0] == "**":
+		matches, _ = compareParts(pattern[1:], path)
+		if !matches {
+			matches, _ = compareParts(pattern, path[1:])
+		}
+		return matches, true
+	}
+	same, err := doublestar.Match(pattern[0], path[0])
+	if err != nil {
+		return false, true
+	}
+	if !same {
+		return false, false
+	}
+	return compareParts(pattern[1:], path[1:])
+}
+
+// forbidsPath returns how much of a file or directory a rule that denies or asks covers.
+func (m matcher) forbidsPath(r Rule, n need) matchLevel {
+	if len(n.paths) == 0 {
+		return maybe
+	}
+	p := m.deniedPaths(r)
+	best := no
+	if p.unclear {
+		best = maybe
+	}
+	for _, path := range slices.Concat(n.paths, n.via) {
+		matches, below := p.comparePath(path)
+		if matches && n.guess {
+			return maybe
+		}
+		if matches {
+			return sure
+		}
+		if n.reach == itself || best == maybe || !isDir(path) {
+			continue
+		}
+		inside := isWithin(m.area.workspace, path, false)
+		switch {
+		case below && n.reach == contents,
+			below && !inside && isWithin(path, m.area.workspace, false), // too much to look at
+			below && m.treeOf(path).mayHold(p),
+			n.follows && (inside || !n.guess) && m.treeOf(path).leadsTo(p):
+			best = maybe
+		}
+	}
+	return best
+}
+
+// compileLater returns a function that compiles the expression when it is first called. Most processes judge no shell text, and compiling all
+// expressions of this package was a tenth of the time in which the program starts. It panics if the expression is not valid.
+func compileLater(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

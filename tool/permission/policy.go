@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -338,4 +339,306 @@ func argumentTexts(args json.RawMessage) map[string]string {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// A Verdict says whether a call runs.
+type Verdict int
+
+// The verdicts, from the mildest to the strictest.
+const (
+	Allow Verdict = iota
+	Ask
+	Deny
+)
+
+// String is the word that rules use.
+func (v Verdict) String() string {
+	switch v {
+	case Allow:
+		return "allow"
+	case Ask:
+		return "ask"
+	}
+	return "deny"
+}
+
+// A reach says how much of a directory a need is about.
+type reach int
+
+const (
+	itself   reach = iota // the names in it
+	names                 // the names of everything below it
+	contents              // the contents of everything below it
+)
+
+// A need is one thing that must be allowed for a call to run.
+type need struct {
+	kind needKind
+	text string // as a person reads it
+
+	env   []word   // of a command: the assignments before it
+	words []word   // of a command; none: the text could not be taken apart
+	paths []string // of a file: all that it may be, absolute; none: only the shell will know
+	via   []string // of a file: further names under which it is reached, before links are followed
+	hosts []string // the forms in which a rule may name a host
+
+	reach   reach // of a file that is a directory
+	follows bool  // links below that directory are followed
+	guess   bool  // the word may not be a file or a host at all: a rule that denies only asks
+
+	opaque bool   // of a command or call: what it does cannot be seen, so every rule that denies might apply
+	runner bool   // of a command: its arguments may be a command in turn
+	stdin  bool   // of a command: it runs what it reads as code
+	risk   string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
+
+	repeated bool    // another need that asks already gives the reason of the fallback
+	fallback Verdict // the verdict if no rule covers the need
+	why      string  // the reason of the fallback, as the end of a sentence that begins with text
+	root     string  // of a guarded path: what a rule must name
+}
+
+// commandNeed returns a need for a command.
+func commandNeed(env, words []word, verdict Verdict, why string) need {
+	return need{kind: command, text: joinWords(append(env[:len(env):len(env)], words...)), env: env, words: words, fallback: verdict, why: why}
+}
+
+// opaqueNeed returns a need for a command whose effect cannot be known before it runs.
+func opaqueNeed(env, words []word, why string) need {
+	n := commandNeed(env, words, Ask, why)
+	n.opaque = true
+	return n
+}
+
+// uncertainNeed returns a need for a part of a shell text whose effect cannot be known before it
+// runs.
+func uncertainNeed(text, why string) need {
+	return need{kind: command, text: text, fallback: Ask, why: why, opaque: true}
+}
+
+// CheckTools returns what is wrong with rules once the tools are known, as an *Error with the place
+// of each rule. A rule with a pattern of files, commands or hosts can never match a call of a tool
+// that declares nothing about what it touches, so such a rule would protect nothing. Rules about
+// arguments, such as create_issue(project=web), need no declaration. A rule for a name that no tool
+// has is not an error. If two tools have the same name, the later one counts.
+func CheckTools(rules []Rules, tools []tool.Tool) error {
+	declares := map[string]bool{}
+	for _, t := range tools {
+		declares[t.Name] = t.Touches != nil
+	}
+	var faults []Fault
+	for _, list := range rules {
+		for _, some := range [][]Rule{list.Allow, list.Ask, list.Deny} {
+			for _, r := range some {
+				if name := r.patternInVain(declares); name != "" {
+					faults = append(faults, Fault{File: r.file, Line: r.line, Col: r.col, Msg: fmt.Sprintf(
+						"rule %q can never match: the tool %s does not declare which files, commands or hosts it touches. "+
+							"Use %s without a pattern, or compare its arguments: %s(NAME=PATTERN)", r.Text, name, r.tool, r.tool)})
+				}
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return &Error{Faults: faults}
+	}
+	return nil
+}
+
+// patternInVain returns the name of a tool that the rule means although its pattern cannot match:
+// none of the tools that it means declares what it touches. It returns "" if the rule is fine.
+func (r Rule) patternInVain(declares map[string]bool) (name string) {
+	if r.bare || r.kind != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+		return ""
+	}
+	for tool, touches := range declares {
+		switch {
+		case !matchesWildcard(r.tool, tool):
+		case touches:
+			return ""
+		case name == "" || tool < name:
+			name = tool
+		}
+	}
+	return name
+}
+
+// An Answer is what a person may say to a call that asks.
+type Answer string
+
+// The answers. No may come with a reason, which the model reads.
+const (
+	Once   Answer = "once"   // this call, and nothing else
+	Run    Answer = "run"    // what Decision.Grant says, until the run ends
+	Always Answer = "always" // what Decision.Grant says, from now on
+	No     Answer = "no"
+)
+
+// Answers returns the answers that make sense for a decision that asks, in the order in which to
+// offer them.
+func (d Decision) Answers() []Answer {
+	switch {
+	case d.Verdict != Ask:
+		return nil
+	case len(d.Grant) == 0:
+		return []Answer{Once, No}
+	case !d.Lasting:
+		return []Answer{Once, Run, No}
+	}
+	return []Answer{Once, Run, Always, No}
+}
+
+// narrowestGrant returns the narrowest rule that allows a need, and whether there is one.
+func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
+	switch n.kind {
+	case theCall:
+		return m.grantCall(), true
+	case command:
+		return m.grantCommand(n)
+	case network:
+		who := m.tool
+		if m.passed != "" {
+			who = m.passed // not all that the function may call
+		}
+		return who + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
+	}
+	if len(n.paths) != 1 {
+		return "", false
+	}
+	who := m.tool
+	if m.shell {
+		who = "any " + string(n.kind)
+	}
+	path := m.shortPath(n.paths[0])
+	if n.reach != itself && isDir(n.paths[0]) {
+		path = strings.TrimSuffix(path, "/") + "/**"
+	}
+	return who + "(" + path + ")", true
+}
+
+// grantCall returns a rule that allows the tool. For a tool that calls others by name, the rule
+// allows only the tool that the call names.
+func (m matcher) grantCall() string {
+	if one := m.args["tool"]; one != "" && strings.Trim(one, nameLetters) == "" {
+		return m.tool + "(tool=" + one + ")"
+	}
+	return m.tool
+}
+
+// nameLetters are the characters of names of tools.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
+func (m matcher) grantCommand(n need) (string, bool) {
+	if len(n.words) == 0 {
+		return "", false
+	}
+	all := append(n.env[:len(n.env):len(n.env)], n.words...)
+	for _, w := range all {
+		if !w.isPlain() {
+			return "", false
+		}
+	}
+	return m.tool + "(" + joinWords(all) + ")", true
+}
+
+// shortPath returns a pattern that matches only this path.
+func (m matcher) shortPath(path string) string {
+	if path != m.area.workspace && isWithin(m.area.workspace, path, false) {
+		if rel, err := filepath.Rel(m.area.workspace, path); err == nil && !strings.HasPrefix(rel, "~") {
+			return escapePattern(rel)
+		}
+	}
+	return escapePattern(path)
+}
+
+// codeDirs are names of directories whose files run, or decide what runs, although no command names
+// them, with the reason to ask before they are written.
+var codeDirs = map[string]string{
+	".git": "it belongs to git", ".githooks": "it belongs to git", ".husky": "it belongs to git",
+	".venv": "interpreters and packages run from there", "venv": "interpreters and packages run from there",
+	"node_modules": "interpreters and packages run from there", "site-packages": "interpreters and packages run from there",
+	"__pycache__": "Python runs it in place of a source file",
+	".raddle":     "it decides what raddle may do in this project",
+}
+
+// codeFiles are names of files that decide what runs, with the reason to ask.
+var codeFiles = map[string]string{
+	"permissions.yaml": "it decides about permissions", "mcp.json": "it names servers to start", "graph.yaml": "it is an agent",
+	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets what programs heed",
+}
+
+// agentTools are the files that hold an agent's own tools.
+var agentTools = []string{"tools.sh", "tools.py", "tools.ts"}
+
+// guardReason returns why writing a path needs a question although the path is in the workspace,
+// with the root that is guarded; "": it needs none. A rule that allows the write must name the
+// root, or something in it.
+func (a area) guardReason(path string) (what, root string) {
+	for _, list := range []struct {
+		paths    []string
+		it, lies string
+	}{
+		{a.guarded, "it decides about permissions", "it holds files that decide about permissions"},
+		{a.code, "its files run without being named", "files that run without being named lie in it"},
+		{a.readable, "it belongs to the agent", ""},
+	} {
+		for _, g := range list.paths {
+			if isWithin(g, path, true) {
+				return list.it, g
+			}
+			if list.lies != "" && isWithin(path, g, true) {
+				return list.lies, g
+			}
+		}
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	for i, part := range parts {
+		if why := codeDirs[strings.ToLower(part)]; why != "" {
+			return why, filepath.FromSlash(strings.Join(parts[:i+1], "/"))
+		}
+	}
+	if why := codeFiles[strings.ToLower(filepath.Base(path))]; why != "" {
+		return why, path
+	}
+	return a.codeAround(path)
+}
+
+// codeAround looks for directories around a file whose contents may run: directories of agents, and
+// Python environments with any name.
+func (a area) codeAround(path string) (what, root string) {
+	for dir := filepath.Dir(path); isWithin(a.workspace, dir, false); dir = filepath.Dir(dir) {
+		if isFile(filepath.Join(dir, "pyvenv.cfg")) {
+			return codeDirs["venv"], dir
+		}
+		if mayRun(path) && isAgent(dir, path) {
+			return "it belongs to an agent", dir
+		}
+	}
+	return "", ""
+}
+
+// isAgent reports whether a directory is an agent's, or becomes one by the file
+// that is written.
+func isAgent(dir, written string) bool {
+	has := func(file string) bool {
+		path := filepath.Join(dir, file)
+		return path == written || isFile(path)
+	}
+	if has("graph.yaml") {
+		return true
+	}
+	return has("config.yaml") && (slices.ContainsFunc(agentTools, has) || has("mcp.json"))
+}
+
+// mayRun reports whether a file may be run, or decide what runs, by its name or by
+// its mode.
+func mayRun(path string) bool {
+	if slices.Contains(scriptEndings, strings.ToLower(filepath.Ext(path))) || slices.Contains(scriptNames, filepath.Base(path)) {
+		return true
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

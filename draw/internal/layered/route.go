@@ -1,5 +1,10 @@
 package layered
 
+import (
+	"cmp"
+	"slices"
+)
+
 // bendRadius is the radius of the bend of an edge into the side of a node.
 const bendRadius = 16
 
@@ -143,4 +148,264 @@ func reversePath(path []Point) {
 // sideOf is the x of the left (-1) or right (1) side of a node.
 func (s *edgeRouter) sideOf(node, side int) int {
 	return s.vs[node].x + side*s.g.Nodes[node].W/2
+}
+
+// portGap is the distance of neighbouring edges at the same side of a node, where there is room.
+const portGap = 16
+
+// findPorts spreads the edges along the sides of their nodes, in the order in which they continue.
+func (s *edgeRouter) findPorts() {
+	s.upper, s.lower = make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))
+	n := len(s.g.Nodes)
+	tops, bottoms := make([][]int, n), make([][]int, n)
+	sides := make([]map[int][]int, n) // by node and side: reversed edges from the top to the bottom
+	for e, chain := range s.chains {
+		if len(chain) == 0 {
+			continue
+		}
+		u, v := s.edgeNodes(e)
+		if !s.reversed[e] {
+			bottoms[u] = append(bottoms[u], e)
+			tops[v] = append(tops[v], e)
+			continue
+		}
+		for _, node := range []int{u, v} {
+			if sides[node] == nil {
+				sides[node] = make(map[int][]int, 2)
+			}
+			sides[node][s.side[e]] = append(sides[node][s.side[e]], e)
+		}
+	}
+	for i := range s.g.Nodes {
+		s.spreadPorts(i, bottoms[i], s.upper, func(e int) int { return s.chains[e][1] })
+		s.spreadPorts(i, tops[i], s.lower, func(e int) int { return s.chains[e][len(s.chains[e])-2] })
+		s.spreadSide(i, sides[i][-1])
+		s.spreadSide(i, sides[i][1])
+	}
+}
+
+// spreadPorts gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
+// from the middle than the edges need, and apart from its neighbours.
+func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e int) int) {
+	k := len(edges)
+	if k == 0 {
+		return
+	}
+	slices.SortStableFunc(edges, func(a, b int) int {
+		return cmp.Compare(s.vs[next(a)].pos, s.vs[next(b)].pos)
+	})
+	x, half := s.vs[node].x, s.g.Nodes[node].Flat/2
+	step, reach := 0, 0
+	if k > 1 {
+		step = min(portGap, 2*half/(k-1))
+		reach = min(step*(k-1), half)
+	}
+	wants := make([]targetPosition, k)
+	for i, e := range edges {
+		to := s.vs[next(e)].x
+		from, upTo := max(x-reach, x-half+i*step), min(x+reach, x+half-(k-1-i)*step)
+		wants[i] = targetPosition{at: min(max(to, from), upTo), weight: 1}
+		if wants[i].at == to {
+			wants[i].weight = 100 // would run straight
+		}
+	}
+	for i, w := range separatePositions(wants, step) {
+		at[edges[i]] = w
+	}
+}
+
+// targetPosition is the preferred position of something, and its weight.
+type targetPosition struct{ at, weight int }
+
+// separatePositions moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at least
+// step apart: without the steps this is a monotone regression, done by pooling neighbours that are out of order.
+func separatePositions(wants []targetPosition, step int) []int {
+	type pool struct{ sum, weight, n int }
+	var pools []pool
+	for i, w := range wants {
+		pools = append(pools, pool{(w.at - i*step) * w.weight, w.weight, 1})
+		for last := len(pools) - 1; last > 0; last-- {
+			a, b := pools[last-1], pools[last]
+			if a.sum*b.weight <= b.sum*a.weight {
+				break
+			}
+			pools[last-1] = pool{a.sum + b.sum, a.weight + b.weight, a.n + b.n}
+			pools = pools[:last]
+		}
+	}
+	var out []int
+	for _, p := range pools {
+		for range p.n {
+			out = append(out, floorDiv(p.sum+p.weight/2, p.weight)+len(out)*step)
+		}
+	}
+	return out
+}
+
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// spreadSide gives each edge at the left or right side of a node its y. Those that lead up stand above those that
+// lead down, and of each kind the one with the nearest bend stands outermost, so that bends do not cross.
+func (s *edgeRouter) spreadSide(node int, edges []int) {
+	if len(edges) == 0 {
+		return
+	}
+	type end struct {
+		e     int
+		leads int // -1 up, 1 down
+		far   int
+	}
+	var ends []end
+	for _, e := range edges {
+		u, _ := s.edgeNodes(e)
+		chain := s.chains[e]
+		bend, leads := chain[len(chain)-2], -1
+		if u == node {
+			bend, leads = chain[1], 1
+		}
+		far := s.vs[bend].x - s.vs[node].x
+		ends = append(ends, end{e, leads, max(far, -far)})
+	}
+	slices.SortStableFunc(ends, func(a, b end) int {
+		if a.leads != b.leads {
+			return a.leads - b.leads
+		}
+		return -a.leads * (a.far - b.far)
+	})
+	box := s.nodeRect(node)
+	step := min(12, max(0, box.H-12)/len(ends))
+	y := box.Y + box.H/2 - step*(len(ends)-1)/2
+	for _, d := range ends {
+		if d.leads < 0 {
+			s.lower[d.e] = y
+		} else {
+			s.upper[d.e] = y
+		}
+		y += step
+	}
+}
+
+// bendBackEdges puts a further piece of every edge that runs upwards next to its lower and its upper node: there it
+// bends into the side of the node.
+func (s *layoutState) bendBackEdges() {
+	beside := make(map[int]*[4][]int) // by node vertex: left ups, left downs, right ups, right downs (edges)
+	for e, chain := range s.chains {
+		if !s.reversed[e] {
+			continue
+		}
+		for i, v := range []int{chain[0], chain[len(chain)-1]} {
+			if beside[v] == nil {
+				beside[v] = new([4][]int)
+			}
+			slot := &beside[v][s.side[e]+1+(1-i)] // the chain leads down from the upper node, up from the lower
+			*slot = append(*slot, e)
+		}
+	}
+	if len(beside) == 0 {
+		return
+	}
+	for l, layer := range s.layers {
+		s.layers[l] = s.withBends(layer, beside)
+	}
+	s.buildSegments()
+	s.numberVertices()
+}
+
+// withBends returns a layer with the bends next to its nodes. Of several bends at one side the one whose edge leads
+// to the node's own side is the nearest, so that they do not cross.
+func (s *layoutState) withBends(layer []int, beside map[int]*[4][]int) []int {
+	var wide []int
+	for _, v := range layer {
+		b := beside[v]
+		if b == nil {
+			wide = append(wide, v)
+			continue
+		}
+		for _, slot := range []int{1, 0} {
+			wide = append(wide, s.addBends(v, b[slot], slot == 0)...)
+		}
+		wide = append(wide, v)
+		for _, slot := range []int{2, 3} {
+			wide = append(wide, s.addBends(v, b[slot], slot == 2)...)
+		}
+	}
+	return wide
+}
+
+// addBends adds one bend next to v for each edge, in the order of the edges in the layer from which they come (if ups,
+// the layer above v, else below).
+func (s *layoutState) addBends(v int, edges []int, ups bool) []int {
+	neighbour := func(e int) int {
+		if ups {
+			return s.chains[e][len(s.chains[e])-2]
+		}
+		return s.chains[e][1]
+	}
+	slices.SortStableFunc(edges, func(a, b int) int {
+		return cmp.Compare(s.vs[neighbour(a)].pos, s.vs[neighbour(b)].pos)
+	})
+	var ids []int
+	for _, e := range edges {
+		id := s.addVertex(vertex{node: -1, edge: e, layer: s.vs[v].layer})
+		at := 1
+		if ups {
+			at = len(s.chains[e]) - 1
+		}
+		s.chains[e] = slices.Insert(s.chains[e], at, id)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// loopRoom is the room that the loops of a node and their labels take at its right side.
+func (s *layoutState) loopRoom(node int) int {
+	room := 0
+	for _, e := range s.loops[node] {
+		room += loopGap
+		if w := s.g.Edges[e].LabelW; w > 0 {
+			room += w + loopLabel
+		}
+	}
+	return room
+}
+
+// loopHeight is the height that the labels of the loops of a vertex need.
+func (s *layoutState) loopHeight(v int) int {
+	height := 0
+	if n := s.vs[v].node; n >= 0 {
+		for _, e := range s.loops[n] {
+			height = max(height, s.g.Edges[e].LabelH)
+		}
+	}
+	return height
+}
+
+// drawLoops draws the loops of a node, each around the ones before, its label to the right of it.
+func (s *layoutState) drawLoops(node int, routes []Route) {
+	box := s.nodeRect(node)
+	x, y := box.X+box.W, box.Y+box.H/2
+	far, half := x, 4
+	for _, e := range s.loops[node] {
+		half = min(half+8, max(0, box.H/2-2))
+		far += loopGap
+		start, end := Point{x, y - half}, Point{x, y + half}
+		r := min(10, half)
+		a, b := Point{far, y - half + r}, Point{far, y + half - r}
+		path := append([]Point{start}, curveFromSide(start, a, 1)...)
+		path = append(path, straightCurve(a, b)...)
+		back := append([]Point{end}, curveFromSide(end, b, 1)...)
+		reversePath(back)
+		routes[e] = Route{Path: append(path, back[1:]...)}
+		if label := s.g.Edges[e]; label.LabelW > 0 {
+			routes[e].Label = Point{far + loopLabel + (label.LabelW+1)/2, y}
+			far += label.LabelW + loopLabel
+			half = max(half, (label.LabelH+1)/2-3)
+		}
+	}
 }
