@@ -8,8 +8,8 @@ import (
 )
 
 // These are the values that the nodes emit while they run, as [graph.ValueEmitted]
-// events. They are not emitted again for what an earlier drive recorded. Each
-// value marshals to a JSON object with an additional field "type".
+// events. They are not emitted again for what an earlier drive recorded. In
+// the JSON of the event, each has a member "type".
 type (
 	// TextDelta is a piece of the text of a reply.
 	TextDelta struct {
@@ -87,83 +87,38 @@ type (
 	}
 )
 
-func marshalTyped(name string, v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	out := append([]byte(`{"type":"`+name+`"`), ',')
-	if len(b) == len("{}") {
-		return append(out[:len(out)-1], '}'), nil
-	}
-	return append(out, b[1:]...), nil
-}
+// EventType returns "text_delta".
+func (TextDelta) EventType() string { return "text_delta" }
 
-// MarshalJSON adds the field "type".
-func (v TextDelta) MarshalJSON() ([]byte, error) {
-	type plain TextDelta
-	return marshalTyped("text_delta", plain(v))
-}
+// EventType returns "reasoning_delta".
+func (ReasoningDelta) EventType() string { return "reasoning_delta" }
 
-// MarshalJSON adds the field "type".
-func (v ReasoningDelta) MarshalJSON() ([]byte, error) {
-	type plain ReasoningDelta
-	return marshalTyped("reasoning_delta", plain(v))
-}
+// EventType returns "replied".
+func (ReplyDone) EventType() string { return "replied" }
 
-// MarshalJSON adds the field "type".
-func (v ReplyDone) MarshalJSON() ([]byte, error) {
-	type plain ReplyDone
-	return marshalTyped("replied", plain(v))
-}
+// EventType returns "tool_started".
+func (ToolStarted) EventType() string { return "tool_started" }
 
-// MarshalJSON adds the field "type".
-func (v ToolStarted) MarshalJSON() ([]byte, error) {
-	type plain ToolStarted
-	return marshalTyped("tool_started", plain(v))
-}
+// EventType returns "tool_progress".
+func (ToolProgress) EventType() string { return "tool_progress" }
 
-// MarshalJSON adds the field "type".
-func (v ToolProgress) MarshalJSON() ([]byte, error) {
-	type plain ToolProgress
-	return marshalTyped("tool_progress", plain(v))
-}
+// EventType returns "tool_done".
+func (ToolDone) EventType() string { return "tool_done" }
 
-// MarshalJSON adds the field "type".
-func (v ToolDone) MarshalJSON() ([]byte, error) {
-	type plain ToolDone
-	return marshalTyped("tool_done", plain(v))
-}
+// EventType returns "shortened".
+func (WindowShortened) EventType() string { return "shortened" }
 
-// MarshalJSON adds the field "type".
-func (v WindowShortened) MarshalJSON() ([]byte, error) {
-	type plain WindowShortened
-	return marshalTyped("shortened", plain(v))
-}
+// EventType returns "summed".
+func (SummaryDone) EventType() string { return "summed" }
 
-// MarshalJSON adds the field "type".
-func (v SummaryDone) MarshalJSON() ([]byte, error) {
-	type plain SummaryDone
-	return marshalTyped("summed", plain(v))
-}
+// EventType returns "retrying".
+func (RetryScheduled) EventType() string { return "retrying" }
 
-// MarshalJSON adds the field "type".
-func (v SpendReport) MarshalJSON() ([]byte, error) { return marshalTyped("spending", v.Spend) }
+// EventType returns "continuing".
+func (ContinuationSent) EventType() string { return "continuing" }
 
-// MarshalJSON adds the field "type".
-func (v RetryScheduled) MarshalJSON() ([]byte, error) {
-	type plain RetryScheduled
-	return marshalTyped("retrying", plain(v))
-}
+// EventType returns "warning".
+func (Warning) EventType() string { return "warning" }
 
-// MarshalJSON adds the field "type".
-func (v ContinuationSent) MarshalJSON() ([]byte, error) {
-	type plain ContinuationSent
-	return marshalTyped("continuing", plain(v))
-}
-
-// MarshalJSON adds the field "type".
-func (v Warning) MarshalJSON() ([]byte, error) {
-	type plain Warning
-	return marshalTyped("warning", plain(v))
-}
+// EventType returns "spending".
+func (SpendReport) EventType() string { return "spending" }

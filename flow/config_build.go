@@ -251,7 +251,7 @@ func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, er
 		for _, err := range failed {
 			text := a.host.redact(err.Error())
 			a.host.log().Warn(text)
-			graph.Emit(ctx, Warning{text})
+			graph.Emit(ctx, agent.Warning{Text: text})
 		}
 		return tools, ctx.Err()
 	}

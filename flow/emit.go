@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"encoding/json"
-
 	"raddle.dev/llm"
 )
 
@@ -58,87 +56,34 @@ type (
 	SearchDone struct {
 		Chunks []Chunk `json:"chunks"`
 	}
-	// Warning reports a problem that did not stop the run.
-	Warning struct {
-		Text string `json:"text"`
-	}
 )
 
-// marshalTyped marshals an emitted value with an additional field "type".
-func marshalTyped(name string, v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	out := append([]byte(`{"type":"`+name+`"`), ',')
-	if len(b) == len("{}") {
-		return append(out[:len(out)-1], '}'), nil
-	}
-	return append(out, b[1:]...), nil
-}
+// EventType returns "model_call".
+func (ModelCall) EventType() string { return "model_call" }
 
-// MarshalJSON adds the field "type".
-func (v ModelCall) MarshalJSON() ([]byte, error) {
-	type plain ModelCall
-	return marshalTyped("model_call", plain(v))
-}
+// EventType returns "delta".
+func (Delta) EventType() string { return "delta" }
 
-// MarshalJSON adds the field "type".
-func (v Delta) MarshalJSON() ([]byte, error) {
-	type plain Delta
-	return marshalTyped("delta", plain(v))
-}
+// EventType returns "model_done".
+func (ModelDone) EventType() string { return "model_done" }
 
-// MarshalJSON adds the field "type".
-func (v ModelDone) MarshalJSON() ([]byte, error) {
-	type plain ModelDone
-	return marshalTyped("model_done", plain(v))
-}
+// EventType returns "script_run".
+func (ScriptRun) EventType() string { return "script_run" }
 
-// MarshalJSON adds the field "type".
-func (v ScriptRun) MarshalJSON() ([]byte, error) {
-	type plain ScriptRun
-	return marshalTyped("script_run", plain(v))
-}
+// EventType returns "merged".
+func (KeysMerged) EventType() string { return "merged" }
 
-// MarshalJSON adds the field "type".
-func (v KeysMerged) MarshalJSON() ([]byte, error) {
-	type plain KeysMerged
-	return marshalTyped("merged", plain(v))
-}
+// EventType returns "script_next".
+func (ScriptNext) EventType() string { return "script_next" }
 
-// MarshalJSON adds the field "type".
-func (v ScriptNext) MarshalJSON() ([]byte, error) {
-	type plain ScriptNext
-	return marshalTyped("script_next", plain(v))
-}
+// EventType returns "spawned".
+func (ChildSpawned) EventType() string { return "spawned" }
 
-// MarshalJSON adds the field "type".
-func (v ChildSpawned) MarshalJSON() ([]byte, error) {
-	type plain ChildSpawned
-	return marshalTyped("spawned", plain(v))
-}
+// EventType returns "extracting".
+func (ExtractionStarted) EventType() string { return "extracting" }
 
-// MarshalJSON adds the field "type".
-func (v ExtractionStarted) MarshalJSON() ([]byte, error) {
-	type plain ExtractionStarted
-	return marshalTyped("extracting", plain(v))
-}
+// EventType returns "searching".
+func (SearchRequest) EventType() string { return "searching" }
 
-// MarshalJSON adds the field "type".
-func (v SearchRequest) MarshalJSON() ([]byte, error) {
-	type plain SearchRequest
-	return marshalTyped("searching", plain(v))
-}
-
-// MarshalJSON adds the field "type".
-func (v SearchDone) MarshalJSON() ([]byte, error) {
-	type plain SearchDone
-	return marshalTyped("found", plain(v))
-}
-
-// MarshalJSON adds the field "type".
-func (v Warning) MarshalJSON() ([]byte, error) {
-	type plain Warning
-	return marshalTyped("warning", plain(v))
-}
+// EventType returns "found".
+func (SearchDone) EventType() string { return "found" }

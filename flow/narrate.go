@@ -224,7 +224,10 @@ func (n *Narrator) narrateEmission(f frame, v any) {
 		}
 	case ChildSpawned:
 		n.narrateSpawn(indent, v)
-	case Warning:
+	case agent.Warning:
+		if f.talks {
+			indent = f.indent + "  " + f.label
+		}
 		n.printLine(indent, "warning: %s", v.Text)
 	default:
 		n.narrateConversation(f.indent+"  "+f.label, v)
@@ -262,8 +265,6 @@ func (n *Narrator) narrateConversation(indent string, v any) {
 		n.printLine(indent, "the conversation is long: %d earlier messages %s", v.Messages, what)
 	case agent.ContinuationSent:
 		n.printLine(indent, "📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", v.Count, v.Max, v.Open)
-	case agent.Warning:
-		n.printLine(indent, "warning: %s", v.Text)
 	}
 }
 

@@ -43,7 +43,7 @@ func (a *Agent) retryPolicy(own *strictyaml.Seconds, attempts int) agent.Retry {
 func (a *Agent) attemptFailed(ctx context.Context, attempt int, err error) {
 	text := a.host.redact(fmt.Sprintf("llm node attempt %d failed (transient): %v; retrying", attempt, err))
 	a.host.log().Warn(text)
-	graph.Emit(ctx, Warning{text})
+	graph.Emit(ctx, agent.Warning{Text: text})
 }
 
 // mayPass reports whether another attempt may succeed. A provider's error says

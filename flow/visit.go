@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
@@ -177,7 +178,7 @@ func (v *nodeRun) host() *Host { return v.agent.host }
 func (v *nodeRun) warnf(format string, args ...any) {
 	text := v.host().redact(fmt.Sprintf(format, args...))
 	v.host().log().Warn(text)
-	graph.Emit(v, Warning{text})
+	graph.Emit(v, agent.Warning{Text: text})
 }
 
 func (v *nodeRun) logf(level slog.Level, format string, args ...any) {

@@ -6,6 +6,7 @@ package graph
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 )
@@ -163,6 +164,10 @@ type ValueEmitted struct {
 	Value any
 }
 
+// TypedValue is a value for Emit whose JSON is an object. In the JSON of the event,
+// the object has EventType as its first member, "type".
+type TypedValue interface{ EventType() string }
+
 // QuestionAsked says that a question is open.
 type QuestionAsked struct {
 	// Question is the question.
@@ -242,8 +247,20 @@ func (b TaskDone) MarshalJSON() ([]byte, error) {
 	}{errorText(b.Err), toMilliseconds(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
 }
 
-// MarshalJSON returns the JSON of the emitted value itself.
-func (b ValueEmitted) MarshalJSON() ([]byte, error) { return json.Marshal(b.Value) }
+// MarshalJSON returns the JSON of the emitted value itself, with the type of a [TypedValue].
+func (b ValueEmitted) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(b.Value)
+	typed, ok := b.Value.(TypedValue)
+	if err != nil || !ok || text[0] != '{' {
+		return text, err
+	}
+	name, err := json.Marshal(typed.EventType())
+	out := slices.Concat([]byte(`{"type":`), name)
+	if len(text) > len("{}") {
+		out = append(out, ',')
+	}
+	return append(out, text[1:]...), err
+}
 
 // MarshalJSON leaves out the state, because it may be large: StepCommitted has named
 // the keys that changed.

@@ -915,3 +915,29 @@ func ExampleTaskInfo() {
 	// hello greet script 0 1 0.greet.0
 	// done <nil>
 }
+
+// typedValue is an emitted value that names its type.
+type typedValue struct {
+	Text string `json:"text,omitempty"`
+}
+
+func (typedValue) EventType() string { return `a "type"` }
+
+// The JSON of an emitted value begins with its type, if it has one.
+func TestEmittedValuesNameTheirType(t *testing.T) {
+	for _, c := range []struct {
+		value any
+		want  string
+	}{
+		{typedValue{"x"}, `{"type":"a \"type\"","text":"x"}`},
+		{typedValue{}, `{"type":"a \"type\""}`},
+		{&typedValue{"x"}, `{"type":"a \"type\"","text":"x"}`},
+		{(*typedValue)(nil), `null`},
+		{"text", `"text"`},
+		{struct{ A int }{1}, `{"A":1}`},
+	} {
+		if got, err := json.Marshal(graph.ValueEmitted{Value: c.value}); err != nil || string(got) != c.want {
+			t.Errorf("%#v is %s, want %s (%v)", c.value, got, c.want, err)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package team
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -11,8 +10,7 @@ import (
 
 // These are the values that the team's node emits while it runs, as
 // [graph.ValueEmitted] events. Events of the agents themselves come from the paths
-// of the agents. Each value marshals to a JSON object with an additional field
-// "type".
+// of the agents. In the JSON of the event, each has a member "type".
 type (
 	// AgentStarted says that an agent starts, or continues in another drive.
 	AgentStarted struct {
@@ -58,37 +56,17 @@ func (v AgentQueued) String() string  { return fmt.Sprintf("agent %s waits for a
 func (v AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", v.ID, v.Status) }
 func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a place", v.ID) }
 
-// MarshalJSON adds the field "type".
-func (v AgentStarted) MarshalJSON() ([]byte, error) {
-	type plain AgentStarted
-	return marshalTyped("agent_started", plain(v))
-}
+// EventType returns "agent_started".
+func (AgentStarted) EventType() string { return "agent_started" }
 
-// MarshalJSON adds the field "type".
-func (v AgentQueued) MarshalJSON() ([]byte, error) {
-	type plain AgentQueued
-	return marshalTyped("agent_queued", plain(v))
-}
+// EventType returns "agent_queued".
+func (AgentQueued) EventType() string { return "agent_queued" }
 
-// MarshalJSON adds the field "type".
-func (v AgentEnded) MarshalJSON() ([]byte, error) {
-	type plain AgentEnded
-	return marshalTyped("agent_ended", plain(v))
-}
+// EventType returns "agent_ended".
+func (AgentEnded) EventType() string { return "agent_ended" }
 
-// MarshalJSON adds the field "type".
-func (v TaskWaiting) MarshalJSON() ([]byte, error) {
-	type plain TaskWaiting
-	return marshalTyped("task_waiting", plain(v))
-}
-
-func marshalTyped(name string, v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte(`{"type":"`+name+`",`), b[1:]...), nil
-}
+// EventType returns "task_waiting".
+func (TaskWaiting) EventType() string { return "task_waiting" }
 
 // Lead is the id of the lead. It is part of the paths of the lead's events.
 const Lead = lead

@@ -44,7 +44,7 @@ func TestEventsConform(t *testing.T) {
 		flow.ModelCall{Model: "m", Active: true, Tools: []string{"t"}}, flow.ModelCall{}, flow.Delta{Text: "t"},
 		flow.ModelDone{Model: "m", Usage: llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}}, flow.ModelDone{},
 		flow.ScriptRun{Script: "s"}, flow.KeysMerged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.ChildSpawned{Agent: "a", Prompt: "p"},
-		flow.ExtractionStarted{Repair: true}, flow.ExtractionStarted{}, flow.Warning{Text: "w"},
+		flow.ExtractionStarted{Repair: true}, flow.ExtractionStarted{},
 		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.ReplyDone{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
 		agent.ReplyDone{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.ReplyDone{Message: llm.Message{Role: llm.RoleAssistant}},
 		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},

@@ -122,8 +122,6 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 
 func (w *runWatcher) handleEmitted(v any) {
 	switch v := v.(type) {
-	case flow.Warning:
-		w.warnings = append(w.warnings, v.Text)
 	case agent.Warning:
 		w.warnings = append(w.warnings, v.Text)
 	case agent.ReplyDone:
@@ -227,7 +225,7 @@ func (w *runWatcher) finishWatch() {
 func (w *runWatcher) writeEvent(ev graph.Event) {
 	b, err := json.Marshal(ev)
 	if err != nil { // a node sent a value that JSON cannot represent
-		ev.Body = graph.ValueEmitted{Value: flow.Warning{Text: err.Error()}}
+		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}
 		b, _ = json.Marshal(ev)
 	}
 	if b = append(b, '\n'); w.live == nil {
