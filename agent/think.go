@@ -144,7 +144,7 @@ func (x *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request
 		if err := x.think.Budget.checkSpend(Spent.Get(s).add(x.spent)); err != nil {
 			return llm.Reply{}, 0, err
 		}
-		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return x.streamReply(ctx, req) })
+		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return streamReply(ctx, x.model, x.think.Budget, req) })
 		if err == nil {
 			x.spent = x.spent.add(x.think.Budget.replySpend(&reply))
 			if graph.IsEmitEnabled(ctx) {
@@ -160,15 +160,28 @@ func (x *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request
 	}
 }
 
-// streamReply makes the call and emits what arrives.
-func (x *thinkStep) streamReply(ctx context.Context, req llm.Request) (llm.Reply, error) {
+// AskModel sends one request to a model and returns the reply. It repeats a request that
+// failed, checks and charges the budget, and emits what arrives, as the nodes of an
+// agent do. It records nothing: call it inside of an effect.
+func AskModel(ctx context.Context, m llm.Model, req llm.Request, r Retry, b Budget) (llm.Reply, error) {
+	return streamReply(ctx, r.WrapModel(b.MeterModel(m), true), b, req)
+}
+
+// streamReply makes a call to a model that retries, and emits what arrives.
+func streamReply(ctx context.Context, m llm.Model, b Budget, req llm.Request) (llm.Reply, error) {
 	emits := graph.IsEmitEnabled(ctx)
-	for d, err := range x.model.Stream(ctx, req) {
+	for d, err := range m.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return llm.Reply{}, err
 		case d.Done != nil:
-			return x.finishReply(ctx, *d.Done), nil
+			reply := *d.Done
+			reply.Message = withDistinctCalls(reply.Message)
+			if emits {
+				cost, priced := b.replyCost(reply.Model, reply.Usage)
+				graph.Emit(ctx, ReplyDone{Message: reply.Message, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Cost: cost, Priced: priced})
+			}
+			return reply, nil
 		case !emits:
 		case d.Text != "":
 			graph.Emit(ctx, TextDelta{d.Text})
@@ -177,16 +190,6 @@ func (x *thinkStep) streamReply(ctx context.Context, req llm.Request) (llm.Reply
 		}
 	}
 	return llm.Reply{}, errors.New("agent: a model that retries gave no reply") // it returns an error instead
-}
-
-// finishReply prepares a reply for recording.
-func (x *thinkStep) finishReply(ctx context.Context, r llm.Reply) llm.Reply {
-	r.Message = withDistinctCalls(r.Message)
-	if graph.IsEmitEnabled(ctx) {
-		cost, priced := x.think.Budget.replyCost(r.Model, r.Usage)
-		graph.Emit(ctx, ReplyDone{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
-	}
-	return r
 }
 
 // countReplies counts what a node has said since the last message of the caller.

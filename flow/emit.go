@@ -1,11 +1,7 @@
 package flow
 
-import (
-	"raddle.dev/llm"
-)
-
 // These are the values that nodes emit while they run, as [graph.ValueEmitted]
-// events.
+// events, besides those of package agent.
 type (
 	// ModelCall says that a model is about to be called. Active reports whether
 	// the node names no model of its own.
@@ -13,16 +9,6 @@ type (
 		Model  string   `json:"model,omitempty"`
 		Active bool     `json:"active,omitempty"`
 		Tools  []string `json:"tools,omitempty"`
-	}
-	// Delta is a piece of a model's reply.
-	Delta struct {
-		Text string `json:"text"`
-	}
-	// ModelDone says that a reply is complete. It is not emitted for a reply
-	// that an earlier drive recorded.
-	ModelDone struct {
-		Model string    `json:"model,omitempty"`
-		Usage llm.Usage `json:"usage"`
 	}
 	// ScriptRun says that a script starts.
 	ScriptRun struct {
@@ -60,12 +46,6 @@ type (
 
 // EventType returns "model_call".
 func (ModelCall) EventType() string { return "model_call" }
-
-// EventType returns "delta".
-func (Delta) EventType() string { return "delta" }
-
-// EventType returns "model_done".
-func (ModelDone) EventType() string { return "model_done" }
 
 // EventType returns "script_run".
 func (ScriptRun) EventType() string { return "script_run" }

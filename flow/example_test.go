@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
@@ -28,26 +29,26 @@ func (replays) Open(_ context.Context, dir, id string) (llm.Model, error) {
 
 // An agent's directory becomes a graph, and a prompt the input of its run.
 func ExampleLoad() {
-	agent, err := flow.Load("../examples/hello", flow.Host{Models: replays{}})
+	hello, err := flow.Load("../examples/hello", flow.Host{Models: replays{}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	g, err := agent.CompileGraph()
+	g, err := hello.CompileGraph()
 	if err != nil {
 		fmt.Println(err) // what the validator refuses, or what cannot run
 		return
 	}
-	in := agent.Input("a haiku about warp and weft")
+	in := hello.Input("a haiku about warp and weft")
 	in.Topics = graph.TopicEmit
 	for ev, err := range (&graph.Runner{Graph: g}).Run(context.Background(), in) {
 		if err != nil {
-			fmt.Println(agent.Explain(err))
+			fmt.Println(hello.Explain(err))
 			return
 		}
 		switch b := ev.Body.(type) {
 		case graph.ValueEmitted:
-			if done, ok := b.Value.(flow.ModelDone); ok {
+			if done, ok := b.Value.(agent.ReplyDone); ok {
 				fmt.Println("tokens:", done.Usage.Input, "in,", done.Usage.Output, "out")
 			}
 		case graph.RunEnded:

@@ -265,33 +265,16 @@ func (v *nodeRun) askModel(ctx context.Context, name string, use modelUse, req l
 		if err != nil {
 			return Reply{}, err
 		}
-		return v.streamReply(ctx, use.retry.WrapModel(agent.Budget{Price: v.agent.modelFacts(id).Price}.MeterModel(m), true), req)
+		r, err := agent.AskModel(ctx, m, req, use.retry, agent.Budget{Price: v.agent.modelFacts(id).Price})
+		if err != nil {
+			return Reply{}, err
+		}
+		return newReply(r), nil
 	})
 	if err == nil && reply.Flaw != "" {
 		v.warnf("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
-}
-
-// streamReply collects a reply and emits its pieces.
-func (v *nodeRun) streamReply(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
-	emits := graph.IsEmitEnabled(v)
-	for d, err := range m.Stream(ctx, req) {
-		switch {
-		case err != nil:
-			return Reply{}, err
-		case d.Done != nil:
-			if emits {
-				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
-			}
-			r := Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}
-			r.Flaw, r.Useless = d.Done.DescribeFlaw()
-			return r, nil
-		case emits && d.Text != "":
-			graph.Emit(v, Delta{d.Text})
-		}
-	}
-	return Reply{}, errors.New("the model ended its stream without a reply") // a model that retries returns an error instead
 }
 
 // modelCache opens each model of an agent once.

@@ -229,6 +229,10 @@ func (n *Narrator) narrateEmission(f frame, v any) {
 			indent = f.indent + "  " + f.label
 		}
 		n.printLine(indent, "warning: %s", v.Text)
+	case agent.ReplyDone:
+		if n.Detail && f.talks {
+			n.printLine(f.indent+"  "+f.label, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
+		}
 	default:
 		n.narrateConversation(f.indent+"  "+f.label, v)
 	}
@@ -250,10 +254,6 @@ func (n *Narrator) narrateConversation(indent string, v any) {
 			n.printLine(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
 		} else if n.Detail {
 			n.printLine(indent, "tool done: %s in %s: %s", v.Name, formatElapsed(v.Took), wording.CutText(v.Text, mostArgs, "..."))
-		}
-	case agent.ReplyDone:
-		if n.Detail {
-			n.printLine(indent, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
 		}
 	case agent.RetryScheduled:
 		n.printLine(indent, "%s", v.Text())

@@ -92,10 +92,7 @@ func (n *Narrator) countUsage(e graph.Event) {
 	if c == nil {
 		return
 	}
-	switch v := b.Value.(type) {
-	case agent.ReplyDone:
-		c.calls, c.tokens = c.calls+1, c.tokens+v.Usage.Input+v.Usage.Output
-	case ModelDone:
+	if v, ok := b.Value.(agent.ReplyDone); ok {
 		c.calls, c.tokens = c.calls+1, c.tokens+v.Usage.Input+v.Usage.Output
 	}
 }

@@ -32,6 +32,12 @@ type Reply struct {
 	Useless bool   `json:"useless,omitempty"`
 }
 
+func newReply(r llm.Reply) Reply {
+	kept := Reply{ID: r.ID, Text: r.Text(), Model: r.Model, Usage: r.Usage}
+	kept.Flaw, kept.Useless = r.DescribeFlaw()
+	return kept
+}
+
 // IsReply reports whether an effect of an agent's run is a model's reply. what
 // is the effect's id, as [graph.Entry] has it in ID.
 func IsReply(what string) bool {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
@@ -125,33 +127,87 @@ func TestNodesAndAgentsArePatientAsTheirFilesSay(t *testing.T) {
 	}
 }
 
-// Older versions recorded a reply under the number of its attempt.
-func TestAReplyOfALaterAttemptIsNotRequestedAgain(t *testing.T) {
-	const text = "name: g\nmodel: m:x\nstart: a\nnodes:\n  a: {type: llm, prompt: hi, max_attempts: 3, state_updates: {said: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{said}}\"}\n"
-	r := newResumable(t, map[string]string{"graph.yaml": text})
-	models := &busyModels{}
-	a, err := Load(r.dir, Host{Models: models})
+// What a journal holds is not requested again: these are the names and the texts of
+// the replies in journals of older versions, which recorded a reply under the number
+// of its attempt.
+func TestRecordedRepliesOfNodesAreNotRequestedAgain(t *testing.T) {
+	const text = "name: g\nmodel: m:x\nstart: a\nnodes:\n  a: {type: llm, prompt: hi, max_attempts: 3, SCHEMAstate_updates: {said: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{said}}\"}\n"
+	const kept = `{"id":"r1","text":"kept","model":"m:x","usage":{"input":3,"output":2}}`
+	for name, c := range map[string]struct {
+		schema string
+		kept   [][2]string
+	}{
+		"the first attempt": {"", [][2]string{{"model attempt 1", kept}}},
+		"a later attempt":   {"", [][2]string{{"model attempt 2", kept}}},
+		"an extracted object": {"output_schema: {type: object}, ", [][2]string{{"model attempt 1", `{"text":"it is kept","flaw":"","useless":false}`},
+			{"extractor", `{"text":"no data"}`}, {"extractor repair", `{"text":"\"kept\""}`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newResumable(t, map[string]string{"graph.yaml": strings.Replace(text, "SCHEMA", c.schema, 1)})
+			models := &busyModels{}
+			a, err := Load(r.dir, Host{Models: models})
+			if err != nil {
+				t.Fatal(err)
+			}
+			died := errors.New("died")
+			old, err := graph.Compile(graph.Def{Name: "g", Open: (&keySet{file: a.File}).openKey, Start: []string{"a"}, Nodes: []graph.Node{
+				{Name: "a", Routes: []string{"e"}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					errs := []error{died}
+					for _, k := range c.kept {
+						_, err := graph.Do(ctx, k[0], func(context.Context) (json.RawMessage, error) { return json.RawMessage(k[1]), nil })
+						errs = append(errs, err)
+					}
+					return graph.Update{}, errors.Join(errs...)
+				}},
+				{Name: "e", Routes: []string{graph.End}, Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := a.Input("hi")
+			in.Thread = "t"
+			if _, err := (&graph.Runner{Graph: old, Store: r.store}).Invoke(t.Context(), in); !errors.Is(err, died) {
+				t.Fatal(err)
+			}
+			res, err := r.driveIn(Host{Models: models})
+			if err != nil || OutcomeOf(res).Output != "kept" || len(models.times) > 0 {
+				t.Errorf("%q, %v, %d requests", OutcomeOf(res).Output, err, len(models.times))
+			}
+		})
+	}
+}
+
+// A node without tools reports its reply with the events of every conversation.
+func TestNodesEmitTheEventsOfConversations(t *testing.T) {
+	r := newResumable(t, map[string]string{"graph.yaml": "name: g\nmodel: m:x\nstart: a\nnodes:\n  a: {type: llm, prompt: hi, next: e}\n  e: {type: end, output: ok}\n"})
+	a, err := Load(r.dir, Host{Models: &busyModels{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	died := errors.New("died")
-	old, err := graph.Compile(graph.Def{Name: "g", Open: (&keySet{file: a.File}).openKey, Start: []string{"a"}, Nodes: []graph.Node{
-		{Name: "a", Routes: []string{"e"}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			_, err := graph.Do(ctx, "model attempt 2", func(context.Context) (Reply, error) { return Reply{Text: "kept"}, nil })
-			return graph.Update{}, errors.Join(err, died)
-		}},
-		{Name: "e", Routes: []string{graph.End}, Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
-	}})
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := a.Input("hi")
-	in.Thread = "t"
-	if _, err := (&graph.Runner{Graph: old, Store: r.store}).Invoke(t.Context(), in); !errors.Is(err, died) {
-		t.Fatal(err)
+	in.Topics = graph.TopicEmit
+	var got []string
+	for ev, err := range (&graph.Runner{Graph: g}).Run(t.Context(), in) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := ev.Body.(graph.ValueEmitted); ok {
+			text, err := json.Marshal(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(text))
+		}
 	}
-	res, err := r.driveIn(Host{Models: models})
-	if err != nil || OutcomeOf(res).Output != "kept" || len(models.times) > 0 {
-		t.Errorf("%q, %v, %d requests", OutcomeOf(res).Output, err, len(models.times))
+	want := []string{
+		`{"type":"model_call","model":"m:x","active":true}`,
+		`{"type":"replied","message":{"role":"assistant","parts":[{"type":"text","text":"fine"}]},"usage":{"output":1}}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

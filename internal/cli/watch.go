@@ -132,8 +132,6 @@ func (w *runWatcher) handleEmitted(v any) {
 		w.addSpending(v.Model, v.Usage)
 	case agent.SummaryDone:
 		w.addSpending(v.Model, v.Usage)
-	case flow.ModelDone:
-		w.addSpending(v.Model, v.Usage)
 	}
 }
 
@@ -155,7 +153,7 @@ func (w *runWatcher) tellNotes(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.ValueEmitted:
 		switch b.Value.(type) {
-		case flow.Delta, flow.ModelDone, agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
+		case agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
 		default:
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -231,14 +230,10 @@ func queuePath(ev graph.Event, parent, id string) string {
 func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 	const most, rest = 4096, 2048
 	switch v := v.(type) {
-	case flow.Delta:
-		r.text, r.again = r.text+v.Text, time.Time{}
 	case agent.TextDelta:
 		r.text, r.again = r.text+v.Text, time.Time{}
 	case agent.RetryScheduled:
 		r.text, r.why, r.again = "", v.Reason, now.Add(v.Wait)
-	case flow.ModelDone:
-		b.addTokens(r, v.Usage.Input+v.Usage.Output)
 	case agent.ReplyDone:
 		b.addTokens(r, v.Usage.Input+v.Usage.Output)
 	case agent.ToolStarted:

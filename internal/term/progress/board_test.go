@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
 	"raddle.dev/llm"
@@ -131,7 +130,7 @@ func TestBoard(t *testing.T) {
 			p.done("research/", "begin")
 			p.starts("research/", "think", "llm")
 			p.starts("review/", "draft", "llm")
-			p.emits("review/", "draft", flow.Delta{Text: "So"})
+			p.emits("review/", "draft", agent.TextDelta{Text: "So"})
 			p.at = p.at.Add(3 * time.Second)
 		}, cols: 80, most: 9, want: `
 … research      thinking                        3s
