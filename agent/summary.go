@@ -10,7 +10,7 @@ import (
 )
 
 // defaultSummary is the prompt for a summary.
-const defaultSummary = `You sum up the beginning of a conversation between a user, an assistant and its tools, so that the assistant can continue without it.
+const defaultSummary = `You summarize the beginning of a conversation between a user, an assistant and its tools, so that the assistant can continue without it.
 Keep what the user wants and has decided, what was found out, what was changed and where (names, paths, numbers to the letter), and what is still open.
 Leave out greetings and what no longer matters. Write plain text, without an introduction.`
 

@@ -231,7 +231,7 @@ func (b *scriptNode) followFailure(v *nodeRun, err error) error {
 		v.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.fallback, err)
 		return v.goTo(b.fallback)
 	case v.node.Next != nil:
-		v.warnf("[graph:%s] script '%s' failed, going on to '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
+		v.warnf("[graph:%s] script '%s' failed, continuing with '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
 		return v.goNext()
 	}
 	return err

@@ -88,7 +88,7 @@ func (p *pointer) writeFile(path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("# Made by raddle: remove this file to build the knowledge base anew.\n" + string(text))
+	_, err = f.WriteString("# Made by raddle: remove this file to build the knowledge base again.\n" + string(text))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

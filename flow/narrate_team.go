@@ -108,7 +108,7 @@ func (n *Narrator) narrateTeam(f frame, e graph.Event, v any) bool {
 			return true // it continues after an answer, which is not reported
 		}
 		if v.Resumed {
-			verb = "goes on"
+			verb = "continues"
 		}
 		if v.Parent != team.Lead {
 			verb += ", spawned by " + v.Parent

@@ -50,7 +50,7 @@ func TestNarrateTeam(t *testing.T) {
 	want := `▸ agent: boss (model: )
 ▸   tool call: agent__spawn {}
 ▸ explore (agent_explore_1f2e3d4c: find the cellar) started
-▸ explore (agent_explore_00000001: look through all the rooms of the house, and the garden) goes on, spawned by agent_explore_1f2e3d4c, for task 2
+▸ explore (agent_explore_00000001: look through all the rooms of the house, and the garden) continues, spawned by agent_explore_1f2e3d4c, for task 2
 ▸ explore (agent_explore_00000003: read) waits for a place
 ▸   [agent_explore_1f2e3d4c: find the cellar] tool call: fs_read {"path":"a"}
 ▸   [agent_explore_00000001: look through all the rooms of the house,...] tool failed: fs_read: no way

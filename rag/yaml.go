@@ -73,7 +73,7 @@ func (b *Base) readYAML() error {
 	}
 	var y yamlBase
 	if err := yaml.Unmarshal(text, &y); err != nil {
-		return fmt.Errorf("this is no knowledge base: %w", err)
+		return fmt.Errorf("this is not a knowledge base: %w", err)
 	}
 	if err := y.validateHeader(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *Base) readYAML() error {
 
 func (y *yamlBase) validateHeader() error {
 	if y.EmbeddingModel == "" {
-		return errors.New("this is no knowledge base: it names no embedding_model")
+		return errors.New("this is not a knowledge base: it names no embedding_model")
 	}
 	if y.Driver != "" && y.Driver != "yaml" {
 		return fmt.Errorf("its vectors are kept by the driver %s, which is not known here: remove the file to build it again", y.Driver)

@@ -79,7 +79,7 @@ func (s *state) writerIDs(m *member) (ids []string) {
 	return ids
 }
 
-const noticeText = "Agents wait for your reply and stand still until then. Answer each with agent__reply_escalation."
+const noticeText = "Agents wait for your reply and do nothing until then. Answer each with agent__reply_escalation."
 
 // noticeMiddleware is a tool middleware that informs an agent, in the outcome of any
 // other tool, that its own agents wait for its reply.

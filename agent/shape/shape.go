@@ -134,8 +134,8 @@ func forwardWithoutText(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta
 	return reply, false
 }
 
-// checkReply returns what is wrong with a reply. A reply with calls is not the
-// answer yet and has no fault.
+// checkReply returns an error if a reply does not match. It returns nil for a reply with calls,
+// which is not the answer yet.
 func (s *Shape[T]) checkReply(r llm.Reply) error {
 	if len(r.Message.ToolCalls()) > 0 {
 		return nil

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tools of the review. They read the shop and the change beside this file, so that no git repository is needed.
+# Tools of the review. They read the shop and the change next to this file, so that no git repository is needed.
 set -euo pipefail
 
 # @env LLM_OUTPUT=/dev/stdout Where the result goes

@@ -203,15 +203,15 @@ func newSecretGraph(t *testing.T) *secretGraph {
 	}
 	inner := v.compileGraph(t, graph.Def{Name: "inner", Start: []string{"ask"}, Nodes: []graph.Node{{Name: "ask", Run: v.runAsk}},
 		Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}})
-	v.g = v.compileGraph(t, graph.Def{Name: "vault", Start: []string{"split", "beside"}, Nodes: []graph.Node{
+	v.g = v.compileGraph(t, graph.Def{Name: "vault", Start: []string{"split", "aside"}, Nodes: []graph.Node{
 		{Name: "split", Routes: []string{"work"}, Run: v.runSplit},
-		{Name: "beside", Run: func(context.Context, graph.State) (graph.Update, error) {
+		{Name: "aside", Run: func(context.Context, graph.State) (graph.Update, error) {
 			return graph.Put(v.list.Set([]string{sealedWord})), nil
 		}},
 		{Name: "work", Graph: inner, Inherit: true, Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
 			return graph.Put(v.list.Set(v.list.Get(c.State))), nil
 		}},
-	}, Edges: []graph.Edge{{From: []string{"beside"}, To: []string{graph.End}}, {From: []string{"work"}, To: []string{graph.End}}}})
+	}, Edges: []graph.Edge{{From: []string{"aside"}, To: []string{graph.End}}, {From: []string{"work"}, To: []string{graph.End}}}})
 	return v
 }
 

@@ -194,12 +194,12 @@ func (m *crewModel) goOn(gates map[string]gate) {
 		}
 	}
 	m.requests(1, "boss/go", "explore/a", "explore/b", "explore/c", "explore/d")
-	for _, want := range []string{"(" + "agent_explore_", ") goes on", "completed in"} {
+	for _, want := range []string{"(" + "agent_explore_", ") continues", "completed in"} {
 		if !strings.Contains(c.String(), want) {
 			m.t.Errorf("standard error lacks %q:\n%s", want, c)
 		}
 	}
-	if n := strings.Count(c.String(), "goes on"); n != len(four)-1 {
+	if n := strings.Count(c.String(), "continues"); n != len(four)-1 {
 		m.t.Errorf("%d agents go on\n%s", n, c)
 	}
 }

@@ -19,7 +19,7 @@ type ToolCall struct {
 	ID      string          `json:"id"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
-	Status  string          `json:"status"`            // done, failed, open, or begun if its outcome is not recorded
+	Status  string          `json:"status"`            // one of the states below
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
 }
 
@@ -28,7 +28,7 @@ const (
 	callDone   = "done"
 	callFailed = "failed"
 	callOpen   = "open"
-	callBegun  = "begun"
+	callBegun  = "begun" // its outcome is not recorded
 )
 
 // toolEffect is the prefix of the names of effects that are calls of tools.

@@ -50,7 +50,7 @@ func parseArguments(params []param, raw json.RawMessage) (arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+			return nil, fmt.Errorf("the arguments are not a JSON object: %w", err)
 		}
 	}
 	a := arguments{}

@@ -89,7 +89,7 @@ func (h Host) pathArgument(a arguments) (string, error) {
 	name, _, _ := strings.Cut(p, "/")
 	switch {
 	case name == "~" && h.envValue("HOME") == "":
-		return "", errors.New("the home directory that ~ stands for is not known: give the whole path")
+		return "", errors.New("the home directory for ~ is not known: give the whole path")
 	case name == "~":
 		return h.resolvePath(p), nil
 	case name != p:
@@ -177,7 +177,7 @@ func replaceFile(path, text string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("it is no file")
+		return fmt.Errorf("it is not a file")
 	case err == nil:
 		mode = info.Mode().Perm()
 	case errors.Is(err, fs.ErrNotExist):

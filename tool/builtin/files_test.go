@@ -100,7 +100,7 @@ func TestFiles(t *testing.T) {
 		{"fs_read", object{"path": "a.txt", "offset": "x"}, `error: the argument offset must be a whole number, not "x"`},
 		{"fs_read", object{"path": "dir"}, ".hidden\nb\nc/\n"},
 		{"fs_read", object{"path": "none"}, "failed: No such file or path: none"},
-		{"fs_read", object{"path": "bin"}, "failed: bin is no text: it has 3 bytes, some of them zero"},
+		{"fs_read", object{"path": "bin"}, "failed: bin is not a text: it has 3 bytes, some of them zero"},
 		{"fs_read", object{"path": "long", "limit": 1}, "1: " + strings.Repeat("ü", 2000) + "... (truncated)\n(2 total lines. Use --offset 2 to read more.)\n"},
 		{"fs_ls", object{"path": "dir"}, "b\nc\n"},
 		{"fs_ls", object{"path": "none"}, "failed: No such file or path: none"},
@@ -110,7 +110,7 @@ func TestFiles(t *testing.T) {
 		{"fs_cat", object{"path": "new/f"}, "x\n\n"},
 		{"fs_write", object{"path": "new/f", "content": "no newline"}, "The File contents were written to: new/f"},
 		{"fs_cat", object{"path": "new/f"}, "no newline"},
-		{"fs_write", object{"path": "dir", "contents": ""}, "failed: dir: it is no file"},
+		{"fs_write", object{"path": "dir", "contents": ""}, "failed: dir: it is not a file"},
 		{"fs_rm", object{"path": "new/f"}, "Path removed: new/f"},
 		{"fs_rm", object{"path": "new/f"}, "failed: No such file or path: new/f"},
 		{"fs_rm", object{"path": "new/er"}, "Path removed: new/er"},
@@ -284,7 +284,7 @@ func TestGlob(t *testing.T) {
 		{object{"pattern": "deep/*.ts", "path": "src"}, "src/deep/mid.ts\n"},
 		{object{"pattern": "*.go", "path": "link"}, "link/new.go\n"},
 		{object{"pattern": "*.rs"}, "No files found"},
-		{object{"pattern": "["}, `failed: "[" is no pattern: a bracket or a brace is not closed`},
+		{object{"pattern": "["}, `failed: "[" is not a pattern: a bracket or a brace is not closed`},
 		{object{"pattern": "*", "path": "none"}, "failed: No such file or path: none"},
 	} {
 		if got := use(t, h, "fs_glob", c.args); got != c.want {
@@ -318,7 +318,7 @@ func TestGrep(t *testing.T) {
 		{object{"pattern": "foo", "path": "x.min.js"}, "x.min.js:1:foo\n"},
 		{object{"pattern": "foo", "path": "wide"}, "wide:1:" + strings.Repeat("foo", 1000)[:2000] + "... (truncated)\n"},
 		{object{"pattern": "none"}, "No matches found"},
-		{object{"pattern": "("}, "failed: the pattern is no regular expression: error parsing regexp: missing closing ): `(`"},
+		{object{"pattern": "("}, "failed: the pattern is not a regular expression: error parsing regexp: missing closing ): `(`"},
 		{object{"pattern": "x", "path": "none"}, "failed: No such file or path: none"},
 	} {
 		if got := use(t, h, "fs_grep", c.args); got != c.want {

@@ -102,7 +102,7 @@ type foundFile struct {
 func globFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	pattern := filepath.ToSlash(a["pattern"])
 	if !doublestar.ValidatePattern(pattern) {
-		return tool.FailedResult("%q is no pattern: a bracket or a brace is not closed", pattern), nil
+		return tool.FailedResult("%q is not a pattern: a bracket or a brace is not closed", pattern), nil
 	}
 	root := h.resolvePath(a["path"])
 	var all []foundFile
@@ -215,11 +215,11 @@ func (h Host) displayPath(path string) string {
 func grepFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	re, err := regexp.Compile(a["pattern"])
 	if err != nil {
-		return tool.FailedResult("the pattern is no regular expression: %v", err), nil
+		return tool.FailedResult("the pattern is not a regular expression: %v", err), nil
 	}
 	include := a["include"]
 	if include != "" && !doublestar.ValidatePattern(include) {
-		return tool.FailedResult("%q is no pattern of names: a bracket or a brace is not closed", include), nil
+		return tool.FailedResult("%q is not a pattern of names: a bracket or a brace is not closed", include), nil
 	}
 	root := h.resolvePath(a["path"])
 	hits := hits{host: h}

@@ -81,12 +81,12 @@ func sendMail(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	}
 	from, err := mail.ParseAddress(s.user)
 	if err != nil {
-		return tool.FailedResult("EMAIL_SMTP_USER is no address that mail can come from"), nil
+		return tool.FailedResult("EMAIL_SMTP_USER is not a mail address"), nil
 	}
 	from.Name = h.envValue("EMAIL_SENDER_NAME")
 	to, err := mail.ParseAddress(a["recipient"])
 	if err != nil {
-		return tool.FailedResult("%q is no address of mail", a["recipient"]), nil
+		return tool.FailedResult("%q is not a mail address", a["recipient"]), nil
 	}
 	if strings.ContainsAny(a["subject"], "\r\n") {
 		return tool.FailedResult("a subject is one line"), nil

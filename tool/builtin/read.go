@@ -30,7 +30,7 @@ func readPath(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return fileError(a["path"], err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return tool.FailedResult("%s is no text: it has %d bytes, some of them zero", a["path"], len(text)), nil
+		return tool.FailedResult("%s is not a text: it has %d bytes, some of them zero", a["path"], len(text)), nil
 	}
 	offset, limit := max(a.intValue("offset", 1), 1), a.intValue("limit", readLines)
 	if limit <= 0 {

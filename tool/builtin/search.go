@@ -166,7 +166,7 @@ func (h Host) askJSON(ctx context.Context, r request, v any) (failure tool.Resul
 		return failure, bad, err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return tool.FailedResult("the answer of the service is no JSON of the expected form: %v", err), true, nil
+		return tool.FailedResult("the answer of the service is not JSON in the expected form: %v", err), true, nil
 	}
 	return tool.Result{}, false, nil
 }

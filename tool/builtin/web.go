@@ -130,7 +130,7 @@ func pageText(body []byte, contentType string, u *url.URL) (string, error) {
 	case kind == "text/html" || kind == "application/xhtml+xml":
 		return htmlToMarkdown(string(body), u)
 	case !utf8.Valid(body) || strings.ContainsRune(string(body), 0):
-		return "", fmt.Errorf("it is no text but %s, %d bytes", kind, len(body))
+		return "", fmt.Errorf("it is not a text but %s, %d bytes", kind, len(body))
 	}
 	return string(body), nil
 }

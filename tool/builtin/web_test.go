@@ -53,7 +53,7 @@ func TestFetch(t *testing.T) {
 		"/json":   `{"a":1}`,
 		"/here":   `{"a":1}`,
 		"/there":  "failed: " + page + "/there redirects to another host: fetch " + other + "/x",
-		"/binary": "failed: " + page + "/binary: it is no text but image/png, 4 bytes",
+		"/binary": "failed: " + page + "/binary: it is not a text but image/png, 4 bytes",
 		"/none":   "failed: " + page + "/none answers 404 Not Found: nothing here",
 	} {
 		if diff := cmp.Diff(want, use(t, h, "fetch_url_via_curl", object{"url": page + path})); diff != "" {
@@ -116,7 +116,7 @@ func TestServices(t *testing.T) {
 			"send_twilio", "{}", object{"to-number": "whatsapp:+2", "message": tricky},
 			"POST /2010-04-01/Accounts/sid/Messages.json Basic c2lkOnRva2Vu Body=a+%22b%22+%26+c&From=whatsapp%3A%2B1&To=whatsapp%3A%2B2", "Message sent to whatsapp:+2",
 		},
-		{"web_search_tavily", `no json`, object{"query": "x"}, "*", "failed: the answer of the service is no JSON of the expected form: invalid character 'o' in literal null (expecting 'u')"},
+		{"web_search_tavily", `no json`, object{"query": "x"}, "*", "failed: the answer of the service is not JSON in the expected form: invalid character 'o' in literal null (expecting 'u')"},
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			var asked string

@@ -111,7 +111,7 @@ func Load(path string) File {
 	case err != nil:
 		return failed("Unable to open tool definition file. %v", err)
 	case !info.Mode().IsRegular():
-		return failed("Unable to open tool definition file. It is no regular file")
+		return failed("Unable to open tool definition file. It is not a regular file")
 	case info.Size() > maxSource:
 		return failed("the file has more than %d MiB: move what is not about arguments into a file of its own", maxSource>>20)
 	}

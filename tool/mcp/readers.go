@@ -60,7 +60,7 @@ func (s *server) readerTools(c *connection) (list []tool.Tool) {
 // resourceTouches returns what reading a resource reaches, as far as its address says.
 func resourceTouches(args json.RawMessage) (touch tool.Touch, err error) {
 	var uri string
-	_ = json.Unmarshal(parseArguments(args)["uri"], &uri) // what is no text reads nothing
+	_ = json.Unmarshal(parseArguments(args)["uri"], &uri) // a value of another type reads nothing
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil:

@@ -78,7 +78,7 @@ func (s *server) noteStray(text []byte) {
 	if !s.options.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	s.options.Log.Debug("MCP server wrote what is no message", "server", s.config.ID, "text", s.logLine(text))
+	s.options.Log.Debug("MCP server wrote something that is not a message", "server", s.config.ID, "text", s.logLine(text))
 }
 
 // A requester adds the headers of an entry to requests to its server, takes what is no

@@ -341,8 +341,8 @@ func joinDir(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// gitWrites lists what commands of git write that git later heeds: configuration
-// and hooks.
+// gitWrites lists files that commands of git write and that git uses later: configuration and
+// hooks.
 func gitWrites(args []word) []word {
 	dir := ""
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {

@@ -80,7 +80,7 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 		return Ask, why
 	}
 	if name == "git" && s.feignedRepository(args) {
-		return Ask, "would take a directory of the workspace for a repository and heed its configuration"
+		return Ask, "would take a directory of the workspace for a repository and use its configuration"
 	}
 	if s.mayBecomeFlag(args) {
 		return Ask, "has a pattern that may match a file whose name begins with -"
@@ -308,7 +308,7 @@ func setCheck(args []word) string {
 func readCheck(args []word) string {
 	for _, a := range args {
 		if !a.isPlain() || a.text != "-r" && !ownName(a.text) {
-			return "may set a variable that other programs heed"
+			return "may set a variable that other programs use"
 		}
 	}
 	return ""

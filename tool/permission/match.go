@@ -34,8 +34,8 @@ type matcher struct {
 	passedArgs map[string]string // and its arguments as text
 }
 
-// forbidsNeed is how far a rule that denies or asks speaks of a need: one of the
-// things that it may be is enough.
+// forbidsNeed returns how far a rule that denies or asks matches a need. If the need may be one of
+// several things, a match with one of them is enough.
 func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
 	if !m.appliesTo(r, n) {
 		return no

@@ -170,7 +170,7 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 		n.fallback, n.why = Ask, touch.Unknown
 	case t.Touches != nil || trusted || t.Effect == tool.ReadOnly:
 	default:
-		n.fallback, n.why = Ask, "does not tell what it touches"
+		n.fallback, n.why = Ask, "does not declare what it touches"
 	}
 	return n
 }
@@ -562,7 +562,7 @@ var codeDirs = map[string]string{
 // codeFiles are names of files that decide what runs, with the reason to ask.
 var codeFiles = map[string]string{
 	"permissions.yaml": "it decides about permissions", "mcp.json": "it names servers to start", "graph.yaml": "it is an agent",
-	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets what programs heed",
+	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets variables of programs",
 }
 
 // agentTools are the files that hold an agent's own tools.

@@ -270,7 +270,7 @@ func (s *shellWalk) checkParameter(n *syntax.ParamExp) {
 // checkAssignment checks the assignment of a value to a name.
 func (s *shellWalk) checkAssignment(name string, n syntax.Node) {
 	if !ownName(name) {
-		s.addUncertain(s.sourceOf(n), "changes a variable that other programs may heed")
+		s.addUncertain(s.sourceOf(n), "changes a variable that other programs may use")
 	}
 }
 

@@ -119,7 +119,7 @@ type wrapper struct {
 	doubtful string   // letters of flags, among those above, with which the command cannot be determined
 	longs    []string // long flags that it may have, with their value after =
 	operands int      // operands before the command
-	assigns  bool     // NAME=value may stand before the command
+	assigns  bool     // NAME=value may precede the command
 	more     bool     // the command gets further arguments that are not known yet
 	asks     bool     // it asks for every command
 	empty    Verdict  // without a command

@@ -210,7 +210,7 @@ func TestBashRefusals(t *testing.T) {
 		`{"text":"x","pair":["1"]}`:          "error: incorrect number of values for `--pair <A> <B>`",
 		`{"text":"x","verbose":"loud"}`:      "error: flag `--verbose` don't accept any value",
 		`{"text":"a\u0000b"}`:                "error: an argument holds a NUL character, which a bash tool cannot take",
-		`[1]`:                                "error: invalid JSON data: the arguments are no JSON object",
+		`[1]`:                                "error: invalid JSON data: the arguments are not a JSON object",
 		`{"text":"x","text2":"y","aaa":"z"}`: "error: unexpected argument `--aaa` found",
 	} {
 		want := tool.JSONResult(map[string]string{"tool_call_error": "Tool call 'every_kind' exited with code 1", "stderr": want})

@@ -44,7 +44,7 @@ type script struct {
 func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) {
 	data, err := parseObject(c.Args)
 	if err != nil {
-		return s.refusalResult("error: invalid JSON data: the arguments are no JSON object"), nil
+		return s.refusalResult("error: invalid JSON data: the arguments are not a JSON object"), nil
 	}
 	dir, remove, err := tempdir.New("tool-*")
 	if err != nil {

@@ -149,7 +149,7 @@ func (s *shop) item(sku string) (item, error) {
 	return item{}, fmt.Errorf("there is no item %q: find_items tells the numbers", sku)
 }
 
-// sum is how much of an item is reserved by everybody but one.
+// sum returns how much of an item is reserved by all customers except one.
 func (s *shop) sum(sku, except string) (n int) {
 	for customer, pieces := range s.reserved[sku] {
 		if customer != except {

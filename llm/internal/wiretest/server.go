@@ -1,6 +1,5 @@
-// Package wiretest holds what the tests of the providers' packages share: a
-// local server that speaks a prepared stream, and the failures that every
-// provider must tell apart in the same way.
+// Package wiretest holds what the tests of the providers' packages share: a local server that
+// speaks a prepared stream, and the failures that every provider must distinguish in the same way.
 package wiretest
 
 import (
