@@ -256,7 +256,7 @@ func TestParseRefusesLargeFiles(t *testing.T) {
 		t.Errorf("4 MiB: %v", err)
 	}
 	_, err := ParseGraph("g", []byte(fits+"x"))
-	if err == nil || !strings.Contains(err.Error(), "the file has 4194305 bytes; a graph file may have at most 4194304 (4 MiB)") {
+	if err == nil || !strings.Contains(err.Error(), "the file has 4194305 bytes; it may have at most 4194304 (4 MiB)") {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ func TestRuleInVain(t *testing.T) {
 	w.write("home/.config/raddle/permissions.yaml", "deny:\n  - run_it(touch *)\n")
 	proc, _ := w.process(-1)
 	_, err := proc.Load(LoadRequest{Agent: filepath.Join(w.dir, "mine")})
-	if err == nil || !strings.Contains(err.Error(), `permissions.yaml:2:5: rule "run_it(touch *)" can never match: the tool run_it does not declare`) {
+	if err == nil || !strings.Contains(err.Error(), `permissions.yaml:2:5: error: rule "run_it(touch *)" can never match: the tool run_it does not declare`) {
 		t.Errorf("got %v", err)
 	}
 	w.write("home/.config/raddle/permissions.yaml", "deny:\n  - run_it(text=touch *)\n")

@@ -76,7 +76,7 @@ func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string
 	var faults *config.FileError
 	switch {
 	case errors.As(env.problem, &faults):
-		for _, f := range faults.Faults {
+		for _, f := range faults.Findings {
 			r.Problems = append(r.Problems, f.String())
 		}
 	case env.problem != nil:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
 )
@@ -137,9 +138,10 @@ func Load(dir string, env Environ) (Config, error) {
 	case err != nil:
 		return c, &failure.Error{Kind: failure.Invalid, Msg: "the configuration cannot be read", Err: err, Next: "make the file readable, or move it away"}
 	default:
-		r := &configReader{path: path, env: env}
-		if r.readConfig(text, &c); len(r.faults) > 0 {
-			return c, &FileError{Faults: r.faults}
+		r := &configReader{Document: strictyaml.Read(path, text), env: env}
+		if r.readConfig(&c); len(r.List) > 0 {
+			strictyaml.SortFindings(r.List)
+			return c, &FileError{Findings: r.List}
 		}
 	}
 	return c, c.applyEnvironment(env)

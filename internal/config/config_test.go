@@ -68,7 +68,7 @@ func TestConfigFaults(t *testing.T) {
 		"temperature: .nan\n":  {"1:14: error: temperature: \".nan\" is not a number"},
 		"max_reply: 16 MB\n":   {`1:12: error: max_reply: "16 MB" must be a whole number of MiB`},
 		"read_timeout: soon\n": {`1:15: error: read_timeout: "soon" is not a time`},
-		"model: a\nmodel: b\n": {`2:1: error: key "model" is given twice`},
+		"model: a\nmodel: b\n": {"2:1: error: duplicate key `model` (first on line 1)"},
 		"clients: {x: {}}\n":   {"1:14: error: a client needs a type"},
 		"clients: [{type: openai, name: 'a:b'}]\n":                     {`1:11: error: the client's name "a:b" has a colon`},
 		"clients: [{type: openai}, {type: openai}]\n":                  {`1:27: error: two clients are named "openai"`},
@@ -76,7 +76,7 @@ func TestConfigFaults(t *testing.T) {
 		"clients: [{type: ollama, models: [{}]}]\n":                    {"1:35: error: a model needs a name"},
 		"clients: [{type: ollama, models: {}}]\n":                      {"1:34: error: models must be a list"},
 		"clients: [{type: ollama, models: [{name: a, type: chta}]}]\n": {`1:51: error: unknown model type "chta"; the types are chat, embedding, reranker (did you mean chat?)`},
-		"a: &x [*x]\n":         {`1:1: error: unknown key "a"`},
+		"a: &x [*x]\n":         {`1:1: error: unknown key "a"`, "1:8: error: a[0]: alias *x refers to a value that contains it"},
 		"model: 'x\n":          {"error: "},
 		"top_p: x\nstroe: y\n": {"1:8: error: top_p", "2:1: error: unknown key \"stroe\" in the file (did you mean store?)"},
 	}
@@ -85,11 +85,11 @@ func TestConfigFaults(t *testing.T) {
 			dir := writeConfig(t, file)
 			_, err := Load(dir, nil)
 			var faults *FileError
-			if !errors.As(err, &faults) || len(faults.Faults) != len(wants) {
+			if !errors.As(err, &faults) || len(faults.Findings) != len(wants) {
 				t.Fatalf("%v, want %d faults", err, len(wants))
 			}
 			for i, want := range wants {
-				if got := faults.Faults[i].String(); !strings.Contains(got, want) {
+				if got := faults.Findings[i].String(); !strings.Contains(got, want) {
 					t.Errorf("%s\nlacks %s", got, want)
 				}
 			}

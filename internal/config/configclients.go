@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
 
@@ -26,22 +27,22 @@ var (
 
 // readClients reads a list of clients, or a mapping from their names.
 func (r *configReader) readClients(n *yaml.Node, c *Config) {
-	if n = resolveAlias(n); n.Kind == yaml.MappingNode {
+	if n = strictyaml.ResolveAlias(n); n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			r.readClient(n.Content[i+1], n.Content[i].Value, c)
 		}
 		return
 	}
-	for _, item := range r.readList(n, "clients") {
+	for _, item := range r.ReadItems(n, "clients") {
 		r.readClient(item, "", c)
 	}
 }
 
 func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 	cl := Client{Name: name}
-	r.readMapping(n, "a client", clientKeys, func(key string, v *yaml.Node) {
+	r.ReadKeys(n, "a client", clientKeys, func(key string, v *yaml.Node) {
 		if key == "models" {
-			for _, item := range r.readList(v, "models") {
+			for _, item := range r.ReadItems(v, "models") {
 				r.readModel(item, &cl)
 			}
 			return
@@ -54,7 +55,7 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 		case key == "type":
 			cl.Type = cmp.Or(ClientAliases[s], s)
 			if !slices.Contains(clientTypes, cl.Type) {
-				r.addFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+				r.ReportFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
 			cl.Base = s
@@ -62,7 +63,7 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			if cl.Key = s; s != "" {
 				cl.KeyLine = v.Line
 			}
-			if m := reference.FindStringSubmatch(resolveAlias(v).Value); m != nil {
+			if m := reference.FindStringSubmatch(strictyaml.ResolveAlias(v).Value); m != nil {
 				cl.KeyVar = m[1]
 			}
 		}
@@ -79,39 +80,39 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 	case cl.Type == "" && ClientAliases[cl.Name] != "":
 		cl.Type = ClientAliases[cl.Name]
 	case cl.Type == "":
-		r.addFault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
+		r.ReportFault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
 	case cl.Name == "":
 		cl.Name = cl.Type
 	}
 	switch {
 	case strings.Contains(cl.Name, ":"):
-		r.addFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
+		r.ReportFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):
-		r.addFault(n, "give one of them another name", "two clients are named %q", cl.Name)
+		r.ReportFault(n, "give one of them another name", "two clients are named %q", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "":
-		r.addFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
+		r.ReportFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}
 }
 
 // readModel reads a model: its name, or a mapping.
 func (r *configReader) readModel(n *yaml.Node, cl *Client) {
 	m := Model{Kind: "chat"}
-	if resolveAlias(n).Kind == yaml.ScalarNode {
+	if strictyaml.ResolveAlias(n).Kind == yaml.ScalarNode {
 		m.Name, _ = r.readScalar(n, "a model")
 		cl.Models = append(cl.Models, m)
 		return
 	}
-	r.readMapping(n, "a model", modelKeys, func(key string, v *yaml.Node) {
+	r.ReadKeys(n, "a model", modelKeys, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			m.Name, _ = r.readScalar(v, key)
 		case "type":
 			m.Kind, _ = r.readScalar(v, key)
 			if !slices.Contains(modelKinds, m.Kind) {
-				r.addFault(v, wording.SuggestNearest(m.Kind, modelKinds, ""), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
+				r.ReportFault(v, wording.SuggestNearest(m.Kind, modelKinds, ""), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
 			}
 		case "reasoning_levels", "reasoning_effort_levels":
-			for _, item := range r.readList(v, key) {
+			for _, item := range r.ReadItems(v, key) {
 				if s, ok := r.readScalar(item, key); ok {
 					m.Efforts = append(m.Efforts, s)
 				}
@@ -121,7 +122,7 @@ func (r *configReader) readModel(n *yaml.Node, cl *Client) {
 		}
 	})
 	if m.Name == "" {
-		r.addFault(n, "", "a model needs a name")
+		r.ReportFault(n, "", "a model needs a name")
 	}
 	cl.Models = append(cl.Models, m)
 }
@@ -148,6 +149,6 @@ func (r *configReader) readModelFact(key string, v *yaml.Node, m *Model) {
 		m.NoTools = err == nil && !*can
 	}
 	if err != nil {
-		r.addFault(v, "", "%s: %v", key, err)
+		r.ReportFault(v, "", "%s: %v", key, err)
 	}
 }

@@ -21,6 +21,7 @@ type inspector struct {
 	open     map[*yaml.Node]bool    // anchored nodes around the current one
 	measured map[*yaml.Node]measure // anchored nodes that are finished
 	expanded int                    // the size that aliases add to the file
+	tooLarge bool                   // that size is above the limit
 }
 
 // segment is one step from the root to a node: a key, or an index after "".
@@ -143,7 +144,10 @@ func (in *inspector) inspectAlias(n *yaml.Node, depth int) measure {
 		markBroken(n)
 	case depth+m.height > jsonvalue.MaxDepth:
 		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, jsonvalue.MaxDepth)})
+	case in.tooLarge: // it has been reported
+		markBroken(n)
 	case in.expanded+m.weight > maxExpanded:
+		in.tooLarge = true
 		in.addFault(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file expand to too much text"})
 	default:
 		in.expanded += m.weight

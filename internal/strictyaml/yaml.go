@@ -12,7 +12,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// MaxFileSize is the size above which a graph file is rejected.
+// MaxFileSize is the size above which [Read] rejects a file.
 const MaxFileSize = 4 << 20
 
 // Document is one YAML file: its tree, in which unusable nodes are marked, and
@@ -40,10 +40,13 @@ func (p *Problems) Add(f Finding) {
 // isFull reports whether further findings would be dropped.
 func (p *Problems) isFull() bool { return len(p.List) >= MaxFindings }
 
-// Read parses the text of a file that must contain one YAML document.
-func Read(path string, text []byte) *Document {
+// Read parses the text of a file of at most MaxFileSize bytes that must contain one YAML document.
+func Read(path string, text []byte) *Document { return ReadUpTo(path, text, MaxFileSize) }
+
+// ReadUpTo parses the text of a file of at most limit bytes that must contain one YAML document.
+func ReadUpTo(path string, text []byte, limit int) *Document {
 	d := &Document{Path: path, text: text}
-	if f, ok := findUnreadableText(text); ok {
+	if f, ok := findUnreadableText(text, limit); ok {
 		d.recordFatal(f)
 		return d
 	}
@@ -129,11 +132,11 @@ func IsEmpty(n *yaml.Node) bool {
 
 // findUnreadableText finds a problem that prevents the parser from reading the text,
 // and for which the parser would give no position.
-func findUnreadableText(text []byte) (Finding, bool) {
-	if len(text) > MaxFileSize {
+func findUnreadableText(text []byte, limit int) (Finding, bool) {
+	if len(text) > limit {
 		return Finding{
 			Code:    "file-too-large",
-			Message: fmt.Sprintf("the file has %d bytes; a graph file may have at most %d (4 MiB)", len(text), MaxFileSize),
+			Message: fmt.Sprintf("the file has %d bytes; it may have at most %d (%d MiB)", len(text), limit, limit>>20),
 			Hint:    "move large texts into files that a script or rag node reads",
 			Pos:     Pos{Line: 1, Col: 1},
 		}, true

@@ -8,56 +8,47 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-)
 
-const (
-	maxDepth = 100    // of nested arguments
-	maxNodes = 100000 // in the arguments of a file, including repeated aliases
+	"raddle.dev/internal/strictyaml"
 )
 
 // parseArguments converts a YAML mapping to JSON and keeps the order of keys and the
 // digits of numbers.
 func (l *loader) parseArguments(n *yaml.Node) json.RawMessage {
-	if n = resolveAlias(n); n.Kind != yaml.MappingNode {
-		l.addFault(n, "expected the arguments as a mapping, found %s", describeNode(n))
+	if n = l.resolve(n); n == nil {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		l.ReportFault(n, "", "expected the arguments as a mapping, found %s", describeNode(n))
 		return nil
 	}
 	var b bytes.Buffer
-	l.writeJSON(&b, n, 0)
+	l.writeJSON(&b, n)
 	return b.Bytes()
 }
 
-func (l *loader) writeJSON(b *bytes.Buffer, n *yaml.Node, depth int) {
-	n = resolveAlias(n)
-	if l.nodes++; depth > maxDepth || l.nodes > maxNodes {
-		if l.nodes < maxNodes*2 { // report it once
-			l.addFault(n, "the arguments are nested too deeply, or their aliases make them too large")
-			l.nodes = maxNodes * 2
-		}
+func (l *loader) writeJSON(b *bytes.Buffer, n *yaml.Node) {
+	if n = l.resolve(n); n == nil {
 		b.WriteString("null")
 		return
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		b.WriteByte('{')
-		seen := map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := resolveAlias(n.Content[i])
-			switch {
-			case key.Kind != yaml.ScalarNode:
-				l.addFault(key, "expected a name, found %s; put quotes around it", describeNode(key))
-			case key.ShortTag() == "!!merge":
-				l.addFault(key, "merge keys are not supported here")
-			case seen[key.Value]:
-				l.addFault(key, "the key %q is given twice", key.Value)
+			key := n.Content[i]
+			if strictyaml.IsBroken(key) {
+				continue
 			}
-			seen[key.Value] = true
-			if i > 0 {
+			if key.ShortTag() == "!!merge" {
+				l.ReportFault(key, "", "merge keys are not supported here")
+			}
+			if b.Bytes()[b.Len()-1] != '{' {
 				b.WriteByte(',')
 			}
 			writeQuoted(b, key.Value)
 			b.WriteByte(':')
-			l.writeJSON(b, n.Content[i+1], depth+1)
+			l.writeJSON(b, n.Content[i+1])
 		}
 		b.WriteByte('}')
 	case yaml.SequenceNode:
@@ -66,7 +57,7 @@ func (l *loader) writeJSON(b *bytes.Buffer, n *yaml.Node, depth int) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			l.writeJSON(b, item, depth+1)
+			l.writeJSON(b, item)
 		}
 		b.WriteByte(']')
 	default:
@@ -92,10 +83,10 @@ func (l *loader) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 		} else if v, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
 			b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 		} else {
-			l.addFault(n, "the number %s has no form in JSON; put quotes around it if it is text", n.Value)
+			l.ReportFault(n, "", "the number %s has no form in JSON; put quotes around it if it is text", n.Value)
 		}
 	default:
-		l.addFault(n, "a value with the tag %s has no form in JSON", n.ShortTag())
+		l.ReportFault(n, "", "a value with the tag %s has no form in JSON", n.ShortTag())
 	}
 }
 

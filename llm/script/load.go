@@ -2,7 +2,6 @@ package script
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,138 +10,75 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 )
 
-// A LoadError lists the errors of a transcript.
+// maxFileSize is the size of a transcript above which it is rejected.
+const maxFileSize = 256 << 20
+
+// A LoadError lists what is wrong with a transcript.
 type LoadError struct {
-	File   string
-	Faults []Fault // in the order of the file; at least one
+	Findings []strictyaml.Finding // in the order of the file; at least one
 }
 
-// A Fault is one error at one position.
-type Fault struct {
-	Line, Col int // starting with 1; 0: the position is unknown
-	Message   string
-}
+// Error returns one line per finding, with its position.
+func (e *LoadError) Error() string { return strictyaml.JoinFindings(e.Findings, "") }
 
-// Error returns one line per fault, each "file:line:col: message".
-func (e *LoadError) Error() string {
-	lines := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
-		switch {
-		case f.Line == 0:
-			lines[i] = fmt.Sprintf("%s: %s", e.File, f.Message)
-		default:
-			lines[i] = fmt.Sprintf("%s:%d:%d: %s", e.File, f.Line, f.Col, f.Message)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// A loader converts a YAML tree to entries and collects the errors.
+// A loader converts a YAML tree to entries and collects what is wrong.
 type loader struct {
-	faults []Fault
-	nodes  int // nodes visited in arguments, counted because aliases could multiply them
+	*strictyaml.Document
+	skipped int // values that were wrong already when they were to be read
 }
 
-func loadEntries(data []byte) ([]*entry, []Fault) {
-	var doc yaml.Node
-	if err := yaml.Load(data, &doc); err != nil {
-		if len(strings.TrimSpace(string(data))) == 0 {
-			return nil, []Fault{{Line: 1, Col: 1, Message: "the transcript is empty; it must be a list of replies"}}
-		}
-		return nil, []Fault{syntaxFault(err)}
-	}
-	var l loader
+// faultCount grows with each value that cannot be used.
+func (l *loader) faultCount() int { return len(l.List) + l.skipped }
+
+// loadEntries reads the text of a transcript; name is for messages.
+func loadEntries(name string, data []byte) ([]*entry, []strictyaml.Finding) {
+	l := loader{Document: strictyaml.ReadUpTo(name, data, maxFileSize)}
 	var entries []*entry
-	root := resolveAlias(&doc)
 	switch {
-	case root.Kind != yaml.SequenceNode:
-		l.addFault(root, "expected a list of replies, found %s", describeNode(root))
-	case len(root.Content) == 0:
-		l.addFault(root, "the list of replies is empty")
+	case l.Fatal:
+	case l.Root == nil:
+		l.ReportFault(nil, "", "the transcript is empty; it must be a list of replies")
+	case l.resolve(l.Root) == nil:
+	case l.Root.Kind == yaml.SequenceNode && len(l.Root.Content) == 0:
+		l.ReportFault(l.Root, "", "the list of replies is empty")
 	default:
-		for _, n := range root.Content {
+		for _, n := range l.ReadItems(l.Root, "a transcript") {
 			entries = append(entries, l.parseEntry(n))
 		}
 	}
-	slices.SortStableFunc(l.faults, func(a, b Fault) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Col - b.Col
-	})
-	return entries, l.faults
+	strictyaml.SortFindings(l.List)
+	return entries, l.List
 }
 
-func syntaxFault(err error) Fault {
-	var e *yaml.LoadError
-	if !errors.As(err, &e) {
-		return Fault{Message: err.Error()}
+// resolve follows aliases to the actual node. It returns nil for a node that has been
+// reported already.
+func (l *loader) resolve(n *yaml.Node) *yaml.Node {
+	if n = strictyaml.ResolveAlias(n); strictyaml.IsBroken(n) {
+		l.skipped++
+		return nil
 	}
-	message := strings.TrimPrefix(e.Message, "yaml: ")
-	if e.ContextMsg != "" {
-		message = e.ContextMsg + ": " + message
-	}
-	return Fault{Line: e.Mark.Line, Col: e.Mark.Column, Message: message}
+	return n
 }
 
-func (l *loader) addFault(n *yaml.Node, format string, args ...any) {
-	l.faults = append(l.faults, Fault{Line: n.Line, Col: n.Column, Message: fmt.Sprintf(format, args...)})
-}
-
-// resolveAlias follows documents and aliases to the actual node.
-func resolveAlias(n *yaml.Node) *yaml.Node {
-	for {
-		switch {
-		case n.Kind == yaml.AliasNode && n.Alias != nil:
-			n = n.Alias
-		case n.Kind == yaml.DocumentNode && len(n.Content) == 1:
-			n = n.Content[0]
-		default:
-			return n
-		}
-	}
-}
-
+// describeNode says what a node is. A transcript holds no secrets, so that it may show values.
 func describeNode(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.ScalarNode:
-		if n.ShortTag() == "!!null" {
-			return "nothing"
-		}
+	if n.Kind == yaml.ScalarNode && !strictyaml.IsEmpty(n) {
 		return strconv.Quote(truncateLine(n.Value, 40))
 	}
-	return "something else"
+	return strictyaml.NameKind(n)
 }
 
-// readMapping calls the reader of every key of a mapping, and reports unknown and
-// duplicate keys.
+// readMapping calls the reader of every key of a mapping.
 func (l *loader) readMapping(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
-	n = resolveAlias(n)
-	if n.Kind != yaml.MappingNode {
-		l.addFault(n, "expected %s as a mapping, found %s", what, describeNode(n))
-		return
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		read, ok := readers[key.Value]
-		switch {
-		case !ok || key.Kind != yaml.ScalarNode:
-			l.addFault(key, "unknown key %q of %s%s", key.Value, what, suggestName(key.Value, readers))
-		case seen[key.Value]:
-			l.addFault(key, "the key %q is given twice", key.Value)
-		default:
-			seen[key.Value] = true
-			read(value)
-		}
+	n = l.resolve(n)
+	if n != nil && n.Kind != yaml.MappingNode {
+		l.ReportFault(n, "", "expected %s as a mapping, found %s", what, describeNode(n))
+	} else if n != nil {
+		l.ReadKeys(n, what, slices.Sorted(maps.Keys(readers)), func(key string, value *yaml.Node) { readers[key](value) })
 	}
 }
 
@@ -152,7 +88,7 @@ func (l *loader) parseEntry(n *yaml.Node) *entry {
 	says := func(read func(*yaml.Node)) func(*yaml.Node) {
 		return func(n *yaml.Node) { said = true; read(n) }
 	}
-	before := len(l.faults)
+	before := l.faultCount()
 	l.readMapping(n, "a reply", map[string]func(*yaml.Node){
 		"match":      func(n *yaml.Node) { e.match = l.parseStrings(n) },
 		"turn":       func(n *yaml.Node) { e.turn = l.parseNumber(n, 1) },
@@ -169,11 +105,11 @@ func (l *loader) parseEntry(n *yaml.Node) *entry {
 	})
 	e.fills = e.hasPlaceholders()
 	switch {
-	case len(l.faults) > before:
+	case l.faultCount() > before:
 	case !said:
-		l.addFault(n, "the reply is empty; set text, reasoning, tool_calls or error")
+		l.ReportFault(n, "", "the reply is empty; set text, reasoning, tool_calls or error")
 	case e.err != nil && (e.text != "" || e.reasoning != "" || len(e.calls) > 0):
-		l.addFault(n, "the reply has an error and something else; a failure is the whole reply")
+		l.ReportFault(n, "", "the reply has an error and something else; a failure is the whole reply")
 	}
 	return e
 }
@@ -187,22 +123,17 @@ func (l *loader) parseUsage(n *yaml.Node) (u llm.Usage) {
 }
 
 func (l *loader) parseCalls(n *yaml.Node) []llm.ToolCall {
-	n = resolveAlias(n)
-	if n.Kind != yaml.SequenceNode {
-		l.addFault(n, "expected a list of tool calls, found %s", describeNode(n))
-		return nil
-	}
 	var calls []llm.ToolCall
-	for _, item := range n.Content {
+	for _, item := range l.ReadItems(n, "tool_calls") {
 		c := llm.ToolCall{Args: []byte("{}")}
-		before := len(l.faults)
+		before := l.faultCount()
 		l.readMapping(item, "a tool call", map[string]func(*yaml.Node){
 			"id":   func(n *yaml.Node) { c.ID = l.parseText(n) },
 			"name": func(n *yaml.Node) { c.Name = l.parseText(n) },
 			"args": func(n *yaml.Node) { c.Args = l.parseArguments(n) },
 		})
-		if c.Name == "" && len(l.faults) == before {
-			l.addFault(item, "the tool call has no name")
+		if c.Name == "" && l.faultCount() == before {
+			l.ReportFault(item, "", "the tool call has no name")
 		}
 		calls = append(calls, c)
 	}
@@ -215,10 +146,12 @@ var classes = []llm.Class{
 }
 
 func (l *loader) parseFailure(n *yaml.Node) error {
-	n = resolveAlias(n)
+	if n = l.resolve(n); n == nil {
+		return errors.New("")
+	}
 	if n.Kind == yaml.ScalarNode {
-		if n.ShortTag() == "!!null" || n.Value == "" {
-			l.addFault(n, "expected the text of an error, or a mapping with its class or status")
+		if strictyaml.IsEmpty(n) || n.Value == "" {
+			l.ReportFault(n, "", "expected the text of an error, or a mapping with its class or status")
 		}
 		return errors.New(n.Value)
 	}
@@ -232,7 +165,7 @@ func (l *loader) parseFailure(n *yaml.Node) error {
 	})
 	switch {
 	case e.Class == "" && e.Status == 0 && n.Kind == yaml.MappingNode:
-		l.addFault(n, "the error needs a class or a status")
+		l.ReportFault(n, "", "the error needs a class or a status")
 	case e.Class == "" && e.Status != 0:
 		e.Class = llm.StatusClass(e.Status)
 	}
@@ -246,19 +179,20 @@ func (l *loader) parseClass(n *yaml.Node) llm.Class {
 		for i, c := range classes {
 			names[i] = string(c)
 		}
-		l.addFault(n, "unknown class %q; the classes are %s", class, strings.Join(names, ", "))
+		l.ReportFault(n, "", "unknown class %q; the classes are %s", class, strings.Join(names, ", "))
 	}
 	return class
 }
 
 func (l *loader) parseText(n *yaml.Node) string {
-	n = resolveAlias(n)
+	n = l.resolve(n)
 	switch {
+	case n == nil:
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		l.addFault(n, "expected text, found a mapping; put quotes around text that starts with a brace")
+		l.ReportFault(n, "", "expected text, found a mapping; put quotes around text that starts with a brace")
 	case n.Kind != yaml.ScalarNode:
-		l.addFault(n, "expected text, found %s", describeNode(n))
-	case n.ShortTag() == "!!null":
+		l.ReportFault(n, "", "expected text, found %s", describeNode(n))
+	case strictyaml.IsEmpty(n):
 		return ""
 	default:
 		return n.Value
@@ -267,49 +201,47 @@ func (l *loader) parseText(n *yaml.Node) string {
 }
 
 func (l *loader) parseStrings(n *yaml.Node) []string {
-	n = resolveAlias(n)
+	if n = l.resolve(n); n == nil {
+		return nil
+	}
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		list = n.Content
 	}
 	var texts []string
 	for _, item := range list {
-		before := len(l.faults)
+		before := l.faultCount()
 		s := l.parseText(item)
-		if s == "" && len(l.faults) == before {
-			l.addFault(item, "an empty match fits every request; leave it out")
+		if s == "" && l.faultCount() == before {
+			l.ReportFault(item, "", "an empty match fits every request; leave it out")
 		}
 		texts = append(texts, s)
 	}
 	if len(list) == 0 {
-		l.addFault(n, "an empty match fits every request; leave it out")
+		l.ReportFault(n, "", "an empty match fits every request; leave it out")
 	}
 	return texts
 }
 
 func (l *loader) parseNumber(n *yaml.Node, least int) int {
-	n = resolveAlias(n)
+	if n = l.resolve(n); n == nil {
+		return least
+	}
 	v, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > 1<<31 {
-		l.addFault(n, "expected a whole number of at least %d, found %s", least, describeNode(n))
+		l.ReportFault(n, "", "expected a whole number of at least %d, found %s", least, describeNode(n))
 		return least
 	}
 	return v
 }
 
 func (l *loader) parseBool(n *yaml.Node) bool {
-	n = resolveAlias(n)
+	if n = l.resolve(n); n == nil {
+		return false
+	}
+	v, _ := strictyaml.DecodeValue(n).(bool)
 	if n.ShortTag() != "!!bool" {
-		l.addFault(n, "expected true or false, found %s", describeNode(n))
+		l.ReportFault(n, "", "expected true or false, found %s", describeNode(n))
 	}
-	return strings.EqualFold(n.Value, "true")
-}
-
-// suggestName returns " (did you mean x?)" if one of the known keys is close to key.
-func suggestName(key string, known map[string]func(*yaml.Node)) string {
-	near := wording.FindNearest(key, slices.Sorted(maps.Keys(known)))
-	if near == "" {
-		return ""
-	}
-	return " (did you mean " + near + "?)"
+	return v
 }

@@ -13,59 +13,59 @@ import (
 
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"empty", "\n", "f:1:1: the transcript is empty; it must be a list of replies"},
-		{"comment", "# hi\n", "f: no documents in stream"},
-		{"empty list", "[]", "f:1:1: the list of replies is empty"},
-		{"mapping", "replies: []", "f:1:1: expected a list of replies, found a mapping"},
-		{"text", "hello", `f:1:1: expected a list of replies, found "hello"`},
-		{"syntax", "- text: [", "f:2:1: while parsing a flow node: did not find expected node content"},
-		{"two documents", "- text: a\n---\n- text: b\n", "f: expected single document, found multiple"},
-		{"control character", "- text: \x01\n", "f: control characters are not allowed (value: 1)"},
+		{"empty", "\n", "f:1:1: error: the transcript is empty; it must be a list of replies"},
+		{"comment", "# hi\n", "f:1:1: error: the transcript is empty; it must be a list of replies"},
+		{"empty list", "[]", "f:1:1: error: the list of replies is empty"},
+		{"mapping", "replies: []", "f:1:1: error: a transcript must be a list, not a mapping"},
+		{"text", "hello", `f:1:1: error: a transcript must be a list, not a single value`},
+		{"syntax", "- text: [", "f:2:1: error: while parsing a flow node: did not find expected node content"},
+		{"two documents", "- text: a\n---\n- text: b\n", "f:2:1: error: the file contains more than one YAML document (remove everything from the second --- on)"},
+		{"control character", "- text: \x01\n", "f:1:9: error: control character U+0001 is not allowed (remove it, or write it as an escape in double quotes)"},
 		{"all at once", "- txt: a\n- text: {{a}}\n  match: []\n- turn: 0\n  text: b\n  text: c\n- error: {clas: x, status: 4}\n- hello\n", strings.Join([]string{
-			`f:1:3: unknown key "txt" of a reply (did you mean text?)`,
-			`f:2:9: expected text, found a mapping; put quotes around text that starts with a brace`,
-			`f:3:10: an empty match fits every request; leave it out`,
-			`f:4:9: expected a whole number of at least 1, found "0"`,
-			`f:6:3: the key "text" is given twice`,
-			`f:7:11: unknown key "clas" of error (did you mean class?)`,
-			`f:7:28: expected a whole number of at least 400, found "4"`,
-			`f:8:3: expected a reply as a mapping, found "hello"`,
+			`f:1:3: error: unknown key "txt" in a reply (did you mean text?)`,
+			"f:2:9: error: [1].text: invalid type: map, expected a string (quote it: \"{{a}}\"; YAML reads braces without quotes as a map)",
+			`f:3:10: error: an empty match fits every request; leave it out`,
+			`f:4:9: error: expected a whole number of at least 1, found "0"`,
+			"f:6:3: error: [2]: duplicate key `text` (first on line 5)",
+			`f:7:11: error: unknown key "clas" in error (did you mean class?)`,
+			`f:7:28: error: expected a whole number of at least 400, found "4"`,
+			`f:8:3: error: expected a reply as a mapping, found "hello"`,
 		}, "\n")},
-		{"says nothing", "- match: a", "f:1:3: the reply is empty; set text, reasoning, tool_calls or error"},
-		{"says too much", "- {error: x, text: a}", "f:1:3: the reply has an error and something else; a failure is the whole reply"},
+		{"says nothing", "- match: a", "f:1:3: error: the reply is empty; set text, reasoning, tool_calls or error"},
+		{"says too much", "- {error: x, text: a}", "f:1:3: error: the reply has an error and something else; a failure is the whole reply"},
 		{"texts", "- text: [a]\n  reasoning: {a: b}\n- match: ['', [a]]\n  text: a", strings.Join([]string{
-			"f:1:9: expected text, found a list",
-			"f:2:14: expected text, found a mapping; put quotes around text that starts with a brace",
-			"f:3:11: an empty match fits every request; leave it out",
-			"f:3:15: expected text, found a list",
+			"f:1:9: error: expected text, found a list",
+			"f:2:14: error: expected text, found a mapping; put quotes around text that starts with a brace",
+			"f:3:11: error: an empty match fits every request; leave it out",
+			"f:3:15: error: expected text, found a list",
 		}, "\n")},
 		{"numbers", "- {text: a, delay_ms: -1, usage: {input: 1.5, out: 3}, repeat: yes}", strings.Join([]string{
-			`f:1:23: expected a whole number of at least 0, found "-1"`,
-			`f:1:42: expected a whole number of at least 0, found "1.5"`,
-			`f:1:47: unknown key "out" of usage (did you mean output?)`,
-			`f:1:64: expected true or false, found "yes"`,
+			`f:1:23: error: expected a whole number of at least 0, found "-1"`,
+			`f:1:42: error: expected a whole number of at least 0, found "1.5"`,
+			`f:1:47: error: unknown key "out" in usage (did you mean output?)`,
+			`f:1:64: error: expected true or false, found "yes"`,
 		}, "\n")},
-		{"usage", "- {text: a, usage: 3}", `f:1:20: expected usage as a mapping, found "3"`},
+		{"usage", "- {text: a, usage: 3}", `f:1:20: error: expected usage as a mapping, found "3"`},
 		{"calls", "- tool_calls: {name: f}\n- tool_calls: [{args: {}}, f, {name: f, args: [1]}, {name: f, args: }]", strings.Join([]string{
-			"f:1:15: expected a list of tool calls, found a mapping",
-			"f:2:16: the tool call has no name",
-			`f:2:28: expected a tool call as a mapping, found "f"`,
-			"f:2:47: expected the arguments as a mapping, found a list",
-			"f:2:69: expected the arguments as a mapping, found nothing",
+			"f:1:15: error: tool_calls must be a list, not a mapping",
+			"f:2:16: error: the tool call has no name",
+			`f:2:28: error: expected a tool call as a mapping, found "f"`,
+			"f:2:47: error: expected the arguments as a mapping, found a list",
+			"f:2:69: error: expected the arguments as a mapping, found nothing",
 		}, "\n")},
 		{"arguments", "- tool_calls:\n  - name: f\n    args:\n      a: .inf\n      b: !!binary aGk=\n      [c]: 1\n      a: 2\n      <<: {d: 1}\n      e: 99999999999999999999_9\n", strings.Join([]string{
-			"f:4:10: the number .inf has no form in JSON; put quotes around it if it is text",
-			"f:5:10: a value with the tag !!binary has no form in JSON",
-			"f:6:7: expected a name, found a list; put quotes around it",
-			`f:7:7: the key "a" is given twice`,
-			"f:8:7: merge keys are not supported here",
+			"f:4:10: error: the number .inf has no form in JSON; put quotes around it if it is text",
+			"f:5:10: error: [0].tool_calls[0].args.b: unsupported tag `!!binary`",
+			"f:6:7: error: [0].tool_calls[0].args: invalid type: sequence, expected a string key",
+			"f:7:7: error: [0].tool_calls[0].args: duplicate key `a` (first on line 4)",
+			"f:8:7: error: merge keys are not supported here",
 		}, "\n")},
-		{"cycle", "- tool_calls:\n  - name: f\n    args: &a {b: *a}\n", "f:3:11: the arguments are nested too deeply, or their aliases make them too large"},
+		{"cycle", "- tool_calls:\n  - name: f\n    args: &a {b: *a}\n", "f:3:18: error: [0].tool_calls[0].args.b: alias *a refers to a value that contains it"},
 		{"errors", "- error:\n- error: []\n- error: {}\n- error: {class: odd}\n", strings.Join([]string{
-			"f:1:9: expected the text of an error, or a mapping with its class or status",
-			"f:2:10: expected error as a mapping, found a list",
-			"f:3:10: the error needs a class or a status",
-			`f:4:18: unknown class "odd"; the classes are auth, rate_limited, overloaded, context_length, bad_request, network, timeout, server`,
+			"f:1:9: error: expected the text of an error, or a mapping with its class or status",
+			"f:2:10: error: expected error as a mapping, found a list",
+			"f:3:10: error: the error needs a class or a status",
+			`f:4:18: error: unknown class "odd"; the classes are auth, rate_limited, overloaded, context_length, bad_request, network, timeout, server`,
 		}, "\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestBomb(t *testing.T) {
 		b.WriteString("      a" + n + ": &a" + n + " [" + strings.TrimSuffix(strings.Repeat("*a"+m+",", 10), ",") + "]\n")
 	}
 	_, err := Parse("f", []byte(b.String()))
-	if err == nil || !strings.Contains(err.Error(), "too large") || len(err.Error()) > 200 {
+	if err == nil || !strings.Contains(err.Error(), "too much text") || len(err.Error()) > 200 {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(path, []byte("- text: a\n- {}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || err.Error() != path+":2:3: the reply is empty; set text, reasoning, tool_calls or error" {
+	if _, err := Open(path); err == nil || err.Error() != path+":2:3: error: the reply is empty; set text, reasoning, tool_calls or error" {
 		t.Errorf("error is %v", err)
 	}
 	if err := os.WriteFile(path, []byte("- text: a"), 0o600); err != nil {
@@ -146,7 +146,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tr, err := Parse("f", data)
 		var e *LoadError
-		if err != nil && (!errors.As(err, &e) || len(e.Faults) == 0) {
+		if err != nil && (!errors.As(err, &e) || len(e.Findings) == 0) {
 			t.Fatalf("error %v has no faults", err)
 		}
 		if err != nil {

@@ -132,11 +132,11 @@ func appendEntry(old, text []byte) ([]byte, error) {
 		data = append(data[:len(data):len(data)], '\n')
 	}
 	data = append(data[:len(data):len(data)], text...)
-	before, faults := loadEntries(old)
+	before, faults := loadEntries("", old)
 	if len(faults) > 0 && !bytes.Equal(old, []byte(header)) {
-		return nil, fmt.Errorf("the file is not a transcript and was not changed: line %d: %s", faults[0].Line, faults[0].Message)
+		return nil, fmt.Errorf("the file is not a transcript and was not changed: line %d: %s", faults[0].Pos.Line, faults[0].Message)
 	}
-	after, faults := loadEntries(data)
+	after, faults := loadEntries("", data)
 	if len(faults) > 0 || len(after) != len(before)+1 {
 		return nil, errors.New("raddle cannot add a reply to a list in this form; start its lines with - in the first column")
 	}

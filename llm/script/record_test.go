@@ -185,7 +185,7 @@ func TestRecordInto(t *testing.T) {
 		{"transcript", "- text: a", "yes"},
 		{"list on one line", "[{text: a}]", "error: script: record PATH: raddle cannot add a reply to a list in this form; start its lines with - in the first column"},
 		{"indented list", "  - text: a\n", "error: script: record PATH: raddle cannot add a reply to a list in this form; start its lines with - in the first column"},
-		{"something else", "a: b\n", "error: script: record PATH: the file is not a transcript and was not changed: line 1: expected a list of replies, found a mapping"},
+		{"something else", "a: b\n", "error: script: record PATH: the file is not a transcript and was not changed: line 1: a transcript must be a list, not a mapping"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.yaml")

@@ -28,7 +28,7 @@ func renderEntry(e *entry, others []llm.Part) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		if back, faults := loadEntries(data); len(faults) == 0 && len(back) == 1 && back[0].equalTo(e) {
+		if back, faults := loadEntries("", data); len(faults) == 0 && len(back) == 1 && back[0].equalTo(e) {
 			return data, nil
 		}
 	}

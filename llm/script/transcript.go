@@ -48,9 +48,9 @@ func Open(path string) (*Transcript, error) {
 // Parse reads a transcript from memory. name is the name of the file in errors
 // and in the IDs of replies.
 func Parse(name string, data []byte) (*Transcript, error) {
-	entries, faults := loadEntries(data)
-	if len(faults) > 0 {
-		return nil, &LoadError{File: name, Faults: faults}
+	entries, findings := loadEntries(name, data)
+	if len(findings) > 0 {
+		return nil, &LoadError{Findings: findings}
 	}
 	return &Transcript{file: name, entries: entries, used: make([]bool, len(entries))}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
 
@@ -425,12 +426,12 @@ func CheckTools(rules []Rules, tools []tool.Tool) error {
 	for _, t := range tools {
 		declares[t.Name] = t.Touches != nil
 	}
-	var faults []Fault
+	var faults []strictyaml.Finding
 	for _, list := range rules {
 		for _, some := range [][]Rule{list.Allow, list.Ask, list.Deny} {
 			for _, r := range some {
 				if name := r.patternInVain(declares); name != "" {
-					faults = append(faults, Fault{File: r.file, Line: r.line, Col: r.col, Msg: fmt.Sprintf(
+					faults = append(faults, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "rule-in-vain", Pos: r.pos, Message: fmt.Sprintf(
 						"rule %q can never match: the tool %s does not declare which files, commands or hosts it touches. "+
 							"Use %s without a pattern, or compare its arguments: %s(NAME=PATTERN)", r.Text, name, r.tool, r.tool)})
 				}
@@ -438,7 +439,7 @@ func CheckTools(rules []Rules, tools []tool.Tool) error {
 		}
 	}
 	if len(faults) > 0 {
-		return &Error{Faults: faults}
+		return &Error{Findings: faults}
 	}
 	return nil
 }

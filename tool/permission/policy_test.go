@@ -802,9 +802,9 @@ deny:
 `)
 	err := permission.CheckTools([]permission.Rules{{}, list}, tools)
 	const want = `the permission rules have faults:
-  rules.yaml:1:66: rule "open_*(ls *)" can never match: the tool open_shell does not declare which files, commands or hosts it touches. Use open_* without a pattern, or compare its arguments: open_*(NAME=PATTERN)
-  rules.yaml:5:5: rule "open_shell(touch *)" can never match: the tool open_shell does not declare which files, commands or hosts it touches. Use open_shell without a pattern, or compare its arguments: open_shell(NAME=PATTERN)
-  rules.yaml:6:5: rule "look(src/**)" can never match: the tool look does not declare which files, commands or hosts it touches. Use look without a pattern, or compare its arguments: look(NAME=PATTERN)`
+  rules.yaml:1:66: error: rule "open_*(ls *)" can never match: the tool open_shell does not declare which files, commands or hosts it touches. Use open_* without a pattern, or compare its arguments: open_*(NAME=PATTERN)
+  rules.yaml:5:5: error: rule "open_shell(touch *)" can never match: the tool open_shell does not declare which files, commands or hosts it touches. Use open_shell without a pattern, or compare its arguments: open_shell(NAME=PATTERN)
+  rules.yaml:6:5: error: rule "look(src/**)" can never match: the tool look does not declare which files, commands or hosts it touches. Use look without a pattern, or compare its arguments: look(NAME=PATTERN)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

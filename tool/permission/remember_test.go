@@ -31,16 +31,16 @@ deny:
 ask: everything
 `))
 	want := `the permission rules have faults:
-  rules.yaml:1:1: unknown key "alow" in permissions: did you mean allow?
-  rules.yaml:3:5: rule "fs_write(src": the closing ) is missing
-  rules.yaml:4:5: rule "any wrte(x)": any must be followed by one of command, read, write, host, not "wrte"; did you mean write?
-  rules.yaml:5:5: rule "any command('x)": a quote is not closed, or the text ends with a backslash
-  rules.yaml:6:5: rule "any write([)": "[" is not a pattern of paths: a bracket or a brace is not closed
-  rules.yaml:7:5: rule "fs write": "fs write" is not a name of a tool: letters, digits, _, -, . and * only
-  rules.yaml:8:5: rule "fs_write()": there is nothing between the parentheses: leave them out to mean every call
-  rules.yaml:9:5: a rule is a text such as fs_write(src/**); one with ': ' or a leading * needs quotes
-  rules.yaml:10:6: ask is a list of rules`
-	if e, ok := errors.AsType[*permission.Error](err); !ok || len(e.Faults) != 9 {
+  rules.yaml:1:1: error: unknown key "alow" in permissions (did you mean allow?)
+  rules.yaml:3:5: error: rule "fs_write(src": the closing ) is missing
+  rules.yaml:4:5: error: rule "any wrte(x)": any must be followed by one of command, read, write, host, not "wrte"; did you mean write?
+  rules.yaml:5:5: error: rule "any command('x)": a quote is not closed, or the text ends with a backslash
+  rules.yaml:6:5: error: rule "any write([)": "[" is not a pattern of paths: a bracket or a brace is not closed
+  rules.yaml:7:5: error: rule "fs write": "fs write" is not a name of a tool: letters, digits, _, -, . and * only
+  rules.yaml:8:5: error: rule "fs_write()": there is nothing between the parentheses: leave them out to mean every call
+  rules.yaml:9:5: error: a rule is a text such as fs_write(src/**); one with ': ' or a leading * needs quotes
+  rules.yaml:10:6: error: ask must be a list, not a single value`
+	if e, ok := errors.AsType[*permission.Error](err); !ok || len(e.Findings) != 9 {
 		t.Fatalf("got %v", err)
 	}
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
