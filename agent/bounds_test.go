@@ -57,7 +57,7 @@ func TestRepeatedCallsAreStopped(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(got[2], ": ")
 	if err := json.Unmarshal([]byte(text), &alert); err != nil {
-		t.Fatalf("the alert %s is no JSON: %v", text, err)
+		t.Fatalf("the alert %s is not JSON: %v", text, err)
 	}
 	if e := alert.Alert.Error; e.Code != 400 || e.Message == "" || e.Param == "" || len(e.History) != 3 || e.History[0].Arguments["a"] != 1 {
 		t.Errorf("alert %+v", e)
@@ -380,7 +380,7 @@ func TestOutcomesWithoutACall(t *testing.T) {
 		if e, ok := ev.Body.(graph.ValueEmitted); ok {
 			switch v := e.Value.(type) {
 			case agent.ToolStarted:
-				t.Errorf("%s was begun", v.Name)
+				t.Errorf("%s was started", v.Name)
 			case agent.ToolDone:
 				done = append(done, fmt.Sprintf("%s %s %v", v.ID, v.Name, v.Error))
 			}

@@ -237,7 +237,7 @@ func crashEverywhere(t *testing.T, plan [][]planned) {
 				case n > 2:
 					t.Errorf("%s: %s (%s) ran %d times", where, id, name, n)
 				case n > 1 && name != "read" && name != "keep" && !slices.Contains(doubts, id):
-					t.Errorf("%s: %s (%s) ran twice and nobody was asked", where, id, name)
+					t.Errorf("%s: %s (%s) ran twice and no person was asked", where, id, name)
 				}
 			}
 			for round, n := range w.requests {

@@ -128,7 +128,7 @@ func checkHistory(body []byte) error {
 			case !strictID.MatchString(c.ID) || seen[c.ID]:
 				return fmt.Errorf("the id %q is not valid, or not unique", c.ID)
 			case json.Unmarshal([]byte(c.Function.Arguments), &args) != nil:
-				return fmt.Errorf("the arguments %q are no object", c.Function.Arguments)
+				return fmt.Errorf("the arguments %q are not an object", c.Function.Arguments)
 			}
 			seen[c.ID] = true
 		}

@@ -120,7 +120,7 @@ func runFaults(t *testing.T, answers []http.HandlerFunc, waits int, want string)
 		t.Errorf("%v, %q, error %v", res.Status, agent.LastResponse(res.State), err)
 	}
 	if len(told) != waits {
-		t.Errorf("%d waits were told, want %d: %q", len(told), waits, told)
+		t.Errorf("%d waits were reported, want %d: %q", len(told), waits, told)
 	}
 	if s.requests != len(answers) {
 		t.Errorf("%d requests, want %d", s.requests, len(answers))

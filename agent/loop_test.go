@@ -142,7 +142,7 @@ func TestBadCallsAreTold(t *testing.T) {
 			res := run(t, agent.Config{Model: countReplies(call("x", name, args), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
 			got := shape(agent.History(res.State))
 			if text := got[2]; !strings.HasPrefix(text, `result x: {"tool_call_error":"`) || !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), k.want) {
-				t.Errorf("the model is told %q, want %q in it", text, k.want)
+				t.Errorf("the model reads %q, want %q in it", text, k.want)
 			}
 			if res.Status != graph.Done {
 				t.Errorf("status %v", res.Status)

@@ -34,8 +34,8 @@ func TestAgentsInAChain(t *testing.T) {
 			a, b := &asked{name: "a"}, &asked{name: "b"}
 			k.second.Graph = loop(t, b)
 			s := invoke(t, chain(t, agent.Agent{Graph: loop(t, a)}.Node("a"), k.second.Node("b")), agent.TurnInput("hi")...)
-			equal(t, "a is told", a.seen(0), "user: hi")
-			equal(t, "b is told", b.seen(0), k.want)
+			equal(t, "a reads", a.seen(0), "user: hi")
+			equal(t, "b reads", b.seen(0), k.want)
 			equal(t, "the conversation", conversation(s), "user: hi | assistant: a 1 | assistant: b 1")
 			equal(t, "the last response", agent.LastResponse(s), "b 1")
 			if d := cmp.Diff(map[string]string{"a": "a 1", "b": "b 1"}, agent.Responses(s)); d != "" {
@@ -51,7 +51,7 @@ func TestAgentsInAChain(t *testing.T) {
 func TestAnAgentIsNotToldTheSameTwice(t *testing.T) {
 	a := &asked{name: "a"}
 	invoke(t, chain(t, agent.Agent{Graph: loop(t, a)}.Node("a")), agent.Turn("hi")...)
-	equal(t, "a is told", a.seen(0), "user: hi")
+	equal(t, "a reads", a.seen(0), "user: hi")
 }
 
 func TestAnAgentWithoutInputFails(t *testing.T) {
@@ -77,7 +77,7 @@ func TestASharedAgentAddsAllThatItDoes(t *testing.T) {
 	g := chain(t, agent.Agent{Graph: loop(t, a, c.tool("look", tool.ReadOnly, false)), Share: true}.Node("a"), agent.Agent{Graph: loop(t, b)}.Node("b"))
 	s := invoke(t, g, agent.Turn("go")...)
 	equal(t, "the conversation", conversation(s), `user: go | call x look{} | result x: {"output":"look did {}"} | assistant: a 2 | assistant: b 1`)
-	equal(t, "the agent beside", b.seen(0), "user: go")
+	equal(t, "the other agent", b.seen(0), "user: go")
 	equal(t, "the response of a", agent.Response(s, "a"), "a 2")
 	if e := agent.Messages.Get(s)[1]; e.By != "a/think" || e.Path != "a/" || e.Run == "" || e.Visit == "" {
 		t.Errorf("the entry says %q at %q, run %q, visit %q", e.By, e.Path, e.Run, e.Visit)

@@ -34,7 +34,7 @@ func TestOverridesAreLayered(t *testing.T) {
 	equal(t, "a: everywhere", settings(a.requests[0]), `0.1 900 "As configured." "" "{}" [END]`)
 	equal(t, "b: its own, in two writes", settings(b.requests[0]), `0.2 20 "" "" "" []`)
 	equal(t, "deep: the path", settings(deep.requests[0]), `0.1 30 "Deep." "high" "{}" [STOP]`)
-	equal(t, "beside it: the agent", settings(deep.requests[1]), `0.1 30 "As configured." "low" "{}" [STOP]`)
+	equal(t, "next to it: the agent", settings(deep.requests[1]), `0.1 30 "As configured." "low" "{}" [STOP]`)
 }
 
 func TestOverridesOutliveARestart(t *testing.T) {

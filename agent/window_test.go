@@ -164,7 +164,7 @@ func TestAHugeOutcome(t *testing.T) {
 		}}}}, "Go.")
 	got := shape(m.requests[1].Messages)[2]
 	if !strings.Contains(got, "begin") || !strings.Contains(got, "end") || !strings.Contains(got, "shortened") || len(got) > 8000 {
-		t.Errorf("the model is told %d bytes", len(got))
+		t.Errorf("the model gets %d bytes", len(got))
 	}
 	if full := shape(agent.History(res.State))[2]; len(full) < 100_000 {
 		t.Errorf("the conversation holds %d bytes of it", len(full))

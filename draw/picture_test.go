@@ -247,7 +247,7 @@ func checkFigure(t *testing.T, img image.Image, g group, f figure) {
 	t.Errorf("%s %v: a figure's colour %s is nowhere on its line", g.class, g.data, want)
 }
 
-// near tells whether a pixel has a colour, smoothing apart.
+// near reports whether a pixel has a colour, apart from smoothing.
 func near(c color.Color, want string) bool {
 	got, w := color.RGBAModel.Convert(c).(color.RGBA), parseColor(want)
 	diff := func(a, b uint8) int { return max(int(a)-int(b), int(b)-int(a)) }

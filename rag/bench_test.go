@@ -60,7 +60,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch searches among 100,000 chunks. The first search, which reads all vectors, is told apart.
+// BenchmarkSearch searches among 100,000 chunks. The first search, which reads all vectors, is reported separately.
 func BenchmarkSearch(b *testing.B) {
 	for _, c := range []struct {
 		model string

@@ -15,7 +15,7 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// opticks is Isaac Newton's book of 1730, which is in the public domain.
+// opticks returns Isaac Newton's book of 1730, which is in the public domain.
 func opticks(t testing.TB) string {
 	t.Helper()
 	f, err := os.Open("testdata/opticks.txt.gz")
@@ -64,8 +64,8 @@ func babble(book string, size int, seed uint64) string {
 	return b.String()
 }
 
-// trigrams embeds a text by the three-letter pieces of its words. It stands in for a model: it finds words that are written differently,
-// and knows nothing of meaning.
+// trigrams embeds a text by the three-letter pieces of its words. It replaces a model: it finds words that are written differently, but
+// knows no meanings.
 type trigrams struct{ dims int }
 
 func (m trigrams) Embed(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
@@ -111,7 +111,7 @@ func questions(t testing.TB) (all []question) {
 	return all
 }
 
-// recall tells how many questions find their passage, by both rankings together, by vectors alone, and by words alone.
+// recall returns how many questions find their passage: with both rankings together, with vectors alone, and with words alone.
 func recall(t testing.TB, b *Base, all []question, top int) (hybrid, near, words float64) {
 	t.Helper()
 	ctx := context.Background()

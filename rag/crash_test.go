@@ -22,7 +22,7 @@ func crashOptions(dir string, m Embedder) Options {
 		Embedder: func(string) (Embedder, error) { return m, nil }}
 }
 
-// TestMain is the child of TestKilledBuild where it is told so: it builds, and says how far it is.
+// TestMain is the child process of TestKilledBuild if a variable says so: it builds, and reports its progress.
 func TestMain(m *testing.M) {
 	extractIfTold()
 	dir := os.Getenv("RAG_TEST_BUILD")
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestKilledBuild kills a build of 2000 documents twice, goes on with it, and compares the base with one that was never interrupted.
+// TestKilledBuild kills a build of 2000 documents twice, continues it, and compares the base with one that was never interrupted.
 func TestKilledBuild(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{}
@@ -76,7 +76,7 @@ func TestKilledBuild(t *testing.T) {
 	}
 }
 
-// killAt starts a build in a process of its own and kills it when it has come to document at.
+// killAt starts a build in a separate process and kills it when it reaches document at.
 func killAt(t *testing.T, dir, at string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -107,7 +107,7 @@ func killAt(t *testing.T, dir, at string) {
 	cmd.Wait() // its error is the kill
 }
 
-// dump is what a base holds, without its row ids.
+// dump returns the contents of a base, without its row ids.
 func dump(t *testing.T, b *Base) (all []string) {
 	t.Helper()
 	rows, err := b.db.Query(`SELECT d.path, d.place, d.hash, c.place, c.tokens, c.text, hex(v.data) FROM document d
@@ -130,7 +130,7 @@ func dump(t *testing.T, b *Base) (all []string) {
 	return all
 }
 
-// TestProcessesAtOnce has several processes make and build one base at the same time.
+// TestProcessesAtOnce lets several processes create and build one base at the same time.
 func TestProcessesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 40 {

@@ -25,7 +25,7 @@ func (namer) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error
 		f := facts{Entities: []entity{}, Relations: []relation{}}
 		names := capital.FindAllString(passage, -1)
 		for i, name := range names {
-			f.Entities = append(f.Entities, entity{name, "CONCEPT", "One of those who occur beside " + names[0] + "."})
+			f.Entities = append(f.Entities, entity{name, "CONCEPT", "One of those who occur next to " + names[0] + "."})
 			if i > 0 {
 				f.Relations = append(f.Relations, relation{names[i-1], name, "BESIDE", 0.5 + float64(len(name)%5)/10})
 			}
@@ -65,7 +65,7 @@ func namesBase(b *testing.B) *Base {
 }
 
 // BenchmarkEntities searches a base with entities for names, and for words where nothing is named; and builds it again after one document has
-// changed, which makes all rows of entities anew.
+// changed, which writes all rows of entities again.
 func BenchmarkEntities(b *testing.B) {
 	base := namesBase(b)
 	defer base.Close()

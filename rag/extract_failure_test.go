@@ -13,7 +13,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// TestUselessAnswers tells of them once, goes on, and never asks again.
+// TestUselessAnswers reports unusable answers once, continues, and never asks again.
 func TestUselessAnswers(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, people)
@@ -76,7 +76,7 @@ func TestPassingFailures(t *testing.T) {
 	}
 }
 
-// TestWhatEveryChunkWouldMeet stops a build of many chunks after few calls.
+// TestWhatEveryChunkWouldMeet stops a build of many chunks after a few calls.
 func TestWhatEveryChunkWouldMeet(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 200 {

@@ -80,7 +80,7 @@ func TestRefreshKeepsToTheFile(t *testing.T) {
 	}
 }
 
-// TestRefreshLeavesAStoppedRebuild stops a build with another size and another extractor, refreshes, and goes on with it.
+// TestRefreshLeavesAStoppedRebuild stops a build with another size and another extractor, refreshes, and continues it.
 func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, people)
@@ -92,7 +92,7 @@ func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
 		name   string
 		change func(*Options)
 		stop   string // the first passage that is not answered; it is the last that is asked about
-		asked  int    // when the build goes on
+		asked  int    // when the build continues
 	}{
 		{"another extractor", func(o *Options) { o.Extraction.Model = "other" }, "nothing", 2}, // this passage and the new document
 		{"another size", func(o *Options) { o.ChunkSize = 30 }, "where", 1},                    // the rest is known
@@ -117,7 +117,7 @@ func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
 		}
 		r.asked()
 		if report := build(t, other, "docs"); report.Asked != c.asked || !report.Changed {
-			t.Errorf("%s: the build went on with %+v, asked %q", c.name, report, r.asked())
+			t.Errorf("%s: the build continued with %+v, asked %q", c.name, report, r.asked())
 		}
 		build(t, first, "docs")
 	}
@@ -129,7 +129,7 @@ func killedOptions(dir, url string) Options {
 	return Options{ChunkSize: 80, Load: load.Options{Dir: dir}, Extraction: Extraction{Model: "reader", Open: openAt(url)}}
 }
 
-// extractIfTold is the child of TestKilledExtraction where it is told so.
+// extractIfTold is the child process of TestKilledExtraction if a variable says so.
 func extractIfTold() {
 	dir, url := os.Getenv("RAG_TEST_EXTRACT"), os.Getenv("RAG_TEST_URL")
 	if dir == "" {
@@ -198,7 +198,7 @@ func TestKilledExtraction(t *testing.T) {
 
 func letters2(i int) string { return string(rune('a'+i/10)) + string(rune('a'+i%10)) }
 
-// keptIn are the texts that a base has answers for.
+// keptIn returns the texts for which a base has answers.
 func keptIn(t *testing.T, dir string) (texts []string) {
 	t.Helper()
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{})
@@ -217,7 +217,7 @@ func keptIn(t *testing.T, dir string) (texts []string) {
 	return texts
 }
 
-// killExtraction starts a build in a process of its own and kills it when so many answers are kept.
+// killExtraction starts a build in a separate process and kills it when so many answers are stored.
 func killExtraction(t *testing.T, dir, url string, at int) {
 	t.Helper()
 	self, err := os.Executable()

@@ -110,7 +110,7 @@ func TestSearchByEntities(t *testing.T) {
 			t.Errorf("%d hops (-want +got):\n%s", hops, diff)
 		}
 	}
-	// A reranker is given what the other rankings have found.
+	// A reranker gets the chunks that the other rankings have found.
 	o := r.options(dir)
 	o.RerankerModel, o.Reranker = "same", func(string) (Reranker, error) { return sameOrder{}, nil }
 	ranked := openBase(t, filepath.Join(dir, "kb.db"), o)
@@ -130,7 +130,7 @@ func (sameOrder) Rerank(_ context.Context, _ string, texts []string, _ int) (ord
 	return order, nil
 }
 
-// TestHybridSearchHasThreeRankings has a chunk that only entities find beside those that vectors and words find.
+// TestHybridSearchHasThreeRankings has a chunk that only entities find, in addition to those that vectors and words find.
 func TestHybridSearchHasThreeRankings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, people)

@@ -18,7 +18,7 @@ import (
 	"raddle.dev/rag/load"
 )
 
-// TestEmbeddingServer builds and searches over a real connection, with a server that is told how to behave.
+// TestEmbeddingServer builds and searches over a real connection, with a server that the test configures.
 func TestEmbeddingServer(t *testing.T) {
 	var behave, texts atomic.Value
 	behave.Store("")

@@ -22,7 +22,7 @@ type slowModel struct {
 
 	mu     sync.Mutex
 	calls  int
-	now    int             // calls under way
+	now    int             // calls in progress
 	most   int             // of them at any time
 	begins []time.Duration // of each call
 	start  time.Time
@@ -159,7 +159,7 @@ func TestPaceRecovers(t *testing.T) {
 	})
 }
 
-// TestFailureKeepsWhatIsOnItsWay has the second of four calls fail for good.
+// TestFailureKeepsWhatIsOnItsWay lets the second of four calls fail permanently.
 func TestFailureKeepsWhatIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &slowModel{fail: func(call int) error {

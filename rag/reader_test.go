@@ -123,7 +123,7 @@ func graphOf(t *testing.T, b *Base) (all []string) {
 			t.Error(err)
 		}
 		for _, n := range near {
-			all = append(all, fmt.Sprint(name, " beside ", names[n.id], n.weight))
+			all = append(all, fmt.Sprint(name, " next to ", names[n.id], n.weight))
 		}
 	})
 	each(t, b, "SELECT id, name, chunks FROM entity ORDER BY id", func(_ int64, name string, data []byte) {

@@ -96,7 +96,7 @@ func TestGuide(t *testing.T) {
 					break
 				}
 				if variable, _, _ = strings.Cut(variable, ","); !strings.Contains(guide, "\n| `"+variable+"` | ") {
-					t.Errorf("the guide does not tell of the variable %s of %s", variable, name)
+					t.Errorf("the guide does not name the variable %s of %s", variable, name)
 				}
 			}
 		}

@@ -203,7 +203,7 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 	if get(t, filepath.Join(dir, "mine.txt")) != "mine" {
-		t.Error("a file beside was removed")
+		t.Error("another file was removed")
 	}
 }
 

@@ -117,7 +117,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		if !json.Valid(data) {
-			t.Fatalf("read %q, which is no JSON", data)
+			t.Fatalf("read %q, which is not JSON", data)
 		}
 		text, err := Append(nil, v)
 		if err != nil {

@@ -167,7 +167,7 @@ func TestObjectJSON(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if err := json.Unmarshal([]byte(`[1]`), &o); err == nil {
-		t.Error("a list is no object")
+		t.Error("a list is not an object")
 	}
 }
 

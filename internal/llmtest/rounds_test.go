@@ -136,7 +136,7 @@ func TestConversationsMove(t *testing.T) {
 					t.Fatal(err)
 				}
 				if body := string(s.RequestBodies()[0]); strings.Contains(body, "auf einmal") || strings.Contains(body, "c2VhbCBvZiBmaW5k") {
-					t.Errorf("it was told what another has sealed:\n%s", body)
+					t.Errorf("it read what another provider has sealed:\n%s", body)
 				}
 			})
 		}

@@ -47,7 +47,7 @@ func bash(script string) Command {
 type wire struct {
 	t    *testing.T
 	path string
-	end  chan struct{} // closed when nobody holds the writing end any more
+	end  chan struct{} // closed when no process holds the writing end any more
 	line chan string   // what it says, closed with end
 }
 
@@ -74,14 +74,14 @@ func newWire(t *testing.T) *wire {
 }
 
 // script connects a script to the wire. In it `say` sends a word, `forever` blocks without a process of its own, and `pause` blocks
-// until somebody opens the pipe $gate for writing.
+// until a process opens the pipe $gate for writing.
 func (w *wire) script(text string) string {
 	return fmt.Sprintf(`gate='%s.gate'; exec 9>'%[1]s'; mkfifo "$gate"
 		say() { echo $1 >&9; }; forever() { read -r _ <>"$gate"; }; pause() { read -r _ <"$gate"; }
 		%s`, w.path, text)
 }
 
-// open lets the script go on that pauses, or will pause.
+// open lets the script that pauses, or will pause, continue.
 func (w *wire) open() {
 	w.t.Helper()
 	opened := make(chan error, 1)
@@ -95,7 +95,7 @@ func (w *wire) open() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-	case <-w.end: // nobody will read any more; what the script said before tells whether it went on
+	case <-w.end: // no process will read any more; the output of the script shows whether it continued
 	}
 }
 

@@ -330,9 +330,9 @@ func TestTextIsLinear(t *testing.T) {
 	took := func(s string) time.Duration {
 		best := time.Hour
 		for range 3 {
-			begun := time.Now()
+			start := time.Now()
 			set.Text(s)
-			best = min(best, time.Since(begun))
+			best = min(best, time.Since(start))
 		}
 		return best
 	}

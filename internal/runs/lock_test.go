@@ -10,7 +10,7 @@ import (
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "locks")
 	if _, yes := findDriver(dir, "r1"); yes {
-		t.Error("a run that nobody drives is said to be driven")
+		t.Error("a run that no process drives is reported as driven")
 	}
 	lock, err := lockRun(dir, "r1")
 	if err != nil {
@@ -41,10 +41,10 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, yes := findDriver(dir, "r3"); yes {
-		t.Error("a file that nobody holds is said to be a lock")
+		t.Error("a file that no process holds is reported as a lock")
 	}
 	if lock, err := lockRun(dir, "r3"); err != nil {
-		t.Errorf("a file that nobody holds: %v", err)
+		t.Errorf("a file that no process holds: %v", err)
 	} else {
 		lock.Release()
 	}

@@ -163,7 +163,7 @@ func TestCacheMarks(t *testing.T) {
 	}
 }
 
-// TestSchemaOrder: the order of properties is part of what a model is told.
+// TestSchemaOrder: the order of properties is part of the request.
 func TestSchemaOrder(t *testing.T) {
 	s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`

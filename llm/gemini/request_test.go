@@ -102,7 +102,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestSchemaOrder: the order of properties is part of what a model is told.
+// TestSchemaOrder: the order of properties is part of the request.
 func TestSchemaOrder(t *testing.T) {
 	s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`

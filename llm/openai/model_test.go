@@ -138,7 +138,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreNoJSON: they come as a string, for the model to be told.
+// TestArgumentsThatAreNoJSON: they come as a string, so that the model can read the error.
 func TestArgumentsThatAreNoJSON(t *testing.T) {
 	for written, want := range map[string]string{`{\"city\":`: `"{\"city\":"`, `{}{}`: `"{}{}"`, `[1]`: `[1]`} {
 		s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+written+`"}}]}`, stop)))
@@ -149,7 +149,7 @@ func TestArgumentsThatAreNoJSON(t *testing.T) {
 	}
 }
 
-// TestCallWithoutAName: the call is told to the caller, who can answer that there is no such tool.
+// TestCallWithoutAName: the caller gets the call, and can answer that there is no such tool.
 func TestCallWithoutAName(t *testing.T) {
 	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`, stop)))
 	r, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})

@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestToolSchemaOrder: the order of properties is part of what a model is told.
+// TestToolSchemaOrder: the order of properties is part of the request.
 func TestToolSchemaOrder(t *testing.T) {
 	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(stop)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`

@@ -218,7 +218,7 @@ func TestSingleUseAndBreak(t *testing.T) {
 	}
 }
 
-// TestSkip: a second process goes on where the first one was.
+// TestSkip: a second process continues where the first one was.
 func TestSkip(t *testing.T) {
 	const text = "- match: x\n  text: a\n- text: b\n- match: x\n  text: c\n- text: d\n"
 	var ids []string

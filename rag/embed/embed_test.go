@@ -17,7 +17,7 @@ import (
 	"raddle.dev/rag"
 )
 
-// serve answers one path, and tells what was asked.
+// serve answers one path, and returns what was asked.
 func serve(t *testing.T, path, reply string) (base string, asked *map[string]any, header *http.Header) {
 	t.Helper()
 	asked, header = &map[string]any{}, &http.Header{}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// manyObjects is a file of 16 MB that stands for objects of many times that size.
+// manyObjects returns a file of 16 MB that describes objects of many times that size.
 func manyObjects() []byte {
 	return makeObjects(
 		"<< /Type /Catalog /Pages 2 0 R >>",

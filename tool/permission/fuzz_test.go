@@ -14,9 +14,9 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// FuzzShell holds decisions against the shell itself: a text that is allowed is
-// run by bash, with programs of our own in the place of all others. The one
-// named danger leaves a mark when it runs; nothing that is allowed may do that.
+// FuzzShell compares decisions with the shell itself: bash runs each text that is allowed, with
+// test programs instead of all others. The program named danger leaves a mark when it runs; a text
+// that is allowed must not run it.
 func FuzzShell(f *testing.F) {
 	for _, text := range append(lines(readOnlyRule), lines(asking)...) {
 		f.Add(text)

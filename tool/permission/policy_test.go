@@ -13,7 +13,7 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// A room is a workspace with an agent's directory beside it.
+// A room is a workspace with an agent's directory next to it.
 type room struct {
 	dir, agent, outside string
 	policy              permission.Policy
@@ -51,7 +51,7 @@ func newRoom(t testing.TB) room {
 	return r
 }
 
-// shellTool runs what it is given.
+// shellTool runs its argument as a shell command.
 var shellTool = tool.Tool{Name: "execute_command", Touches: func(args json.RawMessage) (tool.Touch, error) {
 	var a struct{ Command string }
 	err := json.Unmarshal(args, &a)
@@ -227,7 +227,7 @@ func TestRules(t *testing.T) {
 		{`deny: ["fs_cat(src/*.go)"]`, read, path("in/b.go"), deny},
 		{`allow: ["fs_cat(secret)"]`, read, path("secret"), allow},
 		{`allow: ["fs_cat(out/*)"]`, read, path("../outside/secret"), allow},
-		{`allow: ["fs_cat(sec*)"]`, read, path("secret"), ask}, // what a wildcard stands for is compared with where links lead
+		{`allow: ["fs_cat(sec*)"]`, read, path("secret"), ask}, // the names that match a wildcard are compared with the targets of links
 		{`allow: ["fs_write(/**)"]`, write, path("/etc/x"), allow},
 		{`allow: ["fs_write(~/**)"]`, write, path(filepath.Join(r.policy.Home, "x")), allow},
 		{`allow: [fs_write]`, write, path("/etc/x"), allow},
@@ -386,7 +386,7 @@ func TestOnlyReads(t *testing.T) {
 	}
 }
 
-// denied are rules and shell texts, each with what becomes of it.
+// denied are rules and shell texts, each with the verdict.
 const denied = `
 rules deny: [any read(**/.env)]
 ask   grep -r API .
@@ -600,8 +600,8 @@ func TestDeniedBelowDirectoriesOfTools(t *testing.T) {
 	}
 }
 
-// What tells the names of files outside of the workspace asks, and so does what never
-// ends.
+// A command that reveals the names of files outside of the workspace asks, and so does a command
+// that never ends.
 func TestNamesOutsideAndEndlessReaders(t *testing.T) {
 	r := newRoom(t)
 	for text, want := range map[string]permission.Verdict{
@@ -645,8 +645,7 @@ func TestNamesOutsideAndEndlessReaders(t *testing.T) {
 	}
 }
 
-// The answer to a question about the names in a directory does not allow to read what
-// is in it.
+// The answer to a question about the names in a directory does not allow reading the files in it.
 func TestGrantForNamesIsNoGrantForContents(t *testing.T) {
 	r := newRoom(t)
 	ls := decide(t, r.policy, shellTool, args(t, "command", "ls ../outside"))

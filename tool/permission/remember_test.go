@@ -139,7 +139,7 @@ func TestConsentEndsWithAChange(t *testing.T) {
 		return ok
 	}
 	if given() {
-		t.Fatal("there is a consent that nobody gave")
+		t.Fatal("there is a consent that no person gave")
 	}
 	digest, files, err := permission.Digest(agent)
 	if err != nil {

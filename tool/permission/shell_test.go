@@ -436,8 +436,7 @@ func TestNothingHides(t *testing.T) {
 	})
 }
 
-// TestNamesOfFilesAreNoFlags looks at patterns that stand for a file whose name
-// begins with a dash.
+// TestNamesOfFilesAreNoFlags checks patterns that match a file whose name begins with a dash.
 func TestNamesOfFilesAreNoFlags(t *testing.T) {
 	r := newRoom(t)
 	write(t, r.dir+"/-delete", "")

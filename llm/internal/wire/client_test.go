@@ -151,7 +151,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestFailureOfOthers: what nobody knows is a fault of the server.
+// TestFailureOfOthers: an unknown failure counts as an error of the server.
 func TestFailureOfOthers(t *testing.T) {
 	err := newClient(t, Config{}).ClassifyError(t.Context(), errors.New("odd"))
 	if err == nil || err.Error() != "server error: api.example.org: odd" {
@@ -368,7 +368,7 @@ func (endless) Read(p []byte) (int, error) { return copy(p, xs), nil }
 
 var xs = strings.Repeat("x", 1<<20)
 
-// What a provider's package leaves out is told, or has a usual value.
+// A field that a provider's package leaves out is reported, or has a default.
 func TestNewNeedsAModel(t *testing.T) {
 	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Key: "k"}); err == nil || err.Error() != "test: no model is set" {
 		t.Errorf("without a model: %v", err)
