@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -158,9 +159,6 @@ func (c *MemoryCache) Get(_ context.Context, key string) ([]byte, bool, error) {
 func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[string]cacheEntry{}
-	}
 	most := c.Max
 	if most <= 0 {
 		most = defaultCacheMax
@@ -176,7 +174,7 @@ func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.
 	if ttl > 0 {
 		e.expires = c.now().Add(ttl)
 	}
-	c.entries[key] = e
+	setEntry(&c.entries, key, e)
 	return nil
 }
 
@@ -184,14 +182,12 @@ func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.
 func (c *MemoryCache) Clear(_ context.Context, prefix string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept := c.order[:0]
-	for _, key := range c.order {
-		if strings.HasPrefix(key, prefix) {
-			delete(c.entries, key)
-		} else {
-			kept = append(kept, key)
+	c.order = slices.DeleteFunc(c.order, func(key string) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
 		}
-	}
-	c.order = kept
+		delete(c.entries, key)
+		return true
+	})
 	return nil
 }

@@ -433,7 +433,7 @@ func (x *drive) recordEnd(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = wire.PutTexts(head, q.ID, q.Prompt)
 	}
-	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.stops.listSteps(f))), data, true)
+	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putMap(head, x.stops.listSteps(f), wire.PutInt)), data, true)
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.

@@ -79,7 +79,7 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	switch {
 	case t.Last.Kind == KindEnd:
 		readEnd(l, &i)
-		readBroken(l)
+		readMap(l, l.Int) // the steps that the drive stopped before
 		readSummary(l, &i)
 	case t.Last.Kind == KindEdit:
 		readEditHead(l, &i)
@@ -300,12 +300,12 @@ func decodeEntry(r Record) (Entry, error) {
 		h.Text()
 		h.Text()
 		h.Text()
-		readTags(h)
+		readMap(h, h.Text)
 		readNextNodes(h, &e)
 	case KindCall:
 		e.Path = h.Text()
 		h.Text()
-		readTags(h)
+		readMap(h, h.Text)
 		readNextNodes(h, &e)
 	case KindStep:
 		e.Path = h.Text()
@@ -681,5 +681,5 @@ func (s *replay) newAbandonRecord(reason string) Record {
 	}
 	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
 	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(putBroken(head, nil))}
+	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(wire.PutInt(head, 0))}
 }

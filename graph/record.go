@@ -93,14 +93,27 @@ func putTags(b []byte, keys []*keyDef) []byte {
 	return b
 }
 
-func readTags(r *wire.Reader) map[string]string {
+// putMap appends a map, sorted by key.
+func putMap[V any](b []byte, m map[string]V, put func([]byte, V) []byte) []byte {
+	b = wire.PutInt(b, len(m))
+	for _, k := range sortedKeys(m) {
+		b = put(wire.PutString(b, k), m[k])
+	}
+	return b
+}
+
+// readMap reads what putMap wrote; nil if that was an empty map.
+func readMap[V any](r *wire.Reader, read func() V) map[string]V {
 	n := r.Count()
-	tags := make(map[string]string, n)
+	if n == 0 {
+		return nil
+	}
+	m := make(map[string]V, n)
 	for range n {
 		k := r.Text()
-		tags[k] = r.Text()
+		m[k] = read()
 	}
-	return tags
+	return m
 }
 
 // putFrontier appends what runs next to head, and the overlays of its tasks to data.
@@ -208,15 +221,15 @@ func (s *replay) encode() []byte {
 	for _, a := range s.ahead {
 		b = wire.PutBool(wire.PutString(wire.PutString(wire.PutString(b, a.id), a.value), a.refused), a.used)
 	}
-	b = putCounts(b, s.asked)
-	b = putDuration(b, s.active)
+	b = putMap(b, s.asked, wire.PutInt)
+	b = wire.PutVarint(b, int64(s.active))
 	b = wire.PutBool(b, s.driving)
 	b = wire.PutInt(b, len(s.frames))
 	for _, p := range sortedKeys(s.frames) {
 		b = s.frames[p].encode(wire.PutString(b, p))
 	}
 	b = wire.PutVarint(wire.PutTexts(b, s.branch, s.origin.Thread), s.origin.Seq)
-	return putHashes(putBroken(b, brokenSteps(s.run.broken)), s.runs)
+	return putHashes(putMap(b, s.run.broken, wire.PutInt), s.runs)
 }
 
 func (s *replay) decode(r *wire.Reader) {
@@ -228,8 +241,8 @@ func (s *replay) decode(r *wire.Reader) {
 	for i := range s.ahead {
 		s.ahead[i] = presetAnswer{id: r.Text(), value: r.Bytes(), refused: r.Text(), used: r.Bool()}
 	}
-	s.asked = readCounts(r)
-	s.active = readDuration(r)
+	s.asked = readMap(r, r.Int)
+	s.active = time.Duration(r.Varint())
 	s.driving = r.Bool()
 	s.frames = map[string]*rawFrame{}
 	for range r.Count() {
@@ -239,21 +252,14 @@ func (s *replay) decode(r *wire.Reader) {
 		s.branch, s.origin = r.Text(), Point{Thread: r.Text(), Seq: r.Varint()}
 	}
 	if len(r.Rest) > 0 { // the same for stops
-		s.run.broken, s.runs = readBroken(r), readHashes(r)
+		s.run.broken, s.runs = readMap(r, r.Int), readHashes(r)
 	}
 	s.bytes, s.weight = 0, 0
 }
 
 func (f *rawFrame) encode(b []byte) []byte {
 	b = wire.PutInt(wire.PutInt(wire.PutString(b, f.digest), f.step), f.from)
-	b = wire.PutInt(b, len(f.keys))
-	for _, k := range sortedKeys(f.keys) {
-		b = putRaw(wire.PutString(b, k), f.keys[k])
-	}
-	b = wire.PutInt(b, len(f.tags))
-	for _, k := range sortedKeys(f.tags) {
-		b = wire.PutTexts(b, k, f.tags[k])
-	}
+	b = putMap(putMap(b, f.keys, putRaw), f.tags, wire.PutString)
 	b = wire.PutInt(b, len(f.tasks))
 	for _, t := range f.tasks {
 		b = wire.PutString(wire.PutInt(wire.PutString(b, t.node), t.index), t.cause)
@@ -265,14 +271,11 @@ func (f *rawFrame) encode(b []byte) []byte {
 	for _, t := range f.tasks {
 		b = putRaw(b, t.over)
 	}
-	b = putCounts(b, f.visits)
+	b = putMap(b, f.visits, wire.PutInt)
 	b = wire.PutString(wire.PutBool(wire.PutBool(b, f.halted), f.returned), f.value)
-	b = putDuration(b, f.since)
+	b = wire.PutVarint(b, int64(f.since))
 	for _, m := range []map[string][]byte{f.done, f.effects, f.notes} {
-		b = wire.PutInt(b, len(m))
-		for _, k := range sortedKeys(m) {
-			b = wire.PutString(wire.PutString(b, k), m[k])
-		}
+		b = putMap(b, m, wire.PutString)
 	}
 	b = wire.PutInt(b, len(f.order))
 	for _, k := range f.order {
@@ -289,21 +292,13 @@ func (f *rawFrame) encode(b []byte) []byte {
 
 func (f *rawFrame) decode(r *wire.Reader) {
 	f.digest, f.step, f.from = r.Text(), r.Int(), r.Int()
-	for range r.Count() {
-		k := r.Text()
-		setEntry(&f.keys, k, readPatches(r))
-	}
-	f.tags = readTags(r)
+	f.keys = readMap(r, func() []rawPatch { return readPatches(r) })
+	f.tags = readMap(r, r.Text)
 	f.tasks, f.arrived = readFrontier(r, r)
-	f.visits = readCounts(r)
+	f.visits = readMap(r, r.Int)
 	f.halted, f.returned, f.value = r.Bool(), r.Bool(), nilIfEmpty(r.Bytes())
-	f.since = readDuration(r)
-	for _, m := range []*map[string][]byte{&f.done, &f.effects, &f.notes} {
-		for range r.Count() {
-			k := r.Text()
-			setEntry(m, k, r.Bytes())
-		}
-	}
+	f.since = time.Duration(r.Varint())
+	f.done, f.effects, f.notes = readMap(r, r.Bytes), readMap(r, r.Bytes), readMap(r, r.Bytes)
 	for range r.Count() {
 		k := r.Text()
 		q := &rawQuestion{base: r.Text()}
@@ -314,32 +309,6 @@ func (f *rawFrame) decode(r *wire.Reader) {
 		setEntry(&f.asks, k, q)
 		f.order = append(f.order, k)
 	}
-}
-
-func putCounts(b []byte, m map[string]int) []byte {
-	b = wire.PutInt(b, len(m))
-	for _, k := range sortedKeys(m) {
-		b = wire.PutInt(wire.PutString(b, k), m[k])
-	}
-	return b
-}
-
-func readCounts(r *wire.Reader) map[string]int {
-	n := r.Count()
-	m := make(map[string]int, n)
-	for range n {
-		k := r.Text()
-		m[k] = r.Int()
-	}
-	return m
-}
-
-func putDuration(b []byte, d time.Duration) []byte {
-	return wire.PutVarint(b, int64(d))
-}
-
-func readDuration(r *wire.Reader) time.Duration {
-	return time.Duration(r.Varint())
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -407,7 +376,7 @@ func readRetypedKeys(h *wire.Reader) map[string]string {
 	if len(rest.Rest) == 0 { // older records end here
 		return nil
 	}
-	tags := readTags(rest)
+	tags := readMap(rest, rest.Text)
 	h.Err = firstError(h.Err, rest.Err)
 	return tags
 }

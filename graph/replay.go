@@ -98,10 +98,6 @@ type rawQuestion struct {
 	refused  string
 }
 
-func newReplay() *replay {
-	return &replay{}
-}
-
 func (s *replay) ensureFrame(path string) *rawFrame {
 	f := s.frames[path]
 	if f == nil {
@@ -234,7 +230,7 @@ func (s *replay) applyClaim(h, d *wire.Reader) {
 	h.Text()
 	if len(h.Rest) > 0 {
 		f.digest = h.Text()
-		for k, tag := range readTags(h) {
+		for k, tag := range readMap(h, h.Text) {
 			setEntry(&f.tags, k, tag)
 		}
 	}
@@ -249,7 +245,7 @@ func (f *rawFrame) applyBegin(h, d *wire.Reader, active time.Duration) {
 	f.since, f.from = active, f.step
 	f.halted, f.value, f.returned = false, nil, false
 	clear(f.visits)
-	f.tags = readTags(h)
+	f.tags = readMap(h, h.Text)
 	f.applyPatches(readPatches(d))
 	f.applyFrontier(h, d)
 }
@@ -346,7 +342,7 @@ func (s *replay) applyEnd(h, d *wire.Reader) {
 		h.Text() // a question, for listings
 		h.Text()
 	}
-	s.run.broken = readBroken(h)
+	s.run.broken = readMap(h, h.Int)
 }
 
 // openQuestions lists the questions without an answer, with the frame and key of each: in the

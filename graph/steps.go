@@ -516,7 +516,7 @@ type breakpoints struct {
 	set    map[Break]bool // for this drive, in addition to those of nodes
 	passed map[string]int // by frame: the step before which it has stopped already
 	mu     sync.Mutex     // guards the fields below
-	at     []brokenStep   // where this drive has stopped
+	at     map[string]int // by frame: the step before which this drive has stopped
 }
 
 // stopBefore reports whether a frame must stop before its next step, and remembers the
@@ -535,7 +535,7 @@ func (b *breakpoints) stopBefore(f *frame) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at = append(b.at, brokenStep{f.path, f.step})
+	setEntry(&b.at, f.path, f.step)
 	return true
 }
 
@@ -585,16 +585,15 @@ func (g *Graph) hasNode(path string) bool {
 
 // listSteps lists the steps that the next drive runs without stopping first: those before
 // which this drive has stopped, and those that it ran so itself and has not finished.
-func (b *breakpoints) listSteps(f *frame) []brokenStep {
+func (b *breakpoints) listSteps(f *frame) map[string]int {
 	all := b.at
 	under := strconv.Itoa(f.step) + "."
 	for path, step := range b.passed {
-		same := func(s brokenStep) bool { return s.path == path }
-		if live := path == "" && step == f.step || strings.HasPrefix(path, under); live && !slices.ContainsFunc(all, same) {
-			all = append(all, brokenStep{path, step})
+		live := path == "" && step == f.step || strings.HasPrefix(path, under)
+		if _, known := b.at[path]; live && !known {
+			setEntry(&all, path, step)
 		}
 	}
-	slices.SortFunc(all, func(a, c brokenStep) int { return strings.Compare(a.path, c.path) })
 	return all
 }
 
@@ -607,40 +606,4 @@ func (b *breakpoints) noteAfter(f *frame) {
 			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
 		}
 	}
-}
-
-// brokenStep is the step before which a frame has stopped. The drive that resumes the
-// run does not stop there again.
-type brokenStep struct {
-	path string
-	step int
-}
-
-func putBroken(b []byte, steps []brokenStep) []byte {
-	b = wire.PutInt(b, len(steps))
-	for _, s := range steps {
-		b = wire.PutInt(wire.PutString(b, s.path), s.step)
-	}
-	return b
-}
-
-// brokenSteps lists what readBroken has read.
-func brokenSteps(m map[string]int) (steps []brokenStep) {
-	for _, path := range sortedKeys(m) {
-		steps = append(steps, brokenStep{path, m[path]})
-	}
-	return steps
-}
-
-func readBroken(r *wire.Reader) map[string]int {
-	n := r.Count()
-	if n == 0 {
-		return nil
-	}
-	steps := make(map[string]int, n)
-	for range n {
-		path := r.Text()
-		steps[path] = r.Int()
-	}
-	return steps
 }

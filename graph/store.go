@@ -364,11 +364,9 @@ func (m *Memory) selectRecords(thread string, r Range) []Record {
 		return nil
 	}
 	l := t.recs[from:to]
-	if r.FromSnapshot {
-		for i := len(l) - 1; i >= 0; i-- {
-			if l[i].Kind.isBase() {
-				return l[i:]
-			}
+	for i := len(l) - 1; i >= 0 && r.FromSnapshot; i-- {
+		if l[i].Kind.isBase() {
+			return l[i:]
 		}
 	}
 	return l
@@ -428,50 +426,46 @@ func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
 
 // AcquireLease implements Leaser.
 func (m *Memory) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error) {
-	if err := ctx.Err(); err != nil {
-		return Lease{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l := m.currentLease(thread); l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
-		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
-	}
-	return m.currentLease(thread), nil
+	return m.useLease(ctx, thread, func(l Lease) {
+		if l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
+			m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+		}
+	})
 }
 
 // RenewLease implements Leaser.
 func (m *Memory) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error) {
-	if err := ctx.Err(); err != nil {
-		return Lease{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.leases[thread].Owner == owner {
-		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
-	}
-	return m.currentLease(thread), nil
+	return m.useLease(ctx, thread, func(l Lease) {
+		if l.Owner == owner {
+			m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+		}
+	})
 }
 
 // ReleaseLease implements Leaser.
 func (m *Memory) ReleaseLease(ctx context.Context, thread, owner string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.leases[thread].Owner == owner {
-		delete(m.leases, thread)
-	}
-	return nil
+	_, err := m.useLease(ctx, thread, func(l Lease) {
+		if l.Owner == owner {
+			delete(m.leases, thread)
+		}
+	})
+	return err
 }
 
 // ReadLease implements Leaser.
 func (m *Memory) ReadLease(ctx context.Context, thread string) (Lease, error) {
+	return m.useLease(ctx, thread, func(Lease) {})
+}
+
+// useLease calls change with the lease of a thread, which it may replace in m.leases, and
+// returns the lease after that.
+func (m *Memory) useLease(ctx context.Context, thread string, change func(Lease)) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return Lease{}, err
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m.currentLease(thread))
 	return m.currentLease(thread), nil
 }
 

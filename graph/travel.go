@@ -209,7 +209,9 @@ func (s *replay) forgetSteps() {
 		f := s.frames[path]
 		for _, key := range f.order {
 			q := f.asks[key]
-			if s.asked[q.base]--; s.asked[q.base] <= 0 {
+			if n := s.asked[q.base]; n > 1 {
+				s.asked[q.base] = n - 1
+			} else {
 				delete(s.asked, q.base)
 			}
 			if q.ahead > 0 && q.ahead <= len(s.ahead) {
@@ -441,7 +443,7 @@ type Writer struct {
 // first. It reads the whole thread, and needs no graph. A key that was never written
 // has none; an unknown thread is ErrNoThread.
 func Blame(ctx context.Context, st Store, thread, key string) ([]BlameEntry, error) {
-	s := newReplay()
+	s := &replay{}
 	var found []BlameEntry
 	for r, err := range Records(ctx, st, thread, Range{}) {
 		if err != nil {

@@ -86,23 +86,31 @@ func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
 		t, err := x.MarshalText()
 		return wire.PutString(append(dst, dynTime), t), err
 	case []any:
-		dst = wire.PutInt(append(dst, dynList), len(x))
-		for _, e := range x {
-			if dst, err = putDynamic(dst, e, depth+1); err != nil {
-				return dst, err
-			}
-		}
-		return dst, nil
+		return putList(wire.PutInt(append(dst, dynList), len(x)), x, depth)
 	case map[string]any:
-		dst = wire.PutInt(append(dst, dynMap), len(x))
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if dst, err = putDynamic(wire.PutString(dst, k), x[k], depth+1); err != nil {
-				return dst, err
-			}
-		}
-		return dst, nil
+		return putMap(wire.PutInt(append(dst, dynMap), len(x)), x, depth)
 	}
 	return putTyped(dst, v, depth)
+}
+
+// putList appends the elements of a list, without their number.
+func putList(dst []byte, list []any, depth int) (_ []byte, err error) {
+	for _, e := range list {
+		if dst, err = putDynamic(dst, e, depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// putMap appends the entries of a map, sorted by key, without their number.
+func putMap(dst []byte, m map[string]any, depth int) (_ []byte, err error) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if dst, err = putDynamic(wire.PutString(dst, k), m[k], depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
 }
 
 // putTyped writes a value whose type the dynamic codec knows by its name.
@@ -204,20 +212,9 @@ func (r *reader) readDynamic(depth int) any {
 		}
 		return t
 	case dynList:
-		n := r.Count()
-		l := make([]any, 0, min(n, fewElements))
-		for len(l) < n && r.Err == nil {
-			l = append(l, r.readDynamic(depth+1))
-		}
-		return l
+		return r.readList(r.Count(), depth)
 	case dynMap:
-		n := r.Count()
-		m := make(map[string]any, min(n, fewElements))
-		for i := 0; i < n && r.Err == nil; i++ {
-			k := r.Text()
-			m[k] = r.readDynamic(depth + 1)
-		}
-		return m
+		return r.readMap(r.Count(), depth)
 	case dynNamed:
 		return r.readNamed(depth)
 	case dynTyped:
@@ -226,6 +223,25 @@ func (r *reader) readDynamic(depth int) any {
 		r.MarkDamaged("a value of unknown type")
 		return nil
 	}
+}
+
+// readList reads what putList wrote.
+func (r *reader) readList(n, depth int) []any {
+	list := make([]any, 0, min(n, fewElements))
+	for len(list) < n && r.Err == nil {
+		list = append(list, r.readDynamic(depth+1))
+	}
+	return list
+}
+
+// readMap reads what putMap wrote.
+func (r *reader) readMap(n, depth int) map[string]any {
+	m := make(map[string]any, min(n, fewElements))
+	for i := 0; i < n && r.Err == nil; i++ {
+		k := r.Text()
+		m[k] = r.readDynamic(depth + 1)
+	}
+	return m
 }
 
 func (r *reader) readNamed(depth int) any {
@@ -258,7 +274,7 @@ func (r *reader) readTyped(depth int) any {
 	if r.Err != nil {
 		return nil
 	}
-	t, err := parseTypeExpression(expr)
+	t, err := parseType(expr, 0)
 	if err != nil {
 		r.Err = err
 		return nil

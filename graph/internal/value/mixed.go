@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -46,12 +45,7 @@ func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 		return encodeEntries(dst, v, depth)
 	}
 	if list, ok := v.Interface().([]any); ok {
-		for _, e := range list {
-			if dst, err = putDynamic(dst, e, depth+1); err != nil {
-				return dst, err
-			}
-		}
-		return dst, nil
+		return putList(dst, list, depth)
 	}
 	for i := range v.Len() {
 		if dst, err = encodeMixed(dst, v.Index(i), depth+1); err != nil {
@@ -64,12 +58,7 @@ func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 // encodeEntries appends the entries of a map, sorted by key.
 func encodeEntries(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	if m, ok := v.Interface().(map[string]any); ok {
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if dst, err = putDynamic(wire.PutString(dst, k), m[k], depth+1); err != nil {
-				return dst, err
-			}
-		}
-		return dst, nil
+		return putMap(dst, m, depth)
 	}
 	type entry struct {
 		key string
@@ -161,10 +150,7 @@ func (r *reader) readMixed(v reflect.Value, depth int) {
 
 func (r *reader) readElements(v reflect.Value, n, depth int) {
 	if list, ok := v.Addr().Interface().(*[]any); ok {
-		*list = make([]any, 0, min(n, fewElements))
-		for len(*list) < n && r.Err == nil {
-			*list = append(*list, r.readDynamic(depth+1))
-		}
+		*list = r.readList(n, depth)
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, min(n, fewElements)))
@@ -177,11 +163,7 @@ func (r *reader) readElements(v reflect.Value, n, depth int) {
 
 func (r *reader) readEntries(v reflect.Value, n, depth int) {
 	if m, ok := v.Addr().Interface().(*map[string]any); ok {
-		*m = make(map[string]any, min(n, fewElements))
-		for i := 0; i < n && r.Err == nil; i++ {
-			k := r.Text()
-			(*m)[k] = r.readDynamic(depth + 1)
-		}
+		*m = r.readMap(n, depth)
 		return
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, fewElements)))
@@ -274,13 +256,9 @@ func isMapKey(t reflect.Type) bool {
 	return namedTypes[t.Name()] == t && (t.Kind() == reflect.String || IntegerSizes[t.Kind().String()] > 0)
 }
 
-// parseTypeExpression returns the type that typeExpression was called for.
-func parseTypeExpression(expr string) (reflect.Type, error) {
-	return parseType(expr, 0)
-}
-
 var errTypeExpression = errors.New("damaged record: a value of unknown type")
 
+// parseType returns the type that typeExpression was called for.
 func parseType(expr string, depth int) (reflect.Type, error) {
 	if depth > mostNested {
 		return nil, errTypeExpression
