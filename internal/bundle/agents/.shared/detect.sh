@@ -2,7 +2,7 @@
 # What kind of project a directory holds, told by the files that lie in it, and the commands that build, test and check it. To check is to
 # find what does not compile as fast as possible.
 
-# project_detect: sets PROJECT_KIND, PROJECT_BUILD, PROJECT_TEST and PROJECT_CHECK; a command that nobody knows is empty.
+# project_detect: sets PROJECT_KIND, PROJECT_BUILD, PROJECT_TEST and PROJECT_CHECK; an unknown command is empty.
 project_detect() {
 	PROJECT_KIND=unknown PROJECT_BUILD='' PROJECT_TEST='' PROJECT_CHECK=''
 	if [[ -f Cargo.toml ]]; then

@@ -116,7 +116,7 @@ project_read() {
 	elif [[ -n $lines ]]; then
 		project_fail "lines is '$lines': write a line such as 20, or a range such as 20-60."
 	fi
-	LC_ALL=C tr -d '\000' <"$REPLY" | cmp -s - "$REPLY" || project_fail "'$1' is no text."
+	LC_ALL=C tr -d '\000' <"$REPLY" | cmp -s - "$REPLY" || project_fail "'$1' is not a text."
 	last=$((10#${last:-0}))
 	((last > 0)) || last=$((first + 799))
 	LC_ALL=C awk -v first="$first" -v last="$last" '
@@ -199,7 +199,7 @@ project_trim() {
 	printf '%s\n' "$kept" >"$1"
 }
 
-# project_run WHAT COMMAND: runs one of the project's own commands without input, and tells what it printed. It fails as the command does.
+# project_run WHAT COMMAND: runs one of the project's own commands without input, and prints its output. It fails as the command does.
 project_run() {
 	local what=$1 command=$2 status=0
 	if [[ -z $command ]]; then
@@ -216,7 +216,7 @@ project_run() {
 	return "$status"
 }
 
-# project_about: what the project is, for somebody who sees it for the first time.
+# project_about: what the project is, for a reader who sees it for the first time.
 project_about() {
 	project_detect
 	echo "directory: $PROJECT"

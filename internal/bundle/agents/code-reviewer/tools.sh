@@ -29,7 +29,7 @@ get_changed_files() {
 	changes_files >>"$LLM_OUTPUT"
 }
 
-# @cmd Tell what kind of project it is, how it is built and tested, which languages it has and what there is to read.
+# @cmd Describe the project: its kind, how it is built and tested, its languages and its documents.
 # raddle: read-only
 get_project_info() {
 	_in_project

@@ -49,7 +49,7 @@ run_tests() {
 	project_run test "$PROJECT_TEST"
 }
 
-# @cmd Tell what kind of project it is, how it is built and tested, and which directories and files it has.
+# @cmd Describe the project: its kind, how it is built and tested, and its directories and files.
 # raddle: read-only
 get_project_structure() {
 	_in_project

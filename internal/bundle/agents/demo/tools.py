@@ -1,4 +1,4 @@
-"""Tools of the demo. Each function that does not begin with _ is a tool: its docstring is what the model is told."""
+"""Tools of the demo. Each function that does not begin with _ is a tool: the model reads its docstring."""
 
 import json
 import os

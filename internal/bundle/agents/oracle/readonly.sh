@@ -8,7 +8,7 @@ readonly_run() {
 	readonly_split "$1"
 	for ((i = 0; i <= ${#WORDS[@]}; i++)); do
 		if ((i == ${#WORDS[@]})) || [[ ${KINDS[i]} == pipe ]]; then
-			((i > start)) || readonly_refuse "a command is missing beside |"
+			((i > start)) || readonly_refuse "a command is missing next to |"
 			readonly_check "${WORDS[@]:start:i-start}"
 			start=$((i + 1))
 		fi
@@ -42,7 +42,7 @@ readonly_split() {
 			if [[ $quote == '"' && $c != [\"\\\`\$] ]]; then word+='\' glob+='\\'; fi
 			word+=$c glob+="\\$c" begun=1
 			;;
-		'$' | '`') readonly_refuse "$c stands for what only a shell knows; within single quotes it is text" ;;
+		'$' | '`') readonly_refuse "$c has a meaning that only a shell knows; within single quotes it is text" ;;
 		'"')
 			begun=1
 			if [[ -n $quote ]]; then quote=''; else quote='"'; fi

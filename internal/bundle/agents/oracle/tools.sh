@@ -12,7 +12,7 @@ read_file() {
 	project_read "${argc_path:?}" >>"$LLM_OUTPUT"
 }
 
-# @cmd Tell what kind of project it is, how it is built and tested, which languages it has and what there is to read.
+# @cmd Describe the project: its kind, how it is built and tested, its languages and its documents.
 # raddle: read-only
 get_project_info() {
 	_in_project

@@ -35,7 +35,7 @@ list_tables() {
 # @option --table-name! The table, with its schema if need be: sales.orders
 describe_table() {
 	if [[ ${argc_table_name:?} == *[!A-Za-z0-9_.-]* ]]; then
-		echo "'$argc_table_name' is no name of a table: letters, digits, _, - and . only." >&2
+		echo "'$argc_table_name' is not a name of a table: letters, digits, _, - and . only." >&2
 		exit 1
 	fi
 	_usql "\\d $argc_table_name"

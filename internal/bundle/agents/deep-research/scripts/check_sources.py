@@ -1,5 +1,5 @@
-"""Holds the sources of the report against the notes: what nobody has read cannot be cited. One new version is asked for; what is still wrong
-after that is told below the report."""
+"""Checks the sources of the report against the notes: sources that were not read cannot be cited. It asks for one new version, and lists the
+faults that remain below the report."""
 
 import json
 import os
