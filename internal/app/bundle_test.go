@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 )
 
@@ -77,7 +78,7 @@ func TestBundledOnce(t *testing.T) {
 	}
 	again, _ := w.process(-1)
 	for _, q := range []*Process{p, again} {
-		if isDir(coder) || slices.ContainsFunc(q.ListAgents(), func(a Place) bool { return a.Name == "coder" }) {
+		if config.IsDir(coder) || slices.ContainsFunc(q.ListAgents(), func(a Place) bool { return a.Name == "coder" }) {
 			t.Error("an agent that was deleted is there again")
 		}
 		if _, err := q.FindAgent("coder"); err == nil || !strings.Contains(err.(*failure.Error).Next, "raddle agents install coder") {

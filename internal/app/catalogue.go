@@ -41,7 +41,7 @@ func (p *Process) FindAgent(agent string) (Place, error) {
 		return p.findPath(agent)
 	}
 	dir := p.agentDir(agent)
-	if isDir(dir) {
+	if config.IsDir(dir) {
 		return Place{Name: filepath.Base(dir), Dir: dir}, nil
 	}
 	return Place{}, p.unknownAgent(agent)
@@ -135,15 +135,5 @@ func (p *Process) ListAgents() []Place {
 }
 
 func hasDefinition(dir string) bool {
-	return slices.ContainsFunc(definitions, func(name string) bool { return isFile(filepath.Join(dir, name)) })
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
+	return slices.ContainsFunc(definitions, func(name string) bool { return config.IsFile(filepath.Join(dir, name)) })
 }

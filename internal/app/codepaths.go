@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/config"
 	"raddle.dev/tool/permission"
 )
 
@@ -22,7 +23,7 @@ const sharedDir = ".shared"
 func (b *toolbox) codePaths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	paths := []string{b.process.Dirs.Config, b.process.Dirs.Functions, b.process.Dirs.Agents}
+	paths := []string{b.shared.Dirs.Config, b.shared.Dirs.Functions, b.shared.Dirs.Agents}
 	for _, dir := range slices.Sorted(maps.Keys(b.agents)) {
 		if b.agents[dir] == nil {
 			b.agents[dir] = append([]string{dir, filepath.Join(filepath.Dir(dir), sharedDir)}, namedBeside(dir)...)
@@ -31,7 +32,7 @@ func (b *toolbox) codePaths() []string {
 	}
 	for _, path := range slices.Sorted(maps.Keys(b.servers)) {
 		for _, program := range b.servers[path].ProgramPaths() {
-			if isFile(program) {
+			if config.IsFile(program) {
 				paths = append(paths, program)
 			}
 		}

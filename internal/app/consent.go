@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
 	"raddle.dev/tool/permission"
 )
 
@@ -23,16 +24,16 @@ type ImplicitDir struct {
 
 // FindImplicitDirs returns what an agent picks up in the working directory without consent:
 // the project's own rules, and the agents that it runs from elsewhere.
-func (p *Process) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
-	dirs := []string{filepath.Join(p.Dirs.Work, filepath.Dir(projectFile))}
+func (s *Shared) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
+	dirs := []string{filepath.Join(s.Dirs.Work, filepath.Dir(projectFile))}
 	for _, child := range a.Agents() {
-		if !p.isNamedOrInstalled(child.Dir, a.Dir) {
+		if !s.isNamedOrInstalled(child.Dir, a.Dir) {
 			dirs = append(dirs, child.Dir)
 		}
 	}
 	var list []ImplicitDir
 	for i, dir := range dirs {
-		if !isDir(dir) || p.hasConsent(dir) {
+		if !config.IsDir(dir) || s.hasConsent(dir) {
 			continue
 		}
 		digest, files, err := permission.Digest(dir)
@@ -43,60 +44,60 @@ func (p *Process) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
-	return append(list, p.findPackageDirs(a)...), nil
+	return append(list, s.findPackageDirs(a)...), nil
 }
 
 // RecordConsent records that the user has agreed to a directory as it was shown. Runs
 // that start or are resumed afterwards may use it. If one of its files changes,
 // consent is needed again.
-func (p *Process) RecordConsent(u ImplicitDir) error {
+func (s *Shared) RecordConsent(u ImplicitDir) error {
 	if !u.Packages {
-		return p.consentStore().RecordConsent(u.Dir, u.Digest)
+		return s.consentStore().RecordConsent(u.Dir, u.Digest)
 	}
-	digest, err := permission.DigestTree(u.Dir, p.Dirs.Work)
+	digest, err := permission.DigestTree(u.Dir, s.Dirs.Work)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.trees[u.Dir] = digest
-	p.mu.Unlock()
-	return p.consentStore().RecordConsent(u.Dir, digest)
+	s.mu.Lock()
+	s.trees[u.Dir] = digest
+	s.mu.Unlock()
+	return s.consentStore().RecordConsent(u.Dir, digest)
 }
 
 // RecordRefusal records that the user does not want packages to be used, so that raddle does
 // not ask again. It has no effect on other directories.
-func (p *Process) RecordRefusal(u ImplicitDir) error {
+func (s *Shared) RecordRefusal(u ImplicitDir) error {
 	if !u.Packages {
 		return nil
 	}
-	return p.consentStore().RecordRefusal(u.Dir)
+	return s.consentStore().RecordRefusal(u.Dir)
 }
 
 // ConsentFile returns the path of the file that records what the user agreed to.
-func (p *Process) ConsentFile() string { return p.consentStore().Path }
+func (s *Shared) ConsentFile() string { return s.consentStore().Path }
 
-func (p *Process) consentStore() permission.Consents {
-	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
+func (s *Shared) consentStore() permission.Consents {
+	return permission.Consents{Path: filepath.Join(s.Dirs.State, "consents.json")}
 }
 
 // hasConsent reports whether the user has agreed to a directory as it is now. A
 // directory that cannot be read has no consent.
-func (p *Process) hasConsent(dir string) bool {
-	if !isDir(dir) {
+func (s *Shared) hasConsent(dir string) bool {
+	if !config.IsDir(dir) {
 		return false
 	}
 	digest, _, err := permission.Digest(dir)
 	if err != nil {
 		return false
 	}
-	given, err := p.consentStore().HasConsent(dir, digest)
+	given, err := s.consentStore().HasConsent(dir, digest)
 	return err == nil && given
 }
 
 // isNamedOrInstalled reports whether an agent's directory is part of the one that was named, or
 // of what the user has installed.
-func (p *Process) isNamedOrInstalled(dir, named string) bool {
-	return isBelow(dir, named) || isBelow(dir, p.Dirs.Agents)
+func (s *Shared) isNamedOrInstalled(dir, named string) bool {
+	return isBelow(dir, named) || isBelow(dir, s.Dirs.Agents)
 }
 
 // isBelow reports whether a path is a directory or lies below it, with links followed.

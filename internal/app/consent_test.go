@@ -49,7 +49,7 @@ func TestConsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := p.FindImplicitDirs(a)
+	list, err := p.Tools.FindImplicitDirs(a)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -57,7 +57,7 @@ func TestConsent(t *testing.T) {
 		t.Errorf("shown are %s", files)
 	}
 	for _, u := range list {
-		if err := p.RecordConsent(u); err != nil {
+		if err := p.Tools.RecordConsent(u); err != nil {
 			t.Fatal(err)
 		}
 	}

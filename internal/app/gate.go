@@ -37,23 +37,23 @@ const (
 )
 
 // newGate reads the rules for a run in a workspace.
-func (p *Process) newGate(b *toolbox, agentDir string) (*gate, error) {
-	remember := filepath.Join(p.Dirs.Config, grantsFile)
+func (s *Shared) newGate(b *toolbox, agentDir string) (*gate, error) {
+	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
 	g := &gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
-		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.Home,
+		Rules: []permission.Rules{s.Config.Permissions}, Workspace: b.workspace, Home: s.Dirs.Home,
 		Readable: []string{agentDir}, Trusted: b.IsTrusted,
-		Guarded: []string{remember, p.consentStore().Path, filepath.Join(p.Dirs.Config, config.FileName), project},
+		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
 	own, err := rulesOf(remember)
 	if err != nil {
-		return nil, err
+		return nil, rulesError(err)
 	}
 	theirs, err := rulesOf(project)
 	if err != nil {
-		return nil, err
+		return nil, rulesError(err)
 	}
-	if !p.hasConsent(filepath.Dir(project)) {
+	if !s.hasConsent(filepath.Dir(project)) {
 		theirs = theirs.WithoutAllow()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)

@@ -40,7 +40,7 @@ type UIHooks struct {
 
 // A host is the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
-	box := p.newToolbox(r.Workspace, r.Dir)
+	box := p.Tools.newToolbox(r.Workspace, r.Dir)
 	log := cmp.Or(s.Log, p.log)
 	box.log = log
 	switch {
@@ -49,11 +49,11 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	case s.Terminal != nil:
 		box.terminal = s.Terminal
 	}
-	secrets := p.SecretSet()
-	p.addDotenv(r.Dir)
-	gate, err := p.newGate(box, r.Dir)
+	secrets := p.Tools.SecretSet()
+	p.Tools.addDotenv(r.Dir)
+	gate, err := p.Tools.newGate(box, r.Dir)
 	if err != nil {
-		return flow.Host{}, rulesError(err)
+		return flow.Host{}, err
 	}
 	m := p.Models.ForRun(s.recorded, s.Replays)
 	return flow.Host{
@@ -122,4 +122,17 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 	}
 	a, err := flow.Load(place.Dir, host)
 	return a, host, err
+}
+
+// ListTools returns the tools that an agent's models may call; without an agent, those that
+// every agent may name. It starts no server.
+func (p *Process) ListTools(l LoadRequest) (*ToolList, error) {
+	if l.Agent == "" {
+		return p.Tools.ListGlobalTools()
+	}
+	a, host, err := p.loadWithHost(l)
+	if err != nil {
+		return nil, err
+	}
+	return p.Tools.ListAgentTools(a, host.Tooling.Gate), nil
 }

@@ -24,7 +24,7 @@ type Terminal struct {
 func (b *toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if !b.trustsDir(n.Dir) {
-			return "", failure.NewStale("read the files, then name the agent: raddle run "+b.process.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.ShortPath(n.Dir))
+			return "", failure.NewStale("read the files, then name the agent: raddle run "+b.shared.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.shared.Dirs.ShortPath(n.Dir))
 		}
 		t, absent := b.borrowTerminal(ctx)
 		if absent != nil {

@@ -14,10 +14,10 @@ type KnownFile struct {
 
 // KnownFiles returns the places where raddle looks for tools, MCP servers and
 // permissions, in addition to the agents' own directories.
-func (p *Process) KnownFiles() []KnownFile {
-	d := p.Dirs
+func (s *Shared) KnownFiles() []KnownFile {
+	d := s.Dirs
 	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
-	for _, path := range p.newToolbox(d.Work, "").serverFiles("")[1:] { // the first belongs to an agent
+	for _, path := range (&toolbox{shared: s, workspace: d.Work}).serverFiles("")[1:] { // the first belongs to an agent
 		files = append(files, KnownFile{What: "servers", Path: path})
 	}
 	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},

@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"raddle.dev/internal/failure"
 	"regexp"
+
+	"raddle.dev/internal/failure"
 )
 
 // agentName matches the names that an agent's directory may have.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
@@ -18,14 +19,14 @@ import (
 // packageDirs returns the directories whose interpreters and packages the scripts of an
 // agent may use, in order of preference.
 func (b *toolbox) packageDirs(agentDir string) []string {
-	p := b.process
+	s := b.shared
 	var list []string
-	if p.isNamedOrInstalled(agentDir, b.named) {
+	if s.isNamedOrInstalled(agentDir, b.named) {
 		list = append(list, agentDir)
 	}
-	list = append(list, p.Dirs.Functions)
+	list = append(list, s.Dirs.Functions)
 	for _, dir := range b.foundPackages(agentDir) {
-		if p.hasTreeConsent(dir, b.workspace) {
+		if s.hasTreeConsent(dir, b.workspace) {
 			list = append(list, dir)
 		}
 	}
@@ -37,11 +38,11 @@ func (b *toolbox) packageDirs(agentDir string) []string {
 // it, in the workspace, and in the PATH.
 func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 	add := func(dir string) {
-		if isDir(dir) && !slices.Contains(dirs, dir) {
+		if config.IsDir(dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	if agentDir != "" && !b.process.isNamedOrInstalled(agentDir, b.named) {
+	if agentDir != "" && !b.shared.isNamedOrInstalled(agentDir, b.named) {
 		add(filepath.Join(agentDir, ".venv"))
 		add(filepath.Join(agentDir, "node_modules"))
 	}
@@ -61,9 +62,9 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 // pathPackages returns the directories that entries of PATH in the workspace belong
 // to.
 func (b *toolbox) pathPackages() (dirs []string) {
-	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.process.scriptEnv(), b.workspace, nil) })
+	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.shared.scriptEnv(), b.workspace, nil) })
 	for _, l := range b.left {
-		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !isDir(l.Entry) || isBelow(b.workspace, l.Entry) {
+		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(b.workspace, l.Entry) {
 			continue
 		}
 		dirs = append(dirs, packageRoot(filepath.Clean(l.Entry), b.workspace))
@@ -75,7 +76,7 @@ func (b *toolbox) pathPackages() (dirs []string) {
 // belongs to, or the directory itself.
 func packageRoot(dir, workspace string) string {
 	for at := dir; isBelow(at, workspace) && !isBelow(workspace, at); at = filepath.Dir(at) {
-		if slices.Contains([]string{".venv", "venv", "node_modules"}, filepath.Base(at)) || isFile(filepath.Join(at, "pyvenv.cfg")) {
+		if slices.Contains([]string{".venv", "venv", "node_modules"}, filepath.Base(at)) || config.IsFile(filepath.Join(at, "pyvenv.cfg")) {
 			return at
 		}
 	}
@@ -84,19 +85,19 @@ func packageRoot(dir, workspace string) string {
 
 // hasTreeConsent reports whether the user has agreed to everything in a directory, as
 // it is now.
-func (p *Process) hasTreeConsent(dir, workspace string) bool {
-	answer, _, err := p.consentStore().LookUpConsent(dir)
+func (s *Shared) hasTreeConsent(dir, workspace string) bool {
+	answer, _, err := s.consentStore().LookUpConsent(dir)
 	if err != nil || answer == "" {
 		return false
 	}
-	p.mu.Lock()
-	known, ok := p.trees[dir]
-	p.mu.Unlock()
+	s.mu.Lock()
+	known, ok := s.trees[dir]
+	s.mu.Unlock()
 	if !ok {
 		known, _ = permission.DigestTree(dir, workspace) // "" means that there is no answer
-		p.mu.Lock()
-		p.trees[dir] = known
-		p.mu.Unlock()
+		s.mu.Lock()
+		s.trees[dir] = known
+		s.mu.Unlock()
 	}
 	return known == answer
 }
@@ -105,9 +106,14 @@ func (p *Process) hasTreeConsent(dir, workspace string) bool {
 // without what leads into the workspace. Packages that the user has agreed to stay.
 func (b *toolbox) childEnv() []string {
 	b.envOnce.Do(func() {
-		b.env, _ = interpreter.FilterEnvironment(b.process.scriptEnv(), b.workspace, b.packageDirs(""))
+		b.env, _ = interpreter.FilterEnvironment(b.shared.scriptEnv(), b.workspace, b.packageDirs(""))
 	})
 	return b.env
+}
+
+// WorkEnv returns the environment of child processes in the working directory that belong to no agent.
+func (s *Shared) WorkEnv() []string {
+	return (&toolbox{shared: s, workspace: s.Dirs.Work}).childEnv()
 }
 
 // runsPrograms reports whether the tools or nodes of an agent start programs by name.
@@ -121,8 +127,8 @@ func runsPrograms(a *flow.Agent) bool {
 }
 
 // findPackageDirs returns the packages that a run would use with the user's consent.
-func (p *Process) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
-	b := &toolbox{process: p, workspace: p.Dirs.Work, named: a.Dir}
+func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
+	b := &toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
 		python, typescript := false, false
@@ -150,7 +156,7 @@ func (p *Process) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 				continue
 			}
 			wanted[dir] = false
-			if _, no, err := p.consentStore().LookUpConsent(dir); err != nil || no || p.hasTreeConsent(dir, p.Dirs.Work) {
+			if _, no, err := s.consentStore().LookUpConsent(dir); err != nil || no || s.hasTreeConsent(dir, s.Dirs.Work) {
 				continue
 			}
 			list = append(list, ImplicitDir{Dir: dir, Packages: true})

@@ -53,7 +53,7 @@ func TestPackagesNeedConsent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err = p.FindImplicitDirs(a); err != nil {
+		if list, err = p.Tools.FindImplicitDirs(a); err != nil {
 			t.Fatal(err)
 		}
 		return list, p
@@ -65,10 +65,10 @@ func TestPackagesNeedConsent(t *testing.T) {
 	if len(list) != 2 || list[0].Dir != filepath.Join(w.dir, ".venv") || list[1].Dir != filepath.Join(w.dir, "tools", "bin") || !list[0].Packages {
 		t.Fatalf("%+v", list)
 	}
-	if err := p.RecordConsent(list[0]); err != nil {
+	if err := p.Tools.RecordConsent(list[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.RecordRefusal(list[1]); err != nil {
+	if err := p.Tools.RecordRefusal(list[1]); err != nil {
 		t.Fatal(err)
 	}
 	if py, g := run("py"), run("g"); py != "venv" || g != "" {
@@ -118,7 +118,7 @@ func TestPackagesAreFoundInARootWorkspace(t *testing.T) {
 		}
 	}
 	for _, workspace := range []string{dir, filepath.VolumeName(dir) + string(filepath.Separator)} {
-		if found := process(t).newToolbox(workspace, "").foundPackages(agent); !slices.Contains(found, packages) {
+		if found := process(t).Tools.newToolbox(workspace, "").foundPackages(agent); !slices.Contains(found, packages) {
 			t.Errorf("in the workspace %s: %q", workspace, found)
 		}
 	}

@@ -3,11 +3,9 @@ package app
 import (
 	"errors"
 	"log/slog"
-	"sync"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
-	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
 )
 
@@ -28,15 +26,10 @@ type Process struct {
 	Models *provider.Resolver // models of the configured clients
 	Runs   *runs.Archive      // runs of the store that the configuration names
 
-	env   config.Environ
-	log   *slog.Logger // nil: no log
-	known sync.Once    // sets secrets
+	Tools *Shared // tools of agents, with the consent and the secrets that they need
 
-	secrets *redact.Set
-	mu      sync.Mutex
-	boxes   []*toolbox
-	trees   map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
-
+	env     config.Environ
+	log     *slog.Logger // nil: no log
 	bundled bundleInstall
 }
 
@@ -44,7 +37,7 @@ type Process struct {
 // has errors, it returns them together with a Process that works without it, so
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: config.NewEnviron(o.Environ), log: o.Log, trees: map[string]string{}}
+	p := &Process{env: config.NewEnviron(o.Environ), log: o.Log}
 	var err error
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err == nil {
 		p.Config, err = config.Load(p.Dirs.Config, p.env)
@@ -53,18 +46,10 @@ func Open(o Options) (*Process, error) {
 		}
 	}
 	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
+	p.Tools = NewShared(p.Dirs, &p.Config, p.env, o.Log)
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }
 
 // Close ends the servers of tools and closes the store.
-func (p *Process) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var failed []error
-	for _, b := range p.boxes {
-		failed = append(failed, b.Close())
-	}
-	p.boxes = nil
-	return errors.Join(append(failed, p.Runs.Close())...)
-}
+func (p *Process) Close() error { return errors.Join(p.Tools.Close(), p.Runs.Close()) }

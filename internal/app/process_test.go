@@ -38,16 +38,16 @@ func TestSecrets(t *testing.T) {
 	secret := []string{"key-one", "key-one-and-more", "key-three", "493817", "in-a-url", "ghp_0123456789", "base-password", "base-query", "store-password", "dot token", "work-pass",
 		"mcp-password", "mcp-query", "mcp-header", "mcp-argument", "mcp-variable"}
 	for _, value := range secret {
-		if got := p.SecretSet().Text(">" + value + "<"); got != ">[redacted]<" {
+		if got := p.Tools.SecretSet().Text(">" + value + "<"); got != ">[redacted]<" {
 			t.Errorf("%s is not known: %s", value, got)
 		}
 	}
 	for _, value := range []string{"kept", "nothing-of-note", "trace-value", "mcp-name", "pg://ann"} {
-		if got := p.SecretSet().Text(value); got != value {
+		if got := p.Tools.SecretSet().Text(value); got != value {
 			t.Errorf("%s is taken for a secret: %s", value, got)
 		}
 	}
-	env := p.scriptEnv()
+	env := p.Tools.scriptEnv()
 	for _, entry := range env {
 		if strings.Contains(entry, "_API_KEY=") {
 			t.Errorf("scripts get %s", entry)

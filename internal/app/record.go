@@ -13,7 +13,7 @@ import (
 
 // encodeRecord returns the record in the form that the journal stores: without secrets.
 func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
-	kept, secrets := *r, p.SecretSet()
+	kept, secrets := *r, p.Tools.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
 	for name, value := range r.Variables {
@@ -47,7 +47,7 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 		if !ok {
 			return failure.NewStale(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
 		}
-		p.SecretSet().Add(found)
+		p.Tools.SecretSet().Add(found)
 		r.Variables[name] = found
 	}
 	for name, value := range r.Overrides {

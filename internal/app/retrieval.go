@@ -14,14 +14,14 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
 		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
-		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Notify, Progress: s.Progress,
+		Loaders: c.Loaders, Env: p.Tools.WorkEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Notify, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
 			e, err := p.Models.EmbeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
 			m, err := embed.New(e)
-			return redactedEmbedder{m, p.SecretSet()}, err
+			return redactedEmbedder{m, p.Tools.SecretSet()}, err
 		},
 		Reranker: func(id string) (rag.Reranker, error) {
 			e, err := p.Models.EmbeddingConfig(id)
@@ -29,7 +29,7 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 				return nil, err
 			}
 			m, err := embed.NewReranker(e)
-			return redactedReranker{m, p.SecretSet()}, err
+			return redactedReranker{m, p.Tools.SecretSet()}, err
 		},
 	}
 	if c.TopK != nil {

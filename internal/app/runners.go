@@ -18,10 +18,10 @@ import (
 // BuildRunners writes a runner for each script of a list of tools: a program that calls its
 // functions as commands. Runners that were built before are replaced. It returns their paths. The scripts stay as
 // they are.
-func (p *Process) BuildRunners(l *ToolList) (paths []string, err error) {
-	dir := filepath.Join(p.Dirs.Cache, "bin", "functions")
+func (l *ToolList) BuildRunners() (paths []string, err error) {
+	dir := filepath.Join(l.shared.Dirs.Cache, "bin", "functions")
 	if l.dir != "" {
-		dir = filepath.Join(p.Dirs.Cache, "bin", "agents", filepath.Base(l.dir))
+		dir = filepath.Join(l.shared.Dirs.Cache, "bin", "agents", filepath.Base(l.dir))
 	}
 	program, err := findProgram()
 	if err != nil {
@@ -86,8 +86,8 @@ func runWords(h *script.Host, agentDir string) func(context.Context, string, []s
 
 // ExecTool runs a function of one of the scripts of a list of tools as a command, at the user's request: it checks
 // no permissions. What it writes has no secrets that the process knows. It returns the exit code.
-func (p *Process) ExecTool(ctx context.Context, l *ToolList, file string, words []string, stdout, stderr io.Writer) (int, error) {
-	if err := p.Dirs.RequireWork(); err != nil {
+func (l *ToolList) ExecTool(ctx context.Context, file string, words []string, stdout, stderr io.Writer) (int, error) {
+	if err := l.shared.Dirs.RequireWork(); err != nil {
 		return 0, err
 	}
 	for _, known := range l.Files {
@@ -99,5 +99,5 @@ func (p *Process) ExecTool(ctx context.Context, l *ToolList, file string, words 
 			return code, err
 		}
 	}
-	return 0, failure.NewUsage("build the tools again: raddle tools build", "%s is no longer a script of these tools", p.Dirs.ShortPath(file))
+	return 0, failure.NewUsage("build the tools again: raddle tools build", "%s is no longer a script of these tools", l.shared.Dirs.ShortPath(file))
 }

@@ -19,41 +19,41 @@ import (
 // environment, the configuration, the .env files of the configuration directory
 // and the working directory, and the entries of MCP servers; agents and servers
 // that are opened later add theirs.
-func (p *Process) SecretSet() *redact.Set {
-	p.known.Do(func() {
-		p.secrets = &redact.Set{}
-		p.addVariables(p.env)
-		for _, dir := range []string{p.Dirs.Config, p.Dirs.Work} {
-			p.addDotenv(dir)
+func (s *Shared) SecretSet() *redact.Set {
+	s.known.Do(func() {
+		s.secrets = &redact.Set{}
+		s.addVariables(s.env)
+		for _, dir := range []string{s.Dirs.Config, s.Dirs.Work} {
+			s.addDotenv(dir)
 		}
-		for _, c := range provider.CompleteClients(&p.Config, p.env) {
-			p.secrets.Add(c.Key)
-			p.secrets.AddNamed("", c.Base)
+		for _, c := range provider.CompleteClients(s.Config, s.env) {
+			s.secrets.Add(c.Key)
+			s.secrets.AddNamed("", c.Base)
 		}
-		p.secrets.AddNamed("", p.Config.Store)
-		for _, path := range (&toolbox{process: p, workspace: p.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
+		s.secrets.AddNamed("", s.Config.Store)
+		for _, path := range (&toolbox{shared: s, workspace: s.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
 			if file, err := mcp.Load(path); err == nil {
-				p.secrets.Add(file.Secrets(p.env.Lookup)...)
+				s.secrets.Add(file.Secrets(s.env.Lookup)...)
 			}
 		}
 	})
-	return p.secrets
+	return s.secrets
 }
 
 // addVariables adds the secrets in an environment.
-func (p *Process) addVariables(env config.Environ) {
+func (s *Shared) addVariables(env config.Environ) {
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
-			p.secrets.AddNamed(name, value)
+			s.secrets.AddNamed(name, value)
 		}
 	}
-	for _, name := range provider.ListKeyVariables(&p.Config) {
-		p.secrets.Add(env.Get(name))
+	for _, name := range provider.ListKeyVariables(s.Config) {
+		s.secrets.Add(env.Get(name))
 	}
 }
 
 // addDotenv adds the secrets in the .env file of a directory.
-func (p *Process) addDotenv(dir string) {
+func (s *Shared) addDotenv(dir string) {
 	if dir == "" {
 		return
 	}
@@ -61,7 +61,7 @@ func (p *Process) addDotenv(dir string) {
 	for name, value := range script.ReadDotenv(filepath.Join(dir, ".env")) {
 		env = append(env, name+"="+value)
 	}
-	p.addVariables(env)
+	s.addVariables(env)
 }
 
 // named matches a variable of the environment that the value of an agent's variable
@@ -71,26 +71,26 @@ var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 // resolveVariables returns the values of an agent's variables as its tools get them: {{NAME}}
 // is replaced by the variable of the environment. Everything else sees only the name, so
 // that a secret is in no prompt and no journal.
-func (p *Process) resolveVariables(values map[string]string) map[string]string {
+func (s *Shared) resolveVariables(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name, value := range values {
 		out[name] = named.ReplaceAllStringFunc(value, func(found string) string {
-			if v, ok := p.env.Lookup(found[2 : len(found)-2]); ok {
+			if v, ok := s.env.Lookup(found[2 : len(found)-2]); ok {
 				return v
 			}
 			return found
 		})
-		p.SecretSet().AddNamed(name, out[name])
+		s.SecretSet().AddNamed(name, out[name])
 	}
 	return out
 }
 
 // findUnresolvedVariables returns what is missing in the values of an agent's variables, with what
 // to do about it.
-func (p *Process) findUnresolvedVariables(agent string, values map[string]string) (problems []string) {
+func (s *Shared) findUnresolvedVariables(agent string, values map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
-			if _, ok := p.env.Lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
+			if _, ok := s.env.Lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
 				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get the text as it is. Set %s",
 					name, agent, found[0], found[1]))
 			}
@@ -101,8 +101,8 @@ func (p *Process) findUnresolvedVariables(agent string, values map[string]string
 
 // scriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
-func (p *Process) scriptEnv() []string {
-	env := p.env.WithoutNames(provider.ListKeyVariables(&p.Config))
+func (s *Shared) scriptEnv() []string {
+	env := s.env.WithoutNames(provider.ListKeyVariables(s.Config))
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
@@ -74,7 +75,7 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := runs.DecodeRecord(snap.Meta); err == nil {
-		if before.Dir != run.Record.Dir && isDir(before.Dir) {
+		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
 			return nil, failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
 		if err := sameVariables(run, before, name); err != nil {

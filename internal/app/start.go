@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/strictyaml"
@@ -173,7 +174,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 // relative to the working directory if such a file exists, otherwise to the agent's directory.
 func (p *Process) resolveOverride(id string) string {
 	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
-		if abs := p.Dirs.AbsPath(file); isFile(abs) {
+		if abs := p.Dirs.AbsPath(file); config.IsFile(abs) {
 			return "script:" + abs
 		}
 	}

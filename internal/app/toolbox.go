@@ -15,7 +15,9 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
@@ -24,10 +26,43 @@ import (
 	"raddle.dev/tool/script"
 )
 
+// Shared is what the toolboxes of a process share: directories, settings, the environment, secrets, and what the user
+// has agreed to. It is safe for concurrent use.
+type Shared struct {
+	Dirs   config.Dirs
+	Config *config.Config
+
+	env     config.Environ
+	log     *slog.Logger // nil: no log
+	known   sync.Once    // sets secrets
+	secrets *redact.Set
+
+	mu    sync.Mutex
+	boxes []*toolbox
+	trees map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
+}
+
+// NewShared returns what the toolboxes of a process share. log may be nil.
+func NewShared(d config.Dirs, c *config.Config, env config.Environ, log *slog.Logger) *Shared {
+	return &Shared{Dirs: d, Config: c, env: env, log: log, trees: map[string]string{}}
+}
+
+// Close ends the servers of all toolboxes.
+func (s *Shared) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []error
+	for _, b := range s.boxes {
+		failed = append(failed, b.Close())
+	}
+	s.boxes = nil
+	return errors.Join(failed...)
+}
+
 // A toolbox opens the tools of the agents of a run: files of the agent and of the
 // user, tools that come with the program, and MCP servers.
 type toolbox struct {
-	process   *Process
+	shared    *Shared
 	workspace string
 	named     string // the directory of the agent that the user named
 	log       *slog.Logger
@@ -46,11 +81,11 @@ type toolbox struct {
 
 var _ flow.Toolbox = (*toolbox)(nil)
 
-func (p *Process) newToolbox(workspace, named string) *toolbox {
-	b := &toolbox{process: p, workspace: workspace, named: named, log: p.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.boxes = append(p.boxes, b)
+func (s *Shared) newToolbox(workspace, named string) *toolbox {
+	b := &toolbox{shared: s, workspace: workspace, named: named, log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.boxes = append(s.boxes, b)
 	return b
 }
 
@@ -69,7 +104,7 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Problems = append(set.Problems, p.String())
 	}
 	b.addTools(set, own, b.trustsDir(n.Dir))
-	set.Problems = append(set.Problems, b.process.findUnresolvedVariables(n.Agent, n.Variables)...)
+	set.Problems = append(set.Problems, b.shared.findUnresolvedVariables(n.Agent, n.Variables)...)
 	if file := ownFile(n.Dir); file == "" {
 		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
 	} else {
@@ -86,7 +121,7 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 // trustsDir reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
 func (b *toolbox) trustsDir(dir string) bool {
-	return b.process.isNamedOrInstalled(dir, b.named) || b.process.hasConsent(dir)
+	return b.shared.isNamedOrInstalled(dir, b.named) || b.shared.hasConsent(dir)
 }
 
 // addTools adds tools of files. A tool with the name of a built-in tool is judged like the
@@ -130,10 +165,10 @@ func (b *toolbox) IsUntrusted(name string) bool {
 // scriptHost returns the surroundings of an agent's scripts.
 func (b *toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
-		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolveVariables(n.Variables)},
+		Config: b.shared.Dirs.Config, Functions: b.shared.Dirs.Functions, Workspace: b.workspace, Env: b.shared.scriptEnv(),
+		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.shared.resolveVariables(n.Variables)},
 		Packages: b.packageDirs(n.Dir),
-		Timeout:  b.process.Config.ToolTimeout,
+		Timeout:  b.shared.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
 }
@@ -145,7 +180,7 @@ var toolEndings = []string{"", ".sh", ".py", ".ts"}
 // addGlobalTool finds a tool that an agent's file names: next to the agent, among the
 // user's functions, then in the program.
 func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
-	for _, dir := range []string{n.Dir, b.process.Dirs.Functions} {
+	for _, dir := range []string{n.Dir, b.shared.Dirs.Functions} {
 		file := toolFile(filepath.Join(dir, "tools"), name)
 		if file == "" {
 			continue
@@ -161,7 +196,7 @@ func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 		return
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.process.Dirs.Functions, "tools", stem))
+	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.shared.Dirs.Functions, "tools", stem))
 	found := builtin.LookupGroup(name, b.builtinHost())
 	for _, t := range found {
 		if t.Touches != nil && !t.Effect.MayRepeat() {
@@ -176,7 +211,7 @@ func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 	}
 	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.ToolNames(), "")
 	if next == "" {
-		next = "put its file into " + b.process.Dirs.ShortPath(filepath.Join(b.process.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
+		next = "put its file into " + b.shared.Dirs.ShortPath(filepath.Join(b.shared.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
 	set.Problems = append(set.Problems, fmt.Sprintf("there is no tool %q: %s", name, next))
 }
@@ -199,7 +234,7 @@ func toolFile(dir, name string) string {
 // ownFile returns the file of an agent's own tools, or "" if it has none.
 func ownFile(dir string) string {
 	for _, ending := range toolEndings[1:] {
-		if path := filepath.Join(dir, "tools"+ending); isFile(path) {
+		if path := filepath.Join(dir, "tools"+ending); config.IsFile(path) {
 			return path
 		}
 	}
@@ -213,10 +248,10 @@ var otherEndings = []string{".js", ".mjs", ".cjs"}
 // not run.
 func (b *toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	for _, ending := range otherEndings {
-		if isFile(path + ending) {
+		if config.IsFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
 			set.Problems = append(set.Problems, fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
-				b.process.Dirs.ShortPath(path+ending), filepath.Base(path)))
+				b.shared.Dirs.ShortPath(path+ending), filepath.Base(path)))
 			return true
 		}
 	}
@@ -231,9 +266,9 @@ const workspaceVariable = "RADDLE_WORKSPACE"
 
 // serverFiles returns the files that list MCP servers; the first one that has an id counts.
 func (b *toolbox) serverFiles(agentDir string) []string {
-	d := b.process.Dirs
+	d := b.shared.Dirs
 	files := []string{filepath.Join(agentDir, serversFile), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
-	if own := b.process.Config.MCPFile; own != "" {
+	if own := b.shared.Config.MCPFile; own != "" {
 		if !filepath.IsAbs(own) {
 			own = filepath.Join(d.Config, own)
 		}
@@ -244,7 +279,7 @@ func (b *toolbox) serverFiles(agentDir string) []string {
 
 // callTimeout returns the time limit of one call where it cannot be "none".
 func (b *toolbox) callTimeout() time.Duration {
-	if t := b.process.Config.ToolTimeout; t >= 0 {
+	if t := b.shared.Config.ToolTimeout; t >= 0 {
 		return t
 	}
 	const ages = 10_000 * time.Hour
@@ -256,15 +291,15 @@ func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
 		return nil
 	}
-	if on := b.process.Config.MCP; on != nil && !*on {
+	if on := b.shared.Config.MCP; on != nil && !*on {
 		set.Problems = append(set.Problems, "mcp_server_support is off: the agent's MCP servers are not used")
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range b.serverFiles(n.Dir) {
-		if i == 0 && isFile(path) && !b.trustsDir(n.Dir) {
-			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.process.Dirs.ShortPath(path)))
+		if i == 0 && config.IsFile(path) && !b.trustsDir(n.Dir) {
+			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.shared.Dirs.ShortPath(path)))
 			continue
 		}
 		servers, err := b.openServers(path, set)
@@ -286,7 +321,7 @@ func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	var found []string
 	for _, id := range set.Servers {
 		if home[id] == nil {
-			set.Problems = append(set.Problems, fmt.Sprintf("there is no MCP server %q: name it in %s", id, b.process.Dirs.ShortPath(b.serverFiles(n.Dir)[1])))
+			set.Problems = append(set.Problems, fmt.Sprintf("there is no MCP server %q: name it in %s", id, b.shared.Dirs.ShortPath(b.serverFiles(n.Dir)[1])))
 			continue
 		}
 		found = append(found, id)
@@ -314,9 +349,9 @@ func (b *toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 		if name == workspaceVariable {
 			return b.workspace, true
 		}
-		return b.process.env.Lookup(name)
+		return b.shared.env.Lookup(name)
 	}
-	secrets := b.process.SecretSet()
+	secrets := b.shared.SecretSet()
 	secrets.Add(file.Secrets(lookup)...)
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.

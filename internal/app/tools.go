@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
@@ -18,6 +19,9 @@ import (
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 )
+
+// askFunc returns answers to open questions of a tool, and whether to leave the other ones open.
+type askFunc func(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error)
 
 // ToolInfo is a tool as it is shown to a person.
 type ToolInfo struct {
@@ -47,47 +51,47 @@ type ToolList struct {
 	Problems []string   `json:"problems"`
 	Unused   []string   `json:"-"` // files of tools in a language that raddle does not run
 
-	set   *flow.Toolset
-	tools []tool.Tool
-	rules *gate
-	dir   string // of the agent; "": these are the tools of no agent
+	set    *flow.Toolset
+	tools  []tool.Tool
+	rules  *gate
+	shared *Shared
+	dir    string // of the agent; "": these are the tools of no agent
 }
 
-// ListTools returns the tools that an agent's models may call; without an agent, those that
-// every agent may name. It starts no server.
-func (p *Process) ListTools(look LoadRequest) (*ToolList, error) {
-	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
-	if look.Agent != "" {
-		a, host, err := p.loadWithHost(look)
-		if err != nil {
-			return nil, err
-		}
-		list.set, list.tools, list.dir, list.rules = a.Tools, a.AvailableTools(), a.Dir, host.Tooling.Gate.(*gate)
-	} else {
-		box := p.newToolbox(p.Dirs.Work, p.Dirs.Functions)
-		set, err := box.Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
-		if err != nil {
-			return nil, err
-		}
-		if list.rules, err = p.newGate(box, p.Dirs.Functions); err != nil {
-			return nil, rulesError(err)
-		}
-		list.set, list.tools = set, set.Tools
+// ListAgentTools returns the tools that an agent's models may call. rules is the gate of the agent's host.
+func (s *Shared) ListAgentTools(a *flow.Agent, rules agent.Gate) *ToolList {
+	return s.newToolList(&ToolList{set: a.Tools, tools: a.AvailableTools(), dir: a.Dir, rules: rules.(*gate)})
+}
+
+// ListGlobalTools returns the tools that every agent may name. It starts no server.
+func (s *Shared) ListGlobalTools() (*ToolList, error) {
+	box := s.newToolbox(s.Dirs.Work, s.Dirs.Functions)
+	set, err := box.Open(flow.ToolNeed{Dir: s.Dirs.Functions, Global: s.globalTools(), Servers: []string{"all"}})
+	if err != nil {
+		return nil, err
 	}
-	list.Servers = append(list.Servers, list.set.Servers...)
-	list.Files = append(list.Files, list.set.Scripts...)
-	list.Unused = list.set.Unused
-	list.Problems = append(list.Problems, list.set.Problems...)
-	for _, t := range list.tools {
-		list.Tools = append(list.Tools, newToolInfo(t, list.rules))
+	rules, err := s.newGate(box, s.Dirs.Functions)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	return s.newToolList(&ToolList{set: set, tools: set.Tools, rules: rules}), nil
+}
+
+// newToolList completes a list of tools.
+func (s *Shared) newToolList(l *ToolList) *ToolList {
+	l.shared, l.Tools = s, []ToolInfo{}
+	l.Servers, l.Files, l.Problems = append([]string{}, l.set.Servers...), append([]string{}, l.set.Scripts...), append([]string{}, l.set.Problems...)
+	l.Unused = l.set.Unused
+	for _, t := range l.tools {
+		l.Tools = append(l.Tools, newToolInfo(t, l.rules))
+	}
+	return l
 }
 
 // globalTools returns the names of the built-in tools, and of the files of the user's functions.
-func (p *Process) globalTools() []string {
+func (s *Shared) globalTools() []string {
 	names := builtin.ToolNames()
-	entries, _ := os.ReadDir(filepath.Join(p.Dirs.Functions, "tools")) // without the directory there are none
+	entries, _ := os.ReadDir(filepath.Join(s.Dirs.Functions, "tools")) // without the directory there are none
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
 		name := strings.TrimSuffix(e.Name(), ext)
@@ -148,7 +152,7 @@ func (l *ToolList) findTool(ctx context.Context, name string) (tool.Tool, error)
 }
 
 // DescribeTool describes one tool of the list.
-func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (ToolInfo, error) {
+func (l *ToolList) DescribeTool(ctx context.Context, name string) (ToolInfo, error) {
 	t, err := l.findTool(ctx, name)
 	if err != nil {
 		return ToolInfo{}, err
@@ -163,8 +167,8 @@ func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (T
 // CallTool makes one call of a tool of the list at the user's request: it checks no
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
-func (p *Process) CallTool(ctx context.Context, l *ToolList, c runs.ToolCall, ask AskFunc) (text string, failed bool, err error) {
-	if err := p.Dirs.RequireWork(); err != nil {
+func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (text string, failed bool, err error) {
+	if err := l.shared.Dirs.RequireWork(); err != nil {
 		return "", false, err
 	}
 	t, err := l.findTool(ctx, c.Tool)
@@ -191,7 +195,7 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c runs.ToolCall, as
 		return "", false, err
 	}
 	err = driveToEnd(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
-	return p.SecretSet().Text(result.Text()), result.Error, err
+	return l.shared.SecretSet().Text(result.Text()), result.Error, err
 }
 
 // runAsking makes a call, and asks the questions of its tool.
@@ -226,7 +230,7 @@ func runAsking(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Res
 }
 
 // driveToEnd drives a graph to its end.
-func driveToEnd(ctx context.Context, r *graph.Runner, ask AskFunc) error {
+func driveToEnd(ctx context.Context, r *graph.Runner, ask askFunc) error {
 	const thread = "call"
 	res, err := r.Invoke(ctx, graph.Input{Thread: thread})
 	for err == nil && res.Status == graph.Waiting {

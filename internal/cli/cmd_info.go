@@ -69,7 +69,7 @@ func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
 		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.Models.ListClients(),
-		Keys: append([]string{}, p.Models.ListKeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
+		Keys: append([]string{}, p.Models.ListKeysFound()...), Problems: []string{}, Files: p.Tools.KnownFiles(),
 	}
 	_, missing := os.Stat(r.Config)
 	r.Exists = missing == nil

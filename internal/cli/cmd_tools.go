@@ -120,7 +120,7 @@ func runToolsShow(ctx context.Context, env *environment, opts toolsShowOptions, 
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	t, err := env.process.DescribeTool(ctx, l, name)
+	t, err := l.DescribeTool(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 	ctx, stop := signalContext(ctx)
 	defer stop()
 	ask := &asker{env: env, given: given, prompter: env.newPrompter(), stopped: func() bool { return ctx.Err() != nil }}
-	text, failed, err := env.process.CallTool(ctx, l, call, ask.answerQuestions)
+	text, failed, err := l.CallTool(ctx, call, ask.answerQuestions)
 	switch {
 	case ctx.Err() != nil:
 		return silentExit{exitInterrupted}
@@ -238,7 +238,7 @@ func runToolsBuild(_ context.Context, env *environment, _ noOptions, args []stri
 			scripts++
 		}
 	}
-	runners, err := env.process.BuildRunners(l)
+	runners, err := l.BuildRunners()
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func runToolsExec(ctx context.Context, env *environment, _ noOptions, args []str
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	code, err := env.process.ExecTool(ctx, l, args[1], args[2:], env.out, env.err)
+	code, err := l.ExecTool(ctx, args[1], args[2:], env.out, env.err)
 	switch {
 	case ctx.Err() != nil:
 		return silentExit{exitInterrupted}

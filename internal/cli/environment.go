@@ -74,7 +74,7 @@ func (env *environment) redactBytes(p []byte) []byte {
 	if env.process == nil {
 		return p
 	}
-	return env.process.SecretSet().Bytes(p)
+	return env.process.Tools.SecretSet().Bytes(p)
 }
 
 func (env *environment) close() {

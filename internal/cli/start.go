@@ -209,7 +209,7 @@ func askVariables(ctx context.Context, env *environment, who term.Prompter, miss
 // which counts for runs that start from now on. A no to interpreters and packages is remembered. Without a person,
 // askConsent only prints a warning; answers of the command line are not consent.
 func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool, err error) {
-	list, err := env.process.FindImplicitDirs(run.Agent)
+	list, err := env.process.Tools.FindImplicitDirs(run.Agent)
 	if err != nil {
 		return false, err
 	}
@@ -228,10 +228,10 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 			err = silentExit{exitInterrupted}
 		case err != nil:
 		case answer == "yes":
-			err = env.process.RecordConsent(u)
+			err = env.process.Tools.RecordConsent(u)
 			given = true
 		default:
-			err = env.process.RecordRefusal(u)
+			err = env.process.Tools.RecordRefusal(u)
 		}
 		if err != nil {
 			return given, err
@@ -247,7 +247,7 @@ func describeImplicitDir(env *environment, u app.ImplicitDir) (what, question, o
 	switch {
 	case u.Packages:
 		return "The programs and packages in " + name + " were not named by you. Tools of this agent would run them.",
-			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that).",
+			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
 			" raddle does not use them until you consent at a terminal."
 	case u.Agent:
 		otherwise = "; until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"

@@ -3,9 +3,10 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"raddle.dev/internal/failure"
 	"runtime"
 	"strings"
+
+	"raddle.dev/internal/failure"
 )
 
 // Dirs are the directories of the process, all absolute. None of them needs to
@@ -108,4 +109,16 @@ func (d Dirs) ShortPath(path string) string {
 		}
 	}
 	return path
+}
+
+// IsDir reports whether a path is that of a directory, with links followed.
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// IsFile reports whether a path is that of something other than a directory, with links followed.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
