@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/toolbox"
 	"raddle.dev/tool"
 	"raddle.dev/tool/script"
 )
@@ -31,7 +32,7 @@ type UIHooks struct {
 
 	// Terminal lends the terminal to the script that makes the instructions of the
 	// agent that was started; the error says why there is none. If nil, there is none.
-	Terminal func() (*Terminal, error)
+	Terminal func() (*toolbox.Terminal, error)
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
@@ -40,18 +41,18 @@ type UIHooks struct {
 
 // A host is the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
-	box := p.Tools.newToolbox(r.Workspace, r.Dir)
+	box := p.Tools.NewToolbox(r.Workspace, r.Dir)
 	log := cmp.Or(s.Log, p.log)
-	box.log = log
+	box.Log = log
 	switch {
 	case r.Headless:
-		box.terminal = func() (*Terminal, error) { return nil, errors.New("raddle was started with --headless") }
+		box.Terminal = func() (*toolbox.Terminal, error) { return nil, errors.New("raddle was started with --headless") }
 	case s.Terminal != nil:
-		box.terminal = s.Terminal
+		box.Terminal = s.Terminal
 	}
 	secrets := p.Tools.SecretSet()
-	p.Tools.addDotenv(r.Dir)
-	gate, err := p.Tools.newGate(box, r.Dir)
+	p.Tools.AddDotenv(r.Dir)
+	gate, err := p.Tools.NewGate(box, r.Dir)
 	if err != nil {
 		return flow.Host{}, err
 	}
@@ -71,13 +72,13 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 			Installed: slices.Concat(check.InstalledSkills(p.Dirs.Config), check.InstalledSkills(r.Workspace), check.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
 			Visible:   p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
 		},
-		Env:       box.childEnv(),
+		Env:       box.ChildEnv(),
 		ConfigDir: p.Dirs.Config,
 		Workspace: r.Workspace,
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.trustsDir(dir) }, Packages: box.packageDirs,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.TrustsDir(dir) }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
@@ -126,7 +127,7 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 
 // ListTools returns the tools that an agent's models may call; without an agent, those that
 // every agent may name. It starts no server.
-func (p *Process) ListTools(l LoadRequest) (*ToolList, error) {
+func (p *Process) ListTools(l LoadRequest) (*toolbox.ToolList, error) {
 	if l.Agent == "" {
 		return p.Tools.ListGlobalTools()
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/toolbox"
 )
 
 // program writes an interpreter to a place that records that it ran, and then runs
@@ -46,7 +48,7 @@ func TestPackagesNeedConsent(t *testing.T) {
 		}
 		return strings.Join(w.lines("ran"), " ")
 	}
-	pickups := func(name string) (list []ImplicitDir, p *Process) {
+	pickups := func(name string) (list []toolbox.ImplicitDir, p *Process) {
 		t.Helper()
 		p, _ = w.process(-1)
 		a, err := p.Load(LoadRequest{Agent: "./" + name})
@@ -118,7 +120,7 @@ func TestPackagesAreFoundInARootWorkspace(t *testing.T) {
 		}
 	}
 	for _, workspace := range []string{dir, filepath.VolumeName(dir) + string(filepath.Separator)} {
-		if found := process(t).Tools.newToolbox(workspace, "").foundPackages(agent); !slices.Contains(found, packages) {
+		if found := process(t).Tools.NewToolbox(workspace, "").FoundPackages(agent); !slices.Contains(found, packages) {
 			t.Errorf("in the workspace %s: %q", workspace, found)
 		}
 	}

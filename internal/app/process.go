@@ -7,6 +7,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/toolbox"
 )
 
 // Options change how a process uses its surroundings. The zero value changes
@@ -26,7 +27,7 @@ type Process struct {
 	Models *provider.Resolver // models of the configured clients
 	Runs   *runs.Archive      // runs of the store that the configuration names
 
-	Tools *Shared // tools of agents, with the consent and the secrets that they need
+	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
 	env     config.Environ
 	log     *slog.Logger // nil: no log
@@ -46,7 +47,7 @@ func Open(o Options) (*Process, error) {
 		}
 	}
 	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
-	p.Tools = NewShared(p.Dirs, &p.Config, p.env, o.Log)
+	p.Tools = toolbox.NewShared(p.Dirs, &p.Config, p.env, o.Log)
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }

@@ -47,7 +47,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s is taken for a secret: %s", value, got)
 		}
 	}
-	env := p.Tools.scriptEnv()
+	env := p.Tools.ScriptEnv()
 	for _, entry := range env {
 		if strings.Contains(entry, "_API_KEY=") {
 			t.Errorf("scripts get %s", entry)

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/toolbox"
 )
 
 // infoOptions are the flags of "info".
@@ -52,7 +53,7 @@ type infoReport struct {
 	Agents   []app.Place           `json:"agents"`
 	Model    string                `json:"model"`
 	Clients  []provider.ClientInfo `json:"clients"`
-	Files    []app.KnownFile       `json:"files"` // of tools, MCP servers and permissions
+	Files    []toolbox.KnownFile   `json:"files"` // of tools, MCP servers and permissions
 	Keys     []string              `json:"keys"`
 	Problems []string              `json:"problems"`
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/toolbox"
 )
 
 // runOptions are the flags of "run".
@@ -106,7 +107,7 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 			w.addNote("raddle: no model is called; replies come from " + env.process.Dirs.ShortPath(file))
 		}
 	}}
-	s.Terminal = func() (*app.Terminal, error) { return lendTerminal(env) }
+	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s

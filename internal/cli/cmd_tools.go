@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/toolbox"
 	"raddle.dev/internal/wording"
 )
 
@@ -61,7 +62,7 @@ func runToolsLs(_ context.Context, env *environment, opts toolsLsOptions, args [
 
 // listTools lists the tools of the agent that args name, or those of no agent, with variables of the
 // agent.
-func listTools(env *environment, args []string, variables map[string]string) (*app.ToolList, error) {
+func listTools(env *environment, args []string, variables map[string]string) (*toolbox.ToolList, error) {
 	l := app.LoadRequest{Variables: variables}
 	if len(args) > 0 {
 		l.Agent = args[0]
@@ -69,13 +70,13 @@ func listTools(env *environment, args []string, variables map[string]string) (*a
 	return env.process.ListTools(l)
 }
 
-func printProblems(env *environment, l *app.ToolList) {
+func printProblems(env *environment, l *toolbox.ToolList) {
 	for _, problem := range l.Problems {
 		env.printWarning(problem)
 	}
 }
 
-func toolsText(l *app.ToolList) string {
+func toolsText(l *toolbox.ToolList) string {
 	table := term.NewTable("TOOL", "FROM", "ASKS", "WHAT IT DOES")
 	for _, t := range l.Tools {
 		table.AddRow(t.Name, t.From, string(t.Asks), firstLine(t.Description))

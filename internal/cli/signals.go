@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/toolbox"
 )
 
 // drainTime is how long a run that was asked to stop may take for the current
@@ -138,7 +138,7 @@ func (s *stopper) close() {
 
 // lendTerminal lends the terminal to a script of the run that is being driven. The
 // error says why there is none.
-func lendTerminal(env *environment) (*app.Terminal, error) {
+func lendTerminal(env *environment) (*toolbox.Terminal, error) {
 	stop := env.stopping.Load()
 	switch {
 	case !term.IsTerminal(env.in):
@@ -152,7 +152,7 @@ func lendTerminal(env *environment) (*app.Terminal, error) {
 	takeBack := env.keys.LendTerminal(true)
 	restore := env.keys.SaveMode()
 	env.lent.Store(true)
-	t := &app.Terminal{Return: func(interrupted bool) {
+	t := &toolbox.Terminal{Return: func(interrupted bool) {
 		restore()
 		takeBack()
 		if interrupted {

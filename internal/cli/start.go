@@ -18,6 +18,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/toolbox"
 )
 
 // This file asks for what a run needs before it starts: a prompt, values of variables, and consent.
@@ -241,7 +242,7 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 }
 
 // describeImplicitDir says what a directory is, asks for consent, and says what it may do without consent.
-func describeImplicitDir(env *environment, u app.ImplicitDir) (what, question, otherwise string) {
+func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, question, otherwise string) {
 	p := env.process
 	name := term.QuoteName(p.Dirs.ShortPath(u.Dir))
 	switch {

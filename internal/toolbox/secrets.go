@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"fmt"
@@ -24,14 +24,14 @@ func (s *Shared) SecretSet() *redact.Set {
 		s.secrets = &redact.Set{}
 		s.addVariables(s.env)
 		for _, dir := range []string{s.Dirs.Config, s.Dirs.Work} {
-			s.addDotenv(dir)
+			s.AddDotenv(dir)
 		}
 		for _, c := range provider.CompleteClients(s.Config, s.env) {
 			s.secrets.Add(c.Key)
 			s.secrets.AddNamed("", c.Base)
 		}
 		s.secrets.AddNamed("", s.Config.Store)
-		for _, path := range (&toolbox{shared: s, workspace: s.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
+		for _, path := range (&Toolbox{shared: s, workspace: s.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
 			if file, err := mcp.Load(path); err == nil {
 				s.secrets.Add(file.Secrets(s.env.Lookup)...)
 			}
@@ -52,8 +52,8 @@ func (s *Shared) addVariables(env config.Environ) {
 	}
 }
 
-// addDotenv adds the secrets in the .env file of a directory.
-func (s *Shared) addDotenv(dir string) {
+// AddDotenv adds the secrets in the .env file of a directory.
+func (s *Shared) AddDotenv(dir string) {
 	if dir == "" {
 		return
 	}
@@ -99,9 +99,9 @@ func (s *Shared) findUnresolvedVariables(agent string, values map[string]string)
 	return problems
 }
 
-// scriptEnv returns the environment of scripts: this process's without the keys of
+// ScriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
-func (s *Shared) scriptEnv() []string {
+func (s *Shared) ScriptEnv() []string {
 	env := s.env.WithoutNames(provider.ListKeyVariables(s.Config))
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process

@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"context"
@@ -21,9 +21,9 @@ type Terminal struct {
 
 // buildInstructions returns what runs the function of an agent's file that makes its
 // instructions.
-func (b *toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
+func (b *Toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		if !b.trustsDir(n.Dir) {
+		if !b.TrustsDir(n.Dir) {
 			return "", failure.NewStale("read the files, then name the agent: raddle run "+b.shared.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.shared.Dirs.ShortPath(n.Dir))
 		}
 		t, absent := b.borrowTerminal(ctx)
@@ -46,14 +46,14 @@ func (b *toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(contex
 // borrowTerminal returns the terminal for a script that ctx belongs to. Only the
 // agent that was started gets it: others may run at the same time. The error says why
 // there is none.
-func (b *toolbox) borrowTerminal(ctx context.Context) (*Terminal, error) {
+func (b *Toolbox) borrowTerminal(ctx context.Context) (*Terminal, error) {
 	switch {
 	case graph.TaskInfo(ctx).Path != "":
 		return nil, errors.New("another agent has started this one: only the agent that you start may ask on the terminal")
-	case b.terminal == nil:
+	case b.Terminal == nil:
 		return nil, errNoTerminal
 	}
-	return b.terminal()
+	return b.Terminal()
 }
 
 // errNoTerminal is the reason where raddle is not used from a terminal.

@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"cmp"
@@ -53,24 +53,24 @@ type ToolList struct {
 
 	set    *flow.Toolset
 	tools  []tool.Tool
-	rules  *gate
+	rules  *Gate
 	shared *Shared
 	dir    string // of the agent; "": these are the tools of no agent
 }
 
 // ListAgentTools returns the tools that an agent's models may call. rules is the gate of the agent's host.
 func (s *Shared) ListAgentTools(a *flow.Agent, rules agent.Gate) *ToolList {
-	return s.newToolList(&ToolList{set: a.Tools, tools: a.AvailableTools(), dir: a.Dir, rules: rules.(*gate)})
+	return s.newToolList(&ToolList{set: a.Tools, tools: a.AvailableTools(), dir: a.Dir, rules: rules.(*Gate)})
 }
 
 // ListGlobalTools returns the tools that every agent may name. It starts no server.
 func (s *Shared) ListGlobalTools() (*ToolList, error) {
-	box := s.newToolbox(s.Dirs.Work, s.Dirs.Functions)
+	box := s.NewToolbox(s.Dirs.Work, s.Dirs.Functions)
 	set, err := box.Open(flow.ToolNeed{Dir: s.Dirs.Functions, Global: s.globalTools(), Servers: []string{"all"}})
 	if err != nil {
 		return nil, err
 	}
-	rules, err := s.newGate(box, s.Dirs.Functions)
+	rules, err := s.NewGate(box, s.Dirs.Functions)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *Shared) globalTools() []string {
 	return names
 }
 
-func newToolInfo(t tool.Tool, rules *gate) ToolInfo {
+func newToolInfo(t tool.Tool, rules *Gate) ToolInfo {
 	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Asks: rules.describeCalls(t), Schema: t.Schema}
 	ours, known := builtin.Lookup(t.Name, builtin.Host{})
 	if known && ours.Description == t.Description || isReservedName(t.Name) {

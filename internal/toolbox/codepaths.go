@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ const sharedDir = ".shared"
 // reads what decides about that: the user's configuration, the agents of the run
 // with what their scripts name outside their directories, and the programs of
 // servers. No tool may write there without permission.
-func (b *toolbox) codePaths() []string {
+func (b *Toolbox) codePaths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	paths := []string{b.shared.Dirs.Config, b.shared.Dirs.Functions, b.shared.Dirs.Agents}

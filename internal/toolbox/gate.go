@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// A gate gives permission for the calls of a run: by the user's rules and the
+// A Gate gives permission for the calls of a run: by the user's rules and the
 // project's, and by what people have answered.
-type gate struct {
+type Gate struct {
 	policy   permission.Policy
 	doubts   func(name string) bool
 	code     func() []string // paths from which code runs without being named; agents may join it
@@ -28,7 +28,7 @@ type gate struct {
 	always []permission.Rule // grants since the process started
 }
 
-var _ agent.Gate = (*gate)(nil)
+var _ agent.Gate = (*Gate)(nil)
 
 // These are the files of rules. Only raddle writes the first one.
 const (
@@ -36,11 +36,11 @@ const (
 	projectFile = ".raddle/permissions.yaml"
 )
 
-// newGate reads the rules for a run in a workspace.
-func (s *Shared) newGate(b *toolbox, agentDir string) (*gate, error) {
+// NewGate reads the rules for a run in a workspace.
+func (s *Shared) NewGate(b *Toolbox, agentDir string) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
-	g := &gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
+	g := &Gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
 		Rules: []permission.Rules{s.Config.Permissions}, Workspace: b.workspace, Home: s.Dirs.Home,
 		Readable: []string{agentDir}, Trusted: b.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
@@ -79,7 +79,7 @@ func rulesOf(path string) (permission.Rules, error) {
 }
 
 // Decide implements [agent.Gate].
-func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
+func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	policy := g.policy
 	policy.Code = g.code()
 	rules, err := parseRules(granted)
@@ -113,7 +113,7 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 }
 
 // distrustEffect removes what a tool declares about itself if the user has not approved its script.
-func (g *gate) distrustEffect(t tool.Tool) tool.Tool {
+func (g *Gate) distrustEffect(t tool.Tool) tool.Tool {
 	if t.Effect != tool.Dangerous && g.doubts(t.Name) {
 		t.Effect = tool.Undeclared
 	}
@@ -121,7 +121,7 @@ func (g *gate) distrustEffect(t tool.Tool) tool.Tool {
 }
 
 // describeCalls says whether calls of a tool ask.
-func (g *gate) describeCalls(t tool.Tool) CallRule {
+func (g *Gate) describeCalls(t tool.Tool) CallRule {
 	verdict, known := g.policy.DecideTool(g.distrustEffect(t))
 	switch {
 	case verdict == permission.Deny:
@@ -135,7 +135,7 @@ func (g *gate) describeCalls(t tool.Tool) CallRule {
 }
 
 // Always implements [agent.Gate].
-func (g *gate) Always(_ context.Context, grant []string) error {
+func (g *Gate) Always(_ context.Context, grant []string) error {
 	if err := permission.RememberRules(g.remember, grant); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type Shared struct {
 	secrets *redact.Set
 
 	mu    sync.Mutex
-	boxes []*toolbox
+	boxes []*Toolbox
 	trees map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
 }
 
@@ -59,15 +59,18 @@ func (s *Shared) Close() error {
 	return errors.Join(failed...)
 }
 
-// A toolbox opens the tools of the agents of a run: files of the agent and of the
+// A Toolbox opens the tools of the agents of a run: files of the agent and of the
 // user, tools that come with the program, and MCP servers.
-type toolbox struct {
+type Toolbox struct {
+	// Log is the log of servers, and Terminal lends the terminal to the script that makes the instructions of the agent that was started; the
+	// error says why there is none. Both may be nil, and change only before tools are opened.
+	Log      *slog.Logger
+	Terminal func() (*Terminal, error)
+
 	shared    *Shared
 	workspace string
-	named     string // the directory of the agent that the user named
-	log       *slog.Logger
-	terminal  func() (*Terminal, error) // as in Surroundings
-	policy    permission.Policy         // policy of the run; gate sets it before tools are opened
+	named     string            // the directory of the agent that the user named
+	policy    permission.Policy // policy of the run; NewGate sets it before tools are opened
 
 	leftOnce, envOnce sync.Once
 	left              []interpreter.RemovedEntry // removed from the environment, because it leads into the workspace
@@ -79,10 +82,12 @@ type toolbox struct {
 	trusted map[string]bool         // tools by name: true if the user named their agent or installed their file; false if the user approved none of that name
 }
 
-var _ flow.Toolbox = (*toolbox)(nil)
+var _ flow.Toolbox = (*Toolbox)(nil)
 
-func (s *Shared) newToolbox(workspace, named string) *toolbox {
-	b := &toolbox{shared: s, workspace: workspace, named: named, log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
+// NewToolbox returns the toolbox of a run in a workspace. named is the directory of the agent that the user named. Close of
+// the Shared closes it.
+func (s *Shared) NewToolbox(workspace, named string) *Toolbox {
+	b := &Toolbox{shared: s, workspace: workspace, named: named, Log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.boxes = append(s.boxes, b)
@@ -90,7 +95,7 @@ func (s *Shared) newToolbox(workspace, named string) *toolbox {
 }
 
 // Open implements [flow.Toolbox].
-func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
+func (b *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	b.mu.Lock()
 	b.agents[n.Dir] = nil
 	b.mu.Unlock()
@@ -103,7 +108,7 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	for _, p := range problems {
 		set.Problems = append(set.Problems, p.String())
 	}
-	b.addTools(set, own, b.trustsDir(n.Dir))
+	b.addTools(set, own, b.TrustsDir(n.Dir))
 	set.Problems = append(set.Problems, b.shared.findUnresolvedVariables(n.Agent, n.Variables)...)
 	if file := ownFile(n.Dir); file == "" {
 		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
@@ -118,15 +123,15 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	return set, b.findServers(n, set)
 }
 
-// trustsDir reports whether the user has approved the scripts of an agent: by naming
+// TrustsDir reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
-func (b *toolbox) trustsDir(dir string) bool {
+func (b *Toolbox) TrustsDir(dir string) bool {
 	return b.shared.isNamedOrInstalled(dir, b.named) || b.shared.hasConsent(dir)
 }
 
 // addTools adds tools of files. A tool with the name of a built-in tool is judged like the
 // built-in one, whatever its file does: the rules and defaults for the name apply to it.
-func (b *toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
+func (b *Toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 	b.recordTrust(tools, trusted)
 	for i, t := range tools {
 		if touches, ok := builtin.TouchesNamed(t.Name, b.builtinHost()); ok {
@@ -138,7 +143,7 @@ func (b *toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 
 // recordTrust records whether tools are trusted, by their names. If two have the same name and
 // the user has not approved one of them, the name is not trusted.
-func (b *toolbox) recordTrust(tools []tool.Tool, trusted bool) {
+func (b *Toolbox) recordTrust(tools []tool.Tool, trusted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range tools {
@@ -148,14 +153,14 @@ func (b *toolbox) recordTrust(tools []tool.Tool, trusted bool) {
 }
 
 // IsTrusted reports whether a tool comes from a file that the user has approved.
-func (b *toolbox) IsTrusted(name string) bool {
+func (b *Toolbox) IsTrusted(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trusted[name]
 }
 
 // IsUntrusted reports whether a tool comes from a file that the user has not approved.
-func (b *toolbox) IsUntrusted(name string) bool {
+func (b *Toolbox) IsUntrusted(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	trusted, known := b.trusted[name]
@@ -163,11 +168,11 @@ func (b *toolbox) IsUntrusted(name string) bool {
 }
 
 // scriptHost returns the surroundings of an agent's scripts.
-func (b *toolbox) scriptHost(n flow.ToolNeed) *script.Host {
+func (b *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: b.shared.Dirs.Config, Functions: b.shared.Dirs.Functions, Workspace: b.workspace, Env: b.shared.scriptEnv(),
+		Config: b.shared.Dirs.Config, Functions: b.shared.Dirs.Functions, Workspace: b.workspace, Env: b.shared.ScriptEnv(),
 		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.shared.resolveVariables(n.Variables)},
-		Packages: b.packageDirs(n.Dir),
+		Packages: b.PackageDirs(n.Dir),
 		Timeout:  b.shared.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
@@ -179,7 +184,7 @@ var toolEndings = []string{"", ".sh", ".py", ".ts"}
 
 // addGlobalTool finds a tool that an agent's file names: next to the agent, among the
 // user's functions, then in the program.
-func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
+func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
 	for _, dir := range []string{n.Dir, b.shared.Dirs.Functions} {
 		file := toolFile(filepath.Join(dir, "tools"), name)
 		if file == "" {
@@ -191,7 +196,7 @@ func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 		for _, p := range problems {
 			set.Problems = append(set.Problems, p.String())
 		}
-		b.addTools(set, tools, dir != n.Dir || b.trustsDir(dir))
+		b.addTools(set, tools, dir != n.Dir || b.TrustsDir(dir))
 		set.Scripts = append(set.Scripts, file)
 		return
 	}
@@ -216,8 +221,8 @@ func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 	set.Problems = append(set.Problems, fmt.Sprintf("there is no tool %q: %s", name, next))
 }
 
-func (b *toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.childEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter}
+func (b *Toolbox) builtinHost() builtin.Host {
+	return builtin.Host{Workspace: b.workspace, Env: b.ChildEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter}
 }
 
 // toolFile returns the file of a tool in a directory, or "" if there is none.
@@ -246,7 +251,7 @@ var otherEndings = []string{".js", ".mjs", ".cjs"}
 
 // otherLanguage reports a file of tools, given without its ending, that raddle does
 // not run.
-func (b *toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
+func (b *Toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	for _, ending := range otherEndings {
 		if config.IsFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
@@ -265,7 +270,7 @@ const serversFile = "mcp.json"
 const workspaceVariable = "RADDLE_WORKSPACE"
 
 // serverFiles returns the files that list MCP servers; the first one that has an id counts.
-func (b *toolbox) serverFiles(agentDir string) []string {
+func (b *Toolbox) serverFiles(agentDir string) []string {
 	d := b.shared.Dirs
 	files := []string{filepath.Join(agentDir, serversFile), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
 	if own := b.shared.Config.MCPFile; own != "" {
@@ -278,7 +283,7 @@ func (b *toolbox) serverFiles(agentDir string) []string {
 }
 
 // callTimeout returns the time limit of one call where it cannot be "none".
-func (b *toolbox) callTimeout() time.Duration {
+func (b *Toolbox) callTimeout() time.Duration {
 	if t := b.shared.Config.ToolTimeout; t >= 0 {
 		return t
 	}
@@ -287,7 +292,7 @@ func (b *toolbox) callTimeout() time.Duration {
 }
 
 // findServers finds the servers that an agent uses. It starts none.
-func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
+func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
 		return nil
 	}
@@ -298,7 +303,7 @@ func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range b.serverFiles(n.Dir) {
-		if i == 0 && config.IsFile(path) && !b.trustsDir(n.Dir) {
+		if i == 0 && config.IsFile(path) && !b.TrustsDir(n.Dir) {
 			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.shared.Dirs.ShortPath(path)))
 			continue
 		}
@@ -332,7 +337,7 @@ func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 }
 
 // openServers reads the servers of a file, once.
-func (b *toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, error) {
+func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.servers[path]; s != nil {
@@ -355,14 +360,14 @@ func (b *toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 	secrets.Add(file.Secrets(lookup)...)
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
-	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.childEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
-		Log: b.log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
+	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.ChildEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
+		Log: b.Log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
 	b.servers[path] = s
 	return s, nil
 }
 
 // Close ends all servers.
-func (b *toolbox) Close() error {
+func (b *Toolbox) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var first error

@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"path/filepath"
@@ -16,16 +16,16 @@ import (
 // only after consent, which covers everything in them. Those of an agent that the user
 // named or installed need no consent.
 
-// packageDirs returns the directories whose interpreters and packages the scripts of an
+// PackageDirs returns the directories whose interpreters and packages the scripts of an
 // agent may use, in order of preference.
-func (b *toolbox) packageDirs(agentDir string) []string {
+func (b *Toolbox) PackageDirs(agentDir string) []string {
 	s := b.shared
 	var list []string
 	if s.isNamedOrInstalled(agentDir, b.named) {
 		list = append(list, agentDir)
 	}
 	list = append(list, s.Dirs.Functions)
-	for _, dir := range b.foundPackages(agentDir) {
+	for _, dir := range b.FoundPackages(agentDir) {
 		if s.hasTreeConsent(dir, b.workspace) {
 			list = append(list, dir)
 		}
@@ -33,10 +33,10 @@ func (b *toolbox) packageDirs(agentDir string) []string {
 	return list
 }
 
-// foundPackages returns the directories with interpreters or packages that the user has
+// FoundPackages returns the directories with interpreters or packages that the user has
 // not named: of an agent that was picked up, between an agent and the workspace around
 // it, in the workspace, and in the PATH.
-func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
+func (b *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 	add := func(dir string) {
 		if config.IsDir(dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
@@ -61,8 +61,8 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 
 // pathPackages returns the directories that entries of PATH in the workspace belong
 // to.
-func (b *toolbox) pathPackages() (dirs []string) {
-	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.shared.scriptEnv(), b.workspace, nil) })
+func (b *Toolbox) pathPackages() (dirs []string) {
+	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.shared.ScriptEnv(), b.workspace, nil) })
 	for _, l := range b.left {
 		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(b.workspace, l.Entry) {
 			continue
@@ -102,18 +102,18 @@ func (s *Shared) hasTreeConsent(dir, workspace string) bool {
 	return known == answer
 }
 
-// childEnv returns the environment of child processes in a workspace: that of scripts,
+// ChildEnv returns the environment of child processes in a workspace: that of scripts,
 // without what leads into the workspace. Packages that the user has agreed to stay.
-func (b *toolbox) childEnv() []string {
+func (b *Toolbox) ChildEnv() []string {
 	b.envOnce.Do(func() {
-		b.env, _ = interpreter.FilterEnvironment(b.shared.scriptEnv(), b.workspace, b.packageDirs(""))
+		b.env, _ = interpreter.FilterEnvironment(b.shared.ScriptEnv(), b.workspace, b.PackageDirs(""))
 	})
 	return b.env
 }
 
 // WorkEnv returns the environment of child processes in the working directory that belong to no agent.
 func (s *Shared) WorkEnv() []string {
-	return (&toolbox{shared: s, workspace: s.Dirs.Work}).childEnv()
+	return (&Toolbox{shared: s, workspace: s.Dirs.Work}).ChildEnv()
 }
 
 // runsPrograms reports whether the tools or nodes of an agent start programs by name.
@@ -128,7 +128,7 @@ func runsPrograms(a *flow.Agent) bool {
 
 // findPackageDirs returns the packages that a run would use with the user's consent.
 func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
-	b := &toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
+	b := &Toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
 		python, typescript := false, false
@@ -138,7 +138,7 @@ func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 		for _, file := range child.ScriptFiles() {
 			typescript = typescript || filepath.Ext(file) == ".ts"
 		}
-		for _, dir := range b.foundPackages(child.Dir) {
+		for _, dir := range b.FoundPackages(child.Dir) {
 			environment := filepath.Base(dir) == ".venv"
 			if environment && python || filepath.Base(dir) == "node_modules" && typescript {
 				wanted[dir] = true
@@ -151,7 +151,7 @@ func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 		}
 	}
 	for _, child := range a.Agents() {
-		for _, dir := range b.foundPackages(child.Dir) {
+		for _, dir := range b.FoundPackages(child.Dir) {
 			if !wanted[dir] {
 				continue
 			}

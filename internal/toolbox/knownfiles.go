@@ -1,4 +1,4 @@
-package app
+package toolbox
 
 import (
 	"os"
@@ -17,7 +17,7 @@ type KnownFile struct {
 func (s *Shared) KnownFiles() []KnownFile {
 	d := s.Dirs
 	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
-	for _, path := range (&toolbox{shared: s, workspace: d.Work}).serverFiles("")[1:] { // the first belongs to an agent
+	for _, path := range (&Toolbox{shared: s, workspace: d.Work}).serverFiles("")[1:] { // the first belongs to an agent
 		files = append(files, KnownFile{What: "servers", Path: path})
 	}
 	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},
