@@ -79,7 +79,7 @@ var packageReasons = map[string]string{
 }
 
 // largeTypes maps the types with more than maxTypeMethods to their own limits, which only ever become smaller.
-var largeTypes = map[string]int{"flow.Agent": 99, "internal/app.Process": 60}
+var largeTypes = map[string]int{"internal/app.Process": 60}
 
 // A languageCount holds the counts for one package, or for all.
 type languageCount struct {

@@ -154,7 +154,7 @@ func (o Outcome) toHalt() *graph.Halt {
 // modelID returns the id of the model that a node of the agent calls, or "" if no
 // model is set.
 func (a *Agent) modelID(own string) string {
-	for _, id := range []string{a.host.Override, own, a.ownModel(), a.parent, a.host.Model} {
+	for _, id := range []string{a.host.Override, own, ownModel(a), a.parent, a.host.Model} {
 		if id != "" {
 			return id
 		}
@@ -162,7 +162,7 @@ func (a *Agent) modelID(own string) string {
 	return ""
 }
 
-func (a *Agent) ownModel() string {
+func ownModel(a *Agent) string {
 	if a.Config != nil {
 		return a.Config.Sampling.Model
 	}
@@ -253,19 +253,19 @@ func (a *Agent) checkReady() error {
 		if a.modelID("") == "" {
 			return &MissingModelError{Agent: a.Name, Pos: a.At("model")}
 		}
-		return a.checkVariables()
+		return checkVariables(a)
 	}
 	for _, n := range a.reachableNodes() {
 		if r := needsOf(n).request; r != nil && a.modelID(r.Model) == "" {
 			return &MissingModelError{a.Name, n.ID, n.Pos()}
 		}
 	}
-	return a.checkVariables()
+	return checkVariables(a)
 }
 
 // checkVariables returns an error that names the variables that still need a value, or
 // nil.
-func (a *Agent) checkVariables() error {
+func checkVariables(a *Agent) error {
 	if missing := a.missingVariables(); missing != nil {
 		return &VariablesError{missing}
 	}
@@ -358,7 +358,7 @@ func (a *Agent) graphsBelow() []*Agent {
 }
 
 // variableValue returns the value of an agent variable.
-func (a *Agent) variableValue(v spec.Variable) string {
+func variableValue(a *Agent, v spec.Variable) string {
 	if s, ok := a.host.Variables[v.Name]; ok {
 		return s
 	}

@@ -43,7 +43,7 @@ func (b *builder) compileConfig(a *Agent) (*graph.Graph, error) {
 	if err := a.checkReady(); err != nil {
 		return nil, err
 	}
-	c := a.newConversation(nil)
+	c := newConversation(a, nil)
 	def, err := b.buildLoop(c)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
@@ -94,12 +94,12 @@ func redirectEnds(edges []graph.Edge, to string) {
 // without those of its servers, which are requested when they are needed.
 func (a *Agent) localTools() []tool.Tool {
 	tools := a.Tools.uniqueTools()
-	builtin := a.userTools()
+	builtin := userTools(a)
 	if a.Config == nil || a.member || a.spawnSet != nil {
 		builtin = append(team.Tools(a.canSpawn()), builtin...)
 	}
-	if a.usesDocuments() {
-		builtin = append(builtin, a.queryTool())
+	if usesDocuments(a) {
+		builtin = append(builtin, queryTool(a))
 	}
 	for _, t := range builtin {
 		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
@@ -112,12 +112,12 @@ func (a *Agent) localTools() []tool.Tool {
 // userTools returns the tools with which the agent asks a person. If there is
 // no person to ask, and the agent is spawned or below a spawned agent, they ask
 // the agent that spawned it.
-func (a *Agent) userTools() []tool.Tool {
+func userTools(a *Agent) []tool.Tool {
 	tools := agent.UserTools(a.host.Headless)
 	if !a.host.Headless && !a.asks {
 		return tools
 	}
-	return team.WithEscalation(tools, a.escalationPatience())
+	return team.WithEscalation(tools, escalationPatience(a))
 }
 
 // conversation is the conversation of an agent with its model.
@@ -130,7 +130,7 @@ type conversation struct {
 
 // newConversation returns the agent's conversation as part of a team, or without a
 // team if t is nil.
-func (a *Agent) newConversation(t *team.Config) *conversation {
+func newConversation(a *Agent, t *team.Config) *conversation {
 	return &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.localTools(), team: t}
 }
 
@@ -146,22 +146,22 @@ func (c *conversation) loopConfig() agent.Config {
 	if s.Model == "" {
 		req.Temperature, req.TopP = firstSet(s.Temperature, a.host.Temperature), firstSet(s.TopP, a.host.TopP)
 	}
-	l := a.baseLoopConfig(id, c.models)
+	l := baseLoopConfig(a, id, c.models)
 	l.Name, l.Request, l.System = a.Name, req, c.systemPrompt
 	l.MaxIterations = f.Limits.Iterations
-	l.Retry.Patience = a.retryPatience()
+	l.Retry.Patience = retryPatience(a)
 	l.Budget = tightenBudget(f.Limits, l.Budget)
 	if soft := f.Limits.Compression; soft != nil {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
 	}
 	if most := f.Limits.ToolResult; most > 0 {
-		l.AroundTools = []agent.ToolMiddleware{a.shortenResults(most)}
+		l.AroundTools = []agent.ToolMiddleware{shortenResults(a, most)}
 	}
 	if l.Tools = c.tools; c.hasNoTools() {
 		l.Tools = nil
 		return l
 	}
-	if l.ListTools = a.serverTools(a.Tools.Servers); l.ListTools != nil && len(a.Tools.Tools) == 0 {
+	if l.ListTools = serverTools(a, a.Tools.Servers); l.ListTools != nil && len(a.Tools.Tools) == 0 {
 		l.ListTools = needTools(l.ListTools)
 	}
 	if f.Continue.Auto {
@@ -172,7 +172,7 @@ func (c *conversation) loopConfig() agent.Config {
 
 // baseLoopConfig returns what the loops of an agent have in common: the loop of a
 // config.yaml and those of llm nodes.
-func (a *Agent) baseLoopConfig(id string, models *modelCache) agent.Config {
+func baseLoopConfig(a *Agent, id string, models *modelCache) agent.Config {
 	facts := a.modelFacts(id)
 	m := &namedModel{cache: models, id: id}
 	l := agent.Config{
@@ -200,7 +200,7 @@ func (a *Agent) modelFacts(id string) ModelFacts {
 // shortenResults cuts the texts of results to a number of characters. It keeps their
 // beginning and their end, because errors are often at the end. Secrets are
 // removed first, because half of a secret would not be found.
-func (a *Agent) shortenResults(most int) agent.ToolMiddleware {
+func shortenResults(a *Agent, most int) agent.ToolMiddleware {
 	return func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 			r, err := next(ctx, t, c)
@@ -242,7 +242,7 @@ func tightenBudget(l spec.Limits, b agent.Budget) agent.Budget {
 // serverTools returns a function that lists the tools of servers when they are
 // needed, or nil if there are no servers. A server that cannot be used causes a
 // warning: the other tools work. See needTools.
-func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, error) {
+func serverTools(a *Agent, ids []string) func(context.Context) ([]tool.Tool, error) {
 	if len(ids) == 0 || a.Tools.Serve == nil {
 		return nil
 	}
@@ -306,7 +306,7 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 		}
 	}
 	p := c.newPlaceholderFiller()
-	if serve := a.serverTools(a.Tools.Servers); serve != nil && strings.Contains(text, "{{__tools__}}") {
+	if serve := serverTools(a, a.Tools.Servers); serve != nil && strings.Contains(text, "{{__tools__}}") {
 		served, err := serve(ctx)
 		if err != nil {
 			return "", err
@@ -319,7 +319,7 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 func (c *conversation) newPlaceholderFiller() *placeholderFiller {
 	a := c.agent
 	p := &placeholderFiller{tools: c.allTools(), env: a.host.getenv, cwd: a.host.Workspace, now: time.Now()}
-	values := a.variableValues()
+	values := variableValues(a)
 	for _, v := range a.Config.Variables {
 		if value, ok := values[v.Name]; ok {
 			p.variables = append(p.variables, strictyaml.Pair{Key: v.Name, Value: value})

@@ -9,16 +9,16 @@ import (
 // of its servers. For a graph these are the tools that its llm nodes may list.
 func (a *Agent) AvailableTools() []tool.Tool {
 	if a.Config != nil {
-		return a.newConversation(nil).allTools()
+		return newConversation(a, nil).allTools()
 	}
 	return a.localTools()
 }
 
 // previewConversation returns a conversation that is only used to describe the agent.
-func (a *Agent) previewConversation() *conversation {
-	c := a.newConversation(nil)
+func previewConversation(a *Agent) *conversation {
+	c := newConversation(a, nil)
 	if a.spawnSet != nil {
-		c.team = a.newRoster()
+		c.team = newRoster(a)
 	}
 	return c
 }
@@ -30,7 +30,7 @@ func (a *Agent) Instructions() string {
 	if a.Config == nil {
 		return ""
 	}
-	c := a.previewConversation()
+	c := previewConversation(a)
 	text := ""
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
@@ -44,7 +44,7 @@ func (a *Agent) Starters() []string {
 	if a.Config == nil {
 		return append([]string{}, a.File.ConversationStarters...)
 	}
-	p := a.newConversation(nil).newPlaceholderFiller()
+	p := newConversation(a, nil).newPlaceholderFiller()
 	starters := []string{}
 	for _, s := range a.Config.Prompting.Starters {
 		starters = append(starters, p.fillText(s))

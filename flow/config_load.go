@@ -23,20 +23,20 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	if h.NoSpawn {
 		return spec.Failf("Please enable function calling support before using the agent.")
 	}
-	if err := a.openTools(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
+	if err := openTools(a, a.Config.GlobalTools, a.Config.MCPServers); err != nil {
 		return err
 	}
 	l.agents[a.loadContext] = a
-	a.Findings = append(append([]strictyaml.Finding(nil), a.Config.Findings...), a.toolFindings()...)
+	a.Findings = append(append([]strictyaml.Finding(nil), a.Config.Findings...), toolFindings(a)...)
 	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		a.addWarning(strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
+		addWarning(a, strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
 	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		a.addWarning(strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
+		addWarning(a, strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
-	a.adviseDocuments()
+	adviseDocuments(a)
 	if a.Config.Team.Spawnable != nil && !a.Config.Team.CanSpawn {
-		a.addWarning(strictyaml.Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
+		addWarning(a, strictyaml.Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
 	}
 	l.resolveSpawnSet(a)
 	if h.Strict {
@@ -46,7 +46,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 }
 
 // variableValues returns the agent's variables that have a value.
-func (a *Agent) variableValues() map[string]string {
+func variableValues(a *Agent) map[string]string {
 	values := map[string]string{}
 	for _, v := range a.Variables() {
 		if s, ok := a.host.Variables[v.Name]; ok || v.Default != nil {

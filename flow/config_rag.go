@@ -34,7 +34,7 @@ func (c *conversation) withDocuments(ctx context.Context, prompt string) (string
 	if a.bases[ownBase] == nil || strings.TrimSpace(prompt) == "" {
 		return prompt, nil
 	}
-	found, err := a.searchBase(ctx, SearchRequest{Query: prompt})
+	found, err := searchBase(a, ctx, SearchRequest{Query: prompt})
 	if err != nil || len(found.Chunks) == 0 {
 		return prompt, err
 	}
@@ -53,7 +53,7 @@ func (c *conversation) withDocuments(ctx context.Context, prompt string) (string
 // usesDocuments reports whether the documents of a config.yaml can be searched.
 // They cannot if no embedding model is set, there is no person to choose one,
 // and no base was built.
-func (a *Agent) usesDocuments() bool {
+func usesDocuments(a *Agent) bool {
 	if a.Config == nil || len(a.Config.Documents.Paths) == 0 {
 		return false
 	}
@@ -66,7 +66,7 @@ func (a *Agent) usesDocuments() bool {
 }
 
 // queryTool returns a tool with which a model searches the agent's documents.
-func (a *Agent) queryTool() tool.Tool {
+func queryTool(a *Agent) tool.Tool {
 	type chunk struct {
 		Text   string `json:"text"`
 		Source string `json:"source"`

@@ -53,7 +53,7 @@ func (a *Agent) isTeamLead() bool {
 }
 
 // maxSpawnDepth returns the maximum depth of the agents that the agent spawns.
-func (a *Agent) maxSpawnDepth() int {
+func maxSpawnDepth(a *Agent) int {
 	if a.Config != nil {
 		return a.Config.Team.MaxDepth
 	}
@@ -71,7 +71,7 @@ func (l *loader) resolveSpawnSet(a *Agent) {
 	if !a.isTeamLead() || a.host.NoSpawn {
 		return
 	}
-	if a.depth+1 > a.maxSpawnDepth() {
+	if a.depth+1 > maxSpawnDepth(a) {
 		a.spawnSet = &spawnSet{} // they are refused before they are searched
 		return
 	}
@@ -86,7 +86,7 @@ func (l *loader) resolveSpawnSet(a *Agent) {
 		l.loadSpawnSet(a, at)
 	}
 	for _, m := range append([]*Agent{a}, a.spawnSet.sortedAgents()...) {
-		m.checkSpawnNames(a.spawnSet)
+		checkSpawnNames(m, a.spawnSet)
 	}
 }
 
@@ -94,7 +94,7 @@ func (l *loader) resolveSpawnSet(a *Agent) {
 func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 	c := a.spawnSet
 	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range queue[0].spawnableNames(c) {
+		for _, name := range spawnableNames(queue[0], c) {
 			if c.dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
 				continue
 			}
@@ -116,7 +116,7 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 
 // spawnableNames returns the agents that a member may spawn, and records those that it
 // names.
-func (a *Agent) spawnableNames(c *spawnSet) []string {
+func spawnableNames(a *Agent, c *spawnSet) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return sortedNames(c.dirs)
 	}
@@ -163,7 +163,7 @@ func (a *Agent) checkRunnable() error {
 }
 
 // checkSpawnNames adds findings about names in spawnable_agents that have no effect.
-func (a *Agent) checkSpawnNames(c *spawnSet) {
+func checkSpawnNames(a *Agent, c *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
@@ -171,15 +171,15 @@ func (a *Agent) checkSpawnNames(c *spawnSet) {
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":
-			a.addWarning(strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
+			addWarning(a, strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
 		case err != nil:
-			a.addWarning(strictyaml.Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
+			addWarning(a, strictyaml.Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
 	}
 }
 
 // addWarning adds a warning, once.
-func (a *Agent) addWarning(f strictyaml.Finding) {
+func addWarning(a *Agent, f strictyaml.Finding) {
 	f.Severity, f.Class = strictyaml.SeverityWarning, strictyaml.ClassAdvice
 	if !slices.Contains(a.Findings, f) { // it may be a member of several teams
 		a.Findings = append(a.Findings, f)

@@ -35,7 +35,7 @@ func (a *Agent) OpeningMessages(prompt string) (system string, messages []llm.Me
 	if a.Config == nil {
 		return "", nil
 	}
-	c := a.previewConversation()
+	c := previewConversation(a)
 	text := ""
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)

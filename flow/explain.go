@@ -18,18 +18,18 @@ func (a *Agent) Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &explainedError{a.host.redact(a.describeError(err)), err}
+	return &explainedError{a.host.redact(describeError(a, err)), err}
 }
 
 // describeError returns the text of Explain.
-func (a *Agent) describeError(err error) string {
+func describeError(a *Agent, err error) string {
 	if answer := (*graph.AnswerError)(nil); errors.As(err, &answer) {
 		return refusedAnswer(answer)
 	}
 	if a.Config != nil {
-		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err))
+		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, talkFailed(err))
 	}
-	text, cause := a.describeEngineError(err)
+	text, cause := describeEngineError(a, err)
 	text = fmt.Sprintf("Graph execution failed for agent '%s': %s", a.Name, text)
 	if cause != nil {
 		text += ": " + cause.Error()
@@ -66,7 +66,7 @@ func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
 // describeEngineError returns the first part of the text, and the cause if there is one.
-func (a *Agent) describeEngineError(err error) (text string, cause error) {
+func describeEngineError(a *Agent, err error) (text string, cause error) {
 	var (
 		step     *graph.StepError
 		conflict *graph.ConflictError
@@ -84,9 +84,9 @@ func (a *Agent) describeEngineError(err error) (text string, cause error) {
 	case errors.As(err, &canceled):
 		return fmt.Sprintf("Graph '%s' aborted%s", name, describePlace(canceled.Frontier, canceled.During)), nil
 	case errors.As(err, &step) && len(step.Tasks) > 0:
-		return a.nodeText(step.Tasks[0])
+		return nodeText(step.Tasks[0])
 	case errors.As(err, &limit):
-		return a.childLimit(limit), nil
+		return childLimit(limit), nil
 	case errors.As(err, &conflict):
 		return fmt.Sprintf("Key '%s' was written by %d parallel branches but has no reducer declared. Add a reducer for '%s' to the graph's `reducers:` block, or rename one writer.", conflict.Key, len(conflict.Nodes), conflict.Key), nil
 	case errors.As(err, &halt):
@@ -99,7 +99,7 @@ func (a *Agent) describeEngineError(err error) (text string, cause error) {
 }
 
 // talkFailed returns why a conversation with tools did not end normally.
-func (a *Agent) talkFailed(err error) string {
+func talkFailed(err error) string {
 	var limit *graph.LimitError
 	var canceled *graph.CanceledError
 	switch {
@@ -115,7 +115,7 @@ func (a *Agent) talkFailed(err error) string {
 
 // nodeText returns the text for the failure of a node; some failures are
 // reported without its name.
-func (a *Agent) nodeText(e *graph.NodeError) (string, error) {
+func nodeText(e *graph.NodeError) (string, error) {
 	var plain *plainError
 	if errors.As(e.Err, &plain) {
 		return plain.text, nil
@@ -124,7 +124,7 @@ func (a *Agent) nodeText(e *graph.NodeError) (string, error) {
 }
 
 // childLimit returns the text for a limit that a child graph reached.
-func (a *Agent) childLimit(l *graph.LimitError) string {
+func childLimit(l *graph.LimitError) string {
 	if l.Status == graph.VisitLimit {
 		return visitText(l.Node, l.Count, l.Limit)
 	}

@@ -78,7 +78,7 @@ func (b *agentNode) run(v *nodeRun) error {
 	}
 	value := any(text)
 	if v.node.OutputSchema != nil {
-		if value, err = v.extractData(modelUse{retry: v.agent.retryPolicy(nil, 1)}, v.node.OutputSchema, text); err != nil {
+		if value, err = v.extractData(modelUse{retry: retryPolicy(v.agent, nil, 1)}, v.node.OutputSchema, text); err != nil {
 			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.agent), err)
 		}
 	}

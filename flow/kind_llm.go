@@ -123,7 +123,7 @@ func (b *llmNode) run(v *nodeRun) error {
 	}
 	value := any(answer)
 	if v.node.OutputSchema != nil {
-		if value, err = v.extractData(modelUse{b.model, v.agent.retryPolicy(b.patience, 1)}, v.node.OutputSchema, answer); err != nil {
+		if value, err = v.extractData(modelUse{b.model, retryPolicy(v.agent, b.patience, 1)}, v.node.OutputSchema, answer); err != nil {
 			return b.followFailure(v, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
 		}
 	}
@@ -184,7 +184,7 @@ func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
 		return answer, nil
 	}
 	v.announce = &ModelCall{Model: v.agent.modelID(b.model), Active: b.model == "", Tools: b.tools}
-	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.model, v.agent.retryPolicy(b.patience, b.maxAttempts)}, req)
+	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.model, retryPolicy(v.agent, b.patience, b.maxAttempts)}, req)
 	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
 		return "", spec.Failf("llm node timed out after %ds", *b.timeout)
 	}
@@ -318,13 +318,13 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 		return nil, err
 	}
 	id := a.modelID(b.model)
-	c := a.baseLoopConfig(id, in.models)
+	c := baseLoopConfig(a, id, in.models)
 	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.maxIterations
 	c.Request = llm.Request{Temperature: firstSet(b.temperature, a.File.Temperature, a.host.Temperature),
 		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: orElse(b.reasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
-	c.ListTools = a.serverTools(servers)
-	c.Retry = a.retryPolicy(b.patience, b.maxAttempts)
+	c.ListTools = serverTools(a, servers)
+	c.Retry = retryPolicy(a, b.patience, b.maxAttempts)
 	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: b.model == "", Tools: b.tools})}
 	def, err := c.Def()
 	if a.spawnSet != nil && listsSpawnTool(b.tools) {

@@ -192,7 +192,7 @@ func (b *ragNode) run(v *nodeRun) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
 	defer cancel()
-	found, err := v.agent.searchBase(ctx, SearchRequest{v.node.ID, query, valueOr(b.topK, 0)})
+	found, err := searchBase(v.agent, ctx, SearchRequest{v.node.ID, query, valueOr(b.topK, 0)})
 	switch {
 	case err == nil:
 	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
@@ -215,7 +215,7 @@ func (b *ragNode) run(v *nodeRun) error {
 const effectSearch = "search"
 
 // searchBase searches a base once: a recorded search is not repeated.
-func (a *Agent) searchBase(ctx context.Context, s SearchRequest) (Search, error) {
+func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) {
 	base := a.bases[orElse(s.Node, ownBase)]
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
 		if graph.IsEmitEnabled(ctx) {

@@ -420,7 +420,7 @@ func (v *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error
 	v.setHelpers(set)
 	for _, variable := range v.agent.File.Variables {
 		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
-		set["LLM_AGENT_VAR_"+name] = v.agent.variableValue(variable)
+		set["LLM_AGENT_VAR_"+name] = variableValue(v.agent, variable)
 	}
 	cleanup = func() {}
 	state := StateJSON(v.before)

@@ -95,8 +95,9 @@ func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 		return nil
 	}
 	seen[a] = true
+	opener := newBaseOpener(a)
 	for _, k := range a.knowledgeBases() {
-		base, err := a.openBase(ctx, k)
+		base, err := opener.openBase(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 			return err
 		default:
 			a.broken[name] = err
-			a.reportLine(fmt.Sprintf("warning: nodes that run agent '%s' will fail: %v", name, err))
+			opener.reportLine(fmt.Sprintf("warning: nodes that run agent '%s' will fail: %v", name, err))
 		}
 	}
 	return nil
@@ -130,27 +131,27 @@ func (e *unansweredError) Unwrap() error { return e.err }
 
 // Close closes the knowledge bases that Prepare opened, and those of spawned
 // agents.
-func (a *Agent) Close() error { return errors.Join(a.closeBases(map[*Agent]bool{})...) }
+func (a *Agent) Close() error { return errors.Join(closeBases(a, map[*Agent]bool{})...) }
 
-func (a *Agent) closeBases(seen map[*Agent]bool) []error {
+func closeBases(a *Agent, seen map[*Agent]bool) []error {
 	if seen[a] {
 		return nil
 	}
 	seen[a] = true
-	failed := a.closeOwnBases()
+	failed := closeOwnBases(a)
 	for _, name := range sortedNames(a.children) {
-		failed = append(failed, a.children[name].closeBases(seen)...)
+		failed = append(failed, closeBases(a.children[name], seen)...)
 	}
 	if a.spawnSet != nil {
 		for _, m := range a.spawnSet.sortedAgents() {
-			failed = append(failed, m.closeBases(seen)...)
+			failed = append(failed, closeBases(m, seen)...)
 		}
 	}
 	return failed
 }
 
 // closeOwnBases closes only the bases of the agent itself.
-func (a *Agent) closeOwnBases() (failed []error) {
+func closeOwnBases(a *Agent) (failed []error) {
 	for _, id := range sortedNames(a.bases) {
 		if b, ok := a.bases[id].(*rag.Base); ok {
 			failed = append(failed, b.Close())
@@ -192,12 +193,12 @@ func valueOr(n *int, other int) int {
 // mayBuild reports whether to build a base that does not exist, and completes
 // the settings that its file leaves out. The host's settings count like those
 // of the file.
-func (a *Agent) mayBuild(k *knowledge) (bool, error) {
-	r := &a.host.Retrieval
+func (b *baseOpener) mayBuild(k *knowledge) (bool, error) {
+	r := &b.host.Retrieval
 	if len(k.documents) == 0 {
 		return false, noDocuments(*k)
 	}
-	own := a.Config != nil
+	own := b.own
 	specified := k.options.Model != "" || r.Model != ""
 	if !own {
 		specified = specified && (k.options.ChunkSize > 0 || r.ChunkSize != nil) && (k.sized || r.ChunkOverlap != nil)
@@ -205,10 +206,10 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	switch {
 	case specified:
 	case r.Confirm == nil && own:
-		a.reportLine(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", a.Name))
+		b.reportLine(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", b.agent))
 		return false, nil
 	case r.Confirm == nil:
-		return false, spec.Failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
+		return false, spec.Failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", b.agent, k.id)
 	default:
 		question := "Initialize RAG knowledge base for rag node '" + k.id + "'?"
 		if own {
@@ -221,10 +222,10 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		case !yes && own:
 			return false, nil
 		case !yes:
-			return false, spec.Failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", a.Name, k.id)
+			return false, spec.Failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", b.agent, k.id)
 		}
 	}
-	return true, a.completeOptions(k, !specified)
+	return true, b.completeOptions(k, !specified)
 }
 
 func noDocuments(k knowledge) error {
@@ -233,8 +234,8 @@ func noDocuments(k knowledge) error {
 
 // completeOptions takes missing settings from the host, then from a person if ask is
 // true.
-func (a *Agent) completeOptions(k *knowledge, ask bool) error {
-	r, o := &a.host.Retrieval, &k.options
+func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
+	r, o := &b.host.Retrieval, &k.options
 	if o.Model == "" {
 		o.Model = r.Model
 	}
@@ -248,7 +249,7 @@ func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 		return spec.Failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
 	}
 	if o.ChunkSize == 0 {
-		size, err := a.resolveNumber("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
+		size, err := b.resolveNumber("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
 		if err != nil {
 			return err
 		}
@@ -256,7 +257,7 @@ func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 	}
 	if o.ChunkOverlap == 0 && !k.sized {
 		const share = 20
-		overlap, err := a.resolveNumber("Chunk overlap, in bytes:", r.ChunkOverlap, o.ChunkSize/share, ask)
+		overlap, err := b.resolveNumber("Chunk overlap, in bytes:", r.ChunkOverlap, o.ChunkSize/share, ask)
 		if err != nil {
 			return err
 		}
@@ -276,11 +277,11 @@ func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 
 // resolveNumber returns the host's setting, else the answer of a person, else the
 // usual value.
-func (a *Agent) resolveNumber(question string, said *int, usual int, ask bool) (int, error) {
-	if said != nil || !ask || a.host.Retrieval.Ask == nil {
+func (b *baseOpener) resolveNumber(question string, said *int, usual int, ask bool) (int, error) {
+	if said != nil || !ask || b.host.Retrieval.Ask == nil {
 		return valueOr(said, usual), nil
 	}
-	text, err := a.host.Retrieval.Ask(question, strconv.Itoa(usual))
+	text, err := b.host.Retrieval.Ask(question, strconv.Itoa(usual))
 	if err != nil {
 		return 0, &unansweredError{err}
 	}

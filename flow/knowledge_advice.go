@@ -13,9 +13,9 @@ import (
 
 // adviseDocuments warns about files and folders of documents that do not exist.
 // Otherwise only the build would report them.
-func (a *Agent) adviseDocuments() {
+func adviseDocuments(a *Agent) {
 	for _, k := range a.knowledgeBases() {
-		at := a.documentsAt(k.id)
+		at := documentsAt(a, k.id)
 		for i, d := range k.documents {
 			if !plainPath(d) {
 				continue
@@ -25,7 +25,7 @@ func (a *Agent) adviseDocuments() {
 				path = filepath.Join(a.Dir, path)
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				a.addWarning(strictyaml.Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
+				addWarning(a, strictyaml.Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func (a *Agent) adviseDocuments() {
 
 // documentsAt returns a function that returns the position of a source of a
 // base.
-func (a *Agent) documentsAt(id string) func(i int) strictyaml.Pos {
+func documentsAt(a *Agent, id string) func(i int) strictyaml.Pos {
 	if a.Config != nil {
 		return a.Config.Src.ItemPositions("documents")
 	}

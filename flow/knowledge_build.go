@@ -16,96 +16,108 @@ import (
 	"raddle.dev/rag/load"
 )
 
+// baseOpener opens the knowledge bases of one agent, and builds them.
+type baseOpener struct {
+	agent string // its name
+	dir   string
+	own   bool // the documents are those of a config.yaml
+	host  *Host
+}
+
+func newBaseOpener(a *Agent) *baseOpener {
+	return &baseOpener{agent: a.Name, dir: a.Dir, own: a.Config != nil, host: a.host}
+}
+
 // openBase opens a base, and builds or updates it as the file format requires. It
 // returns nil if there is no base and none is needed.
-func (a *Agent) openBase(ctx context.Context, k knowledge) (Searcher, error) {
-	r := &a.host.Retrieval
+func (b *baseOpener) openBase(ctx context.Context, k knowledge) (Searcher, error) {
+	r := &b.host.Retrieval
 	if r.Base != nil {
-		if s, ok := r.Base(a.Name, k.id); ok {
+		if s, ok := r.Base(b.agent, k.id); ok {
 			return s, nil
 		}
 	}
-	path := filepath.Join(a.Dir, k.id+".yaml")
+	path := filepath.Join(b.dir, k.id+".yaml")
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
-		return a.openExistingBase(ctx, k, path, text)
+		return b.openExistingBase(ctx, k, path, text)
 	case !errors.Is(err, os.ErrNotExist):
 		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
-	if build, err := a.mayBuild(&k); !build {
+	if build, err := b.mayBuild(&k); !build {
 		return nil, err
 	}
-	return a.buildBase(ctx, k, buildPlace{path: path, store: k.id + ".db"})
+	return b.buildBase(ctx, k, buildPlace{path: path, store: k.id + ".db"})
 }
 
 // openExistingBase opens a base whose file exists. If it is raddle's own and the update
 // needs no network, it is updated; if the update fails, the base is used as it
 // is.
-func (a *Agent) openExistingBase(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
+func (b *baseOpener) openExistingBase(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
 	fail := func(err error) (Searcher, error) {
 		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
-	r := &a.host.Retrieval
+	r := &b.host.Retrieval
 	p, own := readPointer(text)
 	switch {
 	case own && r.Rebuild:
 		if len(k.documents) == 0 {
 			return nil, noDocuments(k)
 		}
-		return a.buildBase(ctx, a.resolveKnowledge(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
+		return b.buildBase(ctx, b.resolveKnowledge(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
 	case r.Rebuild:
 		return fail(errors.New("another program created it: move it away to build the knowledge base again"))
 	case own:
 		k.options = p.withBuiltOptions(k.options)
-		path = filepath.Join(a.Dir, filepath.Base(p.Base))
+		path = filepath.Join(b.dir, filepath.Base(p.Base))
 	}
-	base, err := rag.Open(path, a.ragOptions(k))
+	base, err := rag.Open(path, b.ragOptions(k))
 	if err != nil {
 		return fail(err)
 	}
 	if !own {
 		return base, nil
 	}
-	if err := a.refreshBase(ctx, base, k, p); err != nil {
+	if err := b.refreshBase(ctx, base, k, p); err != nil {
 		return nil, errors.Join(err, base.Close())
 	}
 	return base, nil
 }
 
 // refreshBase updates a base after changes of its documents.
-func (a *Agent) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
-	renew := a.host.Retrieval.Renew
+func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
+	renew := b.host.Retrieval.Renew
 	if !renew && slices.ContainsFunc(p.DocumentPaths, isRemote) {
 		return nil
 	}
-	report, err := base.Refresh(ctx, a.progressReporter(k.id))
+	report, err := base.Refresh(ctx, b.progressReporter(k.id))
 	if errors.Is(err, rag.ErrNotBuilt) { // the base was removed, but not the file that points to it
-		report, err = base.Build(ctx, p.DocumentPaths, a.progressReporter(k.id))
+		report, err = base.Build(ctx, p.DocumentPaths, b.progressReporter(k.id))
 	}
-	a.progressEnds(k.id)
+	b.progressEnds(k.id)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && renew:
 		return spec.Failf("rag '%s' stays as it was: %w", k.id, err)
 	case err != nil:
-		a.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
+		b.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
 	case report.Changed && report.Added == 0 && report.Removed > 0:
-		a.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, formatCount(report.Removed, "document"), report.Documents))
+		b.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, formatCount(report.Removed, "document"), report.Documents))
 	case report.Changed:
-		a.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
+		b.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
 	case renew:
-		a.reportLine(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
+		b.reportLine(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
 	}
-	a.tellEntities(report)
-	return a.renewPointer(ctx, base, filepath.Join(a.Dir, k.id+".yaml"), p)
+	b.tellEntities(report)
+	return b.renewPointer(ctx, base, filepath.Join(b.dir, k.id+".yaml"), p)
 }
 
 // renewPointer writes the pointer file of a base again if it differs from the base: a
 // build was killed before it could write the file.
-func (a *Agent) renewPointer(ctx context.Context, base *rag.Base, path string, p pointer) error {
+func (b *baseOpener) renewPointer(ctx context.Context, base *rag.Base, path string, p pointer) error {
 	s, err := base.Settings(ctx)
 	if err != nil {
 		return err
@@ -119,22 +131,22 @@ func (a *Agent) renewPointer(ctx context.Context, base *rag.Base, path string, p
 // isRemote reports whether a document is fetched over the network.
 func isRemote(document string) bool { return strings.Contains(document, "://") }
 
-func (a *Agent) ragOptions(k knowledge) rag.Options {
-	r, o := &a.host.Retrieval, k.options
+func (b *baseOpener) ragOptions(k knowledge) rag.Options {
+	r, o := &b.host.Retrieval, k.options
 	o.Embedder, o.Reranker = r.Embedder, r.Reranker
-	o.Load = load.Options{Dir: a.Dir, Loaders: r.Loaders, Env: r.Env}
-	o.Extraction.Redact = a.host.redact
+	o.Load = load.Options{Dir: b.dir, Loaders: r.Loaders, Env: r.Env}
+	o.Extraction.Redact = b.host.redact
 	o.Extraction.Open = func(ctx context.Context, model string) (llm.Model, error) {
-		if a.host.Models == nil {
+		if b.host.Models == nil {
 			return nil, errors.New("there are no models here")
 		}
-		if !a.host.Models.IsKnown(a.Dir, model) {
-			if _, err := a.host.Models.Open(ctx, a.Dir, model); err != nil {
+		if !b.host.Models.IsKnown(b.dir, model) {
+			if _, err := b.host.Models.Open(ctx, b.dir, model); err != nil {
 				return nil, err
 			}
 			return nil, errors.New("there is no such model")
 		}
-		return a.host.openModel(ctx, a.Dir, model)
+		return b.host.openModel(ctx, b.dir, model)
 	}
 	return o
 }
@@ -148,31 +160,31 @@ type buildPlace struct {
 
 // buildBase builds a base and writes its pointer file. An existing base can be used
 // until the build is finished.
-func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
-	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.ragOptions(k))
+func (b *baseOpener) buildBase(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
+	base, err := rag.Open(filepath.Join(b.dir, at.store), b.ragOptions(k))
 	if err != nil {
 		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
 	}
-	if a.host.Retrieval.Rebuild {
+	if b.host.Retrieval.Rebuild {
 		if err := base.ForgetRefused(ctx); err != nil {
 			return nil, errors.Join(spec.Failf("rag '%s': %w", k.id, err), base.Close())
 		}
 	}
-	a.reportLine("⚙ Initializing RAG...")
-	a.reportLine("Embedding model: " + k.options.Model)
-	a.reportLine(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
-	a.reportLine(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
+	b.reportLine("⚙ Initializing RAG...")
+	b.reportLine("Embedding model: " + k.options.Model)
+	b.reportLine(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
+	b.reportLine(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
 	if e := k.options.Extraction; e.Model != "" {
-		a.reportLine("Extractor model: " + e.Model)
+		b.reportLine("Extractor model: " + e.Model)
 	}
 	if k.driver != "" && k.driver != ownDriver {
-		a.reportLine(describeDriver(k.driver))
+		b.reportLine(describeDriver(k.driver))
 	}
-	report, err := base.Build(ctx, k.documents, a.progressReporter(k.id))
-	a.progressEnds(k.id)
+	report, err := base.Build(ctx, k.documents, b.progressReporter(k.id))
+	b.progressEnds(k.id)
 	var s rag.Settings
 	if err == nil {
-		a.tellEntities(report)
+		b.tellEntities(report)
 		s, err = base.Settings(ctx)
 	}
 	if err == nil {
@@ -183,49 +195,49 @@ func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Sear
 		_ = base.Close()
 		return nil, spec.Failf("rag '%s': %w", k.id, err)
 	}
-	a.reportLine("✓ Saved RAG to '" + at.path + "'.")
+	b.reportLine("✓ Saved RAG to '" + at.path + "'.")
 	return base, nil
 }
 
 // progressReporter returns a function that reports the progress of a build.
-func (a *Agent) progressReporter(id string) func(rag.Progress) {
+func (b *baseOpener) progressReporter(id string) func(rag.Progress) {
 	return func(p rag.Progress) {
 		switch {
 		case p.Waiting:
-			a.reportLine("Wait for another process that builds RAG '" + id + "'...")
+			b.reportLine("Wait for another process that builds RAG '" + id + "'...")
 			return
 		case p.Problem != nil:
-			a.reportLine("⚠️ " + p.Problem.Error())
+			b.reportLine("⚠️ " + p.Problem.Error())
 		case p.Warning != "":
-			a.reportLine(fmt.Sprintf("⚠️ %s: %s", p.Path, p.Warning))
+			b.reportLine(fmt.Sprintf("⚠️ %s: %s", p.Path, p.Warning))
 		case p.Missed != nil:
-			a.reportLine(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
+			b.reportLine(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
 		case p.ToAsk > 0 && p.Asked == 0:
-			a.reportLine(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
+			b.reportLine(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
 		}
-		if told := a.host.Retrieval.Progress; told != nil {
+		if told := b.host.Retrieval.Progress; told != nil {
 			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
 				Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil && p.ToAsk == 0})
 			return
 		}
 		if p.Chunks > 0 {
-			a.reportLine(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
+			b.reportLine(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
 		}
 		const steps = 10
 		if p.ToAsk > 0 && p.Asked*steps/p.ToAsk > (p.Asked-1)*steps/p.ToAsk && p.Asked > 0 && p.Asked < p.ToAsk {
-			a.reportLine(fmt.Sprintf("Extract [%d/%d]", p.Asked, p.ToAsk))
+			b.reportLine(fmt.Sprintf("Extract [%d/%d]", p.Asked, p.ToAsk))
 		}
 	}
 }
 
-func (a *Agent) progressEnds(id string) {
-	if told := a.host.Retrieval.Progress; told != nil {
+func (b *baseOpener) progressEnds(id string) {
+	if told := b.host.Retrieval.Progress; told != nil {
 		told(Building{Base: id, Ended: true})
 	}
 }
 
 // tellEntities reports a summary of the requests to the extractor model.
-func (a *Agent) tellEntities(r rag.Report) {
+func (b *baseOpener) tellEntities(r rag.Report) {
 	if r.Asked == 0 {
 		return
 	}
@@ -233,11 +245,11 @@ func (a *Agent) tellEntities(r rag.Report) {
 	if r.Missed > 0 {
 		line += fmt.Sprintf("; %d of them failed", r.Missed)
 	}
-	a.reportLine(line + ".")
+	b.reportLine(line + ".")
 }
 
-func (a *Agent) reportLine(line string) {
-	if told := a.host.Retrieval.Told; told != nil {
-		told(a.host.redact(line))
+func (b *baseOpener) reportLine(line string) {
+	if told := b.host.Retrieval.Told; told != nil {
+		told(b.host.redact(line))
 	}
 }

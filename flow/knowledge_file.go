@@ -34,7 +34,7 @@ func (a *Agent) BaseFiles() []BaseFile {
 		if text, err := os.ReadFile(f.Path); err == nil {
 			f.Store = f.Path
 			if p, ok := readPointer(text); ok {
-				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.listDifferences(a.resolveKnowledge(k, p))
+				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.listDifferences(newBaseOpener(a).resolveKnowledge(k, p))
 			}
 		}
 		files = append(files, f)
@@ -101,8 +101,8 @@ func (p *pointer) writeFile(path string) error {
 // resolveKnowledge returns the settings with which a base would be built now without
 // questions: those of the agent's file, else of the host, else those with which
 // it was built.
-func (a *Agent) resolveKnowledge(k knowledge, p pointer) knowledge {
-	r, o := &a.host.Retrieval, &k.options
+func (b *baseOpener) resolveKnowledge(k knowledge, p pointer) knowledge {
+	r, o := &b.host.Retrieval, &k.options
 	o.Model = cmp.Or(o.Model, r.Model, p.EmbeddingModel)
 	o.ChunkSize = cmp.Or(o.ChunkSize, valueOr(r.ChunkSize, 0), p.ChunkSize)
 	if !k.sized {

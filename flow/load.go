@@ -125,27 +125,27 @@ func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	if a.File, err = spec.Parse(path, text, a.host.nodeKinds()); err != nil {
 		return spec.Failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
 	}
-	if err := a.applyEnvironment(l.host.getenv); err != nil {
+	if err := applyGraphEnvironment(a, l.host.getenv); err != nil {
 		return err
 	}
-	if err := a.checkFormat(); err != nil {
+	if err := checkFormat(a); err != nil {
 		return err
 	}
-	if err := a.openTools(a.File.GlobalTools, a.File.MCPServers); err != nil {
+	if err := openTools(a, a.File.GlobalTools, a.File.MCPServers); err != nil {
 		return err
 	}
 	l.agents[a.loadContext] = a
-	a.Findings = a.collectFindings()
-	a.adviseDocuments()
+	a.Findings = collectFindings(a)
+	adviseDocuments(a)
 	l.loadChildren(a)
 	l.resolveSpawnSet(a)
 	return nil
 }
 
 // openTools opens the agent's tools. A missing tool causes a warning.
-func (a *Agent) openTools(global, servers []string) (err error) {
-	a.learnSecrets()
-	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.variableValues()})
+func openTools(a *Agent, global, servers []string) (err error) {
+	learnSecrets(a)
+	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: variableValues(a)})
 	if err != nil {
 		return spec.Failf("the tools of agent '%s': %w", a.Name, err)
 	}
@@ -154,7 +154,7 @@ func (a *Agent) openTools(global, servers []string) (err error) {
 
 // toolFindings returns the problems of the agent's tools, at the position of
 // the field that names them.
-func (a *Agent) toolFindings() []strictyaml.Finding {
+func toolFindings(a *Agent) []strictyaml.Finding {
 	var found []strictyaml.Finding
 	for _, p := range a.Tools.Problems {
 		found = append(found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
@@ -201,8 +201,8 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// applyEnvironment applies the environment's values for this agent.
-func (a *Agent) applyEnvironment(getenv func(string) string) error {
+// applyGraphEnvironment applies the environment's values for this agent.
+func applyGraphEnvironment(a *Agent, getenv func(string) string) error {
 	prefix := strings.ToUpper(strings.ReplaceAll(a.Name, "-", "_")) + "_"
 	if v := getenv(prefix + "MODEL"); v != "" {
 		a.File.Model = v
@@ -247,7 +247,7 @@ func parseNames(text string) ([]string, error) {
 }
 
 // checkFormat makes the checks of the file format that come before its validator.
-func (a *Agent) checkFormat() error {
+func checkFormat(a *Agent) error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		return spec.Failf("%s", h.unknownModel(id))
@@ -255,12 +255,12 @@ func (a *Agent) checkFormat() error {
 	if h.Session != "" && a.depth == h.Depth {
 		return spec.Failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
 	}
-	return a.admitEffort()
+	return admitEffort(a)
 }
 
 // admitEffort compares the graph's reasoning_effort with the levels of its
 // model.
-func (a *Agent) admitEffort() error {
+func admitEffort(a *Agent) error {
 	effort := a.File.ReasoningEffort
 	if effort == "" || a.host.Models == nil {
 		return nil
@@ -281,10 +281,10 @@ func (a *Agent) admitEffort() error {
 }
 
 // collectFindings collects the findings of the file, the validator and the proof.
-func (a *Agent) collectFindings() []strictyaml.Finding {
+func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = append(findings, a.toolFindings()...)
+	findings = append(findings, toolFindings(a)...)
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
 	if a.host.Strict {
@@ -310,7 +310,7 @@ func (l *loader) loadChildren(a *Agent) {
 		}
 		child, err := l.loadAgent(loadContext{dir: dir, depth: a.depth + 1, parent: a.modelID(""), nonInteractive: a.member || a.nonInteractive, asks: a.asks})
 		if err != nil {
-			a.addLoadFailure(n, name, err)
+			addLoadFailure(a, n, name, err)
 			continue
 		}
 		a.children[name] = child
@@ -319,7 +319,7 @@ func (l *loader) loadChildren(a *Agent) {
 
 // addLoadFailure records that a child cannot be loaded, with everything that is wrong
 // with it.
-func (a *Agent) addLoadFailure(n *spec.Node, name string, err error) {
+func addLoadFailure(a *Agent, n *spec.Node, name string, err error) {
 	a.broken[name] = err
 	err = spec.Failf("Agent '%s' failed: %w", name, err)
 	a.Findings = append(a.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})

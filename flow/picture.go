@@ -14,7 +14,7 @@ import (
 // agent nodes. Secrets are removed from descriptions and labels, because a
 // picture splits its texts into lines, in which secrets would not be found.
 func (a *Agent) Structure() graph.Structure {
-	s := a.buildStructure(map[string]bool{})
+	s := buildStructure(a, map[string]bool{})
 	a.host.redactStructure(&s)
 	return s
 }
@@ -36,18 +36,18 @@ func (h *Host) redactStructure(s *graph.Structure) {
 	}
 }
 
-func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
+func buildStructure(a *Agent, above map[string]bool) graph.Structure {
 	above[a.Dir] = true
 	defer delete(above, a.Dir)
 	if a.Config != nil {
-		return a.conversationStructure(above)
+		return conversationStructure(a, above)
 	}
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 		needs := needsOf(n)
 		if child := a.children[needs.agent]; child != nil && !above[child.Dir] {
-			inner := child.buildStructure(above)
+			inner := buildStructure(child, above)
 			info.Child = &inner
 		}
 		if r := needs.request; r != nil && a.spawnSet != nil && listsSpawnTool(r.Tools) {
@@ -61,8 +61,8 @@ func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
 
 // conversationStructure returns the structure of a conversation with tools: one loop, or a team
 // with a lead.
-func (a *Agent) conversationStructure(above map[string]bool) graph.Structure {
-	inner := a.loopShape()
+func conversationStructure(a *Agent, above map[string]bool) graph.Structure {
+	inner := loopShape(a.Config.Continue.Auto)
 	if a.spawnSet != nil {
 		node := graph.NodeInfo{Name: team.Node, Kind: "team", Children: a.spawnSet.memberStructures(above)}
 		node.Children[team.Lead] = inner
@@ -89,14 +89,14 @@ func (c *spawnSet) memberStructures(above map[string]bool) map[string]graph.Stru
 	for name, m := range c.agents {
 		shapes[name] = graph.Structure{Name: name}
 		if slices.Contains(c.named, name) && !above[m.Dir] {
-			shapes[name] = m.buildStructure(above)
+			shapes[name] = buildStructure(m, above)
 		}
 	}
 	return shapes
 }
 
 // loopShape returns the structure of a model with its tools.
-func (a *Agent) loopShape() graph.Structure {
+func loopShape(continues bool) graph.Structure {
 	s := graph.Structure{Start: []string{agent.NodeThink}, Nodes: []graph.NodeInfo{{Name: agent.NodeThink, Kind: "llm"}, {Name: agent.NodeAct, Kind: "tools"}}}
 	arrow := func(from, to, label string) {
 		kind := graph.EdgePlain
@@ -107,7 +107,7 @@ func (a *Agent) loopShape() graph.Structure {
 	}
 	arrow(agent.NodeThink, agent.NodeAct, "tools")
 	arrow(agent.NodeAct, agent.NodeThink, "")
-	if a.Config.Continue.Auto {
+	if continues {
 		s.Nodes = append(s.Nodes, graph.NodeInfo{Name: agent.NodeContinue, Kind: "continue"})
 		arrow(agent.NodeThink, agent.NodeContinue, "open todos")
 		arrow(agent.NodeContinue, agent.NodeThink, "")

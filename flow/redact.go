@@ -90,8 +90,8 @@ func (h *Host) redactErrors(run graph.Func) graph.Func {
 
 // learnSecrets adds the secrets among the agent's variables to the redactor. A
 // value that names a variable of the environment is not a secret itself.
-func (a *Agent) learnSecrets() {
-	for name, value := range a.variableValues() {
+func learnSecrets(a *Agent) {
+	for name, value := range variableValues(a) {
 		if a.host.Redactor != nil && !strings.Contains(value, "{{") {
 			a.host.Redactor.AddNamed(name, value)
 		}

@@ -22,7 +22,7 @@ func patienceOf(s strictyaml.Seconds) time.Duration {
 }
 
 // retryPatience returns how long a config.yaml's agent repeats a request.
-func (a *Agent) retryPatience() time.Duration {
+func retryPatience(a *Agent) time.Duration {
 	if p := a.Config.Sampling.Patience; p != nil {
 		return patienceOf(*p)
 	}
@@ -31,18 +31,18 @@ func (a *Agent) retryPatience() time.Duration {
 
 // retryPolicy returns the rule of a node of a graph: its attempts, and patience only
 // if the node or its graph sets it.
-func (a *Agent) retryPolicy(own *strictyaml.Seconds, attempts int) agent.Retry {
-	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
+func retryPolicy(a *Agent, own *strictyaml.Seconds, attempts int) agent.Retry {
+	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.host.warnRetry}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
 		r.Patience = patienceOf(*p)
 	}
 	return r
 }
 
-// attemptFailed warns about a failed attempt that another attempt follows.
-func (a *Agent) attemptFailed(ctx context.Context, attempt int, err error) {
-	text := a.host.redact(fmt.Sprintf("llm node attempt %d failed (transient): %v; retrying", attempt, err))
-	a.host.log().Warn(text)
+// warnRetry warns about a failed attempt that another attempt follows.
+func (h *Host) warnRetry(ctx context.Context, attempt int, err error) {
+	text := h.redact(fmt.Sprintf("llm node attempt %d failed (transient): %v; retrying", attempt, err))
+	h.log().Warn(text)
 	graph.Emit(ctx, agent.Warning{Text: text})
 }
 

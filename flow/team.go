@@ -11,10 +11,10 @@ import (
 
 // newRoster returns a team without a lead and without graphs. It is used to tell
 // its agents about each other.
-func (a *Agent) newRoster() *team.Config {
+func newRoster(a *Agent) *team.Config {
 	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.escalates(), Depth: a.host.Depth}
 	for name, child := range a.spawnSet.agents {
-		t.Agents[name] = team.Member{Description: child.agentDescription()}
+		t.Agents[name] = team.Member{Description: agentDescription(child)}
 	}
 	for name, err := range a.spawnSet.faults {
 		t.Agents[name] = team.Member{Fault: err}
@@ -28,7 +28,7 @@ func (a *Agent) escalates() bool {
 	return a.host.Headless || a.asks || a.Config != nil && !a.member && a.Config.Team.Escalate
 }
 
-func (a *Agent) agentDescription() string {
+func agentDescription(a *Agent) string {
 	if a.Config != nil {
 		return a.Config.Description
 	}
@@ -40,7 +40,7 @@ func (a *Agent) agentDescription() string {
 func (b *builder) compileTeam(a *Agent) *team.Config {
 	shared := b.teams[a.spawnSet]
 	if shared == nil {
-		shared = a.newRoster()
+		shared = newRoster(a)
 		b.teams[a.spawnSet] = shared
 		for name, child := range a.spawnSet.agents {
 			m, err := b.compileMember(shared, child)
@@ -58,7 +58,7 @@ func (b *builder) compileTeam(a *Agent) *team.Config {
 // compileMember returns an agent in the form of package team.
 func (b *builder) compileMember(t *team.Config, a *Agent) (team.Member, error) {
 	m := team.Member{
-		Description: a.agentDescription(), Open: a.prepareSpawn, Plain: true,
+		Description: agentDescription(a), Open: a.prepareSpawn, Plain: true,
 		Input:   a.initialWrites,
 		Output:  func(child graph.Child) string { return newOutcome(child.Value).Output },
 		Explain: a.Explain,
@@ -71,15 +71,15 @@ func (b *builder) compileMember(t *team.Config, a *Agent) (team.Member, error) {
 		m.Graph = g
 		return m, err
 	}
-	c := a.newConversation(t)
+	c := newConversation(a, t)
 	m.Agent, m.Shape, m.Spawn = c.loopConfig(), c.wrapTurn, c.spawnRule()
-	m.Patience = a.escalationPatience()
+	m.Patience = escalationPatience(a)
 	return m.WithGraph(a.Name, t.Escalate)
 }
 
 // escalationPatience returns how long the agent waits for an answer of the agent that
 // spawned it; 0 means the default.
-func (a *Agent) escalationPatience() time.Duration {
+func escalationPatience(a *Agent) time.Duration {
 	if a.Config == nil {
 		return 0
 	}
@@ -125,7 +125,7 @@ func (b *builder) buildTeam(c *conversation) (graph.Def, error) {
 // buildNodeTeam returns a turn of an llm node under which others are spawned.
 func (b *builder) buildNodeTeam(a *Agent, lead agent.Config) (graph.Def, error) {
 	t := b.compileTeam(a)
-	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: a.maxSpawnDepth()}, Plain: true, Shape: adaptLeadLoop}
+	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: maxSpawnDepth(a)}, Plain: true, Shape: adaptLeadLoop}
 	def, err := t.Def()
 	def.Timeout = lead.Budget.Time
 	return def, err

@@ -40,7 +40,7 @@ func (a *Agent) prepareSpawn(ctx context.Context) error {
 	}
 	for opened := range now {
 		if !o.done[opened] {
-			err = errors.Join(err, errors.Join(opened.closeOwnBases()...))
+			err = errors.Join(err, errors.Join(closeOwnBases(opened)...))
 		}
 	}
 	return err
