@@ -2,8 +2,10 @@ package flow
 
 import (
 	"errors"
+	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 )
 
@@ -36,4 +38,76 @@ func (v *nodeRun) extractData(use modelUse, schema any, text string) (any, error
 		reply = answer
 	}
 	return nil, errors.New(extractionError(reply))
+}
+
+// schemaHint returns the text that asks a model for an answer that matches a
+// schema.
+func schemaHint(schema any) string {
+	return "Respond with a JSON object that matches this schema. " +
+		"Output ONLY the JSON object with no surrounding prose or markdown fences.\n\n" +
+		"Schema:\n" + jsonvalue.Pretty(schema)
+}
+
+// withSchemaHint appends the hint for a schema to a text, after one blank line.
+func withSchemaHint(text string, schema any) string {
+	return text + "\n\n" + schemaHint(schema)
+}
+
+// fastPath reads a model's answer as JSON without another call. It removes
+// white space, leading think blocks and each fence of a code block. Any JSON is
+// accepted; it is not checked against a schema.
+func fastPath(answer string) (any, bool) {
+	text, ok := dropThinking(strings.TrimSpace(answer))
+	if !ok {
+		return nil, false
+	}
+	if rest, ok := strings.CutPrefix(text, "```json"); ok {
+		text = strings.TrimSpace(rest)
+	} else if rest, ok := strings.CutPrefix(text, "```"); ok {
+		text = strings.TrimSpace(rest)
+	}
+	if rest, ok := strings.CutSuffix(text, "```"); ok {
+		text = strings.TrimSpace(rest)
+	}
+	v, err := jsonvalue.Parse([]byte(text))
+	return v, err == nil
+}
+
+// dropThinking removes the think blocks at the beginning of a text. It fails if
+// one of them is not closed.
+func dropThinking(text string) (string, bool) {
+	for {
+		rest, ok := strings.CutPrefix(text, "<think>")
+		if !ok {
+			return text, true
+		}
+		_, after, closed := strings.Cut(rest, "</think>")
+		if !closed {
+			return text, false
+		}
+		text = strings.TrimSpace(after)
+	}
+}
+
+// extractorSystem is the system prompt of the call that converts text to JSON.
+const extractorSystem = "You convert text into data. You are given a JSON schema and an input text. " +
+	"Answer with exactly one JSON object that follows the schema and says what the input says. " +
+	"Use null or an empty value for what the input does not tell; never invent facts. " +
+	"Write the JSON object alone: no explanation before or after it, no markdown, no code fence."
+
+// extractorPrompt asks to convert a model's answer to JSON with a schema.
+func extractorPrompt(schema any, answer string) string {
+	return "Schema:\n" + jsonvalue.Pretty(schema) + "\n\nInput:\n" + answer
+}
+
+// repairPrompt asks again, with the previous answer of the extractor as the
+// input.
+func repairPrompt(schema any, previous string) string {
+	return "Your previous reply was not valid JSON. Reply again, with the JSON object only.\n\n" +
+		extractorPrompt(schema, previous)
+}
+
+// extractionError returns the text of an extraction that failed twice.
+func extractionError(previous string) string {
+	return "Structured-output extractor failed to produce valid JSON after repair retry. Last response:\n" + previous
 }

@@ -2,14 +2,19 @@ package flow
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	gort "runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
@@ -428,5 +433,223 @@ func BenchmarkCheck(b *testing.B) {
 		check.ValidateFile(f, check.Context{Loaded: true})
 		check.ProvePlaceholders(f)
 		check.AdviseFile(f)
+	}
+}
+
+// TestReferenceAgentHasEveryField holds the reference of config.yaml to the fields that the decoder asks for.
+func TestReferenceAgentHasEveryField(t *testing.T) {
+	text := readReference(t, "../examples/reference/agent/config.yaml")
+	c, err := spec.ParseConfig("config.yaml", text)
+	if err != nil || len(c.Findings) > 0 {
+		t.Fatal(err, c.Findings)
+	}
+	m := strictyaml.NewFields(&strictyaml.Problems{}, c.Src, "")
+	(&spec.Config{Src: c.Src}).ReadFields(m)
+	compareFields(t, "config.yaml", m.Known, c.Src)
+}
+
+// TestReferenceGraphHasEveryField holds the reference of graph.yaml to the fields that the decoder asks for, and to the fields of
+// each type of node.
+func TestReferenceGraphHasEveryField(t *testing.T) {
+	text := readReference(t, "../examples/reference/graph/graph.yaml")
+	f, err := ParseGraph("graph.yaml", text)
+	if err != nil || len(f.Findings) > 0 {
+		t.Fatal(err, f.Findings)
+	}
+	m := strictyaml.NewFields(&strictyaml.Problems{}, f.Src, "")
+	p := &spec.FileParser{Problems: m.Problems, File: &spec.File{FileText: spec.FileText{Src: f.Src}, ByID: map[string]*spec.Node{}, ReducersByKey: map[string]string{}}}
+	p.ParseFile(m)
+	compareFields(t, "graph.yaml", m.Known, f.Src)
+	nested := keysOf(f.SettingsSource)
+	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.Src.FieldNode("variables")).Content[0]}))
+	for _, name := range fieldsAskedFor(t, "spec/parse.go", "spec/skills.go") {
+		if !nested[name] && !slices.Contains(m.Known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
+			t.Errorf("graph.yaml has no `%s`", name)
+		}
+	}
+	for _, k := range graphKinds {
+		has := map[string]bool{}
+		for _, n := range f.Nodes {
+			if n.Kind() == k.Name {
+				maps.Copy(has, keysOf(n.Src))
+			}
+		}
+		for _, name := range slices.Concat(k.Required, k.Optional) {
+			if !has[name] {
+				t.Errorf("graph.yaml has no node of the type %s with `%s`", k.Name, name)
+			}
+		}
+	}
+}
+
+func keysOf(s strictyaml.Mapping) map[string]bool {
+	keys := map[string]bool{}
+	content := strictyaml.ResolveAlias(s.Node).Content
+	for i := 0; i+1 < len(content); i += 2 {
+		keys[content[i].Value] = true
+	}
+	return keys
+}
+
+func compareFields(t *testing.T, file string, known []string, s strictyaml.Mapping) {
+	t.Helper()
+	written := keysOf(s)
+	for _, name := range known {
+		if !written[name] {
+			t.Errorf("%s has no `%s`, which the decoder knows: add it with a comment", file, name)
+		}
+	}
+	for name := range written {
+		if !slices.Contains(known, name) {
+			t.Errorf("%s has `%s`, which the decoder does not know", file, name)
+		}
+	}
+}
+
+var (
+	referenceField   = regexp.MustCompile(`^( *)(?:- )?[a-z_]+:`)
+	referenceComment = regexp.MustCompile(` # \S`)
+)
+
+// readReference reads a reference file, in which each line with a field has a comment: all but the members of a schema and the
+// values of the state.
+func readReference(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := -1 // fields deeper than this belong to the person who writes the file
+	for i, line := range strings.Split(string(text), "\n") {
+		m := referenceField.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		depth := len(m[1])
+		if free >= 0 && depth > free {
+			continue
+		}
+		free = -1
+		if !referenceComment.MatchString(line) {
+			t.Errorf("%s:%d: the field has no comment: %s", path, i+1, line)
+		}
+		for _, name := range []string{"output_schema", "initial_state", "state_updates"} {
+			if strings.HasPrefix(strings.TrimSpace(line), name+":") {
+				free = depth
+			}
+		}
+	}
+	return text
+}
+
+// scaleShapes are graphs of about n nodes whose nodes write a key each and read
+// the key of the node before.
+var scaleShapes = map[string]func(n int) string{
+	"chain of scripts": func(n int) string {
+		return layeredGraph(n, 1, "script, script: s.sh")
+	},
+	"chain of models": func(n int) string {
+		return layeredGraph(n, 1, `llm, prompt: "hello"`)
+	},
+	"layers of scripts": func(n int) string {
+		return layeredGraph(n/50, 50, "script, script: s.sh")
+	},
+	"layers of models": func(n int) string {
+		return layeredGraph(n/50, 50, `llm, prompt: "hello"`)
+	},
+	"one layer": func(n int) string {
+		return layeredGraph(1, n, "script, script: s.sh")
+	},
+}
+
+// layeredGraph is a graph.yaml with a fan-out to width chains of depth nodes.
+func layeredGraph(depth, width int, kind string) string {
+	var b strings.Builder
+	b.WriteString("name: big\nmodel: m\nstart: first\nnodes:\n")
+	var first []string
+	for w := range width {
+		first = append(first, fmt.Sprintf("n0_%d", w))
+	}
+	fmt.Fprintf(&b, "  first: {type: %s, state_updates: {first: x}, next: [%s]}\n", kind, strings.Join(first, ", "))
+	for d := range depth {
+		for w := range width {
+			read, next := "{{first}}", "last"
+			if d > 0 {
+				read = fmt.Sprintf("{{k%d_%d}}", d-1, w)
+			}
+			if d+1 < depth {
+				next = fmt.Sprintf("n%d_%d", d+1, w)
+			}
+			fmt.Fprintf(&b, "  n%d_%d: {type: %s, state_updates: {k%d_%d: %q}, next: %s}\n", d, w, kind, d, w, read, next)
+		}
+	}
+	b.WriteString("  last: {type: end, output: done}\n")
+	return b.String()
+}
+
+// writeScaleAgent writes an agent directory with a graph.yaml.
+func writeScaleAgent(tb testing.TB, text string) string {
+	dir := filepath.Join(tb.TempDir(), "big")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	for name, content := range map[string]string{"graph.yaml": text, "s.sh": "echo '{}'\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// loadScaleAgent loads, checks and compiles an agent without a model: the error
+// for the missing model is expected and comes after everything else.
+func loadScaleAgent(tb testing.TB, dir string) {
+	a, err := Load(dir, Host{Models: oneModel{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if strictyaml.HasErrors(a.Findings) {
+		tb.Fatal(a.Findings[0])
+	}
+	if _, err := a.CompileGraph(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TestLoadGrowsLinearly holds what load, check and compile allocate for a graph
+// against what they allocate for one of eight times its size. Allocations, other
+// than times, are the same on every machine.
+func TestLoadGrowsLinearly(t *testing.T) {
+	const n, factor = 400, 8
+	for name, shape := range scaleShapes {
+		t.Run(name, func(t *testing.T) {
+			measure := func(n int) uint64 {
+				dir := writeScaleAgent(t, shape(n))
+				loadScaleAgent(t, dir) // what is made once
+				var before, after gort.MemStats
+				gort.ReadMemStats(&before)
+				loadScaleAgent(t, dir)
+				gort.ReadMemStats(&after)
+				return after.TotalAlloc - before.TotalAlloc
+			}
+			small, large := measure(n), measure(factor*n)
+			if large > 2*factor*small {
+				t.Errorf("%d nodes allocate %d bytes and %d nodes %d: %.1f times as much", n, small, factor*n, large, float64(large)/float64(small))
+			}
+		})
+	}
+}
+
+// BenchmarkLoad measures load, check and compile of 5,000 nodes. The goal is half
+// a second of processor time.
+func BenchmarkLoad(b *testing.B) {
+	for name, shape := range scaleShapes {
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			dir := writeScaleAgent(b, shape(5000))
+			b.ReportAllocs()
+			for b.Loop() {
+				loadScaleAgent(b, dir)
+			}
+		})
 	}
 }
