@@ -147,7 +147,7 @@ var importRules = []importRule{
 		reason: "tools that come with the program: they do what a call says, and their caller checks permission"},
 	{of: "tool/declare", may: []string{"tool"},
 		reason: "a declaration is read from text alone: nothing runs, so nothing that runs things is needed"},
-	{of: "tool/mcp", may: []string{"internal/proc", "internal/redact", "llm", "tool"},
+	{of: "tool/mcp", may: []string{"internal/proc", "internal/redact", "internal/strictyaml", "llm", "tool"},
 		reason: "the tools of servers are tools like others; a server over stdio is a child process"},
 	{of: "tool/permission", may: []string{"tool", "internal/wording", "internal/strictyaml"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},

@@ -163,7 +163,7 @@ func (in *inspector) inspectScalar(n *yaml.Node) {
 		return
 	}
 	if _, ok := DecodeScalar(n); !ok {
-		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: %q does not fit the tag `%s`", n.Value, n.Tag)})
+		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: it does not fit the tag `%s`", n.Tag)})
 	}
 }
 
@@ -195,7 +195,9 @@ func (in *inspector) inspectKeys(n *yaml.Node) {
 			in.measured[key] = measure{weight: 16 + len(key.Value)}
 		}
 		if first, twice := seen[key.Value]; twice {
-			in.addFault(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s` (first on line %d)", key.Value, first)})
+			name := key.Value
+			in.addFault(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s` (first on line %d)", name, first)})
+			key.Value = name // its readers may need to know which key it was
 			continue
 		}
 		seen[key.Value] = key.Line

@@ -348,7 +348,7 @@ func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 		return nil, err
 	}
 	for _, p := range file.Problems {
-		set.Problems = append(set.Problems, p.Error())
+		set.Problems = append(set.Problems, p.Pos.String()+": "+p.Message)
 	}
 	lookup := func(name string) (string, bool) {
 		if name == workspaceVariable {

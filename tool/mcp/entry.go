@@ -1,81 +1,84 @@
 package mcp
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
 
 // An entryReader reads one server of a file.
 type entryReader struct {
-	source
+	doc    *strictyaml.Document
+	key    *yaml.Node
 	server Server
 	file   *File
-	at     map[string]int // where the fields are that the entry has
+	fields map[string]*yaml.Node // where the fields are that the entry has
 }
 
 // addFault notes a problem of the entry; the first is the one by which it fails.
-func (r *entryReader) addFault(at int, format string, args ...any) {
-	p := &Problem{Pos: r.formatPosition(at), Server: r.server.ID, Message: fmt.Sprintf(format, args...)}
-	r.file.Problems = append(r.file.Problems, p)
+func (r *entryReader) addFault(n *yaml.Node, format string, args ...any) {
+	pos, message := strictyaml.Pos{File: r.doc.Path, Line: n.Line, Col: n.Column}, fmt.Sprintf(format, args...)
+	r.file.Problems = append(r.file.Problems, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "mcp-server", Pos: pos,
+		Message: fmt.Sprintf("MCP server '%s' %s", r.server.ID, message)})
 	if r.server.problem == nil {
-		r.server.problem = p
+		r.server.problem = fmt.Errorf("%s: it %s", pos, message)
 	}
 }
 
-func (r *entryReader) readEntry(e member) {
-	fields, err := r.readMembers(e.value)
-	if err != nil {
-		r.addFault(e.value, "is not an object")
+func (r *entryReader) readEntry(value *yaml.Node) {
+	value = strictyaml.ResolveAlias(value)
+	if value.Kind != yaml.MappingNode {
+		r.addFault(value, "is not an object")
 		return
 	}
-	r.at = map[string]int{}
+	r.fields = map[string]*yaml.Node{}
 	s, kind := &r.server, ""
-	for _, f := range fields {
-		r.at[f.key] = f.at
-		switch f.key {
+	r.doc.ReadKeys(value, "", nil, func(key string, v *yaml.Node) {
+		r.fields[key] = v
+		switch key {
 		case "type":
-			r.readText(f, &kind)
+			kind = r.readText(key, v)
 		case "command":
-			r.readText(f, &s.Command)
+			s.Command = r.readText(key, v)
 		case "args":
-			r.readList(f, &s.Args)
+			s.Args = r.readList(key, v)
 		case "env":
-			r.readTable(f, &s.Env)
+			s.Env = r.readTable(key, v)
 		case "cwd":
-			r.readText(f, &s.Dir)
+			s.Dir = r.readText(key, v)
 		case "url":
-			r.readText(f, &s.URL)
+			s.URL = r.readText(key, v)
 		case "in_doubt":
-			r.readInDoubt(f)
+			r.readInDoubt(key, v)
 		case "headers":
-			r.readTable(f, &s.Headers)
+			s.Headers = r.readTable(key, v)
 		}
-	}
+	})
 	if s.problem == nil {
-		r.resolveTransport(e, kind)
+		r.resolveTransport(kind)
 	}
 }
 
 // resolveTransport settles which way the server is reached. Without a type it follows
 // from the field that is there.
-func (r *entryReader) resolveTransport(e member, kind string) {
+func (r *entryReader) resolveTransport(kind string) {
 	s := &r.server
 	switch kind {
 	case "":
 		switch {
 		case s.Command != "" && s.URL != "":
-			r.addFault(r.at["url"], `has both a "command" and a "url": take one of them out`)
+			r.addFault(r.fields["url"], `has both a "command" and a "url": take one of them out`)
 		case s.Command != "":
 			s.Transport = Stdio
 		case s.URL != "":
 			s.Transport = HTTP
 		default:
-			r.addFault(e.at, `has neither a "command" nor a "url"`)
+			r.addFault(r.key, `has neither a "command" nor a "url"`)
 		}
 		return
 	case "stdio":
@@ -85,7 +88,7 @@ func (r *entryReader) resolveTransport(e member, kind string) {
 	case "sse":
 		s.Transport = SSE
 	default:
-		r.addFault(r.at["type"], `has the unknown type %q: it is "stdio", "http" or "sse"`, kind)
+		r.addFault(r.fields["type"], `has the unknown type %q: it is "stdio", "http" or "sse"`, kind)
 		return
 	}
 	want, other := "url", "command"
@@ -94,78 +97,68 @@ func (r *entryReader) resolveTransport(e member, kind string) {
 	}
 	has := map[string]bool{"command": s.Command != "", "url": s.URL != ""}
 	if !has[want] {
-		r.addFault(e.at, `has type %q but is missing a %q field`, kind, want)
+		r.addFault(r.key, `has type %q but is missing a %q field`, kind, want)
 	} else if has[other] {
-		r.addFault(r.at[other], `has type %q but also a %q field: take it out`, kind, other)
+		r.addFault(r.fields[other], `has type %q but also a %q field: take it out`, kind, other)
 	}
 }
 
-func (r *entryReader) readText(f member, to *string) {
-	var v any
-	if r.decodeValue(f.value, &v) != nil {
-		return // the whole text is known to be JSON
-	}
-	s, ok := v.(string)
+func (r *entryReader) readText(key string, v *yaml.Node) string {
+	text, ok := strictyaml.ScalarText(v, false)
 	if !ok {
-		r.addFault(f.value, "has a %q that is not a string", f.key)
+		r.addFault(v, "has a %q that is not a string", key)
 	}
-	*to = s
+	return text
 }
 
-func (r *entryReader) readInDoubt(f member) {
-	var name string
-	r.readText(f, &name)
+func (r *entryReader) readInDoubt(key string, v *yaml.Node) {
+	name := r.readText(key, v)
 	choice, ok := tool.ParseDoubt(name)
 	if !ok {
-		r.addFault(f.value, `has the unknown "in_doubt" %q: it is one of %s`, name, strings.Join(tool.Doubts, ", "))
+		r.addFault(v, `has the unknown "in_doubt" %q: it is one of %s`, name, strings.Join(tool.Doubts, ", "))
 	}
 	r.server.InDoubt = choice
 }
 
-func (r *entryReader) readList(f member, to *[]string) {
-	var list []any
-	if r.decodeValue(f.value, &list) != nil {
-		r.addFault(f.value, "has a %q that is not a list", f.key)
-		return
+func (r *entryReader) readList(key string, v *yaml.Node) (list []string) {
+	v = strictyaml.ResolveAlias(v)
+	if v.Kind != yaml.SequenceNode {
+		r.addFault(v, "has a %q that is not a list", key)
+		return nil
 	}
-	for i, v := range list {
-		s, ok := formatScalar(v)
+	for i, item := range v.Content {
+		text, ok := plainScalar(item)
 		if !ok {
-			r.addFault(f.value, "has in %q an item %d that is not a string", f.key, i)
+			r.addFault(item, "has in %q an item %d that is not a string", key, i)
 		}
-		*to = append(*to, s)
+		list = append(list, text)
 	}
+	return list
 }
 
-func (r *entryReader) readTable(f member, to *map[string]string) {
-	fields, err := r.readMembers(f.value)
-	if err != nil {
-		r.addFault(f.value, "has %q that is not an object", f.key)
-		return
+func (r *entryReader) readTable(key string, v *yaml.Node) map[string]string {
+	v = strictyaml.ResolveAlias(v)
+	if v.Kind != yaml.MappingNode {
+		r.addFault(v, "has %q that is not an object", key)
+		return nil
 	}
-	*to = make(map[string]string, len(fields))
-	for _, m := range fields {
-		var v any
-		_ = r.decodeValue(m.value, &v) // the whole text is known to be JSON
-		s, ok := formatScalar(v)
+	table := make(map[string]string, len(v.Content)/2)
+	r.doc.ReadKeys(v, "", nil, func(name string, item *yaml.Node) {
+		text, ok := plainScalar(item)
 		if !ok {
-			r.addFault(m.value, "has in %q a %q that is not a string, a number, true or false", f.key, m.key)
+			r.addFault(item, "has in %q a %q that is not a string, a number, true or false", key, name)
 		}
-		(*to)[m.key] = s
-	}
+		table[name] = text
+	})
+	return table
 }
 
-// formatScalar renders a string, a number as it is written, or a boolean.
-func formatScalar(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		return v.String(), true
-	case bool:
-		return strconv.FormatBool(v), true
+// plainScalar returns a string, a number as it is written, or a boolean.
+func plainScalar(n *yaml.Node) (string, bool) {
+	if strictyaml.IsEmpty(strictyaml.ResolveAlias(n)) {
+		return "", false
 	}
-	return "", false
+	return strictyaml.ScalarText(n, true)
 }
 
 // sortedKeys lists the keys of a table in a fixed order.

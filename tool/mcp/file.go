@@ -1,15 +1,18 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
 
@@ -18,7 +21,7 @@ type File struct {
 	Path    string
 	Servers []Server // sorted by id; those with problems too: they fail when they are started
 	// Problems are the faults of single entries, in the order of the file.
-	Problems []*Problem
+	Problems []strictyaml.Finding
 }
 
 // A Server is one entry, with its references to the environment as they stand.
@@ -38,7 +41,7 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 
-	problem *Problem
+	problem error // why the server cannot run; nil: the entry is right
 }
 
 // A Transport is the way to a server.
@@ -51,24 +54,10 @@ const (
 	SSE   Transport = "sse"   // HTTP with one long event stream, of protocols before 2025-03-26
 )
 
-// A Problem is a fault of the file, or of one entry.
-type Problem struct {
-	Pos     string // path:line:column
-	Server  string // empty: the whole file
-	Message string // what is said of the server, as in `has neither a "command" nor a "url"`
-}
-
-func (p *Problem) Error() string {
-	if p.Server == "" {
-		return p.Pos + ": " + p.Message
-	}
-	return fmt.Sprintf("%s: MCP server '%s' %s", p.Pos, p.Server, p.Message)
-}
-
 // A FileError is a file that cannot be read at all.
 type FileError struct {
 	Path string
-	Err  error // a *Problem with the place, or why the file could not be opened
+	Err  error // why the file could not be opened, or what is wrong with it and where
 }
 
 func (e *FileError) Error() string {
@@ -93,126 +82,92 @@ func Load(path string) (File, error) {
 }
 
 // Parse reads the text of a file; path is for messages. Lines that begin with #
-// are comments, and keys that mean nothing here are passed over.
+// are comments, and keys that mean nothing here are passed over. No message quotes a value of
+// an entry's env, headers or args.
 func Parse(path string, data []byte) (File, error) {
 	f := File{Path: path}
-	text := source{path: path, text: blankComments(data)}
-	if len(bytes.TrimSpace(text.text)) == 0 {
-		return f, nil
-	}
-	if err := text.validateJSON(); err != nil {
-		return f, &FileError{Path: path, Err: err}
-	}
-	top, err := text.readMembers(0)
-	if err != nil {
-		return f, &FileError{Path: path, Err: err}
-	}
-	for _, m := range top {
-		if m.key != "mcpServers" {
-			continue
+	doc := strictyaml.Read(path, joinSurrogates(data))
+	before := doc.List
+	doc.List = nil
+	if doc.Root != nil {
+		for _, key := range doc.Root.Content {
+			if strictyaml.IsBroken(key) && key.Value == "mcpServers" {
+				doc.ReportFault(key, "", "duplicate key `mcpServers`")
+			}
 		}
-		entries, err := text.readMembers(m.value)
-		if err != nil {
-			return f, &FileError{Path: path, Err: err}
-		}
-		for _, e := range entries {
-			f.addServer(text, e)
-		}
+		doc.ReadKeys(doc.Root, "the file", nil, func(key string, value *yaml.Node) {
+			if key == "mcpServers" {
+				f.readServers(doc, value, before)
+			}
+		})
+	}
+	if doc.Fatal {
+		doc.List = before
+	}
+	if len(doc.List) > 0 {
+		return f, &FileError{Path: path, Err: errors.New(strictyaml.JoinFindings(doc.List, ""))}
 	}
 	slices.SortStableFunc(f.Servers, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
 	return f, nil
 }
 
-func (f *File) addServer(text source, e member) {
-	r := entryReader{source: text, server: Server{ID: e.key, Pos: text.formatPosition(e.at)}, file: f}
-	r.readEntry(e)
-	i := slices.IndexFunc(f.Servers, func(s Server) bool { return s.ID == e.key })
-	if i >= 0 {
-		r.addFault(e.at, "is declared twice; the other one is at %s", f.Servers[i].Pos)
-		f.Servers[i] = r.server
+// readServers reads the entries. broken are the findings about nodes that cannot be used.
+func (f *File) readServers(doc *strictyaml.Document, n *yaml.Node, broken []strictyaml.Finding) {
+	n = strictyaml.ResolveAlias(n)
+	if n.Kind != yaml.MappingNode {
+		doc.ReadKeys(n, "mcpServers", nil, nil)
 		return
 	}
-	f.Servers = append(f.Servers, r.server)
-}
-
-// blankComments replaces lines that begin with # by spaces, so that positions
-// stay what they are.
-func blankComments(data []byte) []byte {
-	data = bytes.Clone(bytes.TrimPrefix(data, []byte("\ufeff")))
-	for line := range bytes.Lines(data) {
-		if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) {
-			for i := range bytes.TrimRight(line, "\r\n") {
-				line[i] = ' '
+	at := func(n *yaml.Node) strictyaml.Pos {
+		return strictyaml.Pos{File: doc.Path, Line: n.Line, Col: n.Column}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if strictyaml.IsBroken(key) && key.Value == "" {
+			continue // it is no name
+		}
+		first := slices.IndexFunc(f.Servers, func(s Server) bool { return s.ID == key.Value })
+		r := entryReader{doc: doc, key: key, server: Server{ID: key.Value, Pos: at(key).String()}, file: f}
+		if first >= 0 {
+			r.addFault(key, "is declared twice; the other one is at %s", f.Servers[first].Pos)
+			f.Servers[first] = r.server
+			continue
+		}
+		for _, p := range findBroken(value) {
+			for _, found := range broken {
+				if found.Pos == at(p) {
+					r.addFault(p, "cannot be read: %s", found.Message)
+				}
 			}
 		}
-	}
-	return data
-}
-
-// A source is a JSON text with positions.
-type source struct {
-	path string
-	text []byte
-}
-
-func (s source) formatPosition(at int) string {
-	before := s.text[:min(at, len(s.text))]
-	line := bytes.Count(before, []byte("\n"))
-	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
-	return fmt.Sprintf("%s:%d:%d", s.path, line+1, column+1)
-}
-
-// validateJSON finds what is not JSON.
-func (s source) validateJSON() error {
-	var v json.RawMessage
-	err := json.Unmarshal(s.text, &v)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return &Problem{Pos: s.formatPosition(max(0, int(syntax.Offset)-1)), Message: err.Error()}
-	}
-	return err
-}
-
-// A member is a key and a value of an object, as offsets into the source.
-type member struct {
-	key       string
-	at, value int
-}
-
-// readMembers lists the members of the object at an offset of a valid text.
-func (s source) readMembers(at int) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
-	open, err := dec.Token()
-	if err != nil || open != json.Delim('{') {
-		return nil, &Problem{Pos: s.formatPosition(s.skipSpace(at)), Message: "want an object"}
-	}
-	var list []member
-	for dec.More() {
-		before := at + int(dec.InputOffset())
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
+		if r.server.problem == nil {
+			r.readEntry(value)
 		}
-		name, _ := key.(string)
-		m := member{key: name, at: s.skipSpace(before), value: at + int(dec.InputOffset())}
-		var skip json.RawMessage
-		if err := dec.Decode(&skip); err != nil {
-			return nil, err
-		}
-		m.value = s.skipSpace(m.value)
-		list = append(list, m)
+		f.Servers = append(f.Servers, r.server)
 	}
-	return list, nil
 }
 
-// skipSpace passes over white space and the punctuation before a key or a value.
-func (s source) skipSpace(at int) int {
-	return at + len(s.text[at:]) - len(bytes.TrimLeft(s.text[at:], " \t\r\n,:"))
+// findBroken lists the nodes below a node that cannot be used.
+func findBroken(n *yaml.Node) (list []*yaml.Node) {
+	if strictyaml.IsBroken(n) {
+		return []*yaml.Node{n}
+	}
+	for _, child := range n.Content {
+		list = append(list, findBroken(child)...)
+	}
+	return list
 }
 
-// decodeValue reads the value at an offset.
-func (s source) decodeValue(at int, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
-	dec.UseNumber()
-	return dec.Decode(v)
+// surrogatePair matches a character that JSON writes as two escapes, which YAML does not have.
+var surrogatePair = regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+// joinSurrogates writes such characters as themselves.
+func joinSurrogates(data []byte) []byte {
+	return surrogatePair.ReplaceAllFunc(data, func(pair []byte) []byte {
+		var text string
+		if len(pair) == 2 || json.Unmarshal(fmt.Appendf(nil, `"%s"`, pair), &text) != nil {
+			return pair // an escaped backslash
+		}
+		return []byte(text)
+	})
 }

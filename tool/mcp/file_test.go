@@ -1,9 +1,10 @@
 package mcp
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,26 +44,25 @@ func TestProblemsOfEntries(t *testing.T) {
 		`[]`:                                          `m.json:2:5: MCP server 'x' is not an object`,
 		`{"command":1}`:                               `m.json:2:16: MCP server 'x' has a "command" that is not a string`,
 		`{"command":"a","args":"b"}`:                  `m.json:2:27: MCP server 'x' has a "args" that is not a list`,
-		`{"command":"a","args":[[]]}`:                 `m.json:2:27: MCP server 'x' has in "args" an item 0 that is not a string`,
+		`{"command":"a","args":[[]]}`:                 `m.json:2:28: MCP server 'x' has in "args" an item 0 that is not a string`,
 		`{"command":"a","env":{"A":null}}`:            `m.json:2:31: MCP server 'x' has in "env" a "A" that is not a string, a number, true or false`,
 		`{"command":"a","env":3}`:                     `m.json:2:26: MCP server 'x' has "env" that is not an object`,
-		`{"command":"a","url":"b"}`:                   `m.json:2:20: MCP server 'x' has both a "command" and a "url": take one of them out`,
+		`{"command":"a","url":"b"}`:                   `m.json:2:26: MCP server 'x' has both a "command" and a "url": take one of them out`,
 		`{"type":"http"}`:                             `m.json:2:1: MCP server 'x' has type "http" but is missing a "url" field`,
 		`{"type":"stdio","url":"b"}`:                  `m.json:2:1: MCP server 'x' has type "stdio" but is missing a "command" field`,
-		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:29: MCP server 'x' has type "sse" but also a "command" field: take it out`,
-		`{"type":"pigeon","url":"b"}`:                 `m.json:2:6: MCP server 'x' has the unknown type "pigeon": it is "stdio", "http" or "sse"`,
+		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:39: MCP server 'x' has type "sse" but also a "command" field: take it out`,
+		`{"type":"pigeon","url":"b"}`:                 `m.json:2:13: MCP server 'x' has the unknown type "pigeon": it is "stdio", "http" or "sse"`,
 		`{"command":"a"}, "x":{"command":"b"}`:        `m.json:2:22: MCP server 'x' is declared twice; the other one is at m.json:2:1`,
 		`{"command":"a"}, "y":{"command":"b","env":3`: "",
 	} {
 		f, err := Parse("m.json", []byte("{\"mcpServers\": {\n\"x\":"+entry+"}}"))
 		if want == "" {
-			var p *Problem
-			if !errors.As(err, &p) || !strings.HasPrefix(err.Error(), "Failed to load MCP config file at m.json: m.json:2:") {
+			if err == nil || !strings.HasPrefix(err.Error(), "Failed to load MCP config file at m.json: m.json:3:1: error: ") {
 				t.Errorf("%s: error %v", entry, err)
 			}
 			continue
 		}
-		if err != nil || len(f.Problems) != 1 || f.Problems[0].Error() != want {
+		if err != nil || len(f.Problems) != 1 || (f.Problems[0].Pos.String()+": "+f.Problems[0].Message) != want {
 			t.Errorf("%s: problems %v, error %v, want %s", entry, f.Problems, err, want)
 		}
 	}
@@ -81,10 +81,39 @@ func TestLoadWithoutServers(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`[]`: "want an object", `{"mcpServers":3}`: "want an object", `{"mcpServers":{}} x`: "invalid character 'x'", `{"mcpServers"`: "unexpected end",
+		`[]`: "m.json:1:1: error: the file must be a mapping, not a list", `{"mcpServers":3}`: "m.json:1:15: error: mcpServers must be a mapping, not a single value",
+		`{"mcpServers":{}} x`: "m.json:1:19: error: did not find expected <document start>", `{"mcpServers"`: "did not find expected ',' or '}'",
+		`{"mcpServers":{},"mcpServers":{}}`: "m.json:1:18: error: duplicate key `mcpServers`",
 	} {
 		if _, err := Parse("m.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+}
+
+// JSON that YAML reads in another way, or not at all, is read as JSON.
+func TestJSONIsRead(t *testing.T) {
+	f, err := Parse("m.json", []byte("\ufeff{\r\n\t\"mcpServers\":{\"x\":{\"command\"\n:\"a\\/b\",\"args\":[\"\\ud83d\\uDE00\",\"\\\\ud83d\\\\ude00\",\"yes\",1.50,\"\\u00e9\\f\",true]}}}"))
+	if err != nil || len(f.Problems) > 0 || len(f.Servers) != 1 {
+		t.Fatal(err, f)
+	}
+	s := f.Servers[0]
+	if s.Command != "a/b" || !slices.Equal(s.Args, []string{"😀", `\ud83d\ude00`, "yes", "1.50", "é\f", "true"}) {
+		t.Errorf("%q %q", s.Command, s.Args)
+	}
+}
+
+// What is wrong with an entry is said without its values, which may be secrets.
+func TestFaultsHoldNoSecrets(t *testing.T) {
+	for _, entry := range []string{
+		`{"command":"a","env":{"K":["sk-secret"]}}`, `{"command":"a","env":"sk-secret"}`, `{"command":"a","env":{"K":!!int sk-secret}}`, `{"command":"a","env":{"K":{"sk-secret":1}}}`,
+		`{"url":"a","headers":"Bearer sk-secret"}`, `{"url":"a","headers":{"A":"sk-secret","A":"sk-secret"}}`, `{"url":"a","headers":{"A":"sk-secret}}`, `{"command":"a","args":"sk-secret"}`,
+		`{"command":"a","env":{"K":"sk-secret" "x"}}`, `{"command":"a","env":{"K":sk-secret: x}}`, `{"command":["sk-secret"]}`, `"sk-secret"`, `{"command":"a","env":{"K":@sk-secret}}`,
+	} {
+		f, err := Parse("m.json", []byte(`{"mcpServers":{"x":`+entry+`}}`))
+		text := fmt.Sprint(err, f.Problems)
+		if err == nil && len(f.Problems) == 0 || strings.Contains(text, "sk-secret") || !strings.Contains(text, "m.json:1:") && !strings.Contains(text, "m.json:2:") {
+			t.Errorf("%s: %s", entry, text)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (s *server) startAttempt(a *attempt, pause time.Duration) {
 // resolveConfig fills in the references of the entry.
 func (s *server) resolveConfig() (Server, error) {
 	if s.config.problem != nil {
-		return Server{}, fmt.Errorf("%s: it %s", s.config.problem.Pos, s.config.problem.Message)
+		return Server{}, s.config.problem
 	}
 	config, secrets, err := expandServer(s.config, s.options.Lookup)
 	s.mu.Lock()
