@@ -15,9 +15,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// giveUp is how many consecutive failures stop a build: of calls that might succeed at another time, or of all answers so far. So many
+// maxFailures is how many consecutive failures stop a build: of calls that might succeed at another time, or of all answers so far. So many
 // failures are not caused by single chunks.
-const giveUp = 10
+const maxFailures = 10
 
 // An ExtractError is a failure of an extractor model that would happen again for every other chunk. The build stops. The answers so far
 // are kept.
@@ -246,7 +246,7 @@ func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 	switch {
 	case errors.Is(a.err, errChunkLost):
 		return a.err
-	case told && forAll(failure):
+	case told && affectsEveryChunk(failure):
 		return &ExtractError{x.settings.ExtractorModel, a.err}
 	case a.err == nil:
 		x.answered++
@@ -256,7 +256,7 @@ func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 		}
 		x.reportProgress(x.paths[a.hash], nil)
 		return nil
-	case errors.Is(a.err, errAnswer), told && hopeless[failure.Class]:
+	case errors.Is(a.err, errAnswer), told && finalClasses[failure.Class]:
 		x.useless++
 		if err := x.storeFacts(ctx, a.hash, nil); err != nil {
 			return err
@@ -267,14 +267,16 @@ func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 	}
 	x.report.Missed++
 	x.reportProgress(x.paths[a.hash], a.err)
-	if x.down >= giveUp || x.answered == 0 && x.useless+x.down >= giveUp {
-		return &ExtractError{x.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", giveUp, a.err)}
+	if x.down >= maxFailures || x.answered == 0 && x.useless+x.down >= maxFailures {
+		return &ExtractError{x.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", maxFailures, a.err)}
 	}
 	return nil
 }
 
-// forAll reports whether a failure would happen for every other chunk, too: a wrong key, a model that does not exist.
-func forAll(e *llm.Error) bool { return e.Class == llm.Auth || e.Status == http.StatusNotFound }
+// affectsEveryChunk reports whether a failure would happen for every other chunk, too: a wrong key, a model that does not exist.
+func affectsEveryChunk(e *llm.Error) bool {
+	return e.Class == llm.Auth || e.Status == http.StatusNotFound
+}
 
 // storeFacts writes the row of a text and links its chunks to it. A row without facts also means that the model is not asked about the text again.
 func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {

@@ -90,8 +90,8 @@ func TestWhatEveryChunkWouldMeet(t *testing.T) {
 	}{
 		"key":           {answer: func(string) (string, int) { return "wrong key", 401 }, want: "extractor model reader: authentication failed (401)", most: 2 * DefaultCalls},
 		"model":         {answer: func(string) (string, int) { return "no such model", 404 }, want: "bad request (404)", most: 2 * DefaultCalls},
-		"never JSON":    {answer: func(string) (string, int) { return "Hello!", 200 }, want: "it has failed 10 times in a row, the last time with: the answer is not", most: giveUp + DefaultCalls},
-		"server down":   {answer: func(string) (string, int) { return "down", 503 }, want: "it has failed 10 times in a row", most: giveUp + DefaultCalls},
+		"never JSON":    {answer: func(string) (string, int) { return "Hello!", 200 }, want: "it has failed 10 times in a row, the last time with: the answer is not", most: maxFailures + DefaultCalls},
+		"server down":   {answer: func(string) (string, int) { return "down", 503 }, want: "it has failed 10 times in a row", most: maxFailures + DefaultCalls},
 		"cannot open":   {open: func(context.Context, string) (llm.Model, error) { return nil, errors.New("no client") }, want: "extractor model reader: no client"},
 		"no way to one": {open: nil, want: "there is no way to it"},
 	} {

@@ -177,7 +177,7 @@ func TestChunksOfEntities(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			ids, err := v.byEntities(t.Context(), tx, lookup{query: c.query, top: c.top}, nil)
+			ids, err := v.rankByEntities(t.Context(), tx, lookup{query: c.query, top: c.top}, nil)
 			for _, i := range ids {
 				h, _ := readHit(t.Context(), tx, v.ids[i])
 				got = append(got, strings.TrimSuffix(filepath.Base(h.Path), ".txt"))

@@ -140,9 +140,9 @@ type reply struct {
 	err     error
 }
 
-// inOrder embeds batches and stores the vectors in the order of the batches. The batches that are in progress or wait to be stored are never more
+// embedInOrder embeds batches and stores the vectors in the order of the batches. The batches that are in progress or wait to be stored are never more
 // than the largest limit of a callLimiter. After a failure it sends no more batches, but it waits for those in progress and stores them.
-func (w *builder) inOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
+func (w *builder) embedInOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	sending, stop := context.WithCancel(ctx)

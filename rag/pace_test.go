@@ -71,7 +71,7 @@ func embedBatches(t *testing.T, ctx context.Context, m *slowModel, n int) (kept 
 	}
 	m.start = time.Now()
 	w := &builder{base: &Base{o: Options{Attempts: 2}}, embed: embedding{model: m, limiter: newCallLimiter(mostAtOnce), dims: 2}}
-	err = w.inOrder(ctx, batches, func(texts []string, vectors [][]float32) error {
+	err = w.embedInOrder(ctx, batches, func(texts []string, vectors [][]float32) error {
 		kept = append(kept, texts...)
 		return nil
 	})

@@ -13,8 +13,8 @@ const (
 	longestPause = time.Minute // that a server may ask for
 )
 
-// hopeless are the classes of failures for which a retry cannot help.
-var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true, llm.Limit: true}
+// finalClasses are the classes of failures for which a retry cannot help.
+var finalClasses = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true, llm.Limit: true}
 
 // retryCall calls a model, and calls it again if that may help. It returns the number of calls. If ctx ends, it returns the error of ctx.
 func retryCall(ctx context.Context, attempts int, call func() error) (made int, err error) {
@@ -29,7 +29,7 @@ func retryCall(ctx context.Context, attempts int, call func() error) (made int, 
 		}
 		var failure *llm.Error
 		told := errors.As(err, &failure)
-		if told && hopeless[failure.Class] || made >= attempts {
+		if told && finalClasses[failure.Class] || made >= attempts {
 			return made, err
 		}
 		wait := pause

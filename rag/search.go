@@ -135,7 +135,7 @@ func (b *Base) findCandidates(ctx context.Context, tx *sql.Tx, l lookup) (c cand
 		c.words = append(c.words, m.Text)
 	}
 	if related {
-		if c.entities, err = v.byEntities(ctx, tx, l, matches); err != nil {
+		if c.entities, err = v.rankByEntities(ctx, tx, l, matches); err != nil {
 			return c, err
 		}
 	}

@@ -33,8 +33,8 @@ type graphSearch struct {
 	top int
 }
 
-// byEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query find.
-func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
+// rankByEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query find.
+func (v *view) rankByEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
 	s := graphSearch{tx: tx, v: v, top: l.top}
 	seeds, err := s.findNamedSeeds(ctx, l.query)
 	if err == nil && len(seeds) == 0 {

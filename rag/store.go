@@ -134,12 +134,12 @@ func (w *builder) embedAll(ctx context.Context, texts []string, rows map[textHas
 		return w.storeVectors(ctx, texts, vectors, rows)
 	}
 	if w.embed.dims == 0 { // the first answer determines the length of all vectors
-		if err := w.inOrder(ctx, batches[:1], keep); err != nil {
+		if err := w.embedInOrder(ctx, batches[:1], keep); err != nil {
 			return err
 		}
 		batches = batches[1:]
 	}
-	return w.inOrder(ctx, batches, keep)
+	return w.embedInOrder(ctx, batches, keep)
 }
 
 // storeVectors stores the vectors of a batch.

@@ -160,7 +160,7 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 	}}
 	res, err := client.Do(req)
 	if err != nil {
-		return content{}, o.notGot(caller, ctx, err)
+		return content{}, o.pageError(caller, ctx, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
@@ -175,7 +175,7 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 		return content{}, err
 	}
 	if got.data, err = io.ReadAll(io.LimitReader(res.Body, o.maxBytes()+1)); err != nil {
-		return content{}, o.notGot(caller, ctx, err)
+		return content{}, o.pageError(caller, ctx, err)
 	}
 	if int64(len(got.data)) > o.maxBytes() {
 		return content{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", formatMegabytes(o.maxBytes()))
@@ -184,8 +184,8 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 	return got, err
 }
 
-// notGot returns the reason why a page could not be read.
-func (o *Options) notGot(caller, ctx context.Context, err error) error {
+// pageError returns the reason why a page could not be read.
+func (o *Options) pageError(caller, ctx context.Context, err error) error {
 	if caller.Err() != nil {
 		return caller.Err()
 	}

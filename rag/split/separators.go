@@ -33,8 +33,8 @@ var markers = map[string][]string{
 
 const htmlTags = "body div p br li h1 h2 h3 h4 h5 h6 span table tr td th ul ol header footer nav head style script meta title"
 
-// alike maps extensions to others that are cut in the same way.
-var alike = map[string]string{
+// sameSeparators maps extensions to others that are cut in the same way.
+var sameSeparators = map[string]string{
 	"cc": "c", "cpp": "c", "mjs": "js", "cjs": "js", "mkd": "md", "htm": "html",
 }
 
@@ -42,7 +42,7 @@ var alike = map[string]string{
 // known are plain text. The caller owns the result.
 func Separators(ext string) []string {
 	ext = strings.ToLower(ext)
-	if same := alike[ext]; same != "" {
+	if same := sameSeparators[ext]; same != "" {
 		ext = same
 	}
 	var all []string

@@ -260,9 +260,9 @@ var copiers = []string{"cp", "install", "ln", "mv", "rsync"}
 var carriers = []string{"7z", "7za", "ack", "ag", "ar", "bsdtar", "chgrp", "chmod", "chown", "cpio", "fd", "fdfind", "gzip", "pax", "rclone", "rgrep", "rm", "scp",
 	"shred", "star", "tar", "ug", "ugrep", "xz", "zip", "zstd"}
 
-// heres are carriers that work in the directory in which they are started if no other one is named,
+// workingDirCarriers are carriers that work in the directory in which they are started if no other one is named,
 // or that write files there.
-var heres = []string{"7z", "7za", "ack", "ag", "bsdtar", "cpio", "fd", "fdfind", "patch", "pax", "rgrep", "star", "tar", "ug", "ugrep", "unzip"}
+var workingDirCarriers = []string{"7z", "7za", "ack", "ag", "bsdtar", "cpio", "fd", "fdfind", "patch", "pax", "rgrep", "star", "tar", "ug", "ugrep", "unzip"}
 
 // runners are programs that may run a command among their arguments, in ways that are
 // not looked at.
@@ -298,7 +298,7 @@ func (s *shellAnalyzer) addGuesses(env, words []word) {
 			}
 		}
 	}
-	if slices.Contains(heres, name) {
+	if slices.Contains(workingDirCarriers, name) {
 		s.addGuess(literalWord("."), contents)
 	}
 }

@@ -143,13 +143,13 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	if sub == "" {
 		return
 	}
-	tells := gitTells(sub, rest)
+	reveals := revealsContents(sub, rest)
 	var files []word
 	if i := slices.IndexFunc(rest, func(a word) bool { return a.text == "--" }); i >= 0 {
 		files = rest[i+1:]
 	} else if sub == "add" {
 		files = operandsOf(rest)
-		tells = true
+		reveals = true
 	}
 	if slices.ContainsFunc(files, func(f word) bool {
 		return !f.isPlain() || strings.HasPrefix(f.text, ":") || strings.ContainsAny(f.text, "*?[")
@@ -165,7 +165,7 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 			places = []string{repositoryOf(dir)}
 		}
 		for _, place := range places {
-			if tells {
+			if reveals {
 				s.addPathNeed(access{kind: reading, word: literalWord(place), reach: contents}, dir, place)
 			}
 			if slices.Contains(gitWritesFiles, sub) {
@@ -175,8 +175,8 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	}
 }
 
-// gitTells reports whether a command of git may reveal contents of files.
-func gitTells(sub string, rest []word) bool {
+// revealsContents reports whether a command of git may reveal contents of files.
+func revealsContents(sub string, rest []word) bool {
 	switch {
 	case !slices.Contains(gitNames, sub):
 		return true

@@ -131,7 +131,7 @@ func (h readOnlyRule) fileArguments(args []word) (files []word) {
 			break
 		}
 		long := strings.HasPrefix(a.text, "--")
-		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, h.skipped) || long && standsIn(a.text)) {
+		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, h.skipped) || long && replacesPattern(a.text)) {
 			skip = 0 // the flag may be in any position
 		}
 	}
@@ -162,9 +162,9 @@ func (h readOnlyRule) fileArguments(args []word) (files []word) {
 	return files
 }
 
-// standsIn reports whether a long flag replaces the pattern: --regexp, --file, --files, also
+// replacesPattern reports whether a long flag replaces the pattern: --regexp, --file, --files, also
 // abbreviated.
-func standsIn(flag string) bool {
+func replacesPattern(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	return strings.HasPrefix("--regexp", name) || strings.HasPrefix("--files", name)
 }

@@ -306,7 +306,7 @@ func matchesPath(pattern, path string) bool {
 
 func (m matcher) coversPath(r Rule, n need, path string) bool {
 	pattern := m.pathPattern(r)
-	if n.reach != itself && isDir(path) && !(matchesPath(pattern, path+unlikely) && matchesPath(pattern, path+unlikely+unlikely)) {
+	if n.reach != itself && isDir(path) && !(matchesPath(pattern, path+anyNameBelow) && matchesPath(pattern, path+anyNameBelow+anyNameBelow)) {
 		return false // the rule allows the directory, not everything below it
 	}
 	if n.root != "" {
@@ -318,8 +318,8 @@ func (m matcher) coversPath(r Rule, n need, path string) bool {
 	return matchesPath(pattern, path)
 }
 
-// unlikely is a name that is used in place of any name below a directory.
-const unlikely = "/\x01"
+// anyNameBelow is a name that is used in place of any name below a directory.
+const anyNameBelow = "/\x01"
 
 func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
 

@@ -248,7 +248,7 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 		return Allow, "", false
 	}
 	if best == maybe {
-		return Ask, n.mayBe() + " what the rule " + by.describeRule() + " denies", true
+		return Ask, n.describeMatch() + " what the rule " + by.describeRule() + " denies", true
 	}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Ask {
@@ -265,8 +265,8 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 	return n.fallback, n.why, false
 }
 
-// mayBe returns a sentence that says how a rule that denies might be about the need.
-func (n need) mayBe() string {
+// describeMatch returns a sentence that says how a rule that denies might be about the need.
+func (n need) describeMatch() string {
 	switch {
 	case (n.kind == reading || n.kind == writing) && n.reach != itself && slices.ContainsFunc(n.paths, isDir):
 		return "may hold"

@@ -151,7 +151,7 @@ func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 	name, args := words[0].text, words[1:]
 	switch {
 	case name == "bash" || shells[name]:
-		return s.inShell(words)
+		return s.analyzeShellCall(words)
 	case name == "eval":
 		s.analyzeEval(words)
 		return true
@@ -244,8 +244,8 @@ func (w wrapper) knownFlag(flag string) (takes, known bool) {
 	return false, strings.Trim(flag[1:], w.flags) == ""
 }
 
-// inShell analyzes bash -c and similar commands.
-func (s *shellAnalyzer) inShell(words []word) bool {
+// analyzeShellCall analyzes bash -c and similar commands.
+func (s *shellAnalyzer) analyzeShellCall(words []word) bool {
 	args := words[1:]
 	for i, a := range args {
 		if !a.isPlain() || !strings.HasPrefix(a.text, "-") {
