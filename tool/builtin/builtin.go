@@ -6,7 +6,7 @@
 //	t, ok := builtin.Lookup("fs_read.sh", host)
 //
 // A tool does what it is told and checks no permission. Its Touches names
-// everything that a call reaches, so that whoever runs it can decide before.
+// everything that a call reaches, so that its caller can decide before.
 package builtin
 
 import (
@@ -21,7 +21,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// What a Host stands for where it says nothing.
+// What a Host means where it says nothing.
 const (
 	DefaultTimeout = 30 * time.Minute // of a program that a tool runs
 	DefaultLimit   = 256 << 10        // bytes of a result
@@ -132,7 +132,7 @@ func (h Host) envValue(name string) string {
 	return ""
 }
 
-// resolvePath is a path as the system takes it. ~ stands for the home directory.
+// resolvePath is a path as the system takes it. ~ means the home directory.
 func (h Host) resolvePath(p string) string {
 	if home := h.envValue("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
 		p = filepath.Join(home, p[1:])

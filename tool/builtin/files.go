@@ -77,7 +77,7 @@ func patchTouches(h Host, a arguments) (tool.Touch, error) {
 }
 
 // pathArgument returns the path of a call, with ~ replaced. Paths that name nothing are
-// refused, and those that begin with the ~ of somebody else.
+// refused, and those that begin with the ~ of another user.
 func (h Host) pathArgument(a arguments) (string, error) {
 	p := a["path"]
 	if p == "" || strings.ContainsRune(p, 0) {

@@ -8,14 +8,14 @@ import (
 	"raddle.dev/tool"
 )
 
-// groups are names that stand for several tools, or for one under another name, where an
+// groups are names that mean several tools, or for one under another name, where an
 // agent lists the tools that it may use.
 var groups = map[string][]string{
 	"fs":     {"fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
 	"python": {"execute_py_code"},
 }
 
-// LookupGroup finds the tools that a name stands for: those of a group such as "fs", or the
+// LookupGroup finds the tools that a name means: those of a group such as "fs", or the
 // one tool that Lookup finds. It returns none where there is no such name.
 func LookupGroup(name string, h Host) []tool.Tool {
 	if t, ok := Lookup(name, h); ok {
@@ -31,7 +31,7 @@ func LookupGroup(name string, h Host) []tool.Tool {
 }
 
 // webSearchNames are the names under which agents know a search of the web by a service
-// that nobody has chosen yet.
+// that are not chosen yet.
 var webSearchNames = []string{"web_search", "web_search_loki", "web_search_coyote", "web_search_aichat"}
 
 // webSearch is a search of the web under one of these names, by the service whose key is

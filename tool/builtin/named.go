@@ -29,7 +29,7 @@ func anyHost(argument string) definition {
 }
 
 // TouchesNamed returns what calls reach of a tool that has the name of a built-in one
-// but was written by somebody else, such as a script execute_command.sh: what the
+// but is not raddle's own, such as a script execute_command.sh: what the
 // built-in tool would reach with the same arguments. A call whose arguments the
 // built-in tool does not know may reach more, and says so. It reports false for
 // other names.

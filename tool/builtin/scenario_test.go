@@ -305,7 +305,7 @@ func (s *scenario) path(rt *rapid.T, dir bool) string {
 	return p
 }
 
-// word draws a word of the shell that stands for a path.
+// word draws a word of the shell that means a path.
 func (s *scenario) word(rt *rapid.T, dir bool) string {
 	p := s.path(rt, dir)
 	if strings.HasPrefix(p, "~") {
@@ -331,7 +331,7 @@ func (s *scenario) word(rt *rapid.T, dir bool) string {
 	return quoted
 }
 
-// commands are shell texts: F stands for a file, D for a directory, N for the name of a
+// commands are shell texts: F means a file, D for a directory, N for the name of a
 // file alone.
 var commands = strings.Split(strings.TrimSpace(`
 cat F

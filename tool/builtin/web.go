@@ -88,7 +88,7 @@ func pageURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetchPage gets a page. A redirection to another host is told, not followed: the
+// fetchPage gets a page. A redirection to another host is reported, not followed: the
 // permission was for this one.
 func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])

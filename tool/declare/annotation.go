@@ -195,7 +195,7 @@ func (c *cursor) readValue(a *annotatedParameter, name *string) error {
 }
 
 // plainName drops the sign at the end of a name that says how values are
-// attached; a doubled sign stands for itself.
+// attached; a doubled sign means itself.
 func plainName(name string) string {
 	for _, sign := range []string{":", "-"} {
 		if short, ok := strings.CutSuffix(name, sign); ok {

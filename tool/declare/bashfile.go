@@ -38,7 +38,7 @@ func (b *bashParser) declareCommand(c *block) {
 	}
 	b.inheritFromRoot(c)
 	if c.name == instructions && c.description == "" {
-		c.description = instructions // nobody reads it
+		c.description = instructions // it is not shown
 	}
 	d := b.buildDeclaration(c)
 	if d == nil {

@@ -52,10 +52,10 @@ type EnvVar struct {
 	ChoiceFn string // as in Option
 }
 
-// IsArray tells whether the variable is an array.
+// IsArray reports whether the variable is an array.
 func (o Option) IsArray() bool { return !o.Flag && (o.Multi || o.Max != 1) }
 
-// AnyText tells whether every text is a value: the option is declared as a
+// AnyText reports whether every text is a value: the option is declared as a
 // single string without choices.
 func (o Option) AnyText() bool { return o.any }
 

@@ -147,7 +147,7 @@ func fileStem(path string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// inTools tells whether a file is a global tool: of those in Python and
+// inTools reports whether a file is a global tool: of those in Python and
 // TypeScript only the function run is declared, under the file's name.
 func inTools(path string) bool { return filepath.Base(filepath.Dir(path)) == "tools" }
 

@@ -80,7 +80,7 @@ func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wron
 	f.placeDeclaration(d)
 }
 
-// isPrivate tells whether a function of a Python or TypeScript file is not for a model.
+// isPrivate reports whether a function of a Python or TypeScript file is not for a model.
 func (f *File) isPrivate(name string) bool {
 	if inTools(f.Path) {
 		return name != "run"

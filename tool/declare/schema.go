@@ -127,7 +127,7 @@ func (w *jsonWriter) writeText(s string) {
 	w.WriteString(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// isPlainJSON tells whether a string is its own JSON, but for the quotes.
+// isPlainJSON reports whether a string is its own JSON, but for the quotes.
 func isPlainJSON(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

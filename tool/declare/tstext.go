@@ -60,7 +60,7 @@ func (ts *tsScanner) nextCode() string {
 	}
 }
 
-// beginsValue tells whether a slash here begins a regular expression: after an
+// beginsValue reports whether a slash here begins a regular expression: after an
 // operator or at the beginning, not after a value.
 func (ts *tsScanner) beginsValue() bool {
 	return ts.last == 0 || !isWordByte(ts.last) && strings.IndexByte(")]}'\"`", ts.last) < 0
@@ -107,7 +107,7 @@ func (ts *tsScanner) skipAngles() {
 	}
 }
 
-// hasBody reads the type of the result and tells whether a body follows; the
+// hasBody reads the type of the result and reports whether a body follows; the
 // scanner stands before it then. A declaration without a body is an overload.
 func (ts *tsScanner) hasBody() bool {
 	typed := false
@@ -158,7 +158,7 @@ func textEnd(s string, i int) int {
 // templateEnd is the index after the template at i, whose expressions may hold
 // further templates.
 func templateEnd(s string, i int) int {
-	var open []int // braces that are open in each expression under way
+	var open []int // braces that are open in each open expression
 	for j := i + 1; j < len(s); j++ {
 		inText := len(open) == 0 || open[len(open)-1] < 0
 		switch c := s[j]; {

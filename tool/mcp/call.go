@@ -43,7 +43,7 @@ type openCall struct {
 func (s *server) callTool(ctx context.Context, r request) (*sdk.CallToolResult, error) {
 	res, err := s.callOnce(ctx, r)
 	if errors.Is(err, sdk.ErrSessionMissing) {
-		// The server was started again while nobody called, and has refused.
+		// The server was started again between two calls, and has refused.
 		res, err = s.callOnce(ctx, r)
 	}
 	return res, err
@@ -103,7 +103,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 	}
 }
 
-// finishCall returns what has come of a call.
+// finishCall returns the outcome of a call.
 func (s *server) finishCall(ctx context.Context, o *openCall) (*sdk.CallToolResult, error) {
 	switch {
 	case o.err == nil:

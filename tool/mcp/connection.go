@@ -21,7 +21,7 @@ import (
 
 const (
 	rejected  = -32005          // the SDK's code for what did not get through to the server
-	farewell  = 2 * time.Second // for a server on the network to be told of the end
+	farewell  = 2 * time.Second // for a server on the network to read that the connection ends
 	lastWords = time.Second     // between the end of a child's output and its own
 	discovery = 4 * time.Second // for the answer to "server/discover"
 	liveCheck = 5 * time.Second // for the answer of a server on the network to a ping
@@ -72,7 +72,7 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 	}
 	if err == nil {
 		go func() {
-			_ = c.session.Wait() // why it ended is told by whoever used it
+			_ = c.session.Wait() // those who use the connection report why it ended
 			c.end()
 		}()
 		err = c.refreshTools(c.ended)
@@ -151,7 +151,7 @@ func moduleVersion() string {
 
 func (c *connection) isBroken() bool { return c.ended.Err() != nil }
 
-// describeEnd says what became of the server; err is how that was noticed.
+// describeEnd says how the server ended; err is how that was noticed.
 func (c *connection) describeEnd(err error) string {
 	gone := err == nil || isPipeEnd(err)
 	switch {
@@ -200,7 +200,7 @@ func (c *connection) close() {
 		_ = c.process.Close() // it has no errors
 	}
 	if c.session != nil {
-		// A server on the network is told of the end, and may not answer.
+		// A server on the network is notified of the end, and may not answer.
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
@@ -261,7 +261,7 @@ func (c *connection) refreshTools(ctx context.Context) error {
 	return nil
 }
 
-// isAnswer tells whether an error is what the server said, not that it is gone.
+// isAnswer reports whether an error is what the server said, not that it is gone.
 func isAnswer(err error) bool {
 	var wire *jsonrpc.Error
 	return errors.As(err, &wire) && wire.Code != rejected && !errors.Is(err, sdk.ErrConnectionClosed)

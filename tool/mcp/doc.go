@@ -8,9 +8,9 @@
 //	tools, failed := servers.Tools(ctx, []string{"github", "docs"})
 //
 // [Open] starts nothing. The servers that are named to [Servers.Tools] are
-// started then, at the same time, and each is one connection for everybody who
-// uses the same Servers. A server that cannot be started is reported and left
-// out. One that dies ends the calls under way with an error that the model
+// started then, at the same time, and each is one connection for all that
+// use the same Servers. A server that cannot be started is reported and left
+// out. One that dies ends its running calls with an error that the model
 // reads; it is started again by the next call, after a growing pause, until
 // [Options.Restarts] is used up.
 //

@@ -15,10 +15,10 @@ import (
 	"raddle.dev/tool"
 )
 
-// An asker passes the questions of a call to whoever has made it, one at a time, and the
+// An asker passes the questions of a call to its caller, one at a time, and the
 // answers back.
 type asker struct {
-	can       bool // somebody can be asked
+	can       bool // there is a person to ask
 	questions chan tool.Question
 	answers   chan []tool.Answer
 	turn      chan struct{} // holds a value while no question is asked

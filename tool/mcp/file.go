@@ -124,7 +124,7 @@ func (f *File) readServers(doc *strictyaml.Document, n *yaml.Node, broken []stri
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if strictyaml.IsBroken(key) && key.Value == "" {
-			continue // it is no name
+			continue // not a name
 		}
 		first := slices.IndexFunc(f.Servers, func(s Server) bool { return s.ID == key.Value })
 		r := entryReader{doc: doc, key: key, server: Server{ID: key.Value, Pos: at(key).String()}, file: f}

@@ -95,8 +95,8 @@ type eventBody struct {
 	lines *lineReader
 	inbox *inbox
 	ready bytes.Buffer // what can be read
-	other bool         // the event under way is no message
-	data  []byte       // of the event under way
+	other bool         // the current event is not a message
+	data  []byte       // of the current event
 	end   error
 }
 
@@ -148,7 +148,7 @@ func (b *eventBody) addLine(line []byte) {
 	}
 }
 
-// finishEvent ends the event under way.
+// finishEvent ends the current event.
 func (b *eventBody) finishEvent() {
 	if len(b.data) > 0 {
 		b.writeMessages(b.inbox.parseMessages(b.data))

@@ -88,7 +88,7 @@ type idScanner struct {
 	key, value      []byte
 }
 
-// isOpen reports whether the object may go on in another line.
+// isOpen reports whether the object may continue on another line.
 func (s *idScanner) isOpen() bool { return s.depth > 0 && !s.quoted }
 
 func (s *idScanner) scanBytes(piece []byte) {

@@ -131,7 +131,7 @@ func bytesPart(mime, name string, data []byte) (llm.Part, string) {
 	return nil, fmt.Sprintf("[%d bytes of %s left out]", len(data), mime)
 }
 
-// sameJSON tells whether a text is the JSON of a value that was decoded.
+// sameJSON reports whether a text is the JSON of a value that was decoded.
 func sameJSON(text string, v any) bool {
 	var w any
 	if json.Unmarshal([]byte(text), &w) != nil {

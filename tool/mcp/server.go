@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// A server is one entry and the connection that everybody shares.
+// A server is one entry and its connection, which all callers share.
 type server struct {
 	config  Server
 	options *Options
@@ -30,7 +30,7 @@ type server struct {
 	connections sync.WaitGroup // those that are not closed yet
 }
 
-// An attempt is a start that is under way or over.
+// An attempt is a start, running or over.
 type attempt struct {
 	done chan struct{} // closed when conn or err is set
 	conn *connection
@@ -82,7 +82,7 @@ func (s *server) currentAttempt() (*attempt, error) {
 	return a, nil
 }
 
-// isOver tells whether nothing can come of the attempt any more.
+// isOver reports whether nothing can come of the attempt any more.
 func (a *attempt) isOver() bool {
 	select {
 	case <-a.done:

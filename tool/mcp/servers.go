@@ -24,12 +24,12 @@ const (
 	DefaultDirect       = 10
 )
 
-// Options say how servers are run. The zero value is of use.
+// Options say how servers are run. The zero value is a good choice.
 type Options struct {
 	// Env is what child processes get, before their own variables; nil: the
 	// environment of this process.
 	Env []string
-	// Lookup finds what ${NAME} and {{NAME}} stand for; nil: the environment
+	// Lookup finds what ${NAME} and {{NAME}} mean; nil: the environment
 	// of this process.
 	Lookup func(name string) (string, bool)
 	// Dir is where child processes run, and what a relative cwd is relative
@@ -208,7 +208,7 @@ func (s *Servers) findServer(id string) *server {
 	return s.list[i]
 }
 
-// ParseEntry tells whether an entry of a list of tools means all of a server, as in
+// ParseEntry reports whether an entry of a list of tools means all of a server, as in
 // "mcp:github", and which.
 func ParseEntry(entry string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(entry, "mcp:")

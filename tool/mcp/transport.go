@@ -82,7 +82,7 @@ func (s *server) noteStray(text []byte) {
 }
 
 // A requester adds the headers of an entry to requests to its server, takes what is no
-// message out of the answers, and ends requests that are under way when the connection is
+// message out of the answers, and ends running requests when the connection is
 // closed.
 type requester struct {
 	next    http.RoundTripper

@@ -235,7 +235,7 @@ func (b *inbox) tooLong(long *longLineError) []jsonrpc.Message {
 		fmt.Sprintf("it has %.1f MiB, and the limit is %d MiB; ask for less at once", float64(long.size)/(1<<20), maxLine>>20))}}
 }
 
-// unreadableError is the error of a request whose answer has come and is of no use.
+// unreadableError is the error of a request whose answer has come and cannot be read.
 func unreadableError(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be read: " + reason}
 }

@@ -62,7 +62,7 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 	return b.words.Bytes(), b.wrong
 }
 
-// addPositional sets what stands for @arg. A model gives no words, so only defaults count then.
+// addPositional sets what means @arg. A model gives no words, so only defaults count then.
 func (b *bashCall) addPositional(list []declare.Option, words []string) {
 	for _, p := range list {
 		switch {
@@ -135,7 +135,7 @@ func (b *bashCall) addAbsent(o declare.Option) {
 	}
 }
 
-// addOption sets what was given, and tells whether that was a value at all: an
+// addOption sets what was given, and reports whether that was a value at all: an
 // empty list is none, nor is null, except for a required option that takes any text.
 func (b *bashCall) addOption(o declare.Option, raw json.RawMessage) bool {
 	if o.Flag {

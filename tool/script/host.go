@@ -132,7 +132,7 @@ func (h *Host) GlobalTools(names []string, aliases map[string]string) (tools []t
 	return tools, problems
 }
 
-// expandAliases replaces aliases that are no files by what they stand for.
+// expandAliases replaces aliases that are no files by what they mean.
 func (h *Host) expandAliases(names []string, aliases map[string]string) (all []string) {
 	for _, name := range names {
 		list, ok := aliases[name]
