@@ -21,8 +21,8 @@ type Archive struct {
 	store *Store // nil before its first use
 }
 
-// NewArchive returns the runs of the store that a URL names; "" names the usual one. It
-// opens nothing: an error of the URL is an error of the first call that needs the store.
+// NewArchive returns an archive of the store that a URL names; "" means the default store. It opens
+// nothing: if the URL is not valid, the first call that needs the store returns the error.
 func NewArchive(dirs config.Dirs, url string) *Archive { return &Archive{dirs: dirs, url: url} }
 
 // Store is an open store of runs.
@@ -105,7 +105,7 @@ func (a *Archive) openExistingStore() (*Store, error) {
 	return a.openAs(stores.Location.OpenToRead)
 }
 
-// StoreURL returns the place where runs are saved; if the configured URL is not valid, that.
+// StoreURL returns the URL of the store of runs, or the configured URL if it is not valid.
 func (a *Archive) StoreURL() string {
 	at, err := stores.Parse(a.url, a.dirs)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type BusyError struct {
 	Run   string      // its thread
 	PID   int         // 0 if unknown
-	Lease graph.Lease // set if no lock of this machine says so: another machine or a program other than raddle drives the run
+	Lease graph.Lease // the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
 }
 
 func (e *BusyError) Error() string {

@@ -120,8 +120,8 @@ func nodeOf(e graph.Entry) string {
 	return publicPath(e.Path + task)
 }
 
-// listReplies returns the records of a run that are replies of models, and whether each
-// counts for the work up to a point; and the run that this one was forked from.
+// listReplies returns the records of a run that are replies of models, with whether each counts for
+// the work up to a point. It also returns the run that this one was forked from.
 func (s *Store) listReplies(ctx context.Context, upTo graph.Point) (kept map[int64]replyPosition, origin graph.Point, err error) {
 	kept = map[int64]replyPosition{}
 	redo := upTo.Seq > 0 // replies of the current step are requested again

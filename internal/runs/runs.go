@@ -74,9 +74,9 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]Info, error) {
 	return infos, nil
 }
 
-// ListRunTree returns the same as Runs with each fork below the run that it was forked from,
-// and its depth: the runs that were not forked newest first, the forks of one run in the
-// order of the points where they were forked.
+// ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
+// that it was forked from. Runs that are not forks are newest first; forks of one run are in the
+// order of the points at which they were forked.
 func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
 	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {

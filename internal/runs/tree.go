@@ -21,8 +21,8 @@ type Branch struct {
 	Status    string     // of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
 	Error     string     // reason of a failure
 	Started   time.Time  // zero if it has not started
-	Ended     time.Time  // zero if it has not ended; then Updated is the newest that is known of it
-	Updated   time.Time  // of its newest record
+	Ended     time.Time  // zero if it has not ended; Updated is then its last known time
+	Updated   time.Time  // time of its newest record
 	Calls     Calls      // calls of models, without those of its children
 	Tools     int        // recorded calls of tools, without those of its children
 	Purpose   string     // for a spawned agent: its task's subject, or the first words of its prompt

@@ -81,9 +81,9 @@ type EndedError struct {
 
 func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
 
-// CancelRun ends a run permanently: it stops the process that drives the run, ends what a
-// killed process left behind, and the run cannot be resumed any more. Its journal
-// stays. A run that has ended is an [*EndedError].
+// CancelRun ends a run permanently: it stops the process that drives the run, ends what a killed
+// process left behind, and the run cannot be resumed any more. Its journal stays. It returns an
+// [*EndedError] if the run has ended.
 func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
 	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
@@ -165,8 +165,8 @@ func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (Pru
 	return PruneResult{Run: id, First: first, Removed: first - was}, err
 }
 
-// RemoveRuns deletes the journals of runs permanently, in batches, and returns which are
-// removed. ids are complete. A run that is being driven stops it with an error.
+// RemoveRuns deletes the journals of runs permanently, in batches, and returns which are removed.
+// ids are complete. It stops with an error at a run that a process drives.
 func (a *Archive) RemoveRuns(ctx context.Context, ids []string, gone func(id string)) error {
 	if len(ids) == 0 {
 		return nil
