@@ -288,7 +288,8 @@ func Cause(ctx context.Context) string {
 // Emit sends a value to the run's consumer as a ValueEmitted event, and to the Hooks.Emit
 // of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
 // Emit waits for a slow consumer. v should marshal to JSON. Values of one task arrive in
-// order.
+// order. Emit may be called from several goroutines. Outside a node, and after the node has
+// returned, it does nothing.
 func Emit(ctx context.Context, v any) {
 	a, ok := attemptOf(ctx)
 	if !ok {

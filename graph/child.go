@@ -14,7 +14,7 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
-// Child is the outcome of a child graph.
+// Child is the outcome of a child graph. The zero Child has an empty State.
 type Child struct {
 	// State is the state that the child has reached.
 	State State

@@ -47,12 +47,17 @@ type Effect struct {
 // the task, the name and the ordinal of the call, not the attempt: to get a new call on
 // each retry, put Attempt(ctx) into the name.
 //
-// If T cannot be read again, the error is a *TypeError, and fn is not called: see Key.
+// fn runs on the goroutine of the caller. Its context is made from ctx, and EffectKey and
+// Note work in it. Concurrent calls of one task need distinct names. Outside a node, and
+// in a goroutine that outlives it, Do returns an error and does not call fn. If T cannot be
+// read again, the error is a *TypeError, and fn is not called: see Key.
 func Do[T any](ctx context.Context, name string, fn func(context.Context) (T, error)) (T, error) {
 	return DoEffect(ctx, Effect{Name: name}, fn)
 }
 
-// DoEffect is Do with a description of the effect.
+// DoEffect is Do with a description of the effect: a key of its own, and what happens if
+// its outcome is unknown. Under DoubtAsk the error is then ErrWaiting, until there is an
+// answer, and the node must return it; under DoubtFail it is a failure of the node.
 func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T, error)) (v T, err error) {
 	a, ok := attemptOf(ctx)
 	if !ok {

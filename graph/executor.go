@@ -15,6 +15,8 @@ import (
 // most limit calls at once (0: no limit), and returns when all calls have returned. The
 // order is free: it has no influence on the result.
 type Executor interface {
+	// Execute runs the tasks. A task that it does not run has failed, and so have all
+	// that were not run when it panics.
 	Execute(n, limit int, task func(i int))
 }
 
@@ -96,9 +98,12 @@ func (c *workerPool) startWorker() {
 	})
 }
 
-// Clock gives a Runner the time.
+// Clock gives a Runner the time. Implementations must be safe for concurrent use. A panic
+// in a Clock fails the drive.
 type Clock interface {
+	// Now returns the current time.
 	Now() time.Time
+
 	// Wait returns after d, or with the context's error if the context ends first.
 	Wait(ctx context.Context, d time.Duration) error
 }

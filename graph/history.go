@@ -202,7 +202,8 @@ type Intent struct {
 	Note []byte
 }
 
-// Inspect folds a thread up to a record (0: all) without its graph.
+// Inspect folds a thread up to a record (0: all) without its graph. It fails with
+// ErrNoThread, ErrNoPoint, or a *DamagedError.
 func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot, error) {
 	s, err := loadPoint(ctx, st, Point{thread, at})
 	if err != nil {
@@ -274,7 +275,9 @@ type Entry struct {
 	From Point
 }
 
-// History lists a thread's records, newest first, without reading any value.
+// History lists a thread's records, newest first, without reading any value. An error is
+// last; an unknown thread has none. The sequence may be used several times, and reads the
+// store each time.
 func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for r, err := range Records(ctx, st, thread, Range{Heads: true, Newest: true}) {

@@ -58,7 +58,7 @@ type Hooks struct {
 	Emit func(ctx context.Context, i Info, v any)
 }
 
-// Setup is how a Before hook changes an attempt.
+// Setup is how a Before hook changes an attempt. The zero Setup changes nothing.
 type Setup struct {
 	// Context is for the later hooks, the node and its children, instead of the one
 	// that Before got: for a value such as the span of a trace. It must be derived from

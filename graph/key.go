@@ -84,7 +84,9 @@ func (k *keyDef) checkStorable() error {
 
 // AnyKey is a Key of any type; only Keys implement it.
 type AnyKey interface {
+	// Name returns the key's name.
 	Name() string
+
 	def() *keyDef
 }
 
@@ -202,7 +204,7 @@ func newReducerKey[T any](name string, reduce func(a, b T) T) Key[T] {
 	})
 }
 
-// Number is what Sum adds.
+// Number is what Sum adds: every integer and float, and types made of them.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
@@ -329,7 +331,7 @@ func JSONCodec[T any]() Codec[T] {
 
 // WithCodec returns the key with another way of storing its values: encrypted, redacted, or
 // in a form that other programs read. Both functions must be pure; Decode must not keep
-// b. Codec panics for Append and Merge keys if the codec lacks one of the functions.
+// b. WithCodec panics if the codec lacks one of the functions.
 func (k Key[T]) WithCodec(c Codec[T]) Key[T] {
 	if c.Encode == nil || c.Decode == nil {
 		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")

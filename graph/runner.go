@@ -156,13 +156,15 @@ func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] 
 	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
 }
 
-// Invoke is Run without events: it returns at the end of the drive.
+// Invoke is Run without events: it returns at the end of the drive. The error is nil for a
+// run that is Done, Waiting or Paused. The Result is set in any case; its Status is
+// NotStarted if the drive could not begin.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
 	in.Topics = 0
 	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.startRun(ctx, in) })
 }
 
-// InvokeResume is Resume without events.
+// InvokeResume is Resume without events. It returns what Invoke does.
 func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
 	in.Topics = 0
 	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })

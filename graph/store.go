@@ -160,7 +160,8 @@ func (e *DamagedError) Error() string {
 }
 
 // Records yields records like Store.Read and checks them: a damaged record is a
-// *DamagedError. Records from before there were checksums are not checked.
+// *DamagedError. Records from before there were checksums are not checked. An error is
+// last; an unknown thread has no records.
 func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if st == nil {
@@ -239,7 +240,8 @@ func (c *checker) verifyRecord(r *Record, headOnly bool) error {
 	return &DamagedError{Thread: c.thread, Seq: r.Seq, Kind: r.Kind}
 }
 
-// Memory is a Store whose content is lost when the process ends.
+// Memory is a Store, with leases, whose content is lost when the process ends. Make it with
+// NewMemory. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.RWMutex
 	threads map[string]*memThread
