@@ -154,11 +154,7 @@ func (e *LimitError) Error() string {
 	case VisitLimit:
 		return fmt.Sprintf("graph %s: node %q would run again (visit %d); the limit is %d", e.Graph, e.Node, e.Count, e.Limit)
 	case TimedOut:
-		when := "before"
-		if e.During {
-			when = "in"
-		}
-		return fmt.Sprintf("graph %s: timed out after %v %s the step of %s", e.Graph, e.After, when, strings.Join(e.Frontier, ", "))
+		return fmt.Sprintf("graph %s: timed out after %v %s", e.Graph, e.After, describeMoment(e.During, e.Frontier))
 	}
 	return fmt.Sprintf("graph %s: %d steps done, and %s would run next; the limit is Def.MaxSteps", e.Graph, e.Limit, strings.Join(e.Frontier, ", "))
 }
@@ -181,11 +177,16 @@ type CanceledError struct {
 
 // Error implements error.
 func (e *CanceledError) Error() string {
+	return fmt.Sprintf("graph %s: canceled %s: %v", e.Graph, describeMoment(e.During, e.Frontier), e.Err)
+}
+
+// describeMoment says when a run was stopped: before or in the step of some nodes.
+func describeMoment(during bool, nodes []string) string {
 	when := "before"
-	if e.During {
+	if during {
 		when = "in"
 	}
-	return fmt.Sprintf("graph %s: canceled %s the step of %s: %v", e.Graph, when, strings.Join(e.Frontier, ", "), e.Err)
+	return when + " the step of " + strings.Join(nodes, ", ")
 }
 
 // Unwrap returns the context's cause.

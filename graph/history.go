@@ -388,7 +388,9 @@ func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
 	if st == nil {
 		return nil, errNoStore
 	}
-	var l lineage
+	var all []RunInfo
+	forks := map[string][]RunInfo{} // by origin; "": of no thread
+	known, seen := map[string]bool{}, map[string]bool{}
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
 			return nil, err
@@ -397,53 +399,34 @@ func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.all = append(l.all, i)
+		all, known[i.Thread] = append(all, i), true
 	}
-	slices.SortFunc(l.all, func(a, b RunInfo) int { return strings.Compare(a.Thread, b.Thread) })
-	l.forks = map[string][]RunInfo{}
-	for _, i := range l.all {
-		l.forks[i.From.Thread] = append(l.forks[i.From.Thread], i)
+	slices.SortFunc(all, func(a, b RunInfo) int { return strings.Compare(a.Thread, b.Thread) })
+	for _, i := range all {
+		forks[i.From.Thread] = append(forks[i.From.Thread], i)
 	}
-	return l.buildTrees(), nil
-}
-
-type lineage struct {
-	all   []RunInfo
-	forks map[string][]RunInfo // by origin; "": of no thread
-	seen  map[string]bool
-}
-
-func (l *lineage) buildTrees() (roots []Branch) {
-	l.seen = map[string]bool{}
-	for _, i := range l.all {
-		if !l.hasThread(i.From.Thread) {
-			roots = append(roots, l.buildBranch(i))
+	var buildBranch func(i RunInfo) Branch
+	buildBranch = func(i RunInfo) Branch {
+		seen[i.Thread] = true
+		b := Branch{RunInfo: i}
+		for _, f := range forks[i.Thread] {
+			if !seen[f.Thread] {
+				b.Forks = append(b.Forks, buildBranch(f))
+			}
 		}
+		slices.SortStableFunc(b.Forks, func(a, b Branch) int { return cmp.Compare(a.From.Seq, b.From.Seq) })
+		return b
 	}
-	for _, i := range l.all { // threads that were deleted and forked again, in a circle
-		if !l.seen[i.Thread] {
-			roots = append(roots, l.buildBranch(i))
+	var roots []Branch
+	for _, circles := range []bool{false, true} { // threads that were deleted and forked again may be in a circle
+		for _, i := range all {
+			if !seen[i.Thread] && (circles || !known[i.From.Thread]) {
+				roots = append(roots, buildBranch(i))
+			}
 		}
 	}
 	slices.SortFunc(roots, func(a, b Branch) int { return strings.Compare(a.Thread, b.Thread) })
-	return roots
-}
-
-func (l *lineage) hasThread(thread string) bool {
-	_, ok := slices.BinarySearchFunc(l.all, thread, func(i RunInfo, name string) int { return strings.Compare(i.Thread, name) })
-	return ok
-}
-
-func (l *lineage) buildBranch(i RunInfo) Branch {
-	l.seen[i.Thread] = true
-	b := Branch{RunInfo: i}
-	for _, f := range l.forks[i.Thread] {
-		if !l.seen[f.Thread] {
-			b.Forks = append(b.Forks, l.buildBranch(f))
-		}
-	}
-	slices.SortStableFunc(b.Forks, func(a, b Branch) int { return cmp.Compare(a.From.Seq, b.From.Seq) })
-	return b
+	return roots, nil
 }
 
 // A Checkpoint is a point that is useful to go back to: a start, a step, the start of a
