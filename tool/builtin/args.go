@@ -94,7 +94,7 @@ func (p param) valueText(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// intValue is the value of a parameter, or what means it.
+// intValue is the value of a parameter, or its default.
 func (a arguments) intValue(name string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(a[name]))
 	if err != nil {

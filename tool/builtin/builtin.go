@@ -21,7 +21,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// What a Host means where it says nothing.
+// Defaults of a Host.
 const (
 	DefaultTimeout = 30 * time.Minute // of a program that a tool runs
 	DefaultLimit   = 256 << 10        // bytes of a result

@@ -62,7 +62,7 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 	return b.words.Bytes(), b.wrong
 }
 
-// addPositional sets what means @arg. A model gives no words, so only defaults count then.
+// addPositional sets the values of @arg. A model gives no words, so only defaults count then.
 func (b *bashCall) addPositional(list []declare.Option, words []string) {
 	for _, p := range list {
 		switch {
