@@ -302,7 +302,7 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if strings.TrimSpace(text) == "" {
-			return "", spec.Failf("No return value from '_instructions' function")
+			return "", spec.Errorf("No return value from '_instructions' function")
 		}
 	}
 	p := c.newPlaceholderFiller()

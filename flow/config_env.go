@@ -158,7 +158,7 @@ func envVariable(item any) (spec.Variable, error) {
 		if v == nil {
 			return "", false
 		}
-		return string(spec.AppendText(nil, v)), true
+		return string(spec.AppendValue(nil, v)), true
 	}
 	var v spec.Variable
 	if v.Name, ok = text("name"); !ok || v.Name == "" {

@@ -47,7 +47,7 @@ instruction: typo
 				Hint: "did you mean `instructions`?", Pos: strictyaml.Pos{File: "config.yaml", Line: 13, Col: 1}},
 		},
 	}
-	c.Text, c.Src = nil, strictyaml.Mapping{}
+	c.Text, c.Source = nil, strictyaml.Mapping{}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(spec.Config{}, strictyaml.Mapping{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

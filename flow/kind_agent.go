@@ -91,10 +91,10 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.agent), err) }
 	depth, most := v.agentDepth()+1, v.host().maxDepth()
 	if depth > most {
-		return "", failed(spec.Failf("Max agent depth exceeded (%d/%d)", depth, most))
+		return "", failed(spec.Errorf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
 	if v.host().NoSpawn {
-		return "", failed(spec.Failf("Function calling support must be enabled to spawn agents."))
+		return "", failed(spec.Errorf("Function calling support must be enabled to spawn agents."))
 	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err
 	case context.Cause(ctx) == errNodeTimeout:
-		return "", spec.Failf("Agent '%s' timed out after %ds", b.agent, b.timeout)
+		return "", spec.Errorf("Agent '%s' timed out after %ds", b.agent, b.timeout)
 	}
 	return "", failed(err)
 }

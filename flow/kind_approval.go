@@ -54,7 +54,7 @@ func (b *approvalNode) checkAnswers(c *check.Checker, n *spec.Node) {
 	for _, r := range b.routes {
 		routes[r.Key] = true
 	}
-	optionAt, routeAt := n.Src.ItemPositions("options"), n.Src.KeyPositions("routes")
+	optionAt, routeAt := n.Source.ItemPositions("options"), n.Source.KeyPositions("routes")
 	for i, o := range b.options {
 		options[o] = true
 		if !routes[o] {
@@ -104,7 +104,7 @@ func (b *approvalNode) run(v *nodeRun) error {
 		return err
 	}
 	if v.host().Headless {
-		return spec.Failf("Approval response missing 'answer' field")
+		return spec.Errorf("Approval response missing 'answer' field")
 	}
 	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
 	if err != nil {

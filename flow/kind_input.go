@@ -105,7 +105,7 @@ func (b *inputNode) run(v *nodeRun) error {
 	}
 	v.applyUpdates("input", v.host().redact(answer))
 	if v.node.Next == nil {
-		return spec.Failf("Input node has no `next` set")
+		return spec.Errorf("Input node has no `next` set")
 	}
 	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
 }
@@ -116,7 +116,7 @@ func (v *nodeRun) askText(ask graph.Ask) (string, error) {
 	case !v.host().Headless:
 		return graph.Interrupt[string](v, ask)
 	case ask.Default == "":
-		return "", spec.Failf("Input response missing 'answer' field")
+		return "", spec.Errorf("Input response missing 'answer' field")
 	}
 	return ask.Default, nil
 }

@@ -166,7 +166,7 @@ func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
 		return "", err
 	}
 	if b.maxAttempts > 0 && b.maxIterations == 0 {
-		return "", spec.Failf("llm node ended without producing output")
+		return "", spec.Errorf("llm node ended without producing output")
 	}
 	ctx := context.Context(v)
 	if b.timeout != nil {
@@ -178,7 +178,7 @@ func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
 		return b.useTools(ctx, v, req)
 	}
 	if b.maxAttempts == 0 {
-		return "", spec.Failf("llm node exhausted retries")
+		return "", spec.Errorf("llm node exhausted retries")
 	}
 	if answer, ok := b.recordedAttempt(v); ok {
 		return answer, nil
@@ -186,7 +186,7 @@ func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
 	v.announce = &ModelCall{Model: v.agent.modelID(b.model), Active: b.model == "", Tools: b.tools}
 	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.model, retryPolicy(v.agent, b.patience, b.maxAttempts)}, req)
 	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
-		return "", spec.Failf("llm node timed out after %ds", *b.timeout)
+		return "", spec.Errorf("llm node timed out after %ds", *b.timeout)
 	}
 	return answer, err
 }
@@ -290,7 +290,7 @@ func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error
 		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
 	}
 	if c.host.Models == nil || !c.host.Models.IsKnown(c.dir, id) {
-		return nil, spec.Failf("Unknown model '%s' on llm node", id)
+		return nil, spec.Errorf("Unknown model '%s' on llm node", id)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -363,7 +363,7 @@ func (b *llmNode) resolveTools(a *Agent) (tools []tool.Tool, servers []string, e
 			case slices.Contains(a.Tools.Servers, id):
 				servers = append(servers, id)
 			case !check.WantsAllServers(a.File) && !slices.Contains(check.NamedServers(a.File), id):
-				return nil, nil, spec.Failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
+				return nil, nil, spec.Errorf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
 			continue
 		}
@@ -374,7 +374,7 @@ func (b *llmNode) resolveTools(a *Agent) (tools []tool.Tool, servers []string, e
 		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
 			tools = append(tools, offer[i])
 		case i < 0 && !strings.HasPrefix(name, "mcp_"):
-			return nil, nil, spec.Failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
+			return nil, nil, spec.Errorf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
 		}
 	}
 	return tools, servers, nil
@@ -391,10 +391,10 @@ func (b *llmNode) useTools(ctx context.Context, v *nodeRun, req llm.Request) (st
 	case isWaiting(err) || v.Err() != nil:
 		return "", err
 	case context.Cause(ctx) == errNodeTimeout:
-		return "", spec.Failf("llm node timed out after %ds", *b.timeout)
+		return "", spec.Errorf("llm node timed out after %ds", *b.timeout)
 	case errors.As(err, &budget): // a limit other than the number of replies
 	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
-		return "", spec.Failf("llm node hit max_iterations (%d) before LLM concluded", b.maxIterations)
+		return "", spec.Errorf("llm node hit max_iterations (%d) before LLM concluded", b.maxIterations)
 	}
 	return "", childCause(err)
 }

@@ -119,7 +119,7 @@ func (b *mapNode) evalItems(s graph.State) ([]any, error) {
 	}
 	items, ok := over.([]any)
 	if !ok {
-		return nil, spec.Failf("`over` template '%s' must resolve to an array, got %s", b.over, jsonvalue.TypeName(over))
+		return nil, spec.Errorf("`over` template '%s' must resolve to an array, got %s", b.over, jsonvalue.TypeName(over))
 	}
 	return items, nil
 }
@@ -157,13 +157,13 @@ func (b *mapNode) run(v *nodeRun) error {
 	name := fmt.Sprintf("map node '%s'", v.node.ID)
 	items, err := b.evalItems(v.before)
 	if err != nil {
-		return spec.Failf("%s: %w", name, err)
+		return spec.Errorf("%s: %w", name, err)
 	}
 	if branch := v.agent.File.Node(b.To); len(items) > 0 && !canBeBranch(branch) {
 		if branch == nil {
 			return v.unknownNodeError(b.To)
 		}
-		return spec.Failf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.To, branch.Kind())
+		return spec.Errorf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.To, branch.Kind())
 	}
 	child, err := graph.Call(v)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *mapNode) branchError(v *nodeRun, name string, err error) error {
 	first := step.Tasks[0]
 	at := fmt.Sprintf("%s: sub-branch [%d]", name, first.Index-1)
 	if errors.Is(first.Err, errNoOutput) {
-		return spec.Failf("%s did not write `output_key` '%s'", at, b.OutputKey)
+		return spec.Errorf("%s did not write `output_key` '%s'", at, b.OutputKey)
 	}
 	return newChainError(at+" failed", first.Err)
 }

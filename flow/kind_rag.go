@@ -133,7 +133,7 @@ func (b *ragNode) Advise(a *check.Adviser, n *spec.Node) {
 	if b.driver != "" && b.driver != ownDriver && ragDrivers[b.driver] {
 		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityInfo, Code: "rag-driver", Node: n.ID, Message: describeDriver(b.driver), Pos: n.At("driver")})
 	}
-	place := n.Src.ItemPositions("documents")
+	place := n.Source.ItemPositions("documents")
 	for i, d := range b.documents {
 		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
 			a.WarnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
@@ -188,7 +188,7 @@ func (b *ragNode) run(v *nodeRun) error {
 		return err
 	}
 	if v.agent.bases[v.node.ID] == nil {
-		return spec.Failf("rag node '%s' has no initialized knowledge base", v.node.ID)
+		return spec.Errorf("rag node '%s' has no initialized knowledge base", v.node.ID)
 	}
 	ctx, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
 	defer cancel()
@@ -196,7 +196,7 @@ func (b *ragNode) run(v *nodeRun) error {
 	switch {
 	case err == nil:
 	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
-		return spec.Failf("rag node '%s' timed out after %ds", v.node.ID, b.timeout)
+		return spec.Errorf("rag node '%s' timed out after %ds", v.node.ID, b.timeout)
 	case v.Err() != nil:
 		return err
 	default:

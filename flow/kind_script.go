@@ -153,7 +153,7 @@ func (b *scriptNode) run(v *nodeRun) error {
 	switch {
 	case result.Routed:
 	case !v.branch && v.node.Next == nil:
-		return spec.Failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
+		return spec.Errorf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
 	default:
 		return v.goNext()
 	}
@@ -241,7 +241,7 @@ func (b *scriptNode) followFailure(v *nodeRun, err error) error {
 func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
 	path := scriptPath(v.agent.Dir, b.script)
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return scriptResult{}, spec.Failf("Script file not found: '%s'", path)
+		return scriptResult{}, spec.Errorf("Script file not found: '%s'", path)
 	}
 	if err := checkExtension(path); err != nil {
 		return scriptResult{}, err
@@ -292,9 +292,9 @@ func checkExtension(path string) error {
 	case "sh", "py", "ts":
 		return nil
 	case "":
-		return spec.Failf("Script has no file extension: '%s'", path)
+		return spec.Errorf("Script has no file extension: '%s'", path)
 	default:
-		return spec.Failf("Unsupported script extension '.%s' for '%s'", strings.TrimPrefix(filepath.Ext(path), "."), path)
+		return spec.Errorf("Unsupported script extension '.%s' for '%s'", strings.TrimPrefix(filepath.Ext(path), "."), path)
 	}
 }
 
@@ -359,7 +359,7 @@ func (b *scriptNode) executeScript(ctx context.Context, v *nodeRun, path string)
 		return "", v.scriptError(path, timeout, res, err)
 	}
 	if res.StdoutDropped > 0 {
-		return "", spec.Failf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
+		return "", spec.Errorf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
 	}
 	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
 }
@@ -383,14 +383,14 @@ func (v *nodeRun) scriptError(path string, timeout time.Duration, res proc.Resul
 	)
 	switch {
 	case errors.As(err, &late):
-		return spec.Failf("Script '%s' timed out after %ds", path, int64(timeout/time.Second))
+		return spec.Errorf("Script '%s' timed out after %ds", path, int64(timeout/time.Second))
 	case errors.As(err, &exit):
 		code := "None"
 		if exit.Signal == "" {
 			code = fmt.Sprintf("Some(%d)", exit.Code)
 		}
 		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
-		return spec.Failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
+		return spec.Errorf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
 	case errors.As(err, &absent):
 		return &notStartedError{newChainError(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
 	}
@@ -518,11 +518,11 @@ type scriptResult struct {
 func parseScriptOutput(stdout string) (scriptResult, error) {
 	v, rounded, err := jsonvalue.ParseRounded([]byte(strings.TrimSpace(stdout)))
 	if err != nil {
-		return scriptResult{}, spec.Failf("Script output must be valid JSON: %w", err)
+		return scriptResult{}, spec.Errorf("Script output must be valid JSON: %w", err)
 	}
 	writes, ok := v.(*jsonvalue.Object)
 	if !ok {
-		return scriptResult{}, spec.Failf("Script output must be a JSON object, not array or primitive")
+		return scriptResult{}, spec.Errorf("Script output must be a JSON object, not array or primitive")
 	}
 	r := scriptResult{Writes: writes, Rounded: rounded}
 	if next, ok := writes.Get(nextKey); ok {
@@ -536,11 +536,11 @@ func parseScriptOutput(stdout string) (scriptResult, error) {
 // and with a special error for a script that printed nothing.
 func readScriptOutput(path, stdout string) (scriptResult, error) {
 	if strings.TrimSpace(stdout) == "" {
-		return scriptResult{}, spec.Failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
+		return scriptResult{}, spec.Errorf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
 	}
 	r, err := parseScriptOutput(stdout)
 	if err != nil {
-		return r, spec.Failf("Failed to merge output from script '%s': %w", path, err)
+		return r, spec.Errorf("Failed to merge output from script '%s': %w", path, err)
 	}
 	return r, nil
 }

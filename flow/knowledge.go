@@ -213,7 +213,7 @@ func (b *baseOpener) mayBuild(k *knowledge) (bool, error) {
 		b.reportLine(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", b.agent))
 		return false, nil
 	case r.Confirm == nil:
-		return false, spec.Failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", b.agent, k.id)
+		return false, spec.Errorf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", b.agent, k.id)
 	default:
 		question := "Initialize RAG knowledge base for rag node '" + k.id + "'?"
 		if own {
@@ -226,14 +226,14 @@ func (b *baseOpener) mayBuild(k *knowledge) (bool, error) {
 		case !yes && own:
 			return false, nil
 		case !yes:
-			return false, spec.Failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", b.agent, k.id)
+			return false, spec.Errorf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", b.agent, k.id)
 		}
 	}
 	return true, b.completeOptions(k, !specified)
 }
 
 func noDocuments(k knowledge) error {
-	return spec.Failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
+	return spec.Errorf("Cannot build RAG knowledge base '%s' with no documents", k.id)
 }
 
 // completeOptions takes missing settings from the host, then from a person if ask is
@@ -250,7 +250,7 @@ func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
 		}
 	}
 	if o.Model == "" {
-		return spec.Failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
+		return spec.Errorf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
 	}
 	if o.ChunkSize == 0 {
 		size, err := b.resolveNumber("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
@@ -291,7 +291,7 @@ func (b *baseOpener) resolveNumber(question string, said *int, usual int, ask bo
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 {
-		return 0, spec.Failf("%s %q is not a number", question, text)
+		return 0, spec.Errorf("%s %q is not a number", question, text)
 	}
 	return n, nil
 }
@@ -320,9 +320,9 @@ func adviseDocuments(a *Agent) {
 // base.
 func documentsAt(a *Agent, id string) func(i int) strictyaml.Pos {
 	if a.Config != nil {
-		return a.Config.Src.ItemPositions("documents")
+		return a.Config.Source.ItemPositions("documents")
 	}
-	return a.File.Node(id).Src.ItemPositions("documents")
+	return a.File.Node(id).Source.ItemPositions("documents")
 }
 
 // plainPath reports whether a source is the path of one file or folder: not a

@@ -43,7 +43,7 @@ func (b *baseOpener) openBase(ctx context.Context, k knowledge) (Searcher, error
 	case err == nil:
 		return b.openExistingBase(ctx, k, path, text)
 	case !errors.Is(err, os.ErrNotExist):
-		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+		return nil, spec.Errorf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
 	if build, err := b.mayBuild(&k); !build {
 		return nil, err
@@ -56,7 +56,7 @@ func (b *baseOpener) openBase(ctx context.Context, k knowledge) (Searcher, error
 // is.
 func (b *baseOpener) openExistingBase(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
 	fail := func(err error) (Searcher, error) {
-		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+		return nil, spec.Errorf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
 	r := &b.host.Retrieval
 	p, own := readPointer(text)
@@ -100,7 +100,7 @@ func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledg
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && renew:
-		return spec.Failf("rag '%s' stays as it was: %w", k.id, err)
+		return spec.Errorf("rag '%s' stays as it was: %w", k.id, err)
 	case err != nil:
 		b.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
@@ -163,11 +163,11 @@ type buildPlace struct {
 func (b *baseOpener) buildBase(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
 	base, err := rag.Open(filepath.Join(b.dir, at.store), b.ragOptions(k))
 	if err != nil {
-		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
+		return nil, spec.Errorf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
 	}
 	if b.host.Retrieval.Rebuild {
 		if err := base.ForgetRefused(ctx); err != nil {
-			return nil, errors.Join(spec.Failf("rag '%s': %w", k.id, err), base.Close())
+			return nil, errors.Join(spec.Errorf("rag '%s': %w", k.id, err), base.Close())
 		}
 	}
 	b.reportLine("⚙ Initializing RAG...")
@@ -193,7 +193,7 @@ func (b *baseOpener) buildBase(ctx context.Context, k knowledge, at buildPlace) 
 	}
 	if err != nil {
 		_ = base.Close()
-		return nil, spec.Failf("rag '%s': %w", k.id, err)
+		return nil, spec.Errorf("rag '%s': %w", k.id, err)
 	}
 	b.reportLine("✓ Saved RAG to '" + at.path + "'.")
 	return base, nil

@@ -126,7 +126,7 @@ func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
 func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, graphFile)
 	if a.File, err = spec.Parse(path, text, a.host.nodeKinds()); err != nil {
-		return spec.Failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
+		return spec.Errorf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
 	}
 	if err := applyGraphEnvironment(a, l.host.getenv); err != nil {
 		return err
@@ -150,7 +150,7 @@ func openTools(a *Agent, global, servers []string) (err error) {
 	learnSecrets(a)
 	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: variableValues(a)})
 	if err != nil {
-		return spec.Failf("the tools of agent '%s': %w", a.Name, err)
+		return spec.Errorf("the tools of agent '%s': %w", a.Name, err)
 	}
 	return nil
 }
@@ -170,21 +170,21 @@ func readDefinition(name, dir string) ([]byte, error) {
 	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
 	switch isGraph, isConfig := check.FileExists(path), check.FileExists(config); {
 	case isGraph && isConfig:
-		return nil, spec.Failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
+		return nil, spec.Errorf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case isConfig:
 		text, err := readFile(config)
 		if err != nil {
-			return nil, spec.Failf("Failed to read agent config file at '%s': %w", config, err)
+			return nil, spec.Errorf("Failed to read agent config file at '%s': %w", config, err)
 		}
 		return text, nil
 	case !isGraph && check.FileExists(filepath.Join(dir, "index.yaml")):
-		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
+		return nil, spec.Errorf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
 	case !isGraph:
-		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
+		return nil, spec.Errorf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return nil, spec.Failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
+		return nil, spec.Errorf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
 	}
 	return text, nil
 }
@@ -253,10 +253,10 @@ func parseNames(text string) ([]string, error) {
 func checkFormat(a *Agent) error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		return spec.Failf("%s", h.unknownModel(id))
+		return spec.Errorf("%s", h.unknownModel(id))
 	}
 	if h.Session != "" && a.depth == h.Depth {
-		return spec.Failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
+		return spec.Errorf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
 	}
 	return admitEffort(a)
 }
@@ -273,14 +273,14 @@ func admitEffort(a *Agent) error {
 		return nil // the levels are unknown
 	}
 	if len(levels) == 0 {
-		return spec.Failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
+		return spec.Errorf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
 	}
 	for _, l := range levels {
 		if l == effort {
 			return nil
 		}
 	}
-	return spec.Failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
+	return spec.Errorf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
 }
 
 // collectFindings collects the findings of the file, the validator and the proof.
@@ -324,7 +324,7 @@ func (l *loader) loadChildren(a *Agent) {
 // with it.
 func addLoadFailure(a *Agent, n *spec.Node, name string, err error) {
 	a.broken[name] = err
-	err = spec.Failf("Agent '%s' failed: %w", name, err)
+	err = spec.Errorf("Agent '%s' failed: %w", name, err)
 	a.Findings = append(a.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
 	var load *LoadError
 	if errors.As(err, &load) {
@@ -355,15 +355,15 @@ func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Key
 func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, configFile)
 	if a.Config, err = spec.ParseConfig(path, text); err != nil {
-		return spec.Failf("Failed to load agent config at '%s': %w", path, err)
+		return spec.Errorf("Failed to load agent config at '%s': %w", path, err)
 	}
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		return spec.Failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
+		return spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
 	}
 	if h.NoSpawn {
-		return spec.Failf("Please enable function calling support before using the agent.")
+		return spec.Errorf("Please enable function calling support before using the agent.")
 	}
 	if err := openTools(a, a.Config.GlobalTools, a.Config.MCPServers); err != nil {
 		return err

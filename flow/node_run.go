@@ -131,7 +131,7 @@ func (v *nodeRun) goNext() error {
 
 // noNext returns the failure of a node that has no next node.
 func (v *nodeRun) noNext() error {
-	return spec.Failf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
+	return spec.Errorf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
 }
 
 // goTo routes to nodes by name.

@@ -54,7 +54,7 @@ func TestParseEveryField(t *testing.T) {
 			continue
 		}
 		for _, field := range slices.Concat(k.Required, k.Optional) {
-			if n := f.Nodes[i]; n.Src.FieldNode(field) == nil {
+			if n := f.Nodes[i]; n.Source.FieldNode(field) == nil {
 				t.Errorf("node %s has no %s", n.ID, field)
 			}
 		}
@@ -443,9 +443,9 @@ func TestReferenceAgentHasEveryField(t *testing.T) {
 	if err != nil || len(c.Findings) > 0 {
 		t.Fatal(err, c.Findings)
 	}
-	m := strictyaml.NewFields(&strictyaml.Problems{}, c.Src, "")
-	(&spec.Config{Src: c.Src}).ReadFields(m)
-	compareFields(t, "config.yaml", m.Known, c.Src)
+	m := strictyaml.NewFields(&strictyaml.Problems{}, c.Source, "")
+	(&spec.Config{Source: c.Source}).ReadFields(m)
+	compareFields(t, "config.yaml", m.Known, c.Source)
 }
 
 // TestReferenceGraphHasEveryField holds the reference of graph.yaml to the fields that the decoder asks for, and to the fields of
@@ -456,12 +456,12 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 	if err != nil || len(f.Findings) > 0 {
 		t.Fatal(err, f.Findings)
 	}
-	m := strictyaml.NewFields(&strictyaml.Problems{}, f.Src, "")
-	p := &spec.FileParser{Problems: m.Problems, File: &spec.File{FileText: spec.FileText{Src: f.Src}, ByID: map[string]*spec.Node{}, ReducersByKey: map[string]string{}}}
+	m := strictyaml.NewFields(&strictyaml.Problems{}, f.Source, "")
+	p := &spec.FileParser{Problems: m.Problems, File: &spec.File{FileText: spec.FileText{Source: f.Source}, ByID: map[string]*spec.Node{}, ReducersByKey: map[string]string{}}}
 	p.ParseFile(m)
-	compareFields(t, "graph.yaml", m.Known, f.Src)
+	compareFields(t, "graph.yaml", m.Known, f.Source)
 	nested := keysOf(f.SettingsSource)
-	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.Src.FieldNode("variables")).Content[0]}))
+	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.Source.FieldNode("variables")).Content[0]}))
 	for _, name := range fieldsAskedFor(t, "spec/parse.go", "spec/skills.go") {
 		if !nested[name] && !slices.Contains(m.Known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
 			t.Errorf("graph.yaml has no `%s`", name)
@@ -471,7 +471,7 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 		has := map[string]bool{}
 		for _, n := range f.Nodes {
 			if n.Kind() == k.Name {
-				maps.Copy(has, keysOf(n.Src))
+				maps.Copy(has, keysOf(n.Source))
 			}
 		}
 		for _, name := range slices.Concat(k.Required, k.Optional) {

@@ -104,7 +104,7 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 				err = child.checkRunnable()
 			}
 			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
-				c.faults[name] = spec.Failf("Agent '%s' failed: %w", name, err)
+				c.faults[name] = spec.Errorf("Agent '%s' failed: %w", name, err)
 				continue
 			}
 			if c.agents[name] = child; child.Config != nil && child.canSpawn() {
@@ -167,7 +167,7 @@ func checkSpawnNames(a *Agent, c *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
-	at := a.Config.Src.ItemPositions("spawnable_agents")
+	at := a.Config.Source.ItemPositions("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":

@@ -48,7 +48,7 @@ func (b *builder) compileTeam(a *Agent) *team.Config {
 		for name, child := range a.spawnSet.agents {
 			m, err := b.compileMember(shared, child)
 			if err != nil {
-				m = team.Member{Fault: spec.Failf("Agent '%s' failed: %w", name, err)}
+				m = team.Member{Fault: spec.Errorf("Agent '%s' failed: %w", name, err)}
 			}
 			shared.Agents[name] = m
 		}
@@ -165,7 +165,7 @@ func (a *Agent) prepareSpawn(ctx context.Context) error {
 	now := maps.Clone(o.done)
 	err := a.prepareBases(ctx, now)
 	if err == nil && a.Config != nil && a.bases[ownBase] == nil {
-		err = spec.Failf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
+		err = spec.Errorf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
 	}
 	if err == nil {
 		o.done = now

@@ -101,7 +101,7 @@ func (a *Adviser) adviseSettings() {
 }
 
 func (a *Adviser) initialState() {
-	place := a.File.Src.KeyPositions("initial_state")
+	place := a.File.Source.KeyPositions("initial_state")
 	i := 0
 	for key, v := range a.File.InitialState.All() {
 		at := place(i)
@@ -149,7 +149,7 @@ func (a *Adviser) reducedUpdates(n *spec.Node) {
 	if !a.reached[n.ID] {
 		return
 	}
-	place := n.Src.ItemPositions("state_updates")
+	place := n.Source.ItemPositions("state_updates")
 	for i, u := range n.Updates {
 		switch reducer := a.File.Reducer(u.Key); reducer {
 		case "sum", "max", "min", "extend", "merge":

@@ -21,7 +21,7 @@ func (a *Adviser) advisePlaceholders(n *spec.Node) {
 			}
 		}
 		if near := nearPlaceholder.FindStringSubmatch(u.Template.Text); near != nil {
-			a.WarnAt(n, n.Src.ItemPositions(u.Field)(u.Item), "template-literal",
+			a.WarnAt(n, n.Source.ItemPositions(u.Field)(u.Item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}

@@ -121,7 +121,7 @@ func (c *Checker) checkTargets() {
 			c.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
 				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.To, n.Label(e)),
-				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Src.ItemPositions(e.Field)(e.Item),
+				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Source.ItemPositions(e.Field)(e.Item),
 			})
 		}
 	}
@@ -177,7 +177,7 @@ func (c *Checker) knowTools() {
 // CheckTools checks the tools and servers that a node lists. It may only be
 // called in the pass [Names].
 func (c *Checker) CheckTools(n *spec.Node, tools []string) {
-	place := n.Src.ItemPositions("tools")
+	place := n.Source.ItemPositions("tools")
 	for i, tool := range tools {
 		server, isServer := strings.CutPrefix(tool, "mcp:")
 		switch {

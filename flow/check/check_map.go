@@ -44,7 +44,7 @@ func (c *Checker) branchNode(n *spec.Node, output string) {
 			"branch node '%s' has a `next` declared, but map branches must be atomic (one node, one execution per item). "+
 				"Remove `next` or restructure the workflow so any chaining happens after the map.", n.ID)
 	}
-	place := n.Src.KeyPositions("state_updates")
+	place := n.Source.KeyPositions("state_updates")
 	for i, u := range n.Updates {
 		if u.Key != output {
 			c.ErrorAt(n, place(i), "map-branch-write",

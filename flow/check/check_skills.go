@@ -42,7 +42,7 @@ func (c *Checker) checkSkills() {
 		return
 	}
 	universe := c.File.Skills.Names
-	place := c.File.Src.ItemPositions("enabled_skills")
+	place := c.File.Source.ItemPositions("enabled_skills")
 	for i, skill := range universe {
 		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
 			c.addGraphFinding(strictyaml.SeverityError, place(i), "skill", message)
@@ -57,7 +57,7 @@ func (c *Checker) checkSkills() {
 			continue
 		}
 		field := n.Kind() + " node 'enabled_skills'"
-		place := n.Src.ItemPositions("enabled_skills")
+		place := n.Source.ItemPositions("enabled_skills")
 		for i, skill := range n.Skills.Names {
 			message := c.skillFault(field, skill)
 			if message == "" && universe != nil && !listed[skill] {

@@ -28,7 +28,7 @@ func newLocator(f *spec.File) *locator {
 // the same text as p. If the file writes it with escapes or by an alias, it is
 // the position of the template.
 func (l *locator) locatePlaceholder(n *spec.Node, u spec.TemplateUse, p *spec.Path) strictyaml.Pos {
-	from := n.Src.ItemPositions(u.Field)(u.Item)
+	from := n.Source.ItemPositions(u.Field)(u.Item)
 	start := l.offsetOf(from)
 	if start < 0 || start < len(l.text) && l.text[start] == '*' {
 		return from

@@ -32,8 +32,8 @@ type Config struct {
 	// were changed.
 	Findings []strictyaml.Finding
 
-	Text []byte
-	Src  strictyaml.Mapping
+	Text   []byte
+	Source strictyaml.Mapping
 }
 
 // Sampling says how the model of an agent is called.
@@ -107,7 +107,7 @@ const (
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (c *Config) At(field string) strictyaml.Pos { return c.Src.FieldPosition(field) }
+func (c *Config) At(field string) strictyaml.Pos { return c.Source.FieldPosition(field) }
 
 // Variable returns a declared variable, or nil if there is none with that name.
 func (c *Config) Variable(name string) *Variable {
@@ -129,9 +129,9 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	if d.Fatal {
 		return nil, Kinds(nil).newParseError(d, nil, nil)
 	}
-	c.Src = d.ReadMapping()
+	c.Source = d.ReadMapping()
 	if d.HoldsMapping() {
-		m := strictyaml.NewFields(&d.Problems, c.Src, "")
+		m := strictyaml.NewFields(&d.Problems, c.Source, "")
 		m.Plain, m.Forgiving = true, true
 		c.ReadFields(m)
 	}

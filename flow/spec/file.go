@@ -43,7 +43,7 @@ type File struct {
 // FileText is the text of a file, and the positions of its fields.
 type FileText struct {
 	Text           []byte
-	Src            strictyaml.Mapping
+	Source         strictyaml.Mapping
 	SettingsSource strictyaml.Mapping
 }
 
@@ -94,7 +94,7 @@ func (f *File) CanSpawn() bool {
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (f *File) At(field string) strictyaml.Pos { return f.Src.FieldPosition(field) }
+func (f *File) At(field string) strictyaml.Pos { return f.Source.FieldPosition(field) }
 
 // PromptKey is the key of the caller's text.
 const PromptKey = "initial_prompt"

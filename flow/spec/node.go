@@ -19,8 +19,8 @@ type Node struct {
 	Templates    []TemplateUse
 	Body         any // the other fields of its type, as Decode of the type returned them
 
-	Src   strictyaml.Mapping
-	edges []Edge // besides next
+	Source strictyaml.Mapping
+	edges  []Edge // besides next
 }
 
 // Branch says which node another one runs for every item of a list.
@@ -36,11 +36,11 @@ type Branch struct {
 func (n *Node) Kind() string { return n.Type.Name }
 
 // Pos returns the position of the node's id.
-func (n *Node) Pos() strictyaml.Pos { return n.Src.Pos }
+func (n *Node) Pos() strictyaml.Pos { return n.Source.Pos }
 
 // At returns the position of a field's value, or of the node if the field is
 // missing.
-func (n *Node) At(field string) strictyaml.Pos { return n.Src.FieldPosition(field) }
+func (n *Node) At(field string) strictyaml.Pos { return n.Source.FieldPosition(field) }
 
 // TemplateUse is a template of a node and how the node uses it.
 type TemplateUse struct {

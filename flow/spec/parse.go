@@ -25,12 +25,12 @@ func Parse(path string, text []byte, kinds Kinds) (*File, error) {
 	if d.Fatal {
 		return nil, kinds.newParseError(d, nil, nil)
 	}
-	f.Src = d.ReadMapping()
+	f.Source = d.ReadMapping()
 	p := &FileParser{File: f, Problems: &d.Problems}
 	if !d.HoldsMapping() {
 		return nil, kinds.newParseError(d, nil, nil)
 	}
-	p.ParseFile(strictyaml.NewFields(p.Problems, p.File.Src, ""))
+	p.ParseFile(strictyaml.NewFields(p.Problems, p.File.Source, ""))
 	p.checkStructure()
 	if len(d.List) > 0 || len(p.broken) > 0 {
 		return nil, kinds.newParseError(d, p.broken, f.Findings)
@@ -202,7 +202,7 @@ func (p *FileParser) parseNodes(m *strictyaml.Fields) {
 		if strictyaml.IsBroken(key) {
 			continue
 		}
-		node := &Node{ID: key.Value, Src: strictyaml.Mapping{Pos: m.Source.PositionOf(key), Node: value}}
+		node := &Node{ID: key.Value, Source: strictyaml.Mapping{Pos: m.Source.PositionOf(key), Node: value}}
 		p.File.Nodes = append(p.File.Nodes, node)
 		p.File.ByID[node.ID] = node
 		switch body := strictyaml.ResolveAlias(value); {
@@ -215,7 +215,7 @@ func (p *FileParser) parseNodes(m *strictyaml.Fields) {
 }
 
 func (p *FileParser) parseNode(n *Node) {
-	m := strictyaml.NewFields(p.Problems, n.Src, "nodes."+n.ID)
+	m := strictyaml.NewFields(p.Problems, n.Source, "nodes."+n.ID)
 	id := m.ReadPlainText("id")
 	if id != "" && id != n.ID {
 		p.broken = append(p.broken, strictyaml.Finding{
@@ -264,7 +264,7 @@ func (p *FileParser) checkStructure() {
 	if f.Name == "" && p.hasText("name") {
 		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
 	}
-	switch nodes := f.Src.FieldNode("nodes"); {
+	switch nodes := f.Source.FieldNode("nodes"); {
 	case nodes == nil || strictyaml.ResolveAlias(nodes).Kind != yaml.MappingNode && !strictyaml.IsEmpty(strictyaml.ResolveAlias(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
@@ -280,7 +280,7 @@ func (p *FileParser) checkStructure() {
 
 // hasText reports whether a top-level text is set and was read.
 func (p *FileParser) hasText(field string) bool {
-	n := p.File.Src.FieldNode(field)
+	n := p.File.Source.FieldNode(field)
 	if n == nil {
 		return false
 	}

@@ -21,7 +21,7 @@ func ParsePredicate(expr string) (Predicate, error) {
 	expr = strings.TrimSpace(expr)
 	rest, ok := strings.CutPrefix(expr, "len(input)")
 	if !ok {
-		return Predicate{}, Failf("Unsupported validation expression '%s'; only `len(input) OP N` is supported", expr)
+		return Predicate{}, Errorf("Unsupported validation expression '%s'; only `len(input) OP N` is supported", expr)
 	}
 	rest = strings.TrimSpace(rest)
 	for _, op := range operators {
@@ -31,11 +31,11 @@ func ParsePredicate(expr string) (Predicate, error) {
 		}
 		limit, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(right), "+"), 10, 64)
 		if err != nil {
-			return Predicate{}, Failf("Invalid right-hand side in validation '%s': %w", expr, err)
+			return Predicate{}, Errorf("Invalid right-hand side in validation '%s': %w", expr, err)
 		}
 		return Predicate{op, limit}, nil
 	}
-	return Predicate{}, Failf("No comparison operator in validation expression '%s'", expr)
+	return Predicate{}, Errorf("No comparison operator in validation expression '%s'", expr)
 }
 
 // IsSatisfiedBy reports whether a text of n bytes satisfies the predicate.
@@ -64,7 +64,7 @@ func ValidateInput(expr, input string) error {
 		return err
 	}
 	if !p.IsSatisfiedBy(uint64(len(input))) {
-		return Failf("Input failed validation '%s' (got %d chars)", expr, utf8.RuneCountInString(input))
+		return Errorf("Input failed validation '%s' (got %d chars)", expr, utf8.RuneCountInString(input))
 	}
 	return nil
 }

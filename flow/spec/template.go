@@ -186,15 +186,15 @@ func (t Template) renderLimited(lookup func(key string) (any, bool), most int) (
 		if s, ok := v.(string); ok && most > 0 && len(s) > most-len(out) {
 			return "", missing, &ValueSizeError{most}
 		}
-		if out = AppendText(out, v); most > 0 && len(out) > most {
+		if out = AppendValue(out, v); most > 0 && len(out) > most {
 			return "", missing, &ValueSizeError{most}
 		}
 	}
 	return string(out), missing, nil
 }
 
-// AppendText appends a value in the form in which templates show it.
-func AppendText(dst []byte, v any) []byte {
+// AppendValue appends a value in the form in which templates show it.
+func AppendValue(dst []byte, v any) []byte {
 	if s, ok := v.(string); ok {
 		return append(dst, s...)
 	}
