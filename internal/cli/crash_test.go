@@ -15,9 +15,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/store/sqlite"
 )
 
 // eventful is a graph with all kinds of outcomes that could be lost: model calls, parallel
@@ -279,5 +285,414 @@ func TestFullOutput(t *testing.T) {
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(errs.String(), "the result cannot be written") {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// A cast speaks the wire of OpenAI, answers each request from a transcript,
+// whatever the requests before, and counts the requests.
+type cast struct {
+	t          *testing.T
+	transcript []byte
+	notes      string // the file in which tools record that they have run
+	requests   atomic.Int64
+}
+
+// A line is a message of the wire, as far as a transcript looks at it.
+type line struct{ Role, Content string }
+
+func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.requests.Add(1)
+	var body struct{ Messages []line }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	model, err := script.Parse("transcript.yaml", c.transcript)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	reply, err := llm.Generate(r.Context(), model, asked(body.Messages))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	delta := map[string]any{"content": reply.Text()}
+	var calls []any
+	for _, p := range reply.Message.Parts {
+		if call, ok := p.(llm.ToolCall); ok {
+			calls = append(calls, map[string]any{"index": len(calls), "id": call.ID, "type": "function",
+				"function": map[string]any{"name": call.Name, "arguments": string(call.Args)}})
+		}
+	}
+	finish := "stop"
+	if calls != nil {
+		delta["tool_calls"], finish = calls, "tool_calls"
+	}
+	for _, choice := range []any{map[string]any{"index": 0, "delta": delta}, map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish}} {
+		chunk, err := json.Marshal(map[string]any{"id": "1", "object": "chat.completion.chunk", "model": "small", "choices": []any{choice}})
+		if err != nil {
+			c.t.Error(err)
+		}
+		fmt.Fprintf(w, "data: %s\n\n", chunk)
+	}
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+// asked returns what a transcript is asked.
+func asked(lines []line) (r llm.Request) {
+	for _, l := range lines {
+		switch m := (llm.Message{Role: llm.Role(l.Role)}); l.Role {
+		case "system", "developer":
+			r.System += l.Content
+		case "tool":
+			m.Parts = []llm.Part{llm.ToolResult{Content: []llm.Part{llm.Text{Text: l.Content}}}}
+			r.Messages = append(r.Messages, m)
+		default:
+			m.Parts = []llm.Part{llm.Text{Text: l.Content}}
+			r.Messages = append(r.Messages, m)
+		}
+	}
+	return r
+}
+
+// reviewed is a place with the example, whose tools record that they have run
+// and whose models are called over the network.
+func reviewed(t *testing.T) (*workplace, *cast) {
+	t.Helper()
+	needBash(t)
+	w := newWorkplace(t, "")
+	dir := filepath.Join(w.dir, "review")
+	if err := os.CopyFS(dir, os.DirFS("../../examples/review")); err != nil {
+		t.Fatal(err)
+	}
+	for file, c := range map[string][2]string{
+		"config.yaml": {"model: script:transcript.yaml", "model: local:small"},
+		"tools.sh":    {"set -euo pipefail\n", "set -euo pipefail\necho \"$LLM_AGENT_FUNC\" >>\"$RAN\"\n"},
+	} {
+		text := w.read(filepath.Join("review", file))
+		if !strings.Contains(text, c[0]) {
+			t.Fatalf("%s has no %q", file, c[0])
+		}
+		w.write(filepath.Join("review", file), strings.Replace(text, c[0], c[1], 1))
+	}
+	return w.apart(t)
+}
+
+// apart returns the same place with its own runs, configuration, models and notes.
+func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
+	t.Helper()
+	own := t.TempDir()
+	c := &cast{t: t, transcript: []byte(w.read("review/transcript.yaml")), notes: filepath.Join(own, "ran")}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	config := "clients: [{name: local, type: openai-compatible, api_base: \"" + server.URL + "/v1\", models: [small]}]\n"
+	if err := os.WriteFile(filepath.Join(own, "config.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &workplace{t: t, dir: w.dir, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
+}
+
+// made counts the requests of models, and the tools that ran.
+func (c *cast) made() [2]int {
+	text, err := os.ReadFile(c.notes)
+	if err != nil && !os.IsNotExist(err) {
+		c.t.Fatal(err)
+	}
+	return [2]int{int(c.requests.Load()), strings.Count(string(text), "\n")}
+}
+
+// kept counts the same in the journal: replies, and outcomes of the tools that record
+// that they ran. Each occurs once.
+func (w *workplace) kept(run string) (n [2]int) {
+	w.t.Helper()
+	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	seen := map[string]bool{}
+	for l, err := range graph.History(w.t.Context(), db, run) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if l.Kind != graph.KindEffect {
+			continue
+		}
+		if key := l.Path + " " + l.What; seen[key] {
+			w.t.Errorf("%s is in the journal twice", key)
+		} else {
+			seen[key] = true
+		}
+		switch what := strings.ReplaceAll(l.What, "\x00", " "); {
+		case strings.Contains(what, " model "):
+			n[0]++
+		case strings.Contains(what, " tool ") && !strings.Contains(what, " tool agent__"):
+			n[1]++
+		}
+	}
+	return n
+}
+
+// state is the directory of the runs.
+func (w *workplace) state() (dir string) {
+	for _, kv := range w.env {
+		if value, ok := strings.CutPrefix(kv, "XDG_STATE_HOME="); ok {
+			dir = filepath.Join(value, "raddle") // the last one counts
+		}
+	}
+	return dir
+}
+
+// goOn resumes a run that has stopped at some point and checks that it ends like one that
+// has not, and repeats nothing that its journal holds.
+func (c *cast) goOn(w *workplace, run, want string) {
+	w.t.Helper()
+	made, kept := c.made(), w.kept(run)
+	r := w.run("resume", "-q", run)
+	if over := strings.Contains(r.err, "is over (done)"); !over && (r.code != 0 || r.out != want) {
+		w.t.Fatalf("resumed: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	after, now := c.made(), w.kept(run)
+	for i, what := range []string{"requests of models", "runs of tools"} {
+		if did, held := after[i]-made[i], now[i]-kept[i]; did != held {
+			w.t.Errorf("%d %s for %d new outcomes: %d were recorded before, %d are now", did, what, held, kept[i], now[i])
+		}
+	}
+	if now[0] == 0 || now[1] != 10 {
+		w.t.Errorf("the journal has %d replies and %d outcomes", now[0], now[1])
+	}
+}
+
+// reviewText runs the example as its readers do, and returns the text that the killed runs must end with.
+func reviewText(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../examples/review")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newWorkplace(t, "").run("run", dir, "May this change be merged?", "--strict")
+	for _, want := range []string{"orders.py:9", "cart.py:10", "test_cart.py:8"} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Fatalf("exit code %d, %q is missing\n%s%s", r.code, want, r.out, r.err)
+		}
+	}
+	if strings.Count(r.err, " completed in ") != 4 || strings.Contains(r.err, "warning") {
+		t.Errorf("it told:\n%s", r.err)
+	}
+	return r.out
+}
+
+// A team is killed with SIGKILL at many points of the run, and resumed.
+func TestKilledReview(t *testing.T) {
+	t.Parallel()
+	want := reviewText(t)
+	for n, over := 1, false; !over; n += 23 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w, c := reviewed(t)
+			if over = !w.killAt(n, "run", "./review", "go"); over {
+				return
+			}
+			c.goOn(w, w.runs()[0].Run, want)
+		})
+	}
+}
+
+// A process can die between any two records. Then the disk holds the journal
+// up to the first of them, whatever was running.
+func TestReviewStoppedAtEveryRecord(t *testing.T) {
+	t.Parallel()
+	want := reviewText(t)
+	w, _ := reviewed(t)
+	if r := w.run("run", "-q", "./review", "go"); r.code != 0 || r.out != want {
+		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	run := w.runs()[0].Run
+	var journal []graph.Record
+	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range db.Read(t.Context(), run, graph.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		journal = append(journal, r)
+	}
+	if err := db.Close(); err != nil || len(journal) < 100 {
+		t.Fatalf("%v, %d records", err, len(journal))
+	}
+	for n := 1; n < len(journal); n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			w, c := w.apart(t)
+			w.stopped(run, journal[:n])
+			c.goOn(w, run, want)
+		})
+	}
+}
+
+// stopped sets up a store with a journal that ends too early.
+func (w *workplace) stopped(run string, journal []graph.Record) {
+	w.t.Helper()
+	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := db.Append(w.t.Context(), run, 0, journal); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// fiveTools is an agent whose five tools record that they have run.
+const fiveTools = `
+-- five/config.yaml --
+name: Five
+model: script:transcript.yaml
+-- five/transcript.yaml --
+- match: go
+  turn: 1
+  tool_calls: [{name: look, args: {}}, {name: put, args: {}}, {name: send, args: {}}, {name: pay, args: {}}, {name: peek, args: {}}]
+- match: go
+  turn: 2
+  text: all done
+-- five/tools.sh --
+set -e
+note() { echo "$1 $RADDLE_IDEMPOTENCY_KEY" >>ran; echo "did $1" >>"$LLM_OUTPUT"; }
+# @cmd Looks.
+# raddle: read-only
+look() { note look; }
+# @cmd Puts.
+# raddle: idempotent
+put() { note put; }
+# @cmd Sends.
+send() { note send; }
+# @cmd Pays.
+pay() { note pay; }
+# @cmd Looks again.
+# raddle: read-only
+peek() { note peek; }
+`
+
+// outcomes lists the tools whose outcome a run's journal holds.
+func (w *workplace) outcomes(run string) map[string]bool {
+	w.t.Helper()
+	r := w.run("runs", "history", run, "--output", "json")
+	var lines []struct{ Kind, What string }
+	if err := json.Unmarshal([]byte(r.out), &lines); err != nil {
+		w.t.Fatalf("%v: %s%s", err, r.out, r.err)
+	}
+	held := map[string]bool{}
+	for _, l := range lines {
+		if _, name, ok := strings.Cut(l.What, "tool "); ok && l.Kind == "effect" {
+			name, _, _ = strings.Cut(name, ".")
+			name, _, _ = strings.Cut(name, ":")
+			name, _, _ = strings.Cut(name, " ")
+			held[name] = true
+		}
+	}
+	return held
+}
+
+// ran counts how often each tool has run, and with how many keys.
+func (w *workplace) ran() (times map[string]int, keys map[string]map[string]bool) {
+	times, keys = map[string]int{}, map[string]map[string]bool{}
+	for line := range strings.Lines(w.read("ran")) {
+		name, key, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if times[name]++; keys[name] == nil {
+			keys[name] = map[string]bool{}
+		}
+		keys[name][key] = true
+	}
+	return times, keys
+}
+
+// Killed with SIGKILL after any event and resumed, a run with five calls ends as
+// if nothing had happened: no call with a recorded outcome runs again, a call that was
+// declared harmless runs again with its key, and for the others a person is asked.
+func TestKilledBetweenCalls(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	for n, more := 1, true; more; n++ {
+		more = t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorkplace(t, fiveTools)
+			if !w.killAt(n, "run", "./five", "go") {
+				more = false
+				return
+			}
+			runs := w.runs()
+			if len(runs) != 1 {
+				t.Fatalf("runs %v", runs)
+			}
+			before, _ := w.ran()
+			held := w.outcomes(runs[0].Run)
+			r := w.run("resume", "-q", runs[0].Run, "--answer", "skip", "--answer", "skip")
+			if over := strings.Contains(r.err, "is over (done)"); !over && (r.code != 0 || r.out != "all done\n") {
+				t.Fatalf("resumed: exit code %d, %q, %s", r.code, r.out, r.err)
+			}
+			after, keys := w.ran()
+			for _, name := range []string{"look", "put", "send", "pay", "peek"} {
+				harmless := name != "send" && name != "pay"
+				switch {
+				case held[name] && after[name] != before[name]:
+					t.Errorf("the outcome of %s was recorded, and it ran again", name)
+				case !harmless && after[name] > 1 || after[name] > 2:
+					t.Errorf("%s ran %d times", name, after[name])
+				case harmless && after[name] == 0:
+					t.Errorf("%s never ran", name)
+				case after[name] > 0 && (len(keys[name]) != 1 || keys[name][""]):
+					t.Errorf("%s ran with the keys %v", name, keys[name])
+				}
+			}
+		}) && more
+	}
+}
+
+// A killed raddle leaves the temporary files of its script behind: the state, which
+// is too large for the environment. The next start removes them.
+func TestKilledLeavesNoTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	w := newWorkplace(t, strings.Replace(gated, "start: a", "initial_state: {big: "+strings.Repeat("x", 40_000)+"}\nstart: a", 1))
+	temp := filepath.Join(w.dir, "temp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "TMPDIR="+temp)
+	leftover := func() (files []string) {
+		err := filepath.WalkDir(temp, func(path string, _ os.DirEntry, err error) error {
+			if path != temp {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	g := w.gate("gate")
+	cmd, _ := w.begin("run", "./slow")
+	pass := g.arrive()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, cmd)
+	pass()
+	if len(leftover()) == 0 {
+		t.Fatal("the killed process has left nothing: this test shows nothing")
+	}
+	ended := make(chan result, 1)
+	go func() { ended <- w.run("resume", w.runs()[0].Run) }()
+	g.arrive()()
+	if r := <-ended; r.code != 0 {
+		t.Fatalf("resumed: %d, %s", r.code, r.err)
+	}
+	if files := leftover(); len(files) > 0 {
+		t.Errorf("left behind: %q", files)
 	}
 }

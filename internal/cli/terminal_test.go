@@ -3,15 +3,22 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
+
+	"raddle.dev/internal/testneed"
 )
 
 // asking is a question with options, one for a text, and their answers.
@@ -212,4 +219,93 @@ func TestLeavingAPromptParks(t *testing.T) {
 func TestPNGOnATerminal(t *testing.T) {
 	w := newWorkplace(t, asking)
 	w.screen(nil, "graph", "./ask", "--format", "png").ends(2, "-o graph.png")
+}
+
+// TestOptionalTmux answers questions in another terminal program, and checks what that shows.
+func TestOptionalTmux(t *testing.T) {
+	testneed.RequirePrograms(t, "tmux")
+	w := newWorkplace(t, asking)
+	exe, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmux := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("tmux", append([]string{"-S", "socket", "-f", os.DevNull}, args...)...)
+		cmd.Dir, cmd.Env = w.dir, append(w.env, "TERM=xterm-256color", "LANG=C.UTF-8")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("tmux %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	// The shell says when raddle is over: now and then tmux misses the end of its child.
+	tmux("new-session", "-d", "-x", "80", "-y", "24", "./raddle run ./ask; echo over: $?; exec cat")
+	t.Cleanup(func() { tmux("kill-server") })
+	await := func(text string) string {
+		t.Helper()
+		deadline := time.Now().Add(patience)
+		for {
+			shown := tmux("capture-pane", "-p")
+			if strings.Contains(shown, text) {
+				return shown
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("tmux never shows %q:\n%s", text, shown)
+			}
+			time.Sleep(20 * time.Millisecond) // tmux does not report when its screen changes
+		}
+	}
+	await("later")
+	time.Sleep(time.Second / 2) // keys in the first moments of a question are ignored
+	tmux("send-keys", "Down", "Down", "Down", "Enter")
+	await("Custom response:")
+	time.Sleep(time.Second / 2)
+	tmux("send-keys", "-l", "möglich 日本")
+	tmux("send-keys", "Enter")
+	await("Your answer:")
+	time.Sleep(time.Second / 2)
+	tmux("send-keys", "Enter")
+	shown := await("over: 0")
+	if !strings.Contains(shown, "RESULT=möglich 日本/Bob.") {
+		t.Errorf("the screen shows\n%s", shown)
+	}
+}
+
+// TestBuildOnATerminal expects one live line instead of a line for each document, and nothing of it in the end.
+func TestBuildOnATerminal(t *testing.T) {
+	s := newEmbeddings(t)
+	w := s.shelf(t, "docs")
+	const documents = 100
+	for i := range documents {
+		w.write(fmt.Sprintf("agent/docs/%03d.md", i), fmt.Sprintf("Document %d.", i))
+	}
+	w.write("agent/docs/broken.pdf", "no")
+	reached, goOn, asked := make(chan struct{}), make(chan struct{}), atomic.Int32{}
+	s.set(func(http.ResponseWriter, *http.Request) bool {
+		if asked.Add(1) == 9 { // the last batches, when the others are there
+			close(reached)
+			<-goOn
+		}
+		return false
+	})
+	screen := w.screen(nil, "rag", "build", "./agent")
+	<-reached
+	screen.await("… find: ")
+	screen.await(" of 101 documents")
+	close(goOn)
+	screen.ends(0, "Saved RAG")
+	out := screen.seen.String()
+	if strings.Contains(out, "Load ") || !strings.Contains(out, "broken.pdf: a broken PDF") {
+		t.Errorf("output\n%q", out)
+	}
+	if draws := strings.Count(out, "… find: "); draws > 2*documents/3 {
+		t.Errorf("%d redraws\n%q", draws, out)
+	}
+	if i := strings.LastIndex(out, "… find: "); !strings.Contains(out[i:], "\r\x1b[J") {
+		t.Errorf("the line stays\n%q", out[i:])
+	}
 }
