@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -272,7 +273,7 @@ func (v *nodeRun) askModel(ctx context.Context, name string, use modelUse, req l
 		return newReply(r), nil
 	})
 	if err == nil && reply.Flaw != "" {
-		v.warnf("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
+		v.warnf("node '%s': the reply of %s %s", v.node.ID, cmp.Or(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
 }
@@ -321,7 +322,7 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 	c := baseLoopConfig(a, id, in.models)
 	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.maxIterations
 	c.Request = llm.Request{Temperature: firstSet(b.temperature, a.File.Temperature, a.host.Temperature),
-		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: orElse(b.reasoningEffort, a.File.ReasoningEffort)}
+		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: cmp.Or(b.reasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
 	c.ListTools = serverTools(a, servers)
 	c.Retry = retryPolicy(a, b.patience, b.maxAttempts)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -216,7 +217,7 @@ const effectSearch = "search"
 
 // searchBase searches a base once: a recorded search is not repeated.
 func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) {
-	base := a.bases[orElse(s.Node, ownBase)]
+	base := a.bases[cmp.Or(s.Node, ownBase)]
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
 		if graph.IsEmitEnabled(ctx) {
 			graph.Emit(ctx, s)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/rag/load"
@@ -105,7 +106,7 @@ func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledg
 		b.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
 	case report.Changed && report.Added == 0 && report.Removed > 0:
-		b.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, formatCount(report.Removed, "document"), report.Documents))
+		b.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, wording.FormatCount(report.Removed, "document"), report.Documents))
 	case report.Changed:
 		b.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
 	case renew:

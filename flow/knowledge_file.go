@@ -126,8 +126,8 @@ func (p *pointer) listDifferences(k knowledge) (list []string) {
 	add("chunk_size", p.ChunkSize, o.ChunkSize)
 	add("chunk_overlap", p.ChunkOverlap, o.ChunkOverlap)
 	add("top_k", cmp.Or(p.TopK, rag.DefaultTopK), o.TopK)
-	add("reranker_model", orElse(p.RerankerModel, "none"), orElse(o.RerankerModel, "none"))
-	add("extractor_model", orElse(p.ExtractorModel, "none"), orElse(o.Extraction.Model, "none"))
+	add("reranker_model", cmp.Or(p.RerankerModel, "none"), cmp.Or(o.RerankerModel, "none"))
+	add("extractor_model", cmp.Or(p.ExtractorModel, "none"), cmp.Or(o.Extraction.Model, "none"))
 	if e := &o.Extraction; e.Model != "" && p.ExtractorModel != "" {
 		if e.Prompt != p.ExtractorPrompt {
 			list = append(list, "extractor_prompt has changed")

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -207,11 +208,11 @@ func (n *Narrator) narrateEmission(f frame, v any) {
 		if v.Active {
 			model = "<active>"
 		}
-		n.printLine(indent, "llm call: model=%s tools=%s", model, orElse(strings.Join(v.Tools, ","), "<none>"))
+		n.printLine(indent, "llm call: model=%s tools=%s", model, cmp.Or(strings.Join(v.Tools, ","), "<none>"))
 	case ScriptRun:
 		n.printLine(indent, "running script '%s'", v.Script)
 	case SearchRequest:
-		n.printLine(indent, "rag lookup: node=%s top_k=%s", orElse(v.Node, "<documents>"), topK(v.TopK))
+		n.printLine(indent, "rag lookup: node=%s top_k=%s", cmp.Or(v.Node, "<documents>"), topK(v.TopK))
 	case KeysMerged:
 		n.printLine(indent, "merged: %s", strings.Join(v.Keys, ", "))
 	case ScriptNext:
@@ -302,13 +303,6 @@ func topK(n int) string {
 }
 
 func formatElapsed(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
 
 // This file prints the events of spawned agents. They run concurrently, so each
 // line names its agent.
@@ -441,17 +435,10 @@ func (n *Narrator) describeCost(e graph.Event, v team.AgentEnded) string {
 	if c := n.agentTallies[v.ID]; c != nil {
 		calls := max(c.calls, v.Spent.Calls)
 		tokens := max(c.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output)
-		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.startedAt), formatCount(calls, "model call"), tokens)
+		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.startedAt), wording.FormatCount(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
 		text += ": " + wording.CutText(v.Error, mostArgs, "...")
 	}
 	return text
-}
-
-func formatCount(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -29,6 +29,16 @@ func newCommand[O any](env *environment, opts *O, run func(ctx context.Context, 
 	return cmd
 }
 
+// outputOptions are the options of a command that has only the flag --output.
+type outputOptions struct{ output string }
+
+// newOutputCommand is newCommand for a command that has only the flag --output, with its usage.
+func newOutputCommand(env *environment, usage string, run func(ctx context.Context, env *environment, opts outputOptions, args []string) error, cmd *cobra.Command) *cobra.Command {
+	var opts outputOptions
+	addOutputFlag(cmd, &opts.output, usage)
+	return newCommand(env, &opts, run, cmd)
+}
+
 // newGroup completes the definition of a command that only has other commands.
 func newGroup(env *environment, cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = refuseWords(env)

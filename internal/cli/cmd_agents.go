@@ -19,19 +19,13 @@ func newAgentsCommand(env *environment) *cobra.Command {
 	}, newAgentsLsCommand(env), newAgentsShowCommand(env), newAgentsNewCommand(env), newAgentsInstallCommand(env))
 }
 
-// agentsLsOptions are the flags of "agents ls".
-type agentsLsOptions struct{ output string }
-
 func newAgentsLsCommand(env *environment) *cobra.Command {
-	var opts agentsLsOptions
-	cmd := newCommand(env, &opts, runAgentsLs, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runAgentsLs, &cobra.Command{
 		Use:     "ls",
 		Short:   "List the agents in the agents directory",
 		Example: "  raddle agents ls --output json",
 		Args:    checkArgCount(0, 0, ""),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
 // listedAgent is one line of the list.
@@ -42,7 +36,7 @@ type listedAgent struct {
 	Error       string `json:"error,omitempty"` // why it cannot be loaded
 }
 
-func runAgentsLs(_ context.Context, env *environment, opts agentsLsOptions, _ []string) error {
+func runAgentsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
 	p := env.process
 	if err := p.InstallBundled(); err != nil {
 		env.printNote("raddle: the agents that come with raddle could not be installed: %v", err)
@@ -84,23 +78,17 @@ func agentsText(agents []listedAgent) string {
 	return table.Format(0)
 }
 
-// agentsShowOptions are the flags of "agents show".
-type agentsShowOptions struct{ output string }
-
 func newAgentsShowCommand(env *environment) *cobra.Command {
-	var opts agentsShowOptions
-	cmd := newCommand(env, &opts, runAgentsShow, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runAgentsShow, &cobra.Command{
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
 		Example:           "  raddle agents show examples/assistant",
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeAgents(env),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
-func runAgentsShow(ctx context.Context, env *environment, opts agentsShowOptions, args []string) error {
+func runAgentsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	return printAgentInfo(ctx, env, args[0], opts.output)
 }
 

@@ -18,23 +18,17 @@ func newModelsCommand(env *environment) *cobra.Command {
 	}, newModelsLsCommand(env))
 }
 
-// modelsLsOptions are the flags of "models ls".
-type modelsLsOptions struct{ output string }
-
 func newModelsLsCommand(env *environment) *cobra.Command {
-	var opts modelsLsOptions
-	cmd := newCommand(env, &opts, runModelsLs, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runModelsLs, &cobra.Command{
 		Use:     "ls",
 		Short:   "List models, with the tokens they take and what they cost",
 		Long:    "You can also call other models of a client. The models of config.yaml come first, then those with known prices.",
 		Example: "  raddle models ls --output json",
 		Args:    checkArgCount(0, 0, ""),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
-func runModelsLs(_ context.Context, env *environment, opts modelsLsOptions, _ []string) error {
+func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
 	models := env.process.Models.ListModels()
 	if len(models) == 0 && opts.output == formatText {
 		env.err.PrintLine("raddle: no client is ready\nnext: " + env.process.Models.ExplainMissingModel())

@@ -81,19 +81,13 @@ func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
 	}
 }
 
-// ragStatusOptions are the flags of "rag status".
-type ragStatusOptions struct{ output string }
-
 func newRagStatusCommand(env *environment) *cobra.Command {
-	var opts ragStatusOptions
-	cmd := newCommand(env, &opts, runRagStatus, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runRagStatus, &cobra.Command{
 		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(env),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
-func runRagStatus(ctx context.Context, env *environment, opts ragStatusOptions, args []string) error {
+func runRagStatus(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	list, err := env.process.ListKnowledgeBases(ctx, args[0])
 	if err != nil {
 		return err

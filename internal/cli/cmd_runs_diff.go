@@ -16,12 +16,8 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// runsDiffOptions are the flags of "runs diff".
-type runsDiffOptions struct{ output string }
-
 func newRunsDiffCommand(env *environment) *cobra.Command {
-	var opts runsDiffOptions
-	cmd := newCommand(env, &opts, runRunsDiff, &cobra.Command{
+	return newOutputCommand(env, "write the differences as `FORMAT`: text or json", runRunsDiff, &cobra.Command{
 		Use:   "diff RUN[@N] [RUN[@N]]",
 		Short: "Compare the state of two checkpoints, or of two runs",
 		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
@@ -32,11 +28,9 @@ With one argument, RUN@N is compared with the current state, and RUN with its ow
 		Args:              checkArgCount(1, 2, "a checkpoint"),
 		ValidArgsFunction: completePoints(env, 2),
 	})
-	addOutputFlag(cmd, &opts.output, "write the differences as `FORMAT`: text or json")
-	return cmd
 }
 
-func runRunsDiff(ctx context.Context, env *environment, opts runsDiffOptions, args []string) error {
+func runRunsDiff(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	from, to, err := diffPoints(ctx, env.process, args)
 	if err != nil {
 		return err
@@ -164,12 +158,8 @@ func valueLines(encoded []byte) []string {
 // isShort reports whether lines fit on the line of a key.
 func isShort(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= shortValue }
 
-// runsBlameOptions are the flags of "runs blame".
-type runsBlameOptions struct{ output string }
-
 func newRunsBlameCommand(env *environment) *cobra.Command {
-	var opts runsBlameOptions
-	cmd := newCommand(env, &opts, runRunsBlame, &cobra.Command{
+	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsBlame, &cobra.Command{
 		Use:   "blame RUN[@N] KEY",
 		Short: "Show what wrote a key of the state, newest first",
 		Long:  "For a fork, the list continues in the run that it was forked from.",
@@ -178,11 +168,9 @@ func newRunsBlameCommand(env *environment) *cobra.Command {
 		Args:              checkArgCount(2, 2, "the id of a run, or a key,"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
-	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
-	return cmd
 }
 
-func runRunsBlame(ctx context.Context, env *environment, opts runsBlameOptions, args []string) error {
+func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	authors, err := env.process.Runs.BlameKey(ctx, args[0], args[1])
 	if err != nil {
 		return err

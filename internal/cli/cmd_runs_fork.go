@@ -14,12 +14,8 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// runsForkOptions are the flags of "runs fork".
-type runsForkOptions struct{ output string }
-
 func newRunsForkCommand(env *environment) *cobra.Command {
-	var opts runsForkOptions
-	cmd := newCommand(env, &opts, runRunsFork, &cobra.Command{
+	return newOutputCommand(env, "write the id as `FORMAT`: text or json", runRunsFork, &cobra.Command{
 		Use:   "fork RUN[@N]",
 		Short: "Start a new run as a copy of another at a checkpoint",
 		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
@@ -29,11 +25,9 @@ func newRunsForkCommand(env *environment) *cobra.Command {
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
-	addOutputFlag(cmd, &opts.output, "write the id as `FORMAT`: text or json")
-	return cmd
 }
 
-func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, args []string) error {
+func runRunsFork(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	id, origin, err := env.process.Runs.ForkRun(ctx, args[0])
 	if err != nil {
 		return err
@@ -45,12 +39,8 @@ func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, ar
 	}{id, origin}, func() string { return id })
 }
 
-// runsEditOptions are the flags of "runs edit".
-type runsEditOptions struct{ output string }
-
 func newRunsEditCommand(env *environment) *cobra.Command {
-	var opts runsEditOptions
-	cmd := newCommand(env, &opts, runRunsEdit, &cobra.Command{
+	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runRunsEdit, &cobra.Command{
 		Use:   "edit RUN KEY=VALUE...",
 		Short: "Replace values in the state of a run that is not over",
 		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
@@ -61,11 +51,9 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
 		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 	})
-	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
-	return cmd
 }
 
-func runRunsEdit(ctx context.Context, env *environment, opts runsEditOptions, args []string) error {
+func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	set, err := parseSettings(args[1:])
 	if err != nil {
 		return err

@@ -13,20 +13,14 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-// runsHistoryOptions are the flags of "runs history".
-type runsHistoryOptions struct{ output string }
-
 func newRunsHistoryCommand(env *environment) *cobra.Command {
-	var opts runsHistoryOptions
-	cmd := newCommand(env, &opts, runRunsHistory, &cobra.Command{
+	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsHistory, &cobra.Command{
 		Use:               "history RUN",
 		Short:             "List the records of a run's journal, newest first",
 		Example:           `  raddle runs history 06ab`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
-	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
-	return cmd
 }
 
 // historyLine is a record as "runs history --output json" writes it.
@@ -43,7 +37,7 @@ func lineOf(e *graph.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
 }
 
-func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptions, args []string) error {
+func runRunsHistory(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	_, entries, err := env.process.Runs.ReadHistory(ctx, args[0])
 	if err != nil {
 		return err

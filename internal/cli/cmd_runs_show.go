@@ -20,12 +20,8 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// runsShowOptions are the flags of "runs show".
-type runsShowOptions struct{ output string }
-
 func newRunsShowCommand(env *environment) *cobra.Command {
-	var opts runsShowOptions
-	cmd := newCommand(env, &opts, runRunsShow, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runRunsShow, &cobra.Command{
 		Use:               "show RUN[@N]",
 		Short:             "Show a run: status, path, state and result",
 		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
@@ -33,8 +29,6 @@ func newRunsShowCommand(env *environment) *cobra.Command {
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
 // runView is a run as "runs show --output json" writes it.
@@ -58,7 +52,7 @@ type runView struct {
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
 }
 
-func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+func runRunsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err

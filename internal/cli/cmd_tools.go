@@ -33,23 +33,17 @@ the directory of functions. With one they are the agent's.`,
 	}, newToolsLsCommand(env), newToolsShowCommand(env), newToolsCallCommand(env), newToolsBuildCommand(env), newToolsExecCommand(env))
 }
 
-// toolsLsOptions are the flags of "tools ls".
-type toolsLsOptions struct{ output string }
-
 func newToolsLsCommand(env *environment) *cobra.Command {
-	var opts toolsLsOptions
-	cmd := newCommand(env, &opts, runToolsLs, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runToolsLs, &cobra.Command{
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
 		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --output json",
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: completeAgents(env),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
-func runToolsLs(_ context.Context, env *environment, opts toolsLsOptions, args []string) error {
+func runToolsLs(_ context.Context, env *environment, opts outputOptions, args []string) error {
 	l, err := listTools(env, args, nil)
 	if err != nil {
 		return err
@@ -97,23 +91,17 @@ func splitAgentAndName(args []string) (agent []string, name string) {
 	return args[:len(args)-1], args[len(args)-1]
 }
 
-// toolsShowOptions are the flags of "tools show".
-type toolsShowOptions struct{ output string }
-
 func newToolsShowCommand(env *environment) *cobra.Command {
-	var opts toolsShowOptions
-	cmd := newCommand(env, &opts, runToolsShow, &cobra.Command{
+	return newOutputCommand(env, "write it as `FORMAT`: text or json", runToolsShow, &cobra.Command{
 		Use:     "show [AGENT] NAME",
 		Short:   "Show what models see of a tool",
 		Long:    "A tool of an MCP server starts the server.",
 		Example: "  raddle tools show fs_grep\n  raddle tools show examples/assistant quote",
 		Args:    checkArgCount(1, 2, "the name of a tool"),
 	})
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	return cmd
 }
 
-func runToolsShow(ctx context.Context, env *environment, opts toolsShowOptions, args []string) error {
+func runToolsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	agent, name := splitAgentAndName(args)
 	l, err := listTools(env, agent, nil)
 	if err != nil {
