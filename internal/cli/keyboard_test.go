@@ -422,6 +422,8 @@ name: python
 model: script:../words/t.yaml
 dynamic_instructions: true
 -- python/tools.py --
+import json
+import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent / "words"))

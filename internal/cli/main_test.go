@@ -24,7 +24,7 @@ func TestAPanicHasItsOwnExitCode(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	text, err := os.ReadFile(f.Name())
-	if err != nil || !strings.Contains(string(text), "raddle: internal error: panic: oops\n") || !strings.Contains(string(text), "fault_test.go") || !strings.Contains(string(text), "\nnext: report it") {
+	if err != nil || !strings.Contains(string(text), "raddle: internal error: panic: oops\n") || !strings.Contains(string(text), "main_test.go") || !strings.Contains(string(text), "\nnext: report it") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
