@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -224,13 +222,11 @@ func (t *retryState) attemptDelay(ctx context.Context, err, final error) (time.D
 // of it depends on the call, so that calls which failed together are not repeated together; it is
 // the same whenever the run is repeated.
 func (t *retryState) backoffDelay() time.Duration {
-	d := min(firstWait<<min(t.requests-1, 10), longestWait)
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(t.seed))
-	share := rand.New(rand.NewPCG(h.Sum64(), uint64(t.requests))).Float64()
-	const spread = 4
-	return (d + time.Duration(share*float64(d)/spread)).Round(100 * time.Millisecond)
+	return backoff.DelayAfter(t.requests, t.seed).Round(100 * time.Millisecond)
 }
+
+// backoff doubles the wait from firstWait to longestWait, and adds up to a quarter.
+var backoff = graph.Retry{Delay: firstWait * 5 / 4, Factor: 2, MaxDelay: longestWait * 5 / 4, Jitter: 0.2}
 
 // mostRequests returns how often a request may be sent in one attempt that had
 // this failure. A request is sent once if repeating it cannot help. It is sent

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"

@@ -350,9 +350,9 @@ func (r *Retry) shouldRetry(attempt int, err error) (again bool, fault error) {
 	return attempt < r.Attempts && (r.If == nil || r.If(err)), nil
 }
 
-// attemptDelay returns the pause after an attempt. Its random part is the same for the same
-// task and attempt, so that a run can be repeated exactly.
-func (r *Retry) attemptDelay(attempt int, task string) time.Duration {
+// DelayAfter returns the pause after an attempt; the first one is 1. Its random part is the
+// same for the same seed and attempt, so that a run can be repeated exactly.
+func (r *Retry) DelayAfter(attempt int, seed string) time.Duration {
 	if r.Delay <= 0 {
 		return 0
 	}
@@ -366,7 +366,7 @@ func (r *Retry) attemptDelay(attempt int, task string) time.Duration {
 	d := min(float64(r.Delay)*math.Pow(factor, float64(attempt-1)), float64(most))
 	if j := min(max(r.Jitter, 0), 1); j > 0 {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(task))
+		_, _ = h.Write([]byte(seed))
 		share := rand.New(rand.NewPCG(h.Sum64(), uint64(attempt))).Float64()
 		d = d*(1-j) + d*j*share
 	}

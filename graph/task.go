@@ -295,7 +295,7 @@ func (t *task) runAttempts(hung error) bool {
 		if !again {
 			return true
 		}
-		after := retry.attemptDelay(t.attempts, t.drive.run+t.frame.path+t.localID())
+		after := retry.DelayAfter(t.attempts, t.drive.run+t.frame.path+t.localID())
 		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.startedAt) > within {
 			t.err = t.wrapNodeError(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
