@@ -510,7 +510,7 @@ func (b *scriptedBase) reranked(reorder *jsonvalue.Object, query string, ids []s
 		sent = append(sent, h.Text)
 	}
 	if want := texts(order, "documents"); want != nil {
-		if diff := gocmp.Diff(want, sent); diff != "" {
+		if diff := cmp.Diff(want, sent); diff != "" {
 			b.run.t.Errorf("the reranker receives (-want +got):\n%s", diff)
 		}
 	}
