@@ -159,22 +159,33 @@ func agentNames(env *environment) []string {
 	return names
 }
 
-// completeRuns completes arguments with ids of runs, described by their agent and
+// mostLast is how many of the newest runs have the completions last, last~1 and so on.
+const mostLast = 10
+
+// completeRuns completes arguments with ids of runs and with last, described by their agent and
 // status. keep selects the runs.
 func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, err := env.openWithFaults().Runs.ListRuns(context.Background(), word)
+		all, err := env.openWithFaults().Runs.ListRuns(context.Background(), "")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var ids []string
-		for _, r := range list {
-			if keep == nil || keep(r) {
-				ids = append(ids, describeCompletion(r.Run, r.Agent+", "+r.Status))
+		add := func(name string, r runs.Info) {
+			if strings.HasPrefix(name, word) && (keep == nil || keep(r)) {
+				ids = append(ids, describeCompletion(name, r.Agent+", "+r.Status))
 			}
+		}
+		for back, r := range all[:min(len(all), mostLast)] {
+			if back == 0 || strings.HasPrefix(word, "l") { // an empty word shows only one of them
+				add(runs.NameLast(back), r)
+			}
+		}
+		for _, r := range all {
+			add(r.Run, r)
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
@@ -210,7 +221,12 @@ func completeAnswers(env *environment) cobra.CompletionFunc {
 		if len(args) == 0 {
 			return nil, directive
 		}
-		list, err := env.openWithFaults().Runs.ListRuns(context.Background(), args[0])
+		archive := env.openWithFaults().Runs
+		id, err := archive.ResolveLast(context.Background(), args[0])
+		if err != nil {
+			return nil, directive
+		}
+		list, err := archive.ListRuns(context.Background(), id)
 		if err != nil || len(list) != 1 {
 			return nil, directive
 		}

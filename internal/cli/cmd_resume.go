@@ -27,9 +27,10 @@ func newResumeCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that waits, failed or was stopped",
-		Long: `RUN is the id of a run, or a unique prefix of it. The run continues after its last recorded result.
-The prompt, the model and the variables stay the same.`,
+		Long: `RUN is the id of a run, or a unique prefix of it; last is the newest run, and last~1 the one before it.
+The run continues after its last recorded result. The prompt, the model and the variables stay the same.`,
 		Example: `  raddle resume 06ab --answer yes
+  raddle resume last
   raddle resume 06ab --answer review=yes --answer budget=100
   raddle resume 06ab --accept-changes
   raddle resume 06ab --in-doubt skip`,

@@ -20,10 +20,11 @@ func newRunsCommand(env *environment) *cobra.Command {
 	return newGroup(env, &cobra.Command{
 		Use:   "runs COMMAND",
 		Short: "List, inspect, fork and delete runs",
-		Long: `The journal of a run records everything that it did. RUN is the id of a run, or a unique prefix of it; RUN@N is
-a checkpoint of it, as "raddle runs show" lists them.`,
+		Long: `The journal of a run records everything that it did. RUN is the id of a run, or a unique prefix of it; last is
+the newest run, and last~1 the one before it, in the order of "raddle runs ls". RUN@N is a checkpoint of
+a run, as "raddle runs show" lists them.`,
 		Example: `  raddle runs ls
-  raddle runs show 06ab
+  raddle runs show last
   raddle runs diff 06ab@3
   raddle runs fork 06ab@7`,
 	},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,25 @@ func runRunsRm(ctx context.Context, env *environment, opts runsRmOptions, args [
 	case len(args) == 0:
 		return badUsage("usage: raddle runs rm RUN...", "raddle runs rm: the id of a run is missing")
 	}
-	return removeRuns(ctx, env, args)
+	ids, err := resolveLastWords(ctx, env, args)
+	if err != nil {
+		return err
+	}
+	return removeRuns(ctx, env, ids)
+}
+
+// resolveLastWords replaces last and last~N by the ids that they mean now: the first of several
+// runs that a command changes may move the others in the list.
+func resolveLastWords(ctx context.Context, env *environment, refs []string) ([]string, error) {
+	ids := slices.Clone(refs)
+	for i, ref := range refs {
+		id, err := env.process.Runs.ResolveLast(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
 }
 
 // removeFinished removes the runs that are over, and with sessions also the sessions whose
@@ -130,8 +149,12 @@ func runRunsPrune(ctx context.Context, env *environment, opts runsPruneOptions, 
 	if opts.keep.Records < 0 || opts.keep.Steps < 0 {
 		return badUsage("give 0 or more", "the number of records or steps cannot be negative")
 	}
+	ids, err := resolveLastWords(ctx, env, args)
+	if err != nil {
+		return err
+	}
 	left := []runs.PruneResult{}
-	for _, id := range args {
+	for _, id := range ids {
 		one, err := env.process.Runs.PruneRun(ctx, id, opts.keep)
 		if err != nil {
 			return err
@@ -217,7 +240,11 @@ after that, but you can show, compare and fork it.`,
 }
 
 func runRunsCancel(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	for _, id := range args {
+	ids, err := resolveLastWords(ctx, env, args)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
 		id, err := env.process.Runs.CancelRun(ctx, id)
 		if err != nil {
 			return err

@@ -51,7 +51,7 @@ func RunOf(thread, run string) string {
 }
 
 // FindThread finds the thread of a run that is to be changed or continued, by its id, a
-// unique prefix of it, or the thread's name.
+// unique prefix of it, last or last~N, or the thread's name.
 func (a *Archive) FindThread(ctx context.Context, id string) (*Store, string, error) {
 	st, found, err := a.locateRun(ctx, id)
 	if err == nil && found.last > 0 {
@@ -61,10 +61,14 @@ func (a *Archive) FindThread(ctx context.Context, id string) (*Store, string, er
 	return st, found.thread, err
 }
 
-// locateRun finds a run by its id, a unique prefix of it, or the name of its thread.
+// locateRun finds a run by its id, a unique prefix of it, last or last~N, or the name of its thread.
 func (a *Archive) locateRun(ctx context.Context, id string) (*Store, runRef, error) {
 	if !strings.HasPrefix(id, sessionPrefix) {
 		id = strings.ToLower(id)
+	}
+	id, err := a.ResolveLast(ctx, id)
+	if err != nil {
+		return nil, runRef{}, err
 	}
 	st, err := a.openExistingStore()
 	if err != nil && !errors.Is(err, errNoStore) {
