@@ -92,14 +92,8 @@ func refuseWords(env *environment) cobra.PositionalArgs {
 		if len(args) == 0 {
 			return nil
 		}
-		var names []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
-			}
-		}
 		next := "see: raddle --help"
-		switch near := wording.FindNearest(args[0], names); {
+		switch near := wording.FindNearest(args[0], commandNamesOf(cmd)); {
 		case near != "":
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):

@@ -120,13 +120,7 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.SetOut(env.out)
 	root.SetErr(env.err)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.out.Write([]byte(helpText(cmd))) }) // the user asked for it
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
-		found, rest, err := cmd.Root().Find(args)
-		if err != nil || found == nil || len(rest) > 0 {
-			return refuseWords(env)(cmd.Root(), args)
-		}
-		return found.Help()
-	}})
+	root.SetHelpCommand(newHelpCommand(env))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newRunCommand(env), newResumeCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
@@ -190,6 +184,9 @@ func helpText(cmd *cobra.Command) string {
 				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
 			}
 		}
+	}
+	if !cmd.HasParent() {
+		helpGuides(&b)
 	}
 	helpFlags(&b, "Flags", cmd.LocalNonPersistentFlags())
 	global := cmd.InheritedFlags()

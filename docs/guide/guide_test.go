@@ -1,0 +1,23 @@
+package guide
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTopics(t *testing.T) {
+	if len(Topics) < 15 {
+		t.Errorf("there are %d guides", len(Topics))
+	}
+	for _, topic := range Topics {
+		if !strings.HasPrefix(topic.Text, "# "+topic.Title+"\n") || topic.Title == "" || len(topic.Title) > 60 {
+			t.Errorf("%s has the title %q: begin the file with a heading of one short line", topic.Name, topic.Title)
+		}
+		if found := FindTopic(topic.Name); found == nil || found.Text != topic.Text {
+			t.Errorf("%s is not found", topic.Name)
+		}
+	}
+	if FindTopic("graph-files.md") != nil {
+		t.Error("a topic has no extension")
+	}
+}

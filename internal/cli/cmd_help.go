@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/docs/guide"
+	"raddle.dev/internal/wording"
+)
+
+func newHelpCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [TOPIC]",
+		Short:             "Show a guide, or the help of a command",
+		Hidden:            true,
+		ValidArgsFunction: completeHelp,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runHelp(env, cmd.Root(), args) },
+	}
+}
+
+// runHelp prints a guide, or the help of a command. The name of both means the guide.
+func runHelp(env *environment, root *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if topic := guide.FindTopic(args[0]); topic != nil {
+			env.out.PrintText(topic.Text)
+			if isCommand(root, topic.Name) {
+				env.printNote("the command has help of its own: raddle %s --help", topic.Name)
+			}
+			return nil
+		}
+	}
+	found, rest, err := root.Find(args)
+	switch {
+	case err == nil && len(rest) == 0:
+		return found.Help()
+	case err == nil && found != root:
+		return refuseWords(env)(found, rest)
+	}
+	next := "the guides are " + joinWords(topicNames())
+	if near := wording.FindNearest(args[0], append(commandNamesOf(root), topicNames()...)); near != "" {
+		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
+	}
+	return badUsage(next, "there is no guide and no command %q", args[0])
+}
+
+// completeHelp completes the first word with guides and commands, and further ones with the commands of a command.
+func completeHelp(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	if len(args) == 0 {
+		for _, t := range guide.Topics {
+			words = append(words, describeCompletion(t.Name, t.Title))
+		}
+	}
+	for _, c := range found.Commands() {
+		if c.IsAvailableCommand() && (len(args) > 0 || guide.FindTopic(c.Name()) == nil) {
+			words = append(words, describeCompletion(c.Name(), c.Short))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// commandNamesOf returns the names of the commands below a command.
+func commandNamesOf(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+func isCommand(root *cobra.Command, name string) bool {
+	found, _, err := root.Find([]string{name})
+	return err == nil && found != root
+}
+
+func topicNames() []string {
+	names := make([]string, len(guide.Topics))
+	for i, t := range guide.Topics {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// helpGuides lists the guides in two columns.
+func helpGuides(b *strings.Builder) {
+	b.WriteString("\nGuides (raddle help TOPIC):\n")
+	for _, t := range guide.Topics {
+		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
+	}
+}
