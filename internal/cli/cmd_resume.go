@@ -19,6 +19,7 @@ type resumeOptions struct {
 	answers  []string
 	inDoubt  string
 	output   string
+	raw      bool
 	noStream bool
 }
 
@@ -47,6 +48,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 	flags.BoolVar(&opts.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
 	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	completeWords(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
@@ -69,7 +71,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	if err != nil {
 		return err
 	}
-	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, inDoubt: doubt}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw, inDoubt: doubt}
 	return d.runWithAnswers(opts.answers)
 }
 

@@ -20,6 +20,7 @@ type runOptions struct {
 	files, answers []string
 	variables      []string
 	output         string
+	raw            bool
 	noStream       bool
 	noStdin        bool
 	strict         bool
@@ -53,6 +54,7 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
@@ -100,7 +102,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		run.Close()
 		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
-	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw}
 	return d.runWithAnswers(opts.answers)
 }
 

@@ -29,6 +29,7 @@ type drive struct {
 	answers []cliAnswer
 	inDoubt tool.Doubt // for every call that was interrupted; unset: as elsewhere
 	still   bool       // no live lines, and no text before the end
+	raw     bool       // show Markdown as it is written
 
 	watch *runWatcher
 	stop  *stopper
@@ -52,7 +53,7 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 func (d *drive) runAndReport() error {
 	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
 	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
-		d.watch.speech = progress.NewReplyStream(d.env.err, d.env.out)
+		d.watch.speech = progress.NewReplyStream(d.env.err, d.env.out, d.env.markdownRenderer(d.raw))
 		if d.watch.live != nil {
 			d.watch.live.Mute = true
 		}
@@ -210,7 +211,7 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 	case formatText:
 		if o.res.Status == graph.Done {
 			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.IsShownInFull(text) {
-				d.env.out.PrintText(text)
+				d.env.printReply(text, d.raw)
 			}
 		}
 	default:

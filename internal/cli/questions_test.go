@@ -11,13 +11,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/internal/term/termtest"
 )
 
 // checkReport is a graph with a text with a rule, a question of a model, and an approval after it.
@@ -427,10 +428,10 @@ func TestTextAsItComes(t *testing.T) {
 	w := newWorkplace(t, speaking)
 	w.write(".config/raddle/config.yaml", "clients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", api_key: k, models: [{name: small, input_price: 1, output_price: 2}]}]\n")
 	s := w.screen(nil, "run", "./speak", "go")
-	s.await("I have ") // and the reply is not over
+	s.await("I have") // and the reply is not over
 	close(said)
 	s.ends(0, "model calls")
-	screen := regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]").ReplaceAllString(strings.ReplaceAll(s.seen.String(), "\r", ""), "")
+	screen := termtest.Render(80, s.seen.String())
 	for _, line := range []string{"\nI have to wait.\n", "\nThe wait is over.\n", "0.0000 USD"} {
 		if strings.Count(screen, line) != 1 {
 			t.Errorf("%q is not there once:\n%s", line, screen)

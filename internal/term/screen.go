@@ -20,6 +20,7 @@ type Screen struct {
 	Clean RedactFunc // removes known secrets from finished lines; nil removes nothing
 
 	mu     sync.Mutex
+	reply  []string  // the end of a text that is being written, above the live lines; none is wider than the terminal
 	status []string  // the live lines; none is wider than the terminal
 	shown  []string  // those that are on the screen, with the cursor after the last
 	drawn  time.Time // when they were updated last
@@ -54,6 +55,22 @@ func (s *Screen) PrintLine(line string) { _, _ = s.Write([]byte(line + "\n")) }
 func (s *Screen) PassThrough(out *Output, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.passThrough(out, text)
+}
+
+// PassReply is like PassThrough and SetReply: text is the part of a text that is final, and pending the end that is not.
+func (s *Screen) PassReply(out *Output, text string, pending []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply = pending
+	s.passThrough(out, text)
+}
+
+func (s *Screen) passThrough(out *Output, text string) {
+	if text == "" {
+		s.redraw(true)
+		return
+	}
 	s.writeRaw(s.eraseSequence())
 	_, _ = out.Write([]byte(text))
 	s.open = !out.ends && s.IsTerminal()
@@ -86,16 +103,37 @@ func (s *Screen) SetLive(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status = lines
-	if slices.Equal(lines, s.shown) {
+	s.redraw(len(lines) == 0)
+}
+
+// SetReply changes the end of a text that is being written, which is shown above the live lines. No line
+// may be wider than the terminal; they may be painted. It draws them if that is due; otherwise a later call does.
+func (s *Screen) SetReply(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply = lines
+	s.redraw(false)
+}
+
+// redraw draws the lines at the bottom if they have changed, and if that is due or now is true. It
+// keeps the first lines that are the same.
+func (s *Screen) redraw(now bool) {
+	lines := slices.Concat(s.reply, s.status)
+	if s.open || s.asleep || slices.Equal(lines, s.shown) {
 		return
 	}
-	if len(lines) > 0 {
-		if time.Since(s.drawn) < RedrawInterval {
-			return
-		}
-		s.drawn = time.Now()
+	if !now && time.Since(s.drawn) < RedrawInterval {
+		return
 	}
-	s.writeRaw(s.eraseSequence() + s.drawSequence())
+	s.drawn = time.Now()
+	same := 0
+	for same < min(len(lines), len(s.shown))-1 && lines[same] == s.shown[same] {
+		same++
+	}
+	s.shown = s.shown[same:]
+	text := s.eraseSequence()
+	s.shown = lines
+	s.writeRaw(text + s.paintLines(same))
 }
 
 // ClearLive removes the live lines.
@@ -126,7 +164,7 @@ func (s *Screen) eraseSequence() string {
 	cols, _ := s.Size()
 	rows := 0
 	for _, line := range s.shown {
-		rows += max(1, (TextWidth(line)+cols-1)/cols)
+		rows += max(1, (TextWidth(StripMarks(line))+cols-1)/cols)
 	}
 	s.shown = nil
 	return RewindRows(rows)
@@ -137,10 +175,18 @@ func (s *Screen) drawSequence() string {
 	if s.open || s.asleep {
 		return ""
 	}
-	s.shown = slices.Clone(s.status)
-	lines := make([]string, len(s.status))
-	for i, line := range s.status {
-		lines[i] = s.Paint(Dim, line)
+	s.shown = slices.Concat(s.reply, s.status)
+	return s.paintLines(0)
+}
+
+// paintLines returns the lines at the bottom from a line on.
+func (s *Screen) paintLines(from int) string {
+	var lines []string
+	for i, line := range s.shown[from:] {
+		if from+i >= len(s.reply) {
+			line = s.Paint(Dim, line)
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -62,7 +62,7 @@ func (w *Writer) Name(name string) string {
 
 // expandMark returns the control sequence of a mark.
 func expandMark(sequence string) string {
-	if strings.HasPrefix(sequence, "[") {
+	if strings.HasPrefix(sequence, "[") || strings.HasPrefix(sequence, "]") {
 		return "\x1b" + sequence
 	}
 	return sequence

@@ -6,6 +6,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/markdown"
 	"raddle.dev/team"
 )
 
@@ -13,13 +14,23 @@ import (
 type ReplyStream struct {
 	screen *term.Screen
 	out    *term.Output
+	look   *markdown.Renderer // nil: the text is shown as it is
+	blocks *markdown.Stream
 	said   strings.Builder // of the current reply, or the last one
 	over   bool            // that reply is complete
 }
 
-// NewReplyStream returns a stream to out, which may be on the same terminal as the screen.
-func NewReplyStream(screen *term.Screen, out *term.Output) *ReplyStream {
-	return &ReplyStream{screen: screen, out: out}
+// pendingRows is how many lines of a block are shown before it is complete.
+const pendingRows = 4
+
+// NewReplyStream returns a stream to out, which may be on the same terminal as the screen. If r is not nil, the text is Markdown: a block is
+// written when it is complete, and until then the screen shows its last lines.
+func NewReplyStream(screen *term.Screen, out *term.Output, r *markdown.Renderer) *ReplyStream {
+	s := &ReplyStream{screen: screen, out: out}
+	if r != nil {
+		s.look, s.blocks = r, markdown.NewStream(r)
+	}
+	return s
 }
 
 // isReaderPath reports whether text at a path of an agent's run is addressed to the
@@ -40,9 +51,9 @@ func (s *ReplyStream) HandleEvent(ev graph.Event) {
 				s.over = false
 			}
 			s.said.WriteString(v.Text)
-			s.screen.PassThrough(s.out, term.CleanText(v.Text))
+			s.showText(v.Text)
 		case agent.ReplyDone:
-			s.screen.EndLine(s.out)
+			s.endText()
 			if s.over { // it has no text
 				s.said.Reset()
 			}
@@ -55,9 +66,41 @@ func (s *ReplyStream) HandleEvent(ev graph.Event) {
 	}
 }
 
+func (s *ReplyStream) showText(text string) {
+	if s.blocks == nil {
+		s.screen.PassThrough(s.out, term.CleanText(text))
+		return
+	}
+	s.look.Width = s.columns()
+	lines := s.blocks.AddText(text)
+	var pending []string
+	if s.screen.IsTerminal() {
+		pending = s.blocks.Pending(pendingRows)
+	}
+	if lines != "" {
+		s.screen.PassReply(s.out, lines, pending)
+	} else {
+		s.screen.SetReply(pending)
+	}
+}
+
+// columns returns the width of the terminal without its last column, from which the cursor may already have moved to the next line.
+func (s *ReplyStream) columns() int {
+	cols, _ := s.out.Size()
+	return cols - 1
+}
+
+// endText writes what is not complete.
+func (s *ReplyStream) endText() {
+	if s.blocks != nil {
+		s.screen.PassReply(s.out, s.blocks.Close(), nil)
+	}
+	s.screen.EndLine(s.out)
+}
+
 // resetReply forgets the text of the current reply: the model will send it again.
 func (s *ReplyStream) resetReply() {
-	s.screen.EndLine(s.out)
+	s.endText()
 	if !s.over {
 		s.said.Reset()
 	}
