@@ -55,7 +55,7 @@ func (d *drive) runAndReport() error {
 	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
 		d.watch.speech = progress.NewReplyStream(d.env.err, d.env.out, d.env.markdownRenderer(d.raw))
 		if d.watch.live != nil {
-			d.watch.live.Mute = true
+			d.watch.live.Mute, d.watch.speech.ShowPending = true, d.env.err.IsTerminal()
 		}
 	}
 	d.env.watching.Store(d.watch)

@@ -213,7 +213,7 @@ func TestHostileTexts(t *testing.T) {
 				code int
 				want string
 			}{
-				{[]string{"run", "-q", "./graph"}, 0, "next line "}, {[]string{"run", "-q", "./asks"}, 5, "Really "}, {[]string{"run", "-q", "./agent", "go"}, 0, " words"},
+				{[]string{"run", "-q", "./graph"}, 0, "next line "}, {[]string{"run", "-q", "./asks"}, 5, "Really "}, {[]string{"run", "-q", "./agent", "go"}, 0, "words"},
 				{[]string{"run", "-q", "./agent", "write"}, 5, "+line "}, {[]string{"rag", "build", "./library"}, 0, "broken-"}, {[]string{"rag", "search", "./library", "cats"}, 0, "about cats"},
 				{[]string{"runs", "ls"}, 0, "Really "}, {[]string{"check", "./wrong"}, 3, "Start node 'no"}, {[]string{"tools", "ls", "./" + dir}, 0, "What "},
 			} {

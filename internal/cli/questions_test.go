@@ -593,3 +593,43 @@ mcp_servers: [desk]
 		})
 	}
 }
+
+// Markdown is formatted on a terminal, once, also where it arrives in pieces; --raw and terminals without colours show it as it is written.
+func TestMarkdownOnATerminal(t *testing.T) {
+	w := newWorkplace(t, `
+-- say/config.yaml --
+name: say
+model: script:said.yaml
+-- say/said.yaml --
+- {text: "# Title\n\nA **bold** word.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n"}
+-- end/graph.yaml --
+name: end
+start: done
+nodes: {done: {type: end, output: "It is **done**."}}
+-- json/graph.yaml --
+name: json
+start: done
+nodes: {done: {type: end, output: '{"a": "**b**"}'}}
+`)
+	const formatted = "\nTitle\n\nA bold word.\n\na  b\n────\n1  2\n\n• one\n• two\n"
+	for _, test := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{args: []string{"./say", "go"}, want: formatted},
+		{args: []string{"-q", "./say", "go"}, want: formatted},
+		{args: []string{"-S", "./say", "go"}, want: formatted},
+		{args: []string{"--raw", "./say", "go"}, want: "\nA **bold** word.\n"},
+		{env: []string{"NO_COLOR=1"}, args: []string{"./say", "go"}, want: "\nA **bold** word.\n"},
+		{env: []string{"TERM=dumb"}, args: []string{"./say", "go"}, want: "\nA **bold** word.\n"},
+		{args: []string{"./end", "go"}, want: "\nIt is done.\n"},
+		{args: []string{"./json", "go"}, want: `{"a": "**b**"}`},
+	} {
+		s := w.screen(test.env, append([]string{"run"}, test.args...)...)
+		s.ends(0, "")
+		if screen := "\n" + termtest.Render(80, s.seen.String()) + "\n"; strings.Count(screen, test.want) != 1 {
+			t.Errorf("run %q with %q: %q is not there once:\n%s", test.args, test.env, test.want, screen)
+		}
+	}
+}

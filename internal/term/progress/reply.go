@@ -12,6 +12,10 @@ import (
 
 // A ReplyStream shows the text of an agent's model while the model writes it, on a terminal.
 type ReplyStream struct {
+	// ShowPending says to show the end of a block that is not complete on the screen, which must be a terminal. It must not change
+	// after the first event.
+	ShowPending bool
+
 	screen *term.Screen
 	out    *term.Output
 	look   *markdown.Renderer // nil: the text is shown as it is
@@ -74,7 +78,7 @@ func (s *ReplyStream) showText(text string) {
 	s.look.Width = s.columns()
 	lines := s.blocks.AddText(text)
 	var pending []string
-	if s.screen.IsTerminal() {
+	if s.ShowPending {
 		pending = s.blocks.Pending(pendingRows)
 	}
 	if lines != "" {
