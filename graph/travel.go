@@ -44,13 +44,29 @@ var (
 //
 // It fails with ErrNoThread, ErrNoPoint or ErrThreadExists, and needs no graph.
 func Fork(ctx context.Context, st Store, thread string, at int64, into string) error {
+	return forkThread(ctx, st, Point{thread, at}, into, nil)
+}
+
+// ForkWithMeta is Fork, and the copy has another Input.Meta: what a program stored about
+// how to continue the run.
+func ForkWithMeta(ctx context.Context, st Store, thread string, at int64, into string, meta []byte) error {
+	return forkThread(ctx, st, Point{thread, at}, into, &meta)
+}
+
+// forkThread creates the thread into as a copy of another at a point, with another
+// Input.Meta if meta is not nil.
+func forkThread(ctx context.Context, st Store, from Point, into string, meta *[]byte) error {
+	thread := from.Thread
 	fail := func(err error) error { return fmt.Errorf("fork thread %s into %q: %w", thread, into, err) }
 	if into == "" {
 		return fail(errors.New("the new thread needs a name"))
 	}
-	s, err := loadPoint(ctx, st, Point{thread, at})
+	s, err := loadPoint(ctx, st, from)
 	if err != nil {
 		return fail(err)
+	}
+	if meta != nil {
+		s.meta = *meta
 	}
 	now := time.Now()
 	s.forgetSteps()

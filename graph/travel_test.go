@@ -899,3 +899,27 @@ func TestDescribeShowsTheNewestRun(t *testing.T) {
 	}
 	agrees("abandoned")
 }
+
+// ForkWithMeta replaces what a program stored with a run, in the copy only.
+func TestForkWithMeta(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, st graph.Store) {
+		e := newEverything(t)
+		r := &graph.Runner{Graph: e.g, Store: st}
+		want := outcome(*e.finish(t, r, true))
+		if err := graph.ForkWithMeta(t.Context(), st, "t", 1, "copy", []byte("other")); err != nil {
+			t.Fatal(err)
+		}
+		for thread, meta := range map[string]string{"copy": "other", "t": ""} {
+			snap, err := graph.Inspect(t.Context(), st, thread, 0)
+			if err != nil || string(snap.Meta) != meta {
+				t.Errorf("the meta of %s is %q, %v", thread, snap.Meta, err)
+			}
+		}
+		if diff := cmp.Diff(want, outcome(resumed(t, r, "copy"))); diff != "" {
+			t.Errorf("the copy ends differently:\n%s", diff)
+		}
+		if err := graph.ForkWithMeta(t.Context(), st, "none", 1, "copy2", nil); !errors.Is(err, graph.ErrNoThread) {
+			t.Error(err)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
@@ -46,4 +47,38 @@ func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (runs.P
 	}
 	seq, err := run.runner.Edit(ctx, run.Thread, writes...)
 	return runs.Point{Run: run.ID, At: seq}, err
+}
+
+// Fork says how to copy a run.
+type Fork struct {
+	From  string    // RUN or RUN@N
+	Model string    // replaces every model of the copy; "": as in the original
+	Set   []Setting // values that the state of the copy gets
+}
+
+// ForkRun starts a new run as a copy of another and returns its id, and what was copied. If it
+// fails, there is no new run.
+func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.Point, err error) {
+	if f.Model != "" {
+		d, err := p.Runs.ReadRunDetail(ctx, f.From)
+		if err != nil {
+			return "", origin, err
+		}
+		f.Model = p.resolveOverride(f.Model)
+		if d.Record != nil {
+			err = p.Models.CheckNames(d.Record.Dir, f.Model, "")
+		}
+		if err != nil {
+			return "", origin, err
+		}
+	}
+	id, origin, err = p.Runs.ForkRun(ctx, f.From, f.Model)
+	if err != nil || len(f.Set) == 0 {
+		return id, origin, err
+	}
+	if _, err := p.EditRun(ctx, id, f.Set); err != nil {
+		_, gone := p.Runs.RemoveRun(ctx, id)
+		return "", origin, errors.Join(fmt.Errorf("the copy of %s was removed, because it could not be changed: %w", origin, err), gone)
+	}
+	return id, origin, nil
 }

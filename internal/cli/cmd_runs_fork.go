@@ -14,25 +14,56 @@ import (
 	"raddle.dev/internal/wording"
 )
 
+// runsForkOptions are the flags of "runs fork".
+type runsForkOptions struct {
+	set           []string
+	model, output string
+	resume        bool
+}
+
 func newRunsForkCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the id as `FORMAT`: text or json", runRunsFork, &cobra.Command{
+	var opts runsForkOptions
+	cmd := newCommand(env, &opts, runRunsFork, &cobra.Command{
 		Use:   "fork RUN[@N]",
 		Short: "Start a new run as a copy of another at a checkpoint",
 		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
-"raddle resume": finished steps are not run again, and the current step starts again.`,
+"raddle resume", or at once with --resume: finished steps are not run again, and the current step starts
+again. --set changes the state of the copy like "raddle runs edit". With --resume, raddle prints the
+result of the run, and its id only as a note.`,
 		Example: `  raddle runs fork 06ab@7
-  raddle resume $(raddle runs fork 06ab@7)`,
+  raddle runs fork last@7 --set severity=low --resume
+  raddle runs fork last@7 --model openai:gpt-5 --resume`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.set, "set", nil, "replace a value in the state of the copy: `KEY=VALUE` (repeatable)")
+	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` in the copy instead of every model of the agent")
+	flags.BoolVar(&opts.resume, "resume", false, "continue the copy on this terminal, like raddle resume")
+	addOutputFlag(cmd, &opts.output, "write the id, or the result with --resume, as `FORMAT`: text or json")
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	return cmd
 }
 
-func runRunsFork(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	id, origin, err := env.process.Runs.ForkRun(ctx, args[0])
+func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, args []string) error {
+	set, err := parseSettings("raddle runs fork --set", opts.set)
 	if err != nil {
 		return err
 	}
-	env.printNote("raddle: run %s is a copy of %s\nnext: raddle resume %s", env.err.Paint(term.Cyan, id), origin, id)
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	id, origin, err := env.process.ForkRun(ctx, app.Fork{From: args[0], Model: opts.model, Set: set})
+	if err != nil {
+		return err
+	}
+	warnUnknownKeys(env, d, set)
+	env.printNote("raddle: run %s is a copy of %s", env.err.Paint(term.Cyan, id), origin)
+	if opts.resume {
+		return reportRefusal(env, opts.output, runResume(ctx, env, resumeOptions{output: opts.output}, []string{id}))
+	}
+	env.printNote("next: raddle resume %s", id)
 	return env.printResult(opts.output, struct {
 		Run  string     `json:"run"`
 		From runs.Point `json:"from"`
@@ -54,7 +85,7 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 }
 
 func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	set, err := parseSettings(args[1:])
+	set, err := parseSettings("raddle runs edit", args[1:])
 	if err != nil {
 		return err
 	}
@@ -62,25 +93,33 @@ func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args
 	if err != nil {
 		return err
 	}
-	var known, keys []string
-	for _, v := range d.Snapshot.Values {
-		known = append(known, v.Key)
-	}
 	at, err := env.process.EditRun(ctx, args[0], set)
 	if err != nil {
 		return err
 	}
+	warnUnknownKeys(env, d, set)
+	var keys []string
 	for _, s := range set {
 		keys = append(keys, s.Key)
-		if !slices.Contains(known, s.Key) && !env.quiet {
-			env.printWarning("the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
-		}
 	}
 	env.printNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run)
 	return env.printResult(opts.output, struct {
 		runs.Point
 		Keys []string `json:"keys"`
 	}{at, keys}, func() string { return "" })
+}
+
+// warnUnknownKeys warns about keys that the state of a run did not have before they were set.
+func warnUnknownKeys(env *environment, d *runs.Detail, set []app.Setting) {
+	var known []string
+	for _, v := range d.Snapshot.Values {
+		known = append(known, v.Key)
+	}
+	for _, s := range set {
+		if !slices.Contains(known, s.Key) && !env.quiet {
+			env.printWarning("the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
+		}
+	}
 }
 
 func suggestKey(key string, known []string) string {
@@ -90,20 +129,20 @@ func suggestKey(key string, known []string) string {
 	return ""
 }
 
-// parseSettings reads KEY=VALUE words.
-func parseSettings(words []string) ([]app.Setting, error) {
+// parseSettings reads KEY=VALUE words of what its errors name.
+func parseSettings(what string, words []string) ([]app.Setting, error) {
 	var set []app.Setting
 	for _, word := range words {
 		key, text, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, badUsage("write KEY=VALUE", "raddle runs edit: %q is not KEY=VALUE", word)
+			return nil, badUsage("write KEY=VALUE", "%s: %q is not KEY=VALUE", what, word)
 		}
 		if slices.ContainsFunc(set, func(s app.Setting) bool { return s.Key == key }) {
-			return nil, badUsage("give it one value", "raddle runs edit: the key %q is given twice", key)
+			return nil, badUsage("give it one value", "%s: the key %q is given twice", what, key)
 		}
 		v, err := flow.ParseValue(text)
 		if err != nil {
-			return nil, badUsage("", "raddle runs edit: the value of %s: %v", key, err)
+			return nil, badUsage("", "%s: the value of %s: %v", what, key, err)
 		}
 		set = append(set, app.Setting{Key: key, Value: v})
 	}

@@ -70,8 +70,9 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 }
 
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
-// what was copied. A run that has ended can be copied from an earlier point.
-func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin Point, err error) {
+// what was copied. A run that has ended can be copied from an earlier point. If model is not
+// empty, it replaces every model of the copy.
+func (a *Archive) ForkRun(ctx context.Context, from, model string) (id string, origin Point, err error) {
 	st, at, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return "", origin, err
@@ -84,10 +85,29 @@ func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin P
 		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
-	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
+	if model == "" {
+		err = graph.Fork(ctx, st, at.Thread, snap.Head, id)
+	} else {
+		err = st.forkWithModel(ctx, snap, id, model)
+	}
+	if err != nil {
 		return "", origin, err
 	}
 	return id, Point{at.Thread, snap.Head}, nil
+}
+
+// forkWithModel creates a run as a copy of a snapshot, with another model in its start record.
+func (s *Store) forkWithModel(ctx context.Context, snap *graph.Snapshot, id, model string) error {
+	rec, err := DecodeRecord(snap.Meta)
+	if err != nil {
+		return failure.NewStale("leave the model out", "the model of run %s cannot be replaced: %v", snap.Thread, err)
+	}
+	rec.Override = model
+	meta, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return graph.ForkWithMeta(ctx, s, snap.Thread, snap.Head, id, meta)
 }
 
 // Author is a record that wrote a key.
