@@ -98,7 +98,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case len(r.pending) == 0:
 		return graph.Update{}, nil
 	case r.passed: // a new turn has started
-		return graph.Put(cutOff(ctx, name, &r)), nil
+		return graph.Put(appendCutOff(ctx, name, &r)), nil
 	case of == "":
 		if o := r.otherPendingNode(entries); o != "" {
 			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to make, and it is not set which of them %s belongs to: give each its own tools node with Act.Of, or connect them with ToolsEdge", o, r.by, name)
@@ -265,7 +265,7 @@ func (x *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result,
 		return x.emitDone(ctx, c, tool.FailedResult("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
 	}
 	t, ok := x.findTool(c.Name)
-	if past := x.upTo(c.ID); !t.Polls && isLooping(past, x.repeatLimit()) {
+	if past := x.callsUpTo(c.ID); !t.Polls && isLooping(past, x.repeatLimit()) {
 		return x.emitDone(ctx, c, newLoopAlert(past)), nil
 	}
 	if !ok {
@@ -304,9 +304,9 @@ func (x *actStep) repeatLimit() int {
 	return x.act.Calls.Repeats
 }
 
-// upTo returns the calls of the turn, up to and including one call of this
+// callsUpTo returns the calls of the turn, up to and including one call of this
 // round.
-func (x *actStep) upTo(id string) []pastCall {
+func (x *actStep) callsUpTo(id string) []pastCall {
 	first := len(x.past) - len(x.round.calls)
 	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
 }
@@ -339,9 +339,9 @@ func argsObject(args json.RawMessage) (json.RawMessage, bool) {
 	return args, true
 }
 
-// cutOff returns the outcome of calls that were interrupted and are not
+// appendCutOff returns the outcome of calls that were interrupted and are not
 // continued.
-func cutOff(ctx context.Context, by string, r *round) graph.Write {
+func appendCutOff(ctx context.Context, by string, r *round) graph.Write {
 	return Messages.Set([]Entry{stampEntry(ctx, Entry{Message: cutOffMessage(r.pending), By: by, For: r.by})})
 }
 

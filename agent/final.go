@@ -48,7 +48,7 @@ func TerminalFilter(g *graph.Graph) func(e graph.Event) bool {
 // findTerminals collects the paths of the nodes that no other node follows.
 func findTerminals(s *graph.Structure, path string, outer bool, ends map[string]bool) {
 	for _, n := range s.Nodes {
-		last := outer && !leadsOn(s, n.Name)
+		last := outer && !leadsToNode(s, n.Name)
 		ends[path+n.Name] = last
 		if n.Child != nil {
 			findTerminals(n.Child, path+n.Name+"/", last, ends)
@@ -59,9 +59,9 @@ func findTerminals(s *graph.Structure, path string, outer bool, ends map[string]
 	}
 }
 
-// leadsOn reports whether a node leads to another node, not counting detours
+// leadsToNode reports whether a node leads to another node, not counting detours
 // back to it.
-func leadsOn(s *graph.Structure, node string) bool {
+func leadsToNode(s *graph.Structure, node string) bool {
 	for _, to := range nodeTargets(s, node) {
 		if to != graph.End && to != node && !isDetour(s, to, node) {
 			return true

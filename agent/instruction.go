@@ -71,7 +71,7 @@ func (i Instruction) System(s graph.State) (string, error) {
 		v, ok := source(s, name)
 		switch {
 		case ok && v != nil:
-			filled, err := asText(v)
+			filled, err := formatValue(v)
 			if err != nil {
 				faults = append(faults, fmt.Errorf("%s: %w", whole, err))
 			}
@@ -96,8 +96,8 @@ func (i *Instruction) sourceFor(scope string) Source {
 	return graph.State.Value
 }
 
-// asText returns a value in the form in which it is inserted.
-func asText(v any) (string, error) {
+// formatValue returns a value in the form in which it is inserted.
+func formatValue(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil
 	}

@@ -89,13 +89,13 @@ func TodoTools() []tool.Tool {
 	tools := make([]tool.Tool, len(specs))
 	for i, s := range specs {
 		tools[i] = tool.Tool{Name: s.name, Description: s.doc, Schema: json.RawMessage(s.schema), Effect: tool.ReadOnly,
-			Polls: s.name == "todo__list", Run: outsideAct}
+			Polls: s.name == "todo__list", Run: failOutsideAct}
 	}
 	return tools
 }
 
-// outsideAct is the Run of tools that work only in an act node.
-func outsideAct(context.Context, tool.Call) (tool.Result, error) {
+// failOutsideAct is the Run of tools that work only in an act node.
+func failOutsideAct(context.Context, tool.Call) (tool.Result, error) {
 	return tool.FailedResult("Todo tool failed: No active agent"), nil
 }
 
@@ -113,8 +113,8 @@ func okResult(message string) tool.Result {
 	}{"ok", message})
 }
 
-// softError returns an error that the model can correct with another call.
-func softError(format string, args ...any) tool.Result {
+// correctableError returns an error that the model can correct with another call.
+func correctableError(format string, args ...any) tool.Result {
 	return tool.JSONResult(map[string]string{"error": fmt.Sprintf(format, args...)})
 }
 
@@ -141,7 +141,7 @@ func (l *TodoList) addItem(raw json.RawMessage) tool.Result {
 	case bad != nil:
 		return *bad
 	case strings.TrimSpace(a.Task) == "":
-		return softError("task description is required")
+		return correctableError("task description is required")
 	}
 	id := 1
 	for _, i := range l.Items {
@@ -159,7 +159,7 @@ func (l *TodoList) findItem(a todoArgs) (*TodoItem, *tool.Result) {
 	text := strings.TrimSpace(strings.Trim(string(a.ID), `"`))
 	id, err := strconv.Atoi(text)
 	if err != nil {
-		r := softError("id is required and must be a number")
+		r := correctableError("id is required and must be a number")
 		return nil, &r
 	}
 	for i := range l.Items {
@@ -167,7 +167,7 @@ func (l *TodoList) findItem(a todoArgs) (*TodoItem, *tool.Result) {
 			return &l.Items[i], nil
 		}
 	}
-	r := softError("Todo %d not found", id)
+	r := correctableError("Todo %d not found", id)
 	return nil, &r
 }
 

@@ -60,7 +60,7 @@ func (c *workerPool) runTasks(l *lane, t *task, hung error) {
 		}
 	}()
 	if t != nil {
-		if c.watched.carryOn(t, hung); l.isReplaced() {
+		if c.watched.continueAfterHang(t, hung); l.isReplaced() {
 			return
 		}
 	}
@@ -247,13 +247,13 @@ func (f *frame) runAllTasks(ctx context.Context) {
 	g := f.g
 	defer func() {
 		if p := recover(); p != nil {
-			notRun(ts, panics.NewError("the Executor", p))
+			failUnrunTasks(ts, panics.NewError("the Executor", p))
 		} else {
-			notRun(ts, errNotRun)
+			failUnrunTasks(ts, errNotRun)
 		}
 	}()
 	if !g.def.FailFast {
-		x.runOnExecutor(f.watch, g.def.Concurrency, ts, runBeside)
+		x.runOnExecutor(f.watch, g.def.Concurrency, ts, runWithSiblings)
 		return
 	}
 	step, cancel := context.WithCancelCause(ctx)
@@ -266,11 +266,11 @@ func (f *frame) runAllTasks(ctx context.Context) {
 	x.runOnExecutor(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
 }
 
-// runBeside runs a task that has siblings. If hung is not nil, it replaces an attempt
+// runWithSiblings runs a task that has siblings. If hung is not nil, it replaces an attempt
 // that hangs.
-func runBeside(t *task, hung error) bool {
+func runWithSiblings(t *task, hung error) bool {
 	if hung != nil {
-		return t.carryOn(true, hung)
+		return t.continueAfterHang(true, hung)
 	}
 	return t.run(true)
 }
@@ -287,7 +287,7 @@ func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hu
 			cancel(errSibling)
 		}
 	}()
-	return runBeside(t, hung)
+	return runWithSiblings(t, hung)
 }
 
 // watchedPool runs the tasks of a step on several goroutines, and continues without
@@ -338,8 +338,8 @@ func (c *watchedPool) serveTasks(l *lane, t *task, hung error) {
 	c.runTasks(l, t, hung)
 }
 
-// carryOn continues with a task after an attempt that hangs.
-func (c *watchedPool) carryOn(t *task, hung error) { c.run(t, hung) }
+// continueAfterHang continues with a task after an attempt that hangs.
+func (c *watchedPool) continueAfterHang(t *task, hung error) { c.run(t, hung) }
 
 // takeOverTask implements successor.
 func (c *watchedPool) takeOverTask(t *task, hung error) {
@@ -380,8 +380,8 @@ func (a *isolatedTask) takeOverTask(t *task, hung error) {
 
 var errNotRun = errors.New("graph: the Executor has returned without running the task")
 
-// notRun fails the tasks that the Executor has not run.
-func notRun(ts []task, err error) {
+// failUnrunTasks fails the tasks that the Executor has not run.
+func failUnrunTasks(ts []task, err error) {
 	for i := range ts {
 		if t := &ts[i]; t.attempts == 0 && !t.recorded && t.recovered == nil && t.err == nil {
 			t.err = err

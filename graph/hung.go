@@ -392,5 +392,5 @@ func (s *frameDriver) takeOverTask(t *task, hung error) {
 	if w := s.f.watch; w != s.watch {
 		w.addLane(l)
 	}
-	s.run(l, func() bool { return t.carryOn(false, hung) })
+	s.run(l, func() bool { return t.continueAfterHang(false, hung) })
 }

@@ -140,12 +140,12 @@ func (t *task) run(siblings bool) bool {
 		}
 		return true
 	}
-	return t.carryOn(siblings, nil)
+	return t.continueAfterHang(siblings, nil)
 }
 
-// carryOn is run without its beginning: from the first attempt, or after one that
+// continueAfterHang is run without its beginning: from the first attempt, or after one that
 // hangs.
-func (t *task) carryOn(siblings bool, hung error) bool {
+func (t *task) continueAfterHang(siblings bool, hung error) bool {
 	l := t.lane
 	if t.inline {
 		if !t.runAndFinish(siblings, hung) {

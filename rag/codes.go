@@ -18,12 +18,12 @@ type codes struct {
 }
 
 const (
-	lanes    = 32               // numbers that are multiplied at a time
-	most     = math.MaxInt8     // of a code
-	finer    = 2 * math.MaxInt8 // steps of last for one of first
-	slack    = 2e-5             // for the roundings of float32
-	rounding = float32(3 << 22) // added and taken away again, it leaves a small number without its fraction
-	mostSum  = math.MaxInt32 / most
+	lanes     = 32               // numbers that are multiplied at a time
+	most      = math.MaxInt8     // of a code
+	lastSteps = 2 * math.MaxInt8 // steps of last for one of first
+	slack     = 2e-5             // for the roundings of float32
+	rounding  = float32(3 << 22) // added and taken away again, it leaves a small number without its fraction
+	mostSum   = math.MaxInt32 / most
 )
 
 func newCodes(n, dims int) *codes {
@@ -45,7 +45,7 @@ func (c *codes) setVector(i int, v []float32) {
 		x *= inverse
 		whole := (x + rounding) - rounding
 		rest := x - whole
-		fine := (rest*finer + rounding) - rounding
+		fine := (rest*lastSteps + rounding) - rounding
 		first[j], last[j] = int8(whole), int8(fine)
 		sum += rest * rest
 	}
@@ -105,8 +105,8 @@ func (c *codes) estimateRough(q codedQuery, i int) cosineEstimate {
 
 // estimateFine compares by both bytes.
 func (c *codes) estimateFine(q codedQuery, i int) cosineEstimate {
-	sum := float64(dotCodes(q.codes, c.first[i*c.width:][:c.width])) + float64(dotCodes(q.codes, c.last[i*c.width:][:c.width]))/finer
-	left := c.scale[i] * float32(math.Sqrt(float64(c.dims))) / (2 * finer)
+	sum := float64(dotCodes(q.codes, c.first[i*c.width:][:c.width])) + float64(dotCodes(q.codes, c.last[i*c.width:][:c.width]))/lastSteps
+	left := c.scale[i] * float32(math.Sqrt(float64(c.dims))) / (2 * lastSteps)
 	return cosineEstimate{uint32(i), float32(sum * float64(c.scale[i]) * float64(q.unit)), left*1.01 + q.loss*(1+left) + slack}
 }
 
@@ -175,7 +175,7 @@ func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
 	q := c.encodeQuery(vector)
 	var found []cosineEstimate
 	all := topScores{top: top}
-	for _, part := range inParts(len(c.scale), func(from, to int) scanResult {
+	for _, part := range mapParts(len(c.scale), func(from, to int) scanResult {
 		guesses, f := c.scanRange(q, from, to, top)
 		return scanResult{guesses, f}
 	}) {

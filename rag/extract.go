@@ -68,7 +68,7 @@ func (w *builder) extractEntities(ctx context.Context) error {
 		if s.extracted == x.recipe {
 			continue
 		}
-		if err := x.planDocument(ctx, s); err != nil {
+		if err := x.planCalls(ctx, s); err != nil {
 			return err
 		}
 		w.late = x
@@ -76,8 +76,8 @@ func (w *builder) extractEntities(ctx context.Context) error {
 	return x.askChunks(ctx)
 }
 
-// planDocument adds the chunks of a document whose text has no row yet to the plan, and links the others to their rows.
-func (x *extraction) planDocument(ctx context.Context, s storedDocument) error {
+// planCalls adds the chunks of a document whose text has no row yet to the plan, and links the others to their rows.
+func (x *extraction) planCalls(ctx context.Context, s storedDocument) error {
 	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
 		chunks, err := textsOf(ctx, tx, s.id)
 		if err == nil {

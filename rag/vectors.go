@@ -11,8 +11,8 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// inParts divides n items among the processors, and returns the results of do for each part, in order.
-func inParts[T any](n int, do func(from, to int) T) []T {
+// mapParts divides n items among the processors, and returns the results of do for each part, in order.
+func mapParts[T any](n int, do func(from, to int) T) []T {
 	const worth = 1000 // items that justify one more goroutine
 	parts := make([]T, min(runtime.GOMAXPROCS(0), max(1, n/worth)))
 	var wait sync.WaitGroup

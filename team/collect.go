@@ -215,7 +215,7 @@ func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Tim
 		p, shown := s.prompted[x.ID]
 		rest := p.at.Add(p.pause).Sub(now)
 		if !shown || p.task == task || rest <= 0 {
-			s.notePrompt(open, task, now)
+			s.recordPrompt(open, task, now)
 			return open, nil
 		}
 		if wait == 0 || rest < wait {
@@ -233,9 +233,9 @@ func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Tim
 	return nil, err
 }
 
-// notePrompt records that questions were returned to the caller. The caller must
+// recordPrompt records that questions were returned to the caller. The caller must
 // hold mu.
-func (s agentHandle) notePrompt(open []*escalation, task string, now time.Time) {
+func (s agentHandle) recordPrompt(open []*escalation, task string, now time.Time) {
 	for _, x := range open {
 		if p := s.prompted[x.ID]; p.task != task {
 			s.prompted[x.ID] = promptRecord{task, now, max(firstPause, 2*p.pause)}
@@ -250,9 +250,9 @@ const summaryPrompt = `You shorten the report of an agent for another agent that
 - List several findings as bullets.
 - Use less than a third of the length. Write nothing but the report.`
 
-// sumUp asks a model to shorten an output. If redact is not nil, it removes
+// summarizeOutput asks a model to shorten an output. If redact is not nil, it removes
 // secrets from the request and the reply.
-func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f outputResult) (llm.Reply, error) {
+func summarizeOutput(ctx context.Context, m llm.Model, redact func(string) string, f outputResult) (llm.Reply, error) {
 	if m == nil {
 		return llm.Reply{}, errors.New("there is no model for summaries")
 	}

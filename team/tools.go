@@ -133,15 +133,15 @@ var teamTools = []teamTool{
 func Tools(spawns bool) (list []tool.Tool) {
 	for i := range teamTools {
 		if t := &teamTools[i]; t.mail || spawns {
-			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.argsSchema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Touches: touchNothing, Run: t.runCall})
+			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.argsSchema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Touches: noTouch, Run: t.runCall})
 		}
 	}
 	return list
 }
 
-// touchNothing says that the tools touch nothing outside of the run: the calls of
+// noTouch says that the tools touch nothing outside of the run: the calls of
 // the agents themselves need their own permission.
-func touchNothing(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
+func noTouch(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
 
 func (t *teamTool) argsSchema() json.RawMessage {
 	required := ""
@@ -474,7 +474,7 @@ func (s agentHandle) summariseOutput(ctx context.Context, f outputResult) (strin
 		return f.Output, nil
 	}
 	reply, err := graph.DoEffect(ctx, graph.Effect{Name: "summary", Key: f.ID}, func(ctx context.Context) (llm.Reply, error) {
-		return sumUp(ctx, rule.Summary, s.team.memberByName(name).Agent.Redact, f)
+		return summarizeOutput(ctx, rule.Summary, s.team.memberByName(name).Agent.Redact, f)
 	})
 	text := strings.TrimSpace(reply.Text())
 	switch {

@@ -85,7 +85,7 @@ func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 	var unfit *rag.VectorError
 	switch {
 	case err == nil:
-		tellDiffering(a, b)
+		reportDifferences(a, b)
 		return closed
 	case errors.As(err, &down), errors.As(err, &unfit), ctx.Err() != nil:
 		return err // the agent itself is valid
@@ -93,9 +93,9 @@ func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 	return &failure.Error{Kind: failure.Invalid, Err: err}
 }
 
-// tellDiffering reports the knowledge bases that were built with other settings than
+// reportDifferences reports the knowledge bases that were built with other settings than
 // the files of their agents have.
-func tellDiffering(a *flow.Agent, b KnowledgeBuild) {
+func reportDifferences(a *flow.Agent, b KnowledgeBuild) {
 	for _, each := range a.Agents() {
 		for _, f := range each.BaseFiles() {
 			if len(f.Differs) > 0 && b.Hooks.Notify != nil {

@@ -90,8 +90,8 @@ func (a *Archive) locateRun(ctx context.Context, id string) (*Store, runRef, err
 	for _, f := range slices.Backward(found) {
 		names = append(names, f.run)
 	}
-	if len(names) > mostNamed {
-		names = append(names[:mostNamed], "...")
+	if len(names) > maxNamedRuns {
+		names = append(names[:maxNamedRuns], "...")
 	}
 	return nil, runRef{}, failure.NewStale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
 }
@@ -105,8 +105,8 @@ func (a *Archive) describePlace() string {
 	return a.dirs.ShortPath(at.Place())
 }
 
-// mostNamed is the largest number of runs that an error names.
-const mostNamed = 5
+// maxNamedRuns is the largest number of runs that an error names.
+const maxNamedRuns = 5
 
 // findMatchingRuns returns the runs whose id, or whose thread's name, begins with id; if one
 // is equal to id, only that one.

@@ -25,10 +25,10 @@ type ToolCall struct {
 
 // These are the states of a call.
 const (
-	callDone   = "done"
-	callFailed = "failed"
-	callOpen   = "open"
-	callBegun  = "begun" // its outcome is not recorded
+	callDone       = "done"
+	callFailed     = "failed"
+	callOpen       = "open"
+	callUnrecorded = "begun" // its outcome is not recorded
 )
 
 // toolEffect is the prefix of the names of effects that are calls of tools.
@@ -94,7 +94,7 @@ func (l *callLog) recordEntry(e graph.Entry, data []byte) error {
 	case id == "":
 		return l.addReply(e.Path, data)
 	case e.Kind == graph.KindIntent:
-		l.setOutcome(e.Path, id, callBegun, "")
+		l.setOutcome(e.Path, id, callUnrecorded, "")
 		return nil
 	default:
 		var made struct {

@@ -193,7 +193,7 @@ func (g *treeBuilder) addEntry(e graph.Entry) {
 		g.endBranch(publicPath(e.Path), e.Time)
 	case graph.KindStep:
 		g.steps[e.Path] = e.Time
-		g.endIn(e.Path, e.Time)
+		g.endBranches(e.Path, e.Time)
 	}
 	for path := publicPath(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
 		if b := g.paths[path]; b != nil && b != g.root {
@@ -211,8 +211,8 @@ func (g *treeBuilder) endBranch(path string, at time.Time) {
 	}
 }
 
-// endIn ends what a step of a frame has run.
-func (g *treeBuilder) endIn(frame string, at time.Time) {
+// endBranches ends what a step of a frame has run.
+func (g *treeBuilder) endBranches(frame string, at time.Time) {
 	for _, b := range g.order {
 		if g.in[b] == frame && b.Ended.IsZero() {
 			b.Ended = at

@@ -23,7 +23,7 @@ func (g *treeBuilder) finishTree(d *Detail) *Branch {
 	for _, c := range g.teams {
 		g.addTeamAgents(c)
 	}
-	slices.SortStableFunc(g.order, inOrder)
+	slices.SortStableFunc(g.order, compareBranches)
 	g.assignQuestions(d)
 	for _, b := range g.order {
 		b.Status = g.branchStatus(b)
@@ -38,9 +38,9 @@ func (g *treeBuilder) finishTree(d *Detail) *Branch {
 	return g.root
 }
 
-// inOrder compares branches by their start. Branches of one step start together,
+// compareBranches compares branches by their start. Branches of one step start together,
 // so that their names and numbers decide, not which of them the journal names first.
-func inOrder(a, b *Branch) int {
+func compareBranches(a, b *Branch) int {
 	node, at := splitIndex(a.Path)
 	other, then := splitIndex(b.Path)
 	switch { // those that wait for a place come last, in the order in which they were spawned

@@ -186,7 +186,7 @@ func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (
 		if strings.HasPrefix(c.Tool, "user__") { // they ask questions, which an effect must not
 			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
 		} else {
-			result, err = runAsking(ctx, t, c.Args)
+			result, err = callWithQuestions(ctx, t, c.Args)
 		}
 		return graph.Update{}, err
 	}}
@@ -198,8 +198,8 @@ func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (
 	return l.shared.SecretSet().Text(result.Text()), result.Error, err
 }
 
-// runAsking makes a call, and asks the questions of its tool.
-func runAsking(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Result, error) {
+// callWithQuestions makes a call, and asks the questions of its tool.
+func callWithQuestions(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Result, error) {
 	type made struct {
 		Result tool.Result
 		Ask    *tool.Question

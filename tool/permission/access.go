@@ -255,9 +255,9 @@ var quotedWildcard = compileLater(`(^|[\s"'=:(])(/|~|\.\.|\w+/)[^\s"']*[*?\[]|\.
 // copiers read all operands but the last one, with everything below them.
 var copiers = []string{"cp", "install", "ln", "mv", "rsync"}
 
-// carriers are programs that read or write everything below the directories in their arguments. For
+// recursivePrograms are programs that read or write everything below the directories in their arguments. For
 // other programs this is not known.
-var carriers = []string{"7z", "7za", "ack", "ag", "ar", "bsdtar", "chgrp", "chmod", "chown", "cpio", "fd", "fdfind", "gzip", "pax", "rclone", "rgrep", "rm", "scp",
+var recursivePrograms = []string{"7z", "7za", "ack", "ag", "ar", "bsdtar", "chgrp", "chmod", "chown", "cpio", "fd", "fdfind", "gzip", "pax", "rclone", "rgrep", "rm", "scp",
 	"shred", "star", "tar", "ug", "ugrep", "xz", "zip", "zstd"}
 
 // workingDirCarriers are carriers that work in the directory in which they are started if no other one is named,
@@ -280,7 +280,7 @@ func (s *shellAnalyzer) addGuesses(env, words []word) {
 	if slices.Contains(copiers, name) {
 		s.addCopySources(args)
 	}
-	how, known := names, slices.Contains(carriers, name)
+	how, known := names, slices.Contains(recursivePrograms, name)
 	if known {
 		how = contents
 	}

@@ -26,7 +26,7 @@ const (
 type Renderer struct {
 	Width int // columns of the terminal; 0 is 80
 	Theme Theme
-	Links bool // the terminal shows links (OSC 8); otherwise addresses are written behind their texts
+	Links bool // the terminal shows links (OSC 8); otherwise an address follows its text
 }
 
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
