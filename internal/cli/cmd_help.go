@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,11 +21,11 @@ func newHelpCommand(env *environment) *cobra.Command {
 	}
 }
 
-// runHelp prints a guide, or the help of a command. The name of both means the guide.
+// runHelp prints a guide, which a terminal shows formatted, or the help of a command. The name of both means the guide.
 func runHelp(env *environment, root *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		if topic := guide.FindTopic(args[0]); topic != nil {
-			env.out.PrintText(topic.Text)
+			env.printGuide(topic.Text)
 			if isCommand(root, topic.Name) {
 				env.printNote("the command has help of its own: raddle %s --help", topic.Name)
 			}
@@ -43,6 +44,18 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
 	}
 	return badUsage(next, "there is no guide and no command %q", args[0])
+}
+
+// relativeLink matches a link to a file or a heading, which a terminal cannot follow.
+var relativeLink = regexp.MustCompile(`\[([^\]\n]+)\]\((?:#|\.\./|[a-z-]+\.md)[^)\s]*\)`)
+
+// printGuide prints Markdown as it is, or formatted on a terminal, where links to other files are only their texts.
+func (env *environment) printGuide(text string) {
+	if r := env.markdownRenderer(false); r != nil {
+		r.Fill = true
+		text = r.RenderText(relativeLink.ReplaceAllString(text, "$1"))
+	}
+	env.out.PrintText(text)
 }
 
 // completeHelp completes the first word with guides and commands, and further ones with the commands of a command.

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/schema"
 )
 
 //go:embed schema/events.json
@@ -12,25 +16,28 @@ var eventsSchema string
 //go:embed schema/result.json
 var resultSchema string
 
+// outputSchemas are the schemas of what commands write.
+var outputSchemas = map[string]string{"events": eventsSchema, "result": resultSchema}
+
 func newSchemaCommand(env *environment) *cobra.Command {
-	names := []string{"events", "result"}
+	names := append(slices.Clone(schema.Names), "events", "result")
+	slices.Sort(names)
 	return &cobra.Command{
 		Use:   "schema NAME",
-		Short: "Print the JSON schema of an output format",
-		Long: `"result" is the schema of what --output json writes, "events" that of each line of --output stream-json.
-They are for run and resume.`,
-		Example:   `  raddle schema result > result.schema.json`,
+		Short: "Print the JSON schema of a file or of an output format",
+		Long: `"graph" is the schema of graph.yaml, and "agent" that of an agent's config.yaml: editors complete and check files with them.
+"result" is the schema of what --output json writes, "events" that of each line of --output stream-json; these two are for run and
+resume.`,
+		Example: `  raddle schema graph > graph.schema.json     for your editor
+  raddle schema result > result.schema.json`,
 		Args:      checkArgCount(1, 1, "the name of a schema"),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch args[0] {
-			case "events":
-				env.out.PrintText(eventsSchema)
-			case "result":
-				env.out.PrintText(resultSchema)
-			default:
+			text := cmp.Or(outputSchemas[args[0]], schema.Text(args[0]))
+			if text == "" {
 				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
 			}
+			env.out.PrintText(text)
 			return nil
 		},
 	}

@@ -27,6 +27,7 @@ type Renderer struct {
 	Width int // columns of the terminal; 0 is 80
 	Theme Theme
 	Links bool // the terminal shows links (OSC 8); otherwise an address follows its text
+	Fill  bool // a line break in a paragraph is a blank, as in files whose lines have a fixed length; models write lines as they want them
 }
 
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
@@ -189,7 +190,10 @@ func (p *page) inlineSpans(n ast.Node, outer span) []span {
 		switch c := c.(type) {
 		case *ast.Text:
 			spans = append(spans, outer.withText(string(c.Value(p.source))))
-			if c.HardLineBreak() || c.SoftLineBreak() { // models write lines as they want them
+			switch {
+			case c.SoftLineBreak() && p.renderer.Fill:
+				spans = append(spans, outer.withText(" "))
+			case c.HardLineBreak() || c.SoftLineBreak():
 				spans = append(spans, outer.withText("\n"))
 			}
 		case *ast.String:

@@ -204,3 +204,13 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+func TestFillJoinsLines(t *testing.T) {
+	const source = "one\ntwo\\\nthree\n\n- four\n  five\n"
+	for fill, want := range map[bool]string{false: "one\ntwo\nthree\n\n• four\n  five\n", true: "one two\nthree\n\n• four five\n"} {
+		r := &Renderer{Width: 40, Fill: fill}
+		if got := r.RenderText(source); got != want {
+			t.Errorf("Fill %v: %q, want %q", fill, got, want)
+		}
+	}
+}
