@@ -153,7 +153,9 @@ func replaceField(lines, indent, field, value string) string {
 	return b.String() + indent + field + ": " + value + "\n"
 }
 
-func TestGraphAcceptsTheFilesOfTheRepository(t *testing.T) { validateFiles(t, "graph", "graph.yaml", 8) }
+func TestGraphAcceptsTheFilesOfTheRepository(t *testing.T) {
+	validateFiles(t, "graph", "graph.yaml", 8)
+}
 
 func TestGraphRejectsBrokenFiles(t *testing.T) {
 	s := compile(t, "graph")
