@@ -143,6 +143,14 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	})
 }
 
+// RecordAnswers records answers to open questions and does nothing else: the run is paused.
+func (r *Run) RecordAnswers(ctx context.Context, answers []graph.Answer) error {
+	paused := make(chan struct{})
+	close(paused)
+	_, err := r.resumeDrive(ctx, Driver{Pause: paused}, answers)
+	return err
+}
+
 // redactReply returns a Reply whose answers contain no secrets.
 func (r *Run) redactReply(answer graph.Reply) graph.Reply {
 	if answer == nil {

@@ -28,6 +28,11 @@ type asker struct {
 	check      func(a graph.Answer) error          // why an answer would be refused; nil if the caller reports it
 	onDefault  func(q graph.Question, text string) // called with every answer that comes from the file's default
 	usedAnswer bool                                // an answer of the command line was used
+
+	// skip is called with the reason when the person leaves a question open. Then the others are
+	// still asked, unless the person pressed Ctrl-C. If it is nil, no more questions are asked.
+	skip    func(err error)
+	skipped map[string]bool // ids of the questions that were left open; they are not asked again
 }
 
 // answerQuestions is an app.AskFunc. Answers of the command line that name a question go to
@@ -44,7 +49,7 @@ func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (ans
 		}
 	}
 	for i, q := range open {
-		if values[i] == nil && !park {
+		if values[i] == nil && !park && !a.skipped[q.ID] {
 			nth++
 			if values[i], park, err = a.askPerson(ctx, q, askerLine(q, nth, left)); err != nil {
 				return nil, false, err
@@ -139,6 +144,13 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		a.env.err.PrintLine(a.env.err.Paint(term.Yellow, plainText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
+	case errors.Is(err, term.ErrLeftOpen) && a.skip != nil:
+		if a.skipped == nil {
+			a.skipped = map[string]bool{}
+		}
+		a.skipped[q.ID] = true
+		a.skip(err)
+		return nil, errors.Is(err, term.ErrInterrupted), nil
 	case errors.Is(err, term.ErrLeftOpen) || ctx.Err() != nil:
 		return nil, true, nil
 	}

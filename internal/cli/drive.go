@@ -27,9 +27,10 @@ type drive struct {
 	run     *app.Run
 	format  string
 	answers []cliAnswer
-	inDoubt tool.Doubt // for every call that was interrupted; unset: as elsewhere
-	still   bool       // no live lines, and no text before the end
-	raw     bool       // show Markdown as it is written
+	inDoubt tool.Doubt  // for every call that was interrupted; unset: as elsewhere
+	still   bool        // no live lines, and no text before the end
+	skip    func(error) // as asker.skip; may be nil
+	raw     bool        // show Markdown as it is written
 
 	watch *runWatcher
 	stop  *stopper
@@ -74,11 +75,7 @@ func (d *drive) runAndReport() error {
 
 // driveRun drives the run.
 func (d *drive) driveRun() (graph.Result, error) {
-	ask := &asker{env: d.env, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault,
-		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
-	if !d.run.Record.Headless {
-		ask.prompter = d.env.newPrompter()
-	}
+	ask := d.newAsker()
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
 			d.env.working.Store(false)
@@ -104,6 +101,16 @@ func (d *drive) driveRun() (graph.Result, error) {
 		err = d.warnUntakenAnswers(ask, res)
 	}
 	return res, err
+}
+
+// newAsker returns what answers the questions of the run.
+func (d *drive) newAsker() *asker {
+	ask := &asker{env: d.env, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault, skip: d.skip,
+		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
+	if !d.run.Record.Headless {
+		ask.prompter = d.env.newPrompter()
+	}
+	return ask
 }
 
 // warnUntakenAnswers reports which answers of the command line the open questions did not take. It

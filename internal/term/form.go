@@ -110,6 +110,8 @@ func (p *formPrompter) runForm(ctx context.Context, field huh.Field, hint string
 		return ctx.Err()
 	case err != nil:
 		return err
+	case form.interrupted:
+		return ErrInterrupted
 	case form.fields.State != huh.StateCompleted:
 		return ErrLeftOpen
 	}
@@ -126,11 +128,12 @@ func knownSize(_ tea.Model, msg tea.Msg) tea.Msg {
 
 // A form is a form on the screen. What it shows last stays there, and its caller removes it.
 type form struct {
-	fields *huh.Form
-	hint   string // explains the keys; shown as soon as keys count
-	ready  bool   // keys count
-	cols   int
-	shown  string // the last view
+	fields      *huh.Form
+	hint        string // explains the keys; shown as soon as keys count
+	ready       bool   // keys count
+	interrupted bool   // Ctrl-C was pressed
+	cols        int
+	shown       string // the last view
 }
 
 func newForm(field huh.Field, hint string, guarded bool) *form {
@@ -176,6 +179,7 @@ func (f *form) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return f, nil
 		}
 	case tea.KeyPressMsg:
+		f.interrupted = m.String() == "ctrl+c"
 		switch {
 		case m.String() == "ctrl+z" && CanSuspend():
 			return f, tea.Suspend

@@ -15,6 +15,9 @@ import (
 // ErrLeftOpen reports that the person at the terminal leaves a question open.
 var ErrLeftOpen = errors.New("the question was left open")
 
+// ErrInterrupted is the [ErrLeftOpen] of a person who pressed Ctrl-C.
+var ErrInterrupted = fmt.Errorf("%w: Ctrl-C was pressed", ErrLeftOpen)
+
 // graceTime is how long a question ignores keys after it appeared: they were meant for what was on the screen before.
 const graceTime = 300 * time.Millisecond
 
