@@ -25,9 +25,10 @@ func newSchemaCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema NAME",
 		Short: "Print the JSON schema of a file or of an output format",
-		Long: `"graph" is the schema of graph.yaml, and "agent" that of an agent's config.yaml: editors complete and check files with them.
-"result" is the schema of what --output json writes, "events" that of each line of --output stream-json; these two are for run and
-resume.`,
+		Long: `Editors complete and check the files that you write with these schemas: "graph" is for graph.yaml, "agent" for an agent's config.yaml,
+"config" for raddle's own, "permissions" for permissions.yaml, "transcript" for the replies of script:FILE, and "mcp" for mcp.json.
+Programs read what raddle writes: "result" is the schema of --output json, "events" that of each line of --output stream-json. These two
+are for run and resume.`,
 		Example: `  raddle schema graph > graph.schema.json     for your editor
   raddle schema result > result.schema.json`,
 		Args:      checkArgCount(1, 1, "the name of a schema"),

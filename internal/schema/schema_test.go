@@ -109,12 +109,16 @@ var samples = []string{
 }
 
 // compareWithReader compares what a schema and a reader accept for every property of an object. makeFile returns the text of a
-// file in which the property has the value, and read returns what its reader says.
-func compareWithReader(t *testing.T, name string, props []string, makeFile func(field, value string) string, read func(text string) error) {
+// file in which the property has the value, and read returns what its reader says. A schema may be stricter about the values of
+// except.
+func compareWithReader(t *testing.T, name string, props []string, makeFile func(field, value string) string, read func(text string) error, except ...string) {
 	t.Helper()
 	s := compile(t, name)
 	for _, field := range slices.Sorted(slices.Values(props)) {
 		for _, value := range samples {
+			if slices.Contains(except, value) {
+				continue
+			}
 			text := makeFile(field, value)
 			byReader, bySchema := read(text), validate(t, s, text)
 			if (byReader == nil) != (bySchema == nil) {
