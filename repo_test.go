@@ -34,7 +34,7 @@ type goFile struct {
 	fset   *token.FileSet
 }
 
-// public tells whether users of the module may import the package.
+// public reports whether users of the module may import the package.
 func (p *goPackage) public() bool {
 	return !slices.Contains(strings.Split(p.name, "/"), "internal") && !strings.HasPrefix(p.name, "cmd/")
 }

@@ -43,7 +43,7 @@ func (a *Agent) childFault(name string) error {
 	return nil
 }
 
-// ValidationFailure returns the [*ValidationError] that prevents the agent from running,
+// ValidationFailure returns the [*spec.ValidationError] that prevents the agent from running,
 // or nil if there is none or the file disables the validator.
 func (a *Agent) ValidationFailure() error {
 	if a.Config != nil || !a.File.Settings.ValidateBeforeRun {

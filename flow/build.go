@@ -14,9 +14,8 @@ import (
 )
 
 // CompileGraph compiles the agent and the graphs that its agent nodes run. It fails
-// with a [*ValidationError] if the validator rejects the file, and with a
-// [*MissingModelError] or [*VariablesError] if the agent cannot
-// run.
+// with a [*spec.ValidationError] if the validator rejects the file, and with a
+// [*MissingModelError] or [*VariablesError] if the agent cannot run.
 func (a *Agent) CompileGraph() (*graph.Graph, error) {
 	if err := a.ValidationFailure(); err != nil {
 		return nil, newChainError(fmt.Sprintf("Graph execution failed for agent '%s'", a.Name), err)

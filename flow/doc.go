@@ -2,15 +2,15 @@
 // config.yaml with the position of every field, reports all errors at once, and
 // proves what can be proven before a model is called.
 //
-// The package has two halves. One half is pure: it reads text and produces a
-// [File] or a [Config] and [Finding] values, renders templates, and encodes and
-// decodes state values. The other half compiles files to graphs and runs their
-// nodes.
+// Package spec reads the two file formats: it produces a [spec.File] or a
+// [spec.Config] with findings of type [strictyaml.Finding], and renders
+// templates. This package finds the agents, compiles their files to graphs and
+// runs the nodes.
 //
 // # Values
 //
 // A value of a graph's state is one of nil, bool, string, int64, uint64 (only
-// above the largest int64), float64, []any and [*Object]. Integers and floats
+// above the largest int64), float64, []any and [*jsonvalue.Object]. Integers and floats
 // are different kinds: 3 is not 3.0. Objects keep the order of their members.
 // Values must not be changed once they are in a state; nodes share them without
 // copies.

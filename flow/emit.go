@@ -1,7 +1,7 @@
 package flow
 
 // These are the values that nodes emit while they run, as [graph.ValueEmitted]
-// events, besides those of package agent.
+// events, in addition to those of package agent.
 type (
 	// ModelCall says that a model is about to be called. Active reports whether
 	// the node names no model of its own.

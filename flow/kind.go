@@ -22,8 +22,8 @@ type nodeBody interface {
 	check.Body
 	// needs returns what the node needs of its agent.
 	needs(n *spec.Node) nodeNeeds
-	// compile sets what node needs besides its function, such as the graph that
-	// it calls.
+	// compile sets the parts of node other than its function, such as the graph
+	// that it calls.
 	compile(c *nodeCompiler, node *graph.Node) error
 	// run executes the node: it writes values and routes.
 	run(v *nodeRun) error

@@ -49,11 +49,11 @@ type Retrieval struct {
 	// Rebuild builds existing bases from scratch, with the current settings of
 	// the agents' files.
 	Rebuild bool
-	// Told receives the messages of a build, one line at a time; nil: they are
+	// Notify receives the messages of a build, one line at a time; nil: they are
 	// dropped.
-	Told func(line string)
+	Notify func(line string)
 	// Progress receives the progress of a build, instead of one message for
-	// each document; nil: Told receives those messages.
+	// each document; nil: Notify receives those messages.
 	Progress func(Building)
 }
 

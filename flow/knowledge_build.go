@@ -96,7 +96,7 @@ func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledg
 	if errors.Is(err, rag.ErrNotBuilt) { // the base was removed, but not the file that points to it
 		report, err = base.Build(ctx, p.DocumentPaths, b.progressReporter(k.id))
 	}
-	b.progressEnds(k.id)
+	b.reportProgressEnd(k.id)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -112,7 +112,7 @@ func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledg
 	case renew:
 		b.reportLine(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
 	}
-	b.tellEntities(report)
+	b.reportEntities(report)
 	return b.renewPointer(ctx, base, filepath.Join(b.dir, k.id+".yaml"), p)
 }
 
@@ -182,10 +182,10 @@ func (b *baseOpener) buildBase(ctx context.Context, k knowledge, at buildPlace) 
 		b.reportLine(describeDriver(k.driver))
 	}
 	report, err := base.Build(ctx, k.documents, b.progressReporter(k.id))
-	b.progressEnds(k.id)
+	b.reportProgressEnd(k.id)
 	var s rag.Settings
 	if err == nil {
-		b.tellEntities(report)
+		b.reportEntities(report)
 		s, err = base.Settings(ctx)
 	}
 	if err == nil {
@@ -216,8 +216,8 @@ func (b *baseOpener) progressReporter(id string) func(rag.Progress) {
 		case p.ToAsk > 0 && p.Asked == 0:
 			b.reportLine(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
 		}
-		if told := b.host.Retrieval.Progress; told != nil {
-			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
+		if report := b.host.Retrieval.Progress; report != nil {
+			report(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
 				Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil && p.ToAsk == 0})
 			return
 		}
@@ -231,14 +231,14 @@ func (b *baseOpener) progressReporter(id string) func(rag.Progress) {
 	}
 }
 
-func (b *baseOpener) progressEnds(id string) {
-	if told := b.host.Retrieval.Progress; told != nil {
-		told(Building{Base: id, Ended: true})
+func (b *baseOpener) reportProgressEnd(id string) {
+	if report := b.host.Retrieval.Progress; report != nil {
+		report(Building{Base: id, Ended: true})
 	}
 }
 
-// tellEntities reports a summary of the requests to the extractor model.
-func (b *baseOpener) tellEntities(r rag.Report) {
+// reportEntities reports a summary of the requests to the extractor model.
+func (b *baseOpener) reportEntities(r rag.Report) {
 	if r.Asked == 0 {
 		return
 	}
@@ -250,7 +250,7 @@ func (b *baseOpener) tellEntities(r rag.Report) {
 }
 
 func (b *baseOpener) reportLine(line string) {
-	if told := b.host.Retrieval.Told; told != nil {
-		told(b.host.redact(line))
+	if notify := b.host.Retrieval.Notify; notify != nil {
+		notify(b.host.redact(line))
 	}
 }

@@ -174,7 +174,7 @@ func staffAgent(t *testing.T, node string) string {
 func prepared(t *testing.T, dir string, h Host) (a *Agent, told string, err error) {
 	t.Helper()
 	var lines []string
-	h.Retrieval.Told = func(line string) { lines = append(lines, line) }
+	h.Retrieval.Notify = func(line string) { lines = append(lines, line) }
 	a, err = Load(dir, h)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type spawnSetKey struct {
 	names string      // that the agent may spawn
 }
 
-// canNodeSpawn reports whether the agent's models may spawn others: a config.yaml
+// canSpawn reports whether the agent's models may spawn others: a config.yaml
 // says so, and a graph may if it runs agents.
 func (a *Agent) canSpawn() bool {
 	if a.Config != nil {

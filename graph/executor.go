@@ -275,7 +275,7 @@ func runWithSiblings(t *task, hung error) bool {
 	return t.run(true)
 }
 
-// failFast is runBeside for a step whose tasks are cancelled when one of them fails.
+// failFast is runWithSiblings for a step whose tasks are cancelled when one of them fails.
 func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hung error) bool {
 	l := t.lane
 	defer func() {

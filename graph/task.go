@@ -191,7 +191,7 @@ func (t *task) startTask() bool {
 var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) instead of returning")
 
 // runAndFinish does everything between the task's events. Its second half is deferred: a node
-// that ends its goroutine has failed. hung and the result are those of carryOn and run.
+// that ends its goroutine has failed. hung and the result are those of continueAfterHang and run.
 func (t *task) runAndFinish(siblings bool, hung error) bool {
 	l, returned := t.lane, false
 	defer func() {

@@ -9,7 +9,7 @@ import (
 )
 
 // Config is a config.yaml that has been read: an agent that is a model with
-// tools. Defaults are filled in. It does not change after Load.
+// tools. Defaults are filled in. It does not change after ParseConfig returns it.
 type Config struct {
 	Path        string // as given to ParseConfig
 	Name        string

@@ -12,8 +12,8 @@ import (
 type Kind struct {
 	Name     string
 	Doc      string   // what such a node does, one sentence
-	Required []string // fields besides type
-	Optional []string // fields besides id, type, description and next
+	Required []string // fields, without type
+	Optional []string // fields, without id, type, description and next
 	Scoped   string   // the variable that its state_updates can read; empty: none
 	Late     bool     // not in the first version of the file format, whose advice names the types
 
@@ -113,7 +113,7 @@ func (m *NodeFields) AddLenient(field, text string) Template {
 	return t
 }
 
-// AddEdge adds an edge that the node declares besides next.
+// AddEdge adds an edge that the node declares in a field other than next.
 func (m *NodeFields) AddEdge(e Edge) { m.Node.edges = append(m.Node.edges, e) }
 
 // ReadFallback returns the node after a failure and adds the edge to it, or

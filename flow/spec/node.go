@@ -20,7 +20,7 @@ type Node struct {
 	Body         any // the other fields of its type, as Decode of the type returned them
 
 	Source strictyaml.Mapping
-	edges  []Edge // besides next
+	edges  []Edge // those of other fields than next
 }
 
 // Branch says which node another one runs for every item of a list.

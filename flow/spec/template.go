@@ -148,7 +148,7 @@ func (t Template) trimSpace() Template {
 	return t
 }
 
-// ValueSizeError says that a rendered text would be larger than [Bounds] allow.
+// ValueSizeError says that a rendered text would be larger than Limit.
 type ValueSizeError struct {
 	Limit int // in bytes
 }

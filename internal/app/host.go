@@ -22,7 +22,7 @@ type UIHooks struct {
 	Replays func(file string) // called once for every transcript that replaces a model
 	Notify  func(line string) // called with messages about the build of a knowledge base; may be nil
 	// Progress is called with the progress of a build, instead of a message for each
-	// document. If nil, Told is called.
+	// document. If nil, Notify is called.
 	Progress func(flow.Building)
 	// Confirm asks a person before a run starts whether to build a knowledge base. If
 	// nil, there is no person to ask.
@@ -39,7 +39,7 @@ type UIHooks struct {
 	recorded []string // ids of replies that the run has recorded
 }
 
-// A host is the environment that an agent runs in, as its start record says.
+// newHost returns the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	box := p.Tools.NewToolbox(r.Workspace, r.Dir)
 	log := cmp.Or(s.Log, p.log)

@@ -149,7 +149,7 @@ func (w *runWatcher) addNote(line string) {
 	w.notes = append(w.notes, line)
 }
 
-func (w *runWatcher) tellNotes(ev graph.Event) {
+func (w *runWatcher) reportNotes(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.ValueEmitted:
 		switch b.Value.(type) {
@@ -170,7 +170,7 @@ func (w *runWatcher) tellNotes(ev graph.Event) {
 }
 
 func (w *runWatcher) showEvent(ev graph.Event) {
-	w.tellNotes(ev)
+	w.reportNotes(ev)
 	if w.narrator != nil {
 		w.narrator.Event(ev)
 	}

@@ -30,7 +30,7 @@ func (e *SyntaxError) Error() string {
 // levels. Objects keep the order of their members. If a key occurs several
 // times, the last value is used at the position of the first. An integer that
 // fits becomes int64 or uint64, any other number float64. The error is a
-// [*JSONError].
+// [*SyntaxError].
 func Parse(data []byte) (any, error) {
 	v, _, err := parseWithin(data, MaxDepth)
 	return v, err

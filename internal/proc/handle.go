@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// endWait limits how long End waits for a killed process to end.
+// endWait limits how long EndHandle waits for a killed process to end.
 const endWait = 5 * time.Second
 
 // A Handle identifies a child permanently, also after its process id has been given to another process and after a reboot. It is plain
-// data: [Command.Started] can record it, and a later process on the same machine can pass it to [End].
+// data: [Command.Started] can record it, and a later process on the same machine can pass it to [EndHandle].
 type Handle struct {
 	PID  int `json:"pid"`
 	PGID int `json:"pgid"`
@@ -38,8 +38,8 @@ func identifyChild(pid int, mark string) Handle {
 // process was alive. A process that only has the same id is not touched: the start must match as well. On Linux, processes that have
 // left the group and kept the Mark are killed as well.
 //
-// A handle without a start cannot be verified: End then does nothing and returns errors.ErrUnsupported. The zero handle names
-// no process; End does nothing and returns no error.
+// A handle without a start cannot be verified: EndHandle then does nothing and returns errors.ErrUnsupported. The zero handle names
+// no process; EndHandle does nothing and returns no error.
 func EndHandle(h Handle) (bool, error) {
 	switch {
 	case h == Handle{}:

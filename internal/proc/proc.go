@@ -13,9 +13,9 @@
 //   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
 //   - On Linux the same holds for processes that have left the group, where the command has a [Command.Mark] and they have kept it.
 //   - Run returns. A process that left the group and keeps the output open delays it by [Command.Grace] at most.
-//   - On Linux the child is killed when this process dies, even by SIGKILL. What the child had started itself is not killed then: [End]
+//   - On Linux the child is killed when this process dies, even by SIGKILL. What the child had started itself is not killed then: [EndHandle]
 //     reaches it only while the child is there, running or not yet reaped.
-//   - On systems other than Linux and macOS a [Handle] cannot be verified and End does nothing. On Windows only the child itself is
+//   - On systems other than Linux and macOS a [Handle] cannot be verified and EndHandle does nothing. On Windows only the child itself is
 //     ended, not the processes it started.
 package proc
 

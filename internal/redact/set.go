@@ -50,7 +50,7 @@ func (s *Set) add(value string, raw bool) {
 }
 
 // AddNamed adds the secrets in a variable: its value, if [IsSecretName]
-// accepts the name and [IsSecretValue] the value, and the [Passwords] in it. A value
+// accepts the name and [IsSecretValue] the value, and the passwords that [FindPasswords] finds in it. A value
 // with passwords in it is also searched for in base64, which hides the passwords.
 func (s *Set) AddNamed(name, value string) {
 	if IsSecretName(name) && !isPath(value) && IsSecretValue(value) {

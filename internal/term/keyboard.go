@@ -42,7 +42,7 @@ func (k *Keyboard) CaptureInput() {
 	k.applyMode()
 }
 
-// Release gives the terminal its own mode back. It undoes Hold.
+// Release gives the terminal its own mode back. It undoes CaptureInput.
 func (k *Keyboard) Release() {
 	k.mu.Lock()
 	stop := k.stop

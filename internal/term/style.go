@@ -52,7 +52,7 @@ func RewindRows(rows int) string {
 	return wrapMark("\r") + wrapMark("[J")
 }
 
-// StripMarks returns text without the marks of Paint and Rewind, for text that no [Writer] writes.
+// StripMarks returns text without the marks of PaintText, LinkText and RewindRows, for text that no [Writer] writes.
 func StripMarks(text string) string {
 	return renderMarks(text, func(s string) string { return s }, func(string) string { return "" })
 }

@@ -7,8 +7,8 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [Clean]) and the sequences of [Paint] and [Rewind];
-// anything else gets the bytes unchanged, with the styles of Paint. It keeps no state between two writes: each is complete by itself. It is as
+// A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [CleanText]) and the sequences of [PaintText] and [RewindRows];
+// anything else gets the bytes unchanged, with the styles of PaintText. It keeps no state between two writes: each is complete by itself. It is as
 // safe for concurrent use as its file.
 type Writer struct {
 	file     *os.File

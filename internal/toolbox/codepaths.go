@@ -40,12 +40,12 @@ func (b *Toolbox) codePaths() []string {
 	return paths
 }
 
-// beside matches a path in a script that leads out of the script's directory, and
+// outside matches a path in a script that leads out of the script's directory, and
 // loads matches a line that may run what it names. A path that depends on the rest
 // of the line, such as "cd ../src && make", does not count.
 var (
-	beside = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
-	loads  = regexp.MustCompile(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
+	outside = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
+	loads   = regexp.MustCompile(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
 )
 
 // largestScript is the size in bytes above which a script is not searched for paths.
@@ -81,7 +81,7 @@ func namedBeside(dir string) (paths []string) {
 			if !strings.Contains(line, "../") || !loads.MatchString(line) {
 				continue
 			}
-			for _, name := range beside.FindAllString(line, -1) {
+			for _, name := range outside.FindAllString(line, -1) {
 				for _, from := range []string{filepath.Dir(path), dir} {
 					at := filepath.Join(from, filepath.FromSlash(name))
 					add(at)

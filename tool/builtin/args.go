@@ -71,7 +71,8 @@ func parseArguments(params []param, raw json.RawMessage) (arguments, error) {
 	return a, nil
 }
 
-// findValue takes the value under any of the names; null is no value.
+// findValue returns the value under any of the names, and whether there is one. A null
+// counts as a missing value.
 func (p param) findValue(given map[string]json.RawMessage) (json.RawMessage, bool) {
 	for _, name := range []string{p.name, p.alias, strings.ReplaceAll(p.name, "_", "-")} {
 		if value, ok := given[name]; ok && name != "" && string(value) != "null" {

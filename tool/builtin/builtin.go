@@ -1,12 +1,12 @@
-// Package builtin has tools of the program's own, under the names and with the
+// Package builtin has the program's own tools, under the names and with the
 // parameters that agents of the field expect: files, search, patches, shell,
 // fetching, time, and services that take a key from the environment.
 //
 //	host := builtin.Host{Workspace: dir, Env: os.Environ()}
 //	t, ok := builtin.Lookup("fs_read.sh", host)
 //
-// A tool does what it is told and checks no permission. Its Touches names
-// everything that a call reaches, so that its caller can decide before.
+// A tool makes every call and checks no permission. Its Touches lists everything that
+// a call reaches, so that the caller can decide before the call.
 package builtin
 
 import (
@@ -72,7 +72,7 @@ func ToolNames() []string {
 }
 
 // Lookup finds a tool by its name, which may be that of a file (fs_read.sh). It
-// reports false where there is no such tool.
+// reports false if there is no such tool.
 func Lookup(name string, h Host) (tool.Tool, bool) {
 	name = trimEnding(name)
 	if slices.Contains(webSearchNames, name) {
@@ -122,7 +122,7 @@ func (d definition) buildTool(h Host) tool.Tool {
 	}
 }
 
-// envValue is a setting, "" where there is none.
+// envValue returns the value of an environment variable, or "" if it is not set.
 func (h Host) envValue(name string) string {
 	for _, entry := range slices.Backward(h.Env) {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {

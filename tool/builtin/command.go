@@ -108,8 +108,8 @@ func reportMissing(r tool.Result, err error) (tool.Result, error) {
 	return r, err
 }
 
-// runProgram runs a child in the workspace and tells what it wrote. A child that
-// could not be started is an error, one that failed a result.
+// runProgram runs a child in the workspace and returns its output. A child that cannot
+// be started is an error; a child that fails is a result with that failure.
 func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool.Result, error) {
 	c.Dir, c.Env, c.Timeout, c.Limit = h.Workspace, h.childEnv(), h.programTimeout(), h.outputLimit()
 	res, err := proc.Run(ctx, c)
@@ -120,27 +120,27 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	}
 	var exit *proc.ExitError
 	var late *proc.TimeoutError
-	told := map[string]string{}
+	fields := map[string]string{}
 	switch {
 	case errors.As(err, &exit) && exit.Signal != "":
-		told["tool_call_error"] = fmt.Sprintf("Tool call '%s' was ended by %s", name, exit.Signal)
+		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' was ended by %s", name, exit.Signal)
 	case errors.As(err, &exit):
-		told["tool_call_error"] = fmt.Sprintf("Tool call '%s' exited with code %d", name, exit.Code)
+		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' exited with code %d", name, exit.Code)
 	case errors.As(err, &late):
-		told["tool_call_error"] = fmt.Sprintf("Tool call '%s' timed out after %gs and was killed", name, late.After.Seconds())
+		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' timed out after %gs and was killed", name, late.After.Seconds())
 	case err != nil:
 		return tool.Result{}, err
 	}
 	if output != "" {
-		told["output"] = output
+		fields["output"] = output
 	}
 	if stderr != "" {
-		told["stderr"] = stderr
+		fields["stderr"] = stderr
 	}
-	if len(told) == 0 {
+	if len(fields) == 0 {
 		return tool.Result{}, nil
 	}
-	result := tool.JSONResult(told)
+	result := tool.JSONResult(fields)
 	result.Error = err != nil
 	return result, nil
 }

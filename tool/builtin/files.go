@@ -167,8 +167,8 @@ func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult("The File contents were written to: " + a["path"]), nil
 }
 
-// replaceFile puts a text in the place of a file: all of it or nothing. A link stays
-// a link, and a file keeps its mode.
+// replaceFile replaces the content of a file by a text: completely, or not at all. A
+// link stays a link, and a file keeps its mode.
 func replaceFile(path, text string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -16,7 +16,7 @@ var groups = map[string][]string{
 }
 
 // LookupGroup finds the tools that a name means: those of a group such as "fs", or the
-// one tool that Lookup finds. It returns none where there is no such name.
+// one tool that Lookup finds. It returns none if there is no such name.
 func LookupGroup(name string, h Host) []tool.Tool {
 	if t, ok := Lookup(name, h); ok {
 		return []tool.Tool{t}

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	readLines = 2000     // lines that fs_read returns unless told otherwise
+	readLines = 2000     // lines that fs_read returns if the call sets no limit
 	lineRunes = 2000     // characters of a line
 	largeFile = 50 << 10 // bytes from which on a file is called large
 )

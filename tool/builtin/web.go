@@ -221,8 +221,8 @@ func (h Host) sendRequest(req *http.Request) ([]byte, *http.Response, error) {
 	return body, resp, err
 }
 
-// reportUnreachable tells of a request that failed, without its URL: keys stand in
-// some.
+// reportUnreachable returns the result for a request that failed. It leaves out the URL,
+// which can contain a key.
 func (h Host) reportUnreachable(ctx context.Context, host string, err error) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)

@@ -78,8 +78,8 @@ func (b *bashParser) inheritFromRoot(c *block) {
 	b.inheritOptions(c)
 }
 
-// inheritOptions puts the root's options before the command's own, which stand
-// in for those of the same name.
+// inheritOptions puts the root's options before the command's own. An option of the
+// command replaces one of the root with the same name.
 func (b *bashParser) inheritOptions(c *block) {
 	var options []Option
 	var properties []property

@@ -31,7 +31,7 @@ type Option struct {
 	Choices   []string // empty: any value, or ChoiceFn
 	ChoiceFn  string   // a shell function that prints the choices, one a line
 	Unchecked bool     // what ChoiceFn prints is advice only
-	Env       string   // the environment variable that stands in for it; empty: none
+	Env       string   // the environment variable that is used if the call sets no value; empty: none
 	Notations []string // upper case, at least one unless it is a flag
 	any       bool     // neither number nor choice: null is a text like any other
 }

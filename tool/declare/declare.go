@@ -56,7 +56,7 @@ type Declaration struct {
 	Function string   // what to call, spelt as in the source
 	Agent    bool     // one function of several in its file: called as a sub-command
 	Params   []string // the parameters' names in the order of the source; nil for bash
-	Command  *Command // what bash needs besides; nil for other languages
+	Command  *Command // what only bash needs; nil for other languages
 }
 
 // MarshalJSON is the declaration as providers are sent it: name, description
@@ -168,7 +168,7 @@ type annotations struct {
 	inDoubt tool.Doubt
 }
 
-// annotate adds the text of one annotation: an effect, "in-doubt" and a choice, or
+// addAnnotation adds the text of one annotation: an effect, "in-doubt" and a choice, or
 // both with a comma between them. It returns what is wrong with the text, or "".
 func (e *annotations) addAnnotation(text string) (problem string) {
 	for part := range strings.SplitSeq(text, ",") {

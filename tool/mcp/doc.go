@@ -21,8 +21,7 @@
 // server has them.
 //
 // A call of a tool may ask a person (elicitation): it ends with a
-// [tool.Question], and goes on with the call that has the same key and the
-// answers.
+// [tool.Question]. The call with the same key and the answers continues it.
 //
 // Values of the environment get into a server's entry by ${NAME} or {{NAME}}.
 // Those that are secret by their form or their name are taken out of everything

@@ -200,7 +200,7 @@ type arguments map[string]json.RawMessage
 
 func parseArguments(args json.RawMessage) arguments {
 	var m arguments
-	_ = json.Unmarshal(args, &m) // what is no object has no fields
+	_ = json.Unmarshal(args, &m) // any other value than an object has no fields
 	return m
 }
 

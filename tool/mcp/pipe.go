@@ -19,7 +19,7 @@ import (
 var errPipe = errors.New("the pipe is broken")
 
 // A pipe is the connection to a child process that writes one message on each line, or over
-// several lines. What the child prints besides is passed to reject. An answer that cannot be read fails
+// several lines. Everything else that the child prints is passed to reject. An answer that cannot be read fails
 // the request that it belongs to, and not the connection. A pipe is safe for concurrent
 // use; only one goroutine may read at a time.
 type pipe struct {

@@ -138,7 +138,7 @@ func (s *server) readResources(ctx context.Context, c tool.Call) (tool.Result, e
 	})
 }
 
-// contentsOf are the contents of a resource, with a note in the place of bytes.
+// contentsOf returns the contents of a resource, with a note instead of bytes.
 func contentsOf(res *sdk.ReadResourceResult) []any {
 	list := []any{}
 	for _, c := range res.Contents {

@@ -104,8 +104,8 @@ func withLineBreak(before []llm.Part, text string) string {
 	return text
 }
 
-// mediaPart returns the part for a content that is no text, or a note if there is
-// none that models take. Text has neither.
+// mediaPart returns the part for a content other than text, or a note if models do not
+// accept such a part. For text it returns neither.
 func mediaPart(c sdk.Content) (llm.Part, string) {
 	switch c := c.(type) {
 	case *sdk.ImageContent:

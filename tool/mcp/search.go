@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A hit is what a search tells of a tool.
+// A hit is a tool in the result of a search.
 type hit struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`
@@ -67,8 +67,8 @@ func rankTools(server string, tools []*sdk.Tool, query string, most int) []hit {
 	return hits
 }
 
-// splitWords splits a text at everything that is no letter or digit, and names like
-// readFile where a capital begins a word, in lower case.
+// splitWords returns the words of a text in lower case. It splits at every character
+// other than letters and digits, and names like readFile before the capital.
 func splitWords(text string) []string {
 	var list []string
 	var word []rune

@@ -41,7 +41,7 @@ type attempt struct {
 var errClosed = errors.New("the MCP servers have been closed")
 
 // connect returns the connection, which it makes if there is none. The start is
-// shared with others, so it goes on when ctx ends.
+// shared with others, so it continues when ctx ends.
 func (s *server) connect(ctx context.Context) (*connection, error) {
 	a, err := s.currentAttempt()
 	if err != nil {

@@ -49,11 +49,11 @@ type Options struct {
 	// as well; 0: DefaultDirect; negative: never.
 	Direct int
 
-	// Redact takes further secrets out of what servers say, besides those that
-	// their entries hold and refer to; nil: there are none.
+	// Redact removes further secrets from what servers say. Those that their
+	// entries hold and refer to are always removed; nil: there are no others.
 	Redact func(text string) string
-	// Log gets what servers write to stderr, at level debug, and what becomes
-	// of them; nil: nothing is logged.
+	// Log gets what servers write to stderr, at level debug, and whether they
+	// could be started; nil: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -159,8 +159,8 @@ func (s *Servers) ProgramPaths() (paths []string) {
 // Tools returns the tools of the named servers, in the order of the names. It
 // starts those that do not run, all at the same time, and waits for them. For
 // each server that cannot be used there is a *ServerError, and the tools of the
-// others are returned nevertheless. When ctx ends, the servers not yet there
-// are among the failed, and go on starting.
+// others are returned nevertheless. When ctx ends, the servers that are
+// still starting are among the failed, and their start continues.
 //
 // The list of a server that says it has changed is read again by the next call.
 func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {

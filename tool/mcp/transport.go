@@ -73,7 +73,7 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.noteStray, c.reportProgress)}, nil
 }
 
-// noteStray logs what a server writes that is no message.
+// noteStray logs the output of a server that is not a message.
 func (s *server) noteStray(text []byte) {
 	if !s.options.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
@@ -81,8 +81,8 @@ func (s *server) noteStray(text []byte) {
 	s.options.Log.Debug("MCP server wrote something that is not a message", "server", s.config.ID, "text", s.logLine(text))
 }
 
-// A requester adds the headers of an entry to requests to its server, takes what is no
-// message out of the answers, and ends running requests when the connection is
+// A requester adds the headers of an entry to requests to its server, removes everything from
+// the answers that is not a message, and ends running requests when the connection is
 // closed.
 type requester struct {
 	next    http.RoundTripper

@@ -23,7 +23,7 @@ var replyStarts = [][]byte{[]byte(`{"jsonrpc"`), []byte(`{"result"`), []byte(`{"
 // An inbox finds the messages in what a server writes, and knows which of our requests
 // have no answer yet. It is safe for concurrent use.
 type inbox struct {
-	reject func(text []byte) // gets what is no message; safe for concurrent use
+	reject func(text []byte) // gets everything that is not a message; safe for concurrent use
 	// progress gets what the server reports of a call, before an answer that follows
 	// is returned: the SDK would handle the report after that.
 	progress func(*sdk.ProgressNotificationParams)
@@ -129,7 +129,7 @@ func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Me
 			if fields["method"] == nil {
 				m = b.parseReply(fields)
 			} else if !onlyReplies {
-				m, _ = jsonrpc.DecodeMessage(item) // what is no message is rejected below
+				m, _ = jsonrpc.DecodeMessage(item) // anything other than a message is rejected below
 			}
 		}
 		if m == nil {
@@ -255,6 +255,6 @@ func wireError(raw json.RawMessage) *jsonrpc.Error {
 		return &e
 	}
 	text := string(raw)
-	_ = json.Unmarshal(raw, &text) // what is no string stays JSON
+	_ = json.Unmarshal(raw, &text) // anything other than a string stays JSON
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}
 }

@@ -112,7 +112,7 @@ func isWithin(dir, path string, fold bool) bool {
 	return strings.HasPrefix(path, dir)
 }
 
-// devices do not count as files: data that is read from them or written to them stays in the call.
+// isDevice reports whether a path is a device that does not count as a file: data that is read from it or written to it stays in the call.
 func isDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr":

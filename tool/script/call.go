@@ -204,8 +204,8 @@ func (r *scriptCall) buildResult(ctx context.Context, res proc.Result, err error
 	return tool.Result{}, fmt.Errorf("run %s: %w", r.Name, err)
 }
 
-// refusalResult is the failure of a call whose arguments are wrong. It looks like the
-// one of a script that finds that out itself, whoever has.
+// refusalResult returns the failure of a call whose arguments are wrong. It has the same
+// form whether raddle or the script itself has found them wrong.
 func (s *script) refusalResult(text string) tool.Result {
 	return failureResult(fmt.Sprintf("Tool call '%s' exited with code 1", s.Name), proc.Result{Stderr: []byte(text)}, "")
 }

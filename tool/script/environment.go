@@ -105,8 +105,8 @@ func (r *scriptCall) buildEnvironment() *environment {
 	}
 	e.set("CLICOLOR_FORCE", "1")
 	e.set("FORCE_COLOR", "1")
-	// Whoever runs tools has asked already: a script that asks again would find
-	// nobody.
+	// The caller asks for permission before it runs a tool: if the script asks
+	// again, there is no person to answer.
 	e.setDefault("AUTO_CONFIRM", "true")
 	if r.call.Key != "" {
 		e.set("RADDLE_IDEMPOTENCY_KEY", r.call.Key)

@@ -13,9 +13,8 @@ import (
 // largestJSON is how much JSON is read to be shortened, in bytes.
 const largestJSON = 16 << 20
 
-// shortenJSON is a JSON value that is longer than limit as a JSON value of at most
-// that length: the names of keys stay, long texts and lists lose their ends. It
-// reports false for what is no JSON.
+// shortenJSON shortens a JSON value to one of at most limit bytes: the names of keys
+// stay, long texts and lists lose their ends. It reports false if the text is not JSON.
 func shortenJSON(text []byte, limit int) (tool.Result, bool) {
 	var v any
 	if json.Unmarshal(text, &v) != nil {

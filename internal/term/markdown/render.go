@@ -18,7 +18,7 @@ import (
 const (
 	maxColumns = 100       // a line of text is not longer, however wide the terminal is
 	minColumns = 8         // narrower terminals get lines of this length
-	maxDepth   = 16        // of quotes and lists in one another; what is deeper is shown as it is written
+	maxDepth   = 16        // of nested quotes and lists; deeper ones are shown as they are written
 	maxBlock   = 256 << 10 // bytes of a block; a larger one is shown as it is written
 )
 

@@ -37,7 +37,7 @@ func (c *Client) ClassifyError(ctx context.Context, err error) error {
 	return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: c.cleanText(err.Error()), Err: err}
 }
 
-// brokenStreamError is Failure for an error in the middle of a body, where every error
+// brokenStreamError is ClassifyError for an error in the middle of a body, where every error
 // that is not a timeout means that the connection broke.
 func (c *Client) brokenStreamError(ctx context.Context, err error) error {
 	err = c.ClassifyError(ctx, err)

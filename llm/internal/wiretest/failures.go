@@ -16,7 +16,7 @@ import (
 // Key is the API key of the tests.
 const Key = "sk-very-secret-0123456789"
 
-// A Provider is what Failures needs to know of a wire.
+// A Provider is what CheckFailures needs to know of a wire.
 type Provider struct {
 	// New returns a model that talks to the server at base with Key.
 	New     func(t testing.TB, base string, read time.Duration) llm.Model
