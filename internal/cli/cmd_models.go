@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,22 @@ func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []st
 		env.err.PrintLine("raddle: no client is ready\nnext: " + env.process.Models.ExplainMissingModel())
 		return nil
 	}
-	return env.printResult(opts.output, models, func() string { return modelsText(models) })
+	return env.printResult(opts.output, models, func() string { return modelsText(models) + missingKeysText(env.process.Models.ListClients()) })
+}
+
+// missingKeysText returns the clients that only need a key, with the variables to set.
+func missingKeysText(clients []provider.ClientInfo) string {
+	var b strings.Builder
+	for _, c := range clients {
+		if c.Needs == "" {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\nWithout a key (set the variable to call its models):\n")
+		}
+		fmt.Fprintf(&b, "  %-12s %s\n", c.Client, c.Needs)
+	}
+	return b.String()
 }
 
 func modelsText(models []provider.Model) string {

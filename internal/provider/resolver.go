@@ -174,8 +174,9 @@ type ClientInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
-	Key    string   `json:"key,omitempty"` // the variable that holds it, or "config.yaml"
-	Ready  bool     `json:"ready"`         // nothing is missing, as far as raddle can see without a call
+	Key    string   `json:"key,omitempty"`   // the variable that holds it, or "config.yaml"
+	Needs  string   `json:"needs,omitempty"` // the variable to set to a key; empty: there is a key, or none is needed
+	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
 }
 
@@ -194,6 +195,9 @@ func (m *Resolver) ListClients() []ClientInfo {
 		}
 		if c.configured && configuredKey(m.config, c.Name) != "" {
 			info.Key = "config.yaml"
+		}
+		if !info.Ready && info.Key == "" && len(c.keyNames) > 0 {
+			info.Needs = c.keyNames[0]
 		}
 		infos = append(infos, info)
 	}
