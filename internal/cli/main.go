@@ -123,7 +123,7 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.SetHelpCommand(newHelpCommand(env))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newRunCommand(env), newResumeCommand(env), newInboxCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
+		newRunCommand(env), newResumeCommand(env), newInboxCommand(env), newWatchCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
 		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
 	)
 	plainUsage(root)

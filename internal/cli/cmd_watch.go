@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
+)
+
+// pollInterval is the time between two looks at the journal of a run that another process drives.
+const pollInterval = 200 * time.Millisecond
+
+func newWatchCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runWatch, &cobra.Command{
+		Use:   "watch RUN",
+		Short: "Follow a run that another process drives",
+		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
+or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
+The exit code is the one that the run has now.`,
+		Example: `  raddle watch last
+  raddle watch 06ab`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+}
+
+func runWatch(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
+	show := newWatchedEvents(env, d.Record)
+	id := d.Run
+	follower := env.process.Runs.FollowRun(id)
+	timer := time.NewTicker(pollInterval)
+	defer timer.Stop()
+	for {
+		if d, err = env.process.Runs.ReadRunDetail(ctx, id); err != nil {
+			break
+		}
+		var events []graph.Event
+		if events, err = follower.ReadEvents(ctx, d.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
+			break
+		}
+		for _, ev := range events {
+			show(ev)
+		}
+		if d.Status != runs.Running || d.Snapshot.Status == graph.Waiting {
+			return reportWatched(ctx, env, d)
+		}
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+	}
+	if ctx.Err() != nil {
+		env.printNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
+		return silentExit{exitInterrupted}
+	}
+	return err
+}
+
+// newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
+// the run cannot be loaded any more, it prints nothing.
+func newWatchedEvents(env *environment, rec *runs.Record) func(graph.Event) {
+	if env.quiet || rec == nil {
+		return func(graph.Event) {}
+	}
+	a, err := env.process.Load(app.LoadRequest{Agent: rec.Dir, Model: rec.Override, Variables: rec.Variables})
+	if err != nil {
+		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		return func(graph.Event) {}
+	}
+	kinds := map[string]string{}
+	if g, err := a.CompileGraph(); err == nil {
+		addKinds(kinds, "", g.Structure())
+	}
+	n := flow.NewNarrator(dimWriter{env.err}, a, false)
+	n.Detail = env.verbose
+	return func(ev graph.Event) {
+		if _, ok := ev.Body.(graph.TaskStarted); ok {
+			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}
+		}
+		n.Event(ev)
+	}
+}
+
+// addKinds adds the kinds of the nodes of a graph and of its child graphs, by their paths.
+func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
+	for _, n := range s.Nodes {
+		kinds[prefix+n.Name] = n.Kind
+		if n.Child != nil {
+			addKinds(kinds, prefix+n.Name+"/", *n.Child)
+		}
+	}
+}
+
+// reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
+func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error {
+	resume := "raddle resume " + d.Run
+	switch d.Snapshot.Status {
+	case graph.Done:
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		env.out.PrintText(o.Output)
+		return errors.Join(err, exitSilently(doneCode(o, calls)))
+	case graph.Waiting:
+		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
+		if d.Status == runs.Running {
+			next = "answer where it is driven " + waitsFor(d.Info)
+		}
+		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
+		for _, q := range d.Snapshot.Questions {
+			env.err.PrintLine("  " + nameOf(q) + ": " + strings.ReplaceAll(strings.TrimSpace(promptOf(q, env.err.Colors)), "\n", "\n    "))
+		}
+		env.err.PrintLine("next: " + next)
+		return silentExit{exitParked}
+	case graph.Abandoned:
+		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
+	}
+	e := &exitError{code: watchedCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
+	if d.Reason != "" {
+		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, plainText(d.Reason))
+	}
+	return e
+}
+
+// watchedCode returns the exit code for the status of a run that is not driven and has not ended well.
+func watchedCode(s graph.Status) int {
+	switch s {
+	case graph.Paused, graph.Canceled:
+		return exitInterrupted
+	case graph.TimedOut:
+		return exitTimeout
+	case graph.StepLimit, graph.VisitLimit:
+		return exitLimit
+	}
+	return exitFailed
+}
