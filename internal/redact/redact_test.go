@@ -322,7 +322,8 @@ func TestStreamWithoutHold(t *testing.T) {
 	}
 }
 
-// TestTextIsLinear compares the time for a text with that for four times as much.
+// TestTextIsLinear compares the time for a text with that for sixteen times as much: if the time were quadratic, it would be 256 times
+// as long. A loaded machine may disturb either measurement, but not by that much.
 func TestTextIsLinear(t *testing.T) {
 	set := manySecrets(500)
 	text := strings.Repeat(`{"a":"aaaaaaaaaaaaaaa\n\"b\u0041%20&amp;'\''sk-proj-aaaa\\\\`, 500)
@@ -336,9 +337,9 @@ func TestTextIsLinear(t *testing.T) {
 		}
 		return best
 	}
-	small, large := took(text), took(strings.Repeat(text, 4))
-	if large > 16*small {
-		t.Errorf("%d KB take %v, four times as much %v", len(text)>>10, small, large)
+	small, large := took(text), took(strings.Repeat(text, 16))
+	if large > 100*small {
+		t.Errorf("%d KB take %v, sixteen times as much %v", len(text)>>10, small, large)
 	}
 }
 
