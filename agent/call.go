@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,7 +180,7 @@ func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (
 	}
 	r = x.redactResult(r)
 	if x.events {
-		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began)})
+		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began), Changes: r.Changes})
 	}
 	return r, nil
 }
@@ -238,10 +239,14 @@ func (a *ToolRetry) shouldRetry(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redactResult removes secrets from the texts of a result.
+// redactResult removes secrets from the texts of a result, and the contents of files with secrets from its changes.
 func (x *actStep) redactResult(r tool.Result) tool.Result {
 	if x.act.Redact == nil {
 		return r
+	}
+	r.Changes = slices.Clone(r.Changes)
+	for i, c := range r.Changes {
+		r.Changes[i] = c.Redact(x.act.Redact)
 	}
 	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, x.act.Redact).Parts
 	return r
