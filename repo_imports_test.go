@@ -68,11 +68,11 @@ var importRules = []importRule{
 		reason: "it writes and reads bytes, and does not know what they mean"},
 	{of: "internal/app", may: []string{
 		"flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/tempdir",
-		"internal/toolbox", "internal/wording", "llm", "rag", "rag/embed", "tool", "tool/script"},
+		"internal/toolbox", "internal/wording", "llm", "rag", "rag/embed", "tool", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know how an agent gets its models, tools and permissions"},
 	{of: "internal/bundle", stdOnly: true,
 		reason: "files that are written to a directory: its caller knows what agents are and where they go"},
-	{of: "internal/cli", may: []string{"agent", "docs/guide", "draw", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/provider", "internal/runs", "internal/schema", "internal/term", "internal/term/progress", "internal/toolbox", "llm", "team", "tool", "internal/wording", "internal/strictyaml", "internal/jsonvalue", "flow/check", "flow/spec", "internal/term/markdown"},
+	{of: "internal/cli", may: []string{"agent", "docs/guide", "draw", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/provider", "internal/runs", "internal/schema", "internal/term", "internal/term/progress", "internal/toolbox", "llm", "team", "tool", "tool/permission", "internal/wording", "internal/strictyaml", "internal/jsonvalue", "flow/check", "flow/spec", "internal/term/markdown"},
 		reason: "it talks to people: it runs and shows things and asks questions, and leaves vendors to internal/provider and stores to internal/stores"},
 	{of: "internal/config", may: []string{"internal/failure", "internal/wording", "tool", "tool/permission", "internal/strictyaml"},
 		reason: "directories, environment and config.yaml are read before anything is opened, and know nothing of processes and runs"},

@@ -345,8 +345,19 @@ func (c *conversation) withToolTexts(system string) string {
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
 	}
+	if len(c.tools)+len(c.agent.Tools.Servers) > 0 && !c.hasNoTools() && c.agent.host.onlyReads() {
+		texts = append(texts, planInstructions)
+	}
 	return joinParagraphs(texts...)
 }
+
+// planInstructions is what a model reads while its calls may only read.
+const planInstructions = `## Plan mode
+You may only read: every call that would change something, or run a program that may, is denied. Look at what you need to know. Then end your turn with a
+plan for the user: the files that you would change and how, the commands that you would run, and what is still open. Do not say that you have made a change.`
+
+// onlyReads reports whether calls may only read now.
+func (h *Host) onlyReads() bool { return h.Tooling.OnlyReads != nil && h.Tooling.OnlyReads() }
 
 // ofTeam returns the texts about the tools of a team.
 func (c *conversation) ofTeam() (texts []string) {

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
+	"raddle.dev/tool/permission"
 )
 
 // Request says how to start a run. Only Agent is required.
@@ -39,6 +40,7 @@ type Run struct {
 	Thread    string // of its session; otherwise the run's own, with the same name
 	Agent     *flow.Agent
 	Record    *runs.Record
+	Mode      *permission.ModeSwitch // each decision about a call reads it; it may change while the run works
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
@@ -62,6 +64,9 @@ func (r *Run) ResumeCommand() string {
 	if r.accept {
 		line += " --accept-changes"
 	}
+	if now := r.Mode.Mode(); string(now) != cmp.Or(r.Record.Mode, string(permission.ModeEdits)) {
+		line += " --mode " + string(now)
+	}
 	return line
 }
 
@@ -75,8 +80,11 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Mode == nil {
+		req.Mode = permission.NewModeSwitch(permission.ModeEdits)
+	}
 	id := graph.NewID(time.Now())
-	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req)}
+	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
 	if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 		return nil, err
 	}
@@ -161,8 +169,12 @@ func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
 }
 
 func (p *Process) newRecord(place Place, req Request) *runs.Record {
+	mode := string(req.Mode.Mode())
+	if mode == string(permission.ModeEdits) {
+		mode = ""
+	}
 	return &runs.Record{
-		Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
+		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
