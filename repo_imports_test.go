@@ -104,6 +104,7 @@ var importRules = []importRule{
 		reason: "files that are removed after the call that they were made for, whatever the call is"},
 	{of: "internal/term", may: []string{"internal/proc"},
 		reason: "what a terminal gets, and what is typed there, depends on neither graphs nor commands"},
+	{of: "internal/term/editor", may: []string{"internal/term"}, reason: "it knows texts and keys, and nothing of models and runs"},
 	{of: "internal/term/markdown", may: []string{"internal/term"}, reason: "it knows texts and the terminal, and nothing of models and runs"},
 	{of: "internal/term/progress", may: []string{"agent", "flow", "graph", "internal/term", "internal/term/markdown", "internal/wording", "team"},
 		reason: "what a run shows follows from its events alone, whatever command drives it"},
