@@ -272,20 +272,22 @@ func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Co
 // beginTurn creates the system prompt, once for a thread, and adds what the user
 // says.
 func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Update, error) {
-	prompt := saidKey.Get(s)
-	prompt, err := c.withDocuments(ctx, prompt)
+	said := saidKey.Get(s)
+	prompt, err := c.withDocuments(ctx, said)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	if openedKey.Get(s) {
-		return graph.Put(agent.AppendMessages(llm.User(prompt))), nil
+		return graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, llm.User(prompt), said)})), nil
 	}
 	text, err := graph.Do(ctx, "instructions", c.loadInstructions)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	system, messages := openingMessages(text, prompt)
-	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages...)), nil
+	last := len(messages) - 1
+	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages[:last]...),
+		agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, messages[last], said)})), nil
 }
 
 // loadInstructions returns the instructions from the agent's file or its script,

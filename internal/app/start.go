@@ -28,6 +28,7 @@ type Request struct {
 	Model     string            // replaces every model of the agent and its children
 	Variables map[string]string // agent variables
 	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
+	Transient bool              // the session need not outlive this process: it may be in a store that saves nothing
 	Strict    bool              // unknown keys are errors
 	NeedAll   bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
@@ -101,7 +102,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	thread, err := p.sessionThread(run.Agent, req.Session)
+	thread, err := p.sessionThread(run.Agent, req.Session, req.Transient)
 	if err != nil {
 		return err
 	}
@@ -281,6 +282,9 @@ type Driver struct {
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
+	// Interrupt ends the current turn of a conversation at once when it is closed: see
+	// agent.WithInterrupt. The run is then done. A graph is paused at once.
+	Interrupt <-chan struct{}
 }
 
 // Drive works on the run until it ends, is paused, or waits for a person. The
