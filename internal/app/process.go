@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
@@ -27,6 +28,8 @@ type Process struct {
 	Models *provider.Resolver // models of the configured clients
 	Runs   *runs.Archive      // runs of the store that the configuration names
 
+	Keys *keystore.Store // keys of providers that the user stored
+
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
 	env     config.Environ
@@ -48,6 +51,9 @@ func Open(o Options) (*Process, error) {
 	}
 	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
 	p.Tools = toolbox.NewShared(p.Dirs, &p.Config, p.env, o.Log)
+	p.Keys = keystore.New(p.Dirs.Config, p.env)
+	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
+	p.Tools.StoredKeys = p.Keys.FileKeys
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }

@@ -32,7 +32,7 @@ func newModelsLsCommand(env *environment) *cobra.Command {
 func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
 	models := env.process.Models.ListModels()
 	if len(models) == 0 && opts.output == formatText {
-		env.err.PrintLine("raddle: no client is ready\nnext: " + env.process.Models.ExplainMissingModel())
+		env.err.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(env, "AGENT"))
 		return nil
 	}
 	return env.printResult(opts.output, models, func() string { return modelsText(models) + missingKeysText(env.process.Models.ListClients()) })
@@ -46,7 +46,7 @@ func missingKeysText(clients []provider.ClientInfo) string {
 			continue
 		}
 		if b.Len() == 0 {
-			b.WriteString("\nWithout a key (set the variable to call its models):\n")
+			b.WriteString("\nWithout a key (set the variable, or store a key with raddle login CLIENT):\n")
 		}
 		fmt.Fprintf(&b, "  %-12s %s\n", c.Client, c.Needs)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,13 +13,11 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/llm"
-	"raddle.dev/tool/permission"
 )
 
 // runOptions are the flags of "run".
 type runOptions struct {
 	model, session string
-	mode           string
 	files, answers []string
 	variables      []string
 	output         string
@@ -64,7 +63,6 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
-	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default edits)")
 	return cmd
 }
 
@@ -73,15 +71,10 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if err != nil {
 		return err
 	}
-	mode, err := parseMode(opts.mode)
-	if err != nil {
-		return err
-	}
 	if err := env.openProcess(); err != nil {
 		return err
 	}
-	p := env.process
-	if _, err := p.FindAgent(args[0]); err != nil { // before anything is read from a pipe
+	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
 	text, err := promptText(env, args[1:], opts.files, opts.noStdin)
@@ -92,14 +85,19 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env),
 	}
-	req.Mode = mode
 	for _, path := range opts.files {
-		req.Files = append(req.Files, p.Dirs.AbsPath(path))
+		req.Files = append(req.Files, env.process.Dirs.AbsPath(path))
+	}
+	if err := ensureModel(ctx, env, &req); err != nil {
+		return err
 	}
 	if err := askStarter(ctx, env, &req); err != nil {
 		return err
 	}
 	run, err := startWith(ctx, env, req)
+	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
+		return noModelError(env, err, args[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -125,24 +123,6 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s
-}
-
-// addModeFlag adds the flag of the permission mode.
-func addModeFlag(cmd *cobra.Command, mode *string, usage string) {
-	cmd.Flags().StringVar(mode, "mode", "", usage)
-	completeWords(cmd, "mode", permission.Modes...)
-}
-
-// parseMode returns the permission mode of a flag, nil if it was not given.
-func parseMode(flag string) (*permission.ModeSwitch, error) {
-	if flag == "" {
-		return nil, nil
-	}
-	m, ok := permission.ParseMode(flag)
-	if !ok {
-		return nil, badUsage(suggestWord(flag, permission.Modes), "--mode %s: it must be one of %s", flag, joinWords(permission.Modes))
-	}
-	return permission.NewModeSwitch(m), nil
 }
 
 // parseVariables reads NAME=VALUE, the form into which the two words of --agent-variable
@@ -186,9 +166,6 @@ type dryRequest struct {
 func dryRun(env *environment, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
-	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
-		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
-	}
 	noteFindings(env, run.Agent)
 	if format == formatStream {
 		format = formatJSON

@@ -37,7 +37,7 @@ type environment struct {
 
 func newEnvironment(in, out, err *os.File) *environment {
 	screen := term.NewScreen(err)
-	keys := term.NewKeyboard(in, screen)
+	keys := term.NewKeyboard(in, screen.SuspendLive, screen.ResumeLive)
 	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
 	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
 	return env
@@ -99,6 +99,15 @@ func (env *environment) openWithFaults() *app.Process {
 		logDirs(env.devLog, env.process.Dirs)
 	}
 	return env.process
+}
+
+// reopenProcess opens the process again, so that it knows a changed configuration and stored keys. Nothing may use the old one.
+func (env *environment) reopenProcess() error {
+	if env.process != nil {
+		_ = env.process.Close() // nothing has used its store and its servers
+		env.process = nil
+	}
+	return env.openProcess()
 }
 
 // newPrompter returns a prompter for the person at the terminal, or nil unless standard input

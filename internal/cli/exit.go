@@ -192,7 +192,7 @@ func nextStep(env *environment, err error) string {
 	case errors.As(err, &ours):
 		return ours.Next
 	case errors.As(err, &model):
-		return env.openWithFaults().Models.ExplainMissingModel()
+		return missingModelHint(env, model.Agent)
 	case errors.As(err, &needs):
 		return "set them: --agent-variable NAME VALUE"
 	}

@@ -124,7 +124,7 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newRunCommand(env), newResumeCommand(env), newInboxCommand(env), newWatchCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
-		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
+		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newConfigCommand(env), newLoginCommand(env), newLogoutCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
 	)
 	plainUsage(root)
 	return root

@@ -1,9 +1,11 @@
 package provider
 
 import (
-	"raddle.dev/internal/config"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/keystore"
 )
 
 // A provider is a service that raddle knows without configuration: its models can be
@@ -42,6 +44,7 @@ type client struct {
 	config.Client
 	keyNames   []string // variables that may hold the key; messages name the first
 	configured bool
+	stored     keystore.Place // where the key is if Key is ""; it is read for a call
 }
 
 // needsKey reports whether a call without a key would fail: config.yaml names a
@@ -136,7 +139,7 @@ func (c *client) firstChatModel() string {
 // isReady reports whether the client has the key that its calls need.
 func (c *client) isReady() bool {
 	p := providerOf(c.Name)
-	return c.Key != "" || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
+	return c.Key != "" || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
 
 // ListKeyVariables returns the variables that may hold keys, including configured ones.

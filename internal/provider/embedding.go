@@ -11,11 +11,15 @@ import (
 // EmbeddingConfig returns where a model of embedding or reranking is called, and with which key.
 func (m *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	c, name := m.findClient(id)
-	switch {
-	case c == nil:
+	if c == nil {
 		return embed.Config{}, m.unknownClientError(id)
+	}
+	c, err := m.withKey(c)
+	switch {
+	case err != nil:
+		return embed.Config{}, err
 	case c.Key == "" && c.needsKey():
-		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
+		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0] + ", or store one: raddle login " + c.Name}
 	}
 	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(m.env), Model: name, Timeout: m.config.ReadTimeout}
 	switch c.Type {

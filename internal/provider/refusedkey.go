@@ -8,12 +8,16 @@ import (
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/keystore"
 	"raddle.dev/llm"
 )
 
 // keySource returns the client of a key and where the key comes from, for messages.
 func (c *client) keySource(env config.Environ) string {
-	from := "config.yaml"
+	if c.stored != keystore.Nowhere {
+		return fmt.Sprintf("client %q (%s; to store another: raddle login %s)", c.Name, nameStored(c.stored), c.Name)
+	}
+	from := config.FileName
 	if c.KeyLine > 0 {
 		from = fmt.Sprintf("%s:%d", config.FileName, c.KeyLine)
 	}
@@ -29,6 +33,14 @@ func (c *client) keySource(env config.Environ) string {
 		}
 	}
 	return fmt.Sprintf("client %q (%s)", c.Name, from)
+}
+
+// nameStored returns where a stored key is, for people.
+func nameStored(p keystore.Place) string {
+	if p == keystore.File {
+		return keystore.FileName
+	}
+	return string(p)
 }
 
 // refusedKey returns a model whose error says whose key was refused. It replaces the

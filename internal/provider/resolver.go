@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
@@ -25,6 +26,8 @@ type Resolver struct {
 	config  *config.Config
 	env     config.Environ
 	clients []client
+	stored  *keystore.Store   // keys that the user stored; nil: none
+	learned func(key string)  // called with every key that is read from stored; may be nil
 	replays func(file string) // called once for every transcript that is replayed
 
 	recorded []string // ids of replies that the run has recorded
@@ -36,15 +39,43 @@ type Resolver struct {
 var _ flow.Models = (*Resolver)(nil)
 
 // NewResolver returns the models of the clients that a configuration and an environment
-// name. The configuration must not change afterwards.
+// name. The clients of the configuration must not change afterwards.
 func NewResolver(c *config.Config, dirs config.Dirs, env config.Environ) *Resolver {
 	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
+}
+
+// UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
+// before all other methods. learned is called with every key that is read.
+func (m *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
+	m.stored, m.learned = keys, learned
+	for i := range m.clients {
+		if c := &m.clients[i]; c.Key == "" {
+			c.stored = keys.PlaceOf(c.Name)
+		}
+	}
+}
+
+// withKey returns a client with the key that is stored for it, if it has no other.
+func (m *Resolver) withKey(c *client) (*client, error) {
+	if c.Key != "" || c.stored == keystore.Nowhere {
+		return c, nil
+	}
+	key, err := m.stored.Read(c.Name)
+	if err != nil {
+		return nil, &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name)}
+	}
+	if m.learned != nil {
+		m.learned(key)
+	}
+	with := *c
+	with.Key = key
+	return &with, nil
 }
 
 // ForRun returns the same models for one run: transcripts start after the replies that the
 // run has recorded, and replays, if not nil, is called once for every transcript.
 func (m *Resolver) ForRun(recorded []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, recorded: recorded, replays: replays}
+	return &Resolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, stored: m.stored, learned: m.learned, recorded: recorded, replays: replays}
 }
 
 // findClient returns the client and the model's name for an id.
@@ -102,7 +133,7 @@ func (m *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	case c != nil && name == "":
 		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazyModel{open: func() (llm.Model, error) { return newClientModel(c, name, *m.config, m.env) }}, nil
+		return &lazyModel{open: func() (llm.Model, error) { return m.openClientModel(c, name) }}, nil
 	case script:
 		return m.openTranscript(m.transcriptPath(dir, nil, file))
 	}
@@ -174,7 +205,7 @@ type ClientInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
-	Key    string   `json:"key,omitempty"`   // the variable that holds it, or "config.yaml"
+	Key    string   `json:"key,omitempty"`   // the variable that holds it, "config.yaml", "keychain" or "keys.json"
 	Needs  string   `json:"needs,omitempty"` // the variable to set to a key; empty: there is a key, or none is needed
 	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
@@ -194,7 +225,10 @@ func (m *Resolver) ListClients() []ClientInfo {
 			}
 		}
 		if c.configured && configuredKey(m.config, c.Name) != "" {
-			info.Key = "config.yaml"
+			info.Key = config.FileName
+		}
+		if info.Key == "" && c.stored != keystore.Nowhere {
+			info.Key = nameStored(c.stored)
 		}
 		if !info.Ready && info.Key == "" && len(c.keyNames) > 0 {
 			info.Needs = c.keyNames[0]
@@ -212,13 +246,4 @@ func configuredKey(c *config.Config, name string) string {
 		}
 	}
 	return ""
-}
-
-// ExplainMissingModel returns what to do about a graph that calls a model when none is set.
-func (m *Resolver) ExplainMissingModel() string {
-	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + m.dirs.ShortPath(filepath.Join(m.dirs.Config, config.FileName))
-	if found := m.ListKeysFound(); len(found) > 0 {
-		return fmt.Sprintf("%s; keys found: %s", next, strings.Join(found, ", "))
-	}
-	return next + "; no provider's key was found in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...)"
 }

@@ -11,13 +11,17 @@ import (
 	"raddle.dev/llm/openai"
 )
 
-// newClientModel returns the model of a client with the limits of the configuration. It opens no connection.
-func newClientModel(c *client, name string, limits config.Config, env config.Environ) (llm.Model, error) {
-	m, err := wireOf(c, name, limits)
-	if err != nil || c.Key == "" {
-		return m, err
+// openClientModel returns the model of a client with the limits of the configuration. It opens no connection.
+func (m *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
+	c, err := m.withKey(c)
+	if err != nil {
+		return nil, err
 	}
-	return refusedKey(m, "; set "+c.keyNames[0]+" to a key that is valid for this model", c.keySource(env)), nil
+	model, err := wireOf(c, name, *m.config)
+	if err != nil || c.Key == "" {
+		return model, err
+	}
+	return refusedKey(model, "; set "+c.keyNames[0]+" to a key that is valid for this model", c.keySource(m.env)), nil
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.
@@ -28,6 +32,7 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 		if c.KeyVar != "" {
 			text += ", which config.yaml names as the api_key of client " + c.Name
 		}
+		text += ", or store one: raddle login " + c.Name
 		return nil, &llm.Error{Class: llm.Auth, Message: text}
 	}
 	config := openai.Config{ // the wires' configurations have the same fields

@@ -6,8 +6,6 @@ import "os"
 
 // Other systems keep the terminal's own mode: keys are echoed while a run works.
 
-func disableEcho(*os.File) {}
-
-func readRawKeys(*os.File) {}
+func quiet(*os.File) {}
 
 func discardInput(*os.File) {}

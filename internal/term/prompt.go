@@ -46,6 +46,8 @@ type Prompter interface {
 	ChooseSeveral(ctx context.Context, choices []Choice) ([]int, error)
 	// ReadText returns a line of text. If the terminal can do that, the person edits text.
 	ReadText(ctx context.Context, prompt, text string) (string, error)
+	// ReadSecret reads a line without showing it.
+	ReadSecret(ctx context.Context, prompt string) (string, error)
 }
 
 // NewPrompter returns what asks the person at a terminal, or nil unless both the input and the screen are a

@@ -16,7 +16,7 @@ import (
 )
 
 // SecretSet returns the redactor of the process. It knows the secrets in the
-// environment, the configuration, the .env files of the configuration directory
+// environment, the configuration, the file of stored keys, the .env files of the configuration directory
 // and the working directory, and the entries of MCP servers; agents and servers
 // that are opened later add theirs.
 func (s *Shared) SecretSet() *redact.Set {
@@ -29,6 +29,9 @@ func (s *Shared) SecretSet() *redact.Set {
 		for _, c := range provider.CompleteClients(s.Config, s.env) {
 			s.secrets.Add(c.Key)
 			s.secrets.AddNamed("", c.Base)
+		}
+		if s.StoredKeys != nil {
+			s.secrets.Add(s.StoredKeys()...)
 		}
 		s.secrets.AddNamed("", s.Config.Store)
 		for _, path := range (&Toolbox{shared: s, workspace: s.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent

@@ -32,6 +32,8 @@ type Shared struct {
 	Dirs   config.Dirs
 	Config *config.Config
 
+	StoredKeys func() []string // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+
 	env     config.Environ
 	log     *slog.Logger // nil: no log
 	known   sync.Once    // sets secrets

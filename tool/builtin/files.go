@@ -154,21 +154,17 @@ func makeDirectory(_ context.Context, h Host, a arguments) (tool.Result, error) 
 }
 
 func removePath(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	path := h.resolvePath(a["path"])
-	before := h.readImage(path, os.Lstat)
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(h.resolvePath(a["path"])); err != nil {
 		return fileError(a["path"], err)
 	}
-	return before.resultOf(tool.TextResult("Path removed: "+a["path"]), path, nil), nil
+	return tool.TextResult("Path removed: " + a["path"]), nil
 }
 
 func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	path := h.resolvePath(a["path"])
-	before := h.readImage(path, os.Stat)
-	if err := replaceFile(path, a["contents"]); err != nil {
+	if err := replaceFile(h.resolvePath(a["path"]), a["contents"]); err != nil {
 		return fileError(a["path"], err)
 	}
-	return before.resultOf(tool.TextResult("The File contents were written to: "+a["path"]), path, new(a["contents"])), nil
+	return tool.TextResult("The File contents were written to: " + a["path"]), nil
 }
 
 // replaceFile replaces the content of a file by a text: completely, or not at all. A

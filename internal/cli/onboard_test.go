@@ -1,0 +1,262 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"raddle.dev/internal/llmtest"
+)
+
+// newcomer is an agent without a model, and nothing else.
+const newcomer = `
+-- one/config.yaml --
+name: one
+instructions: You answer in one word.
+conversation_starters: [Who are you?]
+`
+
+const testKey = "sk-test-0123456789abcdef"
+
+// A fakeProvider is a server that speaks OpenAI's wire and the list of models of Ollama.
+type fakeProvider struct {
+	*httptest.Server
+	mu     sync.Mutex
+	keys   []string // of the requests
+	models []string
+}
+
+// newFakeProvider starts a provider that answers each request with the name of its model. It accepts only testKey, and no key.
+func newFakeProvider(t *testing.T) *fakeProvider {
+	p := &fakeProvider{}
+	chat := llmtest.OpenAI().NewHandler(func(body []byte) (llmtest.Turn, int) {
+		var r struct{ Model string }
+		if err := json.Unmarshal(body, &r); err != nil {
+			t.Error(err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.models = append(p.models, r.Model)
+		return llmtest.Turn{Text: "I am " + r.Model + "."}, http.StatusOK
+	})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/tags", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"models":[{"name":"qwen3:8b"},{"name":"gemma3:4b"}]}`)
+	})
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		p.mu.Lock()
+		p.keys = append(p.keys, key)
+		p.mu.Unlock()
+		if key != testKey && key != "" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`)
+			return
+		}
+		chat.ServeHTTP(w, r)
+	})
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// environ returns the variables that lead raddle to the provider.
+func (p *fakeProvider) environ() []string {
+	return []string{"OPENAI_API_BASE=" + p.URL, "OLLAMA_HOST=" + p.URL}
+}
+
+// last returns the model and the key of the last request.
+func (p *fakeProvider) last() (model, key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.models) == 0 {
+		return "", ""
+	}
+	return p.models[len(p.models)-1], p.keys[len(p.keys)-1]
+}
+
+// mode returns the permissions of a file.
+func (w *workplace) mode(name string) os.FileMode {
+	w.t.Helper()
+	info, err := os.Stat(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return info.Mode().Perm()
+}
+
+// Without a model, a terminal asks for one, and saves it.
+func TestChooseModel(t *testing.T) {
+	const configFile, keyFile = ".config/raddle/config.yaml", ".config/raddle/keys.json"
+	tests := map[string]struct {
+		env    []string
+		config string // before
+		keys   func(s *screen)
+		model  string // in config.yaml
+		output string
+		called string // the model that the provider saw
+	}{
+		"the first model of a found key": {
+			env: []string{"OPENAI_API_KEY=" + testKey},
+			keys: func(s *screen) {
+				s.await("(found: OPENAI_API_KEY)")
+				s.await("openai:gpt-5-mini  400k context     $0.25 / $2.00 per million tokens")
+				s.await("local, running")
+				s.answer(enter)
+				s.await("openai:gpt-5-mini is saved as your model in .config/raddle/config.yaml.")
+			},
+			model: "openai:gpt-5-mini", output: "I am gpt-5-mini.", called: "gpt-5-mini",
+		},
+		"a local server": {
+			keys: func(s *screen) {
+				s.await("ollama:gemma3:4b  local, running")
+				s.answer(down, enter)
+			},
+			model: "ollama:qwen3:8b", output: "I am qwen3:8b.", called: "qwen3:8b",
+		},
+		"another model": {
+			env: []string{"OPENAI_API_KEY=" + testKey},
+			keys: func(s *screen) {
+				s.await("Another model …")
+				s.answer(down, down, down, down, down, enter)
+				s.answer("opnai:x", enter)
+				s.await(`there is no client "opnai"`)
+				s.answer("openai:gpt-4.1", enter)
+			},
+			model: "openai:gpt-4.1", output: "I am gpt-4.1.", called: "gpt-4.1",
+		},
+		"another provider, with its key": {
+			config: "# mine\n\ntemperature: 0.5 # warm\n",
+			keys: func(s *screen) {
+				s.await("Another provider …")
+				s.answer(down, down, down, enter)
+				s.await("needs a key (OPENAI_API_KEY)")
+				s.answer(enter)
+				s.await("Key of openai (it is not shown): ")
+				s.answer(testKey, enter)
+				s.await("The key of openai is stored in .config/raddle/keys.json, which only you can read.")
+				s.await("Which model?")
+				s.answer(down, enter)
+			},
+			model: "openai:gpt-5", output: "I am gpt-5.", called: "gpt-5",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+			if test.config != "" {
+				w.write(configFile, test.config)
+			}
+			s := w.screen(append(p.environ(), test.env...), "run", "./one", "Who are you?")
+			s.await("No model is set. Which one shall raddle use?")
+			test.keys(s)
+			s.ends(0, test.output)
+			if got, want := w.read(configFile), test.config+"model: "+test.model+"\n"; got != want {
+				t.Errorf("config.yaml is\n%s\nwant\n%s", got, want)
+			}
+			if test.config == "" && w.mode(configFile) != 0o600 {
+				t.Errorf("config.yaml has mode %o", w.mode(configFile))
+			}
+			if model, _ := p.last(); model != test.called {
+				t.Errorf("the provider was asked for %q", model)
+			}
+			if strings.Contains(s.seen.String(), testKey) {
+				t.Errorf("the terminal shows the key:\n%s", s.seen)
+			}
+			if name == "another provider, with its key" && (w.mode(keyFile) != 0o600 || !strings.Contains(w.read(keyFile), testKey)) {
+				t.Errorf("%s has mode %o:\n%s", keyFile, w.mode(keyFile), w.read(keyFile))
+			}
+		})
+	}
+}
+
+// A terminal that prints lines only asks for the key without echo.
+func TestChooseModelOnADumbTerminal(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+	s := w.screen([]string{"TERM=dumb", "OPENAI_API_BASE=" + p.URL, "OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
+	s.await("no key of a provider was found")
+	s.await("Number [1-8]: ")
+	s.press("1\n")
+	s.await("Key of openai (it is not shown): ")
+	s.press("two words\n")
+	s.await("the key contains white space")
+	s.awaitNext("Key of openai (it is not shown): ")
+	s.press(testKey + "\n")
+	s.await("Number [1-4]: ")
+	s.press("1\n")
+	s.ends(0, "I am gpt-5-mini.")
+	if _, key := p.last(); key != testKey {
+		t.Errorf("the key of the call is %q", key)
+	}
+	if text := s.seen.String(); strings.Contains(text, testKey) || strings.Contains(text, "two words") || strings.Contains(text, "\x1b") {
+		t.Errorf("the terminal shows\n%q", text)
+	}
+}
+
+// A person who chooses none, and a process without a person, get a command to paste.
+func TestNoModelChosen(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+	env := append(p.environ(), "OPENAI_API_KEY="+testKey)
+	s := w.screen(env, "run", "./one", "Who are you?")
+	s.await("Which one shall raddle use?")
+	s.answer(esc)
+	s.ends(3, "next: raddle run ./one --model openai:gpt-5-mini …  (or once and for all: raddle config set model openai:gpt-5-mini)")
+	if text := w.read(".config/raddle/config.yaml"); text != "" {
+		t.Errorf("config.yaml is\n%s", text)
+	}
+	w.env = append(w.env, env...)
+	if r := w.run("run", "./one", "Who are you?"); r.code != 3 || !strings.Contains(r.err, "\nnext: raddle run ./one --model openai:gpt-5-mini …  (or once and for all: raddle config set model openai:gpt-5-mini)\n") {
+		t.Errorf("code %d\n%s", r.code, r.err)
+	}
+	if model, _ := p.last(); model != "" {
+		t.Errorf("model %q was called", model)
+	}
+}
+
+// A refused key is reported with its source, whatever the source.
+func TestRefusedKeyNamesItsSource(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+	w.env = append(w.env, p.environ()...)
+	cmd := w.command("login", "openai", "--file")
+	cmd.Stdin = strings.NewReader("sk-wrong-wrong-wrong\n")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "next: raddle config set model openai:gpt-5-mini") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := w.run("run", "./one", "Who are you?", "--model", "openai:gpt-5")
+	if r.code != 4 || !strings.Contains(r.err, `The key of client "openai" (keys.json; to store another: raddle login openai) was refused.`) || strings.Contains(r.err, "wrong-wrong") {
+		t.Errorf("code %d\n%s", r.code, r.err)
+	}
+	w.env = append(w.env, "OPENAI_API_KEY=sk-also-wrong-also")
+	r = w.run("run", "./one", "Who are you?", "--model", "openai:gpt-5")
+	if r.code != 4 || !strings.Contains(r.err, `The key of client "openai" (OPENAI_API_KEY) was refused.`) {
+		t.Errorf("code %d\n%s", r.code, r.err)
+	}
+}
+
+// login asks for a key, and Esc stores none.
+func TestLoginAsks(t *testing.T) {
+	w := newWorkplace(t, "")
+	s := w.screen(nil, "login", "--file", "claude")
+	s.await("Key of anthropic (it is not shown): ")
+	s.answer(testKey, enter)
+	s.ends(0, "To remove it: raddle logout anthropic")
+	if strings.Contains(s.seen.String(), testKey) || !strings.Contains(w.read(".config/raddle/keys.json"), testKey) {
+		t.Errorf("%s\n%s", s.seen, w.read(".config/raddle/keys.json"))
+	}
+	s = w.screen(nil, "login", "--file", "openai")
+	s.await("Key of openai")
+	s.answer(esc)
+	s.ends(130, "")
+	if strings.Contains(w.read(".config/raddle/keys.json"), "openai") {
+		t.Error("a key was stored")
+	}
+}
