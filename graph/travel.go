@@ -459,42 +459,54 @@ type Writer struct {
 // first. It reads the whole thread, and needs no graph. A key that was never written
 // has none; an unknown thread is ErrNoThread.
 func Blame(ctx context.Context, st Store, thread, key string) ([]BlameEntry, error) {
+	found, err := blameKeys(ctx, st, thread, func(k string) bool { return k == key })
+	return found[key], err
+}
+
+// BlameAll is Blame for all keys that a thread has written, by key.
+func BlameAll(ctx context.Context, st Store, thread string) (map[string][]BlameEntry, error) {
+	return blameKeys(ctx, st, thread, func(string) bool { return true })
+}
+
+// blameKeys lists the records that wrote the wanted keys.
+func blameKeys(ctx context.Context, st Store, thread string, want func(key string) bool) (map[string][]BlameEntry, error) {
 	s := &replay{}
-	var found []BlameEntry
+	found := map[string][]BlameEntry{}
 	for r, err := range Records(ctx, st, thread, Range{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
 		}
 		first := s.head == 0
-		w, err := s.findWrite(r, key)
+		written, err := s.findWrites(r, want)
 		if err == nil {
 			err = s.applyRecord(&r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
 		}
-		switch {
-		case w != nil:
+		for key, w := range written {
 			if w.Kind != KindStep {
 				w.Step = s.ensureFrame(w.Path).step
 			}
-			found = append(found, *w)
-		case first && r.Kind.isBase():
-			found = append(found, s.inheritedWrites(r, key)...)
+			found[key] = append(found[key], w)
+		}
+		if first && r.Kind.isBase() {
+			s.addInherited(r, want, found)
 		}
 	}
 	if s.head == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoThread, thread)
 	}
-	slices.Reverse(found)
+	for _, list := range found {
+		slices.Reverse(list)
+	}
 	return found, nil
 }
 
-// findWrite returns what a record that is about to be folded writes to a key; nil:
-// nothing.
-func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
+// findWrites returns what a record that is about to be folded writes to the wanted keys.
+func (s *replay) findWrites(r Record, want func(key string) bool) (map[string]BlameEntry, error) {
 	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
-	w := &BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
+	w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
 	case KindStart:
 	case KindClaim:
@@ -506,20 +518,26 @@ func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
 	default:
 		return nil, nil
 	}
-	ps := readPatches(d)
+	patches := map[string][]rawPatch{}
+	for _, p := range readPatches(d) {
+		if want(p.key) {
+			patches[p.key] = append(patches[p.key], p)
+		}
+	}
 	if h.Err != nil || d.Err != nil {
 		return nil, firstError(h.Err, d.Err)
 	}
-	ps = slices.DeleteFunc(ps, func(p rawPatch) bool { return p.key != key })
-	if len(ps) == 0 {
-		return nil, nil
-	}
 	if r.Kind == KindStep {
-		f := s.ensureFrame(w.Path)
-		w.Step = f.step
-		w.Tasks = f.findWriters(key, ps)
+		w.Step = s.ensureFrame(w.Path).step
 	}
-	return w, nil
+	written := make(map[string]BlameEntry, len(patches))
+	for key, ps := range patches {
+		if r.Kind == KindStep {
+			w.Tasks = s.ensureFrame(w.Path).findWriters(key, ps)
+		}
+		written[key] = w
+	}
+	return written, nil
 }
 
 // findWriters returns the tasks of a step that wrote a key. The updates of parallel tasks
@@ -537,19 +555,20 @@ func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
 	return ws
 }
 
-// inheritedWrites returns what the first record of a thread, a snapshot or a fork, holds of a
-// key.
-func (s *replay) inheritedWrites(r Record, key string) (found []BlameEntry) {
+// addInherited adds what the first record of a thread, a snapshot or a fork, holds of the
+// wanted keys.
+func (s *replay) addInherited(r Record, want func(key string) bool, found map[string][]BlameEntry) {
 	for _, path := range slices.Backward(sortedKeys(s.frames)) {
 		f := s.frames[path]
-		if f.keys[key] == nil {
-			continue
+		for key := range f.keys {
+			if !want(key) {
+				continue
+			}
+			w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
+			if r.Kind == KindFork {
+				w.From = s.origin
+			}
+			found[key] = append(found[key], w)
 		}
-		w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
-		if r.Kind == KindFork {
-			w.From = s.origin
-		}
-		found = append(found, w)
 	}
-	return found
 }

@@ -764,6 +764,19 @@ func TestBlameNamesTheNodesOfParallelSteps(t *testing.T) {
 				t.Errorf("key %s:\n%s", key, diff)
 			}
 		}
+		all, err := graph.BlameAll(t.Context(), st, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, got := range all {
+			want, err := graph.Blame(t.Context(), st, "t", key)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("key %s of all: %v\n%s", key, err, diff)
+			}
+		}
+		if all["topic"] == nil || all["n"] == nil || all["item"] != nil {
+			t.Errorf("the keys of BlameAll are %v", all)
+		}
 		inside := blamed(t, st, "t", "n")
 		count := map[string]int{}
 		for _, l := range inside {
@@ -796,9 +809,53 @@ func TestBlameNamesInputEditAndFork(t *testing.T) {
 			t.Errorf("thread %s:\n%s", thread, diff)
 		}
 	}
+	all, err := graph.BlameAll(ctx, st, "u")
+	if err != nil || len(all["lines"]) != 3 || all["lines"][2].From.Thread != "t" {
+		t.Errorf("all keys: %v, %v", all, err)
+	}
 	if _, err := graph.Blame(ctx, st, "nobody", "lines"); err == nil {
 		t.Error("an unknown thread has no authors")
 	}
+}
+
+func TestContentOfRecords(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, st graph.Store) {
+		e := newEverything(t)
+		e.finish(t, &graph.Runner{Graph: e.g, Store: st}, true)
+		var asked, answered []string
+		keys := map[graph.Kind][]string{}
+		prompts := map[string]string{}
+		for _, r := range records(t, st, "t") {
+			c, err := graph.DecodeContent(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range c.Keys {
+				if !slices.Contains(keys[r.Kind], k) {
+					keys[r.Kind] = append(keys[r.Kind], k)
+				}
+			}
+			switch r.Kind {
+			case graph.KindQuestion:
+				asked = append(asked, c.Question.ID)
+				prompts[c.Asked] = c.Question.ID
+			case graph.KindAnswer:
+				answered = append(answered, prompts[c.Asked]+"="+string(c.Answer)+c.Refused)
+			case graph.KindEnd:
+				if c.Reason != "" {
+					t.Errorf("reason %q", c.Reason)
+				}
+			}
+		}
+		if len(asked) == 0 || len(answered) != len(asked) || strings.HasPrefix(answered[0], "=") || strings.HasSuffix(answered[0], "=") {
+			t.Errorf("asked %v, answered %v", asked, answered)
+		}
+		for kind, key := range map[graph.Kind]string{graph.KindStep: "topic", graph.KindTask: "notes"} {
+			if !slices.Contains(keys[kind], key) {
+				t.Errorf("records %s write %v, not %s", kind, keys[kind], key)
+			}
+		}
+	})
 }
 
 // A task that was run again after a crash or an edit is named once.

@@ -118,7 +118,7 @@ func printInbox(env *environment, list []runs.OpenRun) {
 			table.AddRow(r.Run, agent, formatAge(time.Since(r.Updated)), text)
 		}
 	}
-	env.out.PrintText(table.Format(0))
+	env.printTable(table)
 	env.printNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,20 +18,26 @@ import (
 )
 
 func newRunsCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+	list := newRunsLsCommand(env)
+	cmd := newGroup(env, &cobra.Command{
 		Use:   "runs COMMAND",
 		Short: "List, inspect, fork and delete runs",
 		Long: `The journal of a run records everything that it did. RUN is the id of a run, or a unique prefix of it; last is
 the newest run, and last~1 the one before it, in the order of "raddle runs ls". RUN@N is a checkpoint of
-a run, as "raddle runs show" lists them.`,
-		Example: `  raddle runs ls
+a run, as "raddle runs show" lists them. Without a command, raddle lists the runs.`,
+		Example: `  raddle runs
   raddle runs show last
   raddle runs diff 06ab@3
   raddle runs fork 06ab@7`,
 	},
-		newRunsLsCommand(env), newRunsShowCommand(env), newRunsHistoryCommand(env), newRunsDiffCommand(env), newRunsBlameCommand(env),
+		list, newRunsShowCommand(env), newRunsHistoryCommand(env), newRunsDiffCommand(env), newRunsBlameCommand(env),
 		newRunsForkCommand(env), newRunsEditCommand(env), newRunsPruneCommand(env), newRunsGCCommand(env), newRunsRmCommand(env),
 		newRunsCancelCommand(env), newRunsExportCommand(env))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		list.SetContext(cmd.Context())
+		return list.RunE(list, nil)
+	}
+	return cmd
 }
 
 // runsLsOptions are the flags of "runs ls".
@@ -74,9 +81,6 @@ func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []st
 	if opts.limit < 0 && opts.output == formatText {
 		opts.limit = defaultRuns
 	}
-	if opts.tree && (opts.status != "" || opts.agent != "") {
-		return badUsage("leave the other flags out", "--tree lists runs of all agents, whatever their status")
-	}
 	if opts.tree {
 		return printRunTree(ctx, env, opts)
 	}
@@ -87,7 +91,7 @@ func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []st
 	list, more := []runs.Info{}, 0
 	for _, r := range all {
 		switch {
-		case opts.status != "" && r.Status != opts.status || opts.agent != "" && r.Agent != opts.agent:
+		case !opts.wants(&r):
 		case opts.limit > 0 && len(list) == opts.limit:
 			more++
 		default:
@@ -98,8 +102,34 @@ func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []st
 	if opts.output == formatJSON {
 		return env.printJSON(list)
 	}
-	printRuns(env, list, func(table *term.Table, i int) { addRunRow(table, list[i].Run, &list[i]) })
+	sums, err := summarizeRuns(ctx, env, list)
+	if err != nil {
+		return err
+	}
+	printRuns(env, list, func(table *term.Table, i int) { addRunRow(env, table, list[i].Run, &list[i], sums[i]) })
 	return nil
+}
+
+// wants reports whether a run is to be listed.
+func (o *runsLsOptions) wants(r *runs.Info) bool {
+	return (o.status == "" || r.Status == o.status) && (o.agent == "" || r.Agent == o.agent)
+}
+
+// summarizeRuns reads the summaries of runs for a list. A damaged run has none.
+func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]runs.Summary, error) {
+	sums := make([]runs.Summary, len(list))
+	for i := range list {
+		if list[i].Status == runs.Damaged {
+			continue
+		}
+		var err error
+		if sums[i], err = env.process.Runs.SummarizeRun(ctx, &list[i]); err != nil {
+			if _, damaged := errors.AsType[*graph.DamagedError](err); !damaged { // the others can be listed
+				return nil, err
+			}
+		}
+	}
+	return sums, nil
 }
 
 // noteOlderRuns says how many runs a list has left out.
@@ -115,6 +145,7 @@ func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) err
 	if err != nil {
 		return err
 	}
+	list, depths = opts.filterTree(list, depths)
 	more := 0
 	if opts.limit > 0 && len(list) > opts.limit {
 		cut := opts.limit // after a run with all its forks
@@ -131,15 +162,34 @@ func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) err
 	if opts.output == formatJSON {
 		return env.printJSON(listed)
 	}
+	sums, err := summarizeRuns(ctx, env, list)
+	if err != nil {
+		return err
+	}
 	printRuns(env, list, func(table *term.Table, i int) {
 		id := strings.Repeat("  ", depths[i]) + list[i].Run
 		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
-		addRunRow(table, id, &list[i])
+		addRunRow(env, table, id, &list[i], sums[i])
 		addBranchRows(table, &listed[i].Tree, depths[i])
 	})
 	return nil
+}
+
+// filterTree leaves out the runs that are not wanted; a fork of one of them has the depth of the nearest listed run above it.
+func (o *runsLsOptions) filterTree(all []runs.Info, depths []int) (list []runs.Info, kept []int) {
+	var above []int // depths in the whole tree of the listed runs above
+	for i := range all {
+		for len(above) > 0 && above[len(above)-1] >= depths[i] {
+			above = above[:len(above)-1]
+		}
+		if o.wants(&all[i]) {
+			list, kept = append(list, all[i]), append(kept, len(above))
+			above = append(above, depths[i])
+		}
+	}
+	return list, kept
 }
 
 // printRuns writes a table with the rows that addRow makes of each run.
@@ -148,24 +198,72 @@ func printRuns(env *environment, list []runs.Info, addRow func(table *term.Table
 		env.printNote("no runs")
 		return
 	}
-	table := term.NewTable("RUN", "AGENT", "STATUS", "STARTED", "WAITS FOR")
+	table := term.NewTable("RUN", "AGENT", "STATUS", "STARTED", "TOOK", "COST", "PROMPT OR QUESTION")
 	for i := range list {
 		addRow(table, i)
 	}
+	env.printTable(table)
+}
+
+// printTable writes a table; on a terminal it is cut to its width.
+func (env *environment) printTable(table *term.Table) {
 	width := 0
 	if env.out.IsTerminal() {
 		width, _ = env.out.Size()
 	}
-	env.out.PrintText(table.Format(width))
+	env.out.PrintText(table.Paint(width, env.out.Colors))
 }
 
 // addRunRow adds the row of a run.
-func addRunRow(table *term.Table, id string, r *runs.Info) {
+func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum runs.Summary) {
 	agent := r.Agent
 	if r.Session != "" {
 		agent += " -s " + r.Session
 	}
-	table.AddRow(id, agent, string(r.Status), formatAge(time.Since(r.Started)), waitsFor(*r))
+	took, cost := "", ""
+	if sum.Active > 0 {
+		took = formatSeconds(sum.Active)
+	}
+	if u := usageOf(env.process, sum.Calls); u.Calls > 0 && u.Cost != nil && *u.Cost > 0 {
+		cost = formatCost(*u.Cost)
+	}
+	what := waitsFor(*r)
+	if r.Status != graph.Waiting.String() && sum.Prompt != "" {
+		what = strings.TrimRight(quoteText(plainText(sum.Prompt))+" "+what, " ")
+	}
+	mark, style := statusMark(r.Status)
+	status := r.Status
+	if env.out.IsTerminal() && !term.IsDumb() {
+		status = mark + " " + status
+	}
+	table.AddRow(id, agent, status, formatAge(time.Since(r.Started)), took, cost, what)
+	table.StyleCell(statusColumn, style)
+}
+
+// statusColumn is the column of the status in a list of runs.
+const statusColumn = 2
+
+// statusMark returns the sign and the colour of a status. The word always stands beside it.
+func statusMark(status string) (mark string, style term.Style) {
+	switch status {
+	case graph.Done.String():
+		return "✓", term.Green
+	case graph.Waiting.String(), graph.Paused.String(), "pending", "queued":
+		return "⏸", term.Yellow
+	case runs.Running:
+		return "◐", term.Cyan
+	case graph.Abandoned.String(), graph.Canceled.String(), "cancelled":
+		return "■", term.Dim
+	}
+	return "✗", term.Red
+}
+
+// formatCost returns an amount in US dollars with as many digits as it needs.
+func formatCost(dollars float64) string {
+	if dollars < 0.01 {
+		return fmt.Sprintf("$%.4f", dollars)
+	}
+	return fmt.Sprintf("$%.2f", dollars)
 }
 
 // waitsFor returns the last column of the list: what a run waits for, or why it failed.
@@ -399,7 +497,14 @@ func addBranchRows(table *term.Table, n *treeNode, depth int) {
 		if c.Started != nil {
 			began = formatAge(time.Since(*c.Started))
 		}
-		table.AddRow(strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, why)
+		took, cost := "", ""
+		if c.Started != nil {
+			took = formatSeconds(time.Duration(c.Seconds * float64(time.Second)))
+		}
+		if u := c.Usage; u.Cost != nil && *u.Cost > 0 {
+			cost = formatCost(*u.Cost)
+		}
+		table.AddRow(strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, took, cost, why)
 		addBranchRows(table, c, depth+1)
 	}
 }

@@ -160,17 +160,22 @@ func isShort(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= s
 
 func newRunsBlameCommand(env *environment) *cobra.Command {
 	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsBlame, &cobra.Command{
-		Use:   "blame RUN[@N] KEY",
+		Use:   "blame RUN[@N] [KEY]",
 		Short: "Show what wrote a key of the state, newest first",
-		Long:  "For a fork, the list continues in the run that it was forked from.",
-		Example: `  raddle runs blame 06ab owner
+		Long: `Without KEY, raddle lists all keys with what wrote each of them last.
+For a fork, the list continues in the run that it was forked from.`,
+		Example: `  raddle runs blame last
+  raddle runs blame 06ab owner
   raddle runs blame 06ab@7 owner --output json`,
-		Args:              checkArgCount(2, 2, "the id of a run, or a key,"),
-		ValidArgsFunction: completePoints(env, 1),
+		Args:              checkArgCount(1, 2, "the id of a run"),
+		ValidArgsFunction: completeKeys(env),
 	})
 }
 
 func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	if len(args) == 1 {
+		return blameAllKeys(ctx, env, opts, args[0])
+	}
 	authors, err := env.process.Runs.BlameKey(ctx, args[0], args[1])
 	if err != nil {
 		return err
@@ -182,6 +187,42 @@ func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, arg
 		}
 		return table.Format(0)
 	})
+}
+
+// blameAllKeys lists all keys of a run with their last writers.
+func blameAllKeys(ctx context.Context, env *environment, opts outputOptions, run string) error {
+	keys, err := env.process.Runs.BlameKeys(ctx, run)
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, keys, func() string {
+		table := term.NewTable("KEY", "CHECKPOINT", "TIME", "WRITTEN BY")
+		for _, k := range keys {
+			table.AddRow(k.Key, k.Author.Point.String(), k.Time.Local().Format(time.DateTime), describeAuthor(&k.Author))
+		}
+		return table.Format(0)
+	})
+}
+
+// completeKeys completes a run or a checkpoint, and then the keys of its state.
+func completeKeys(env *environment) cobra.CompletionFunc {
+	point := completePoints(env, 1)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return point(cmd, args, word)
+		}
+		keys, err := env.openWithFaults().Runs.BlameKeys(context.Background(), args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, k := range keys {
+			if strings.HasPrefix(k.Key, word) {
+				names = append(names, describeCompletion(k.Key, "written by "+describeAuthor(&k.Author)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // describeAuthor says what wrote a key.

@@ -11,16 +11,30 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 )
 
+// runsHistoryOptions are the flags of "runs history".
+type runsHistoryOptions struct {
+	output string
+	raw    bool
+}
+
 func newRunsHistoryCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsHistory, &cobra.Command{
-		Use:               "history RUN",
-		Short:             "List the records of a run's journal, newest first",
-		Example:           `  raddle runs history 06ab`,
+	var opts runsHistoryOptions
+	cmd := newCommand(env, &opts, runRunsHistory, &cobra.Command{
+		Use:   "history RUN",
+		Short: "List what happened in a run, from its journal",
+		Long: `Lists what happened, oldest first: replies of models, calls of tools, questions and answers, and which node ran when.
+The number of each line is that of the record. --raw lists every record with its codes, newest first, as the JSON does.`,
+		Example: `  raddle runs history last
+  raddle runs history 06ab --raw`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
+	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.raw, "raw", false, "list every record with its codes, newest first")
+	return cmd
 }
 
 // historyLine is a record as "runs history --output json" writes it.
@@ -37,7 +51,10 @@ func lineOf(e *graph.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
 }
 
-func runRunsHistory(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptions, args []string) error {
+	if opts.output == formatText && !opts.raw {
+		return printStory(ctx, env, args[0])
+	}
 	_, entries, err := env.process.Runs.ReadHistory(ctx, args[0])
 	if err != nil {
 		return err
@@ -57,6 +74,35 @@ func runRunsHistory(ctx context.Context, env *environment, opts outputOptions, a
 		}
 		return b.String()
 	})
+}
+
+// printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the day.
+func printStory(ctx context.Context, env *environment, run string) error {
+	d, err := env.process.Runs.ReadRunDetail(ctx, run)
+	if err != nil {
+		return err
+	}
+	story, err := env.process.Runs.ReadStory(ctx, run, 0)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	day := ""
+	teller := newStoryteller(story, &d.Info)
+	for i := range story {
+		text := teller.describeMoment(&story[i])
+		if text == "" {
+			continue
+		}
+		at := story[i].Time.Local()
+		if date := at.Format(time.DateOnly); date != day {
+			day = date
+			b.WriteString(env.out.Paint(term.Dim, date) + "\n")
+		}
+		fmt.Fprintf(&b, "%6d  %s  %s\n", story[i].Seq, env.out.Paint(term.Dim, at.Format(time.TimeOnly)), term.CleanLine(text))
+	}
+	env.out.PrintText(b.String())
+	return nil
 }
 
 func newRunsExportCommand(env *environment) *cobra.Command {

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -16,19 +14,32 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
+// runsShowOptions are the flags of "runs show".
+type runsShowOptions struct {
+	output string
+	state  bool
+}
+
 func newRunsShowCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runRunsShow, &cobra.Command{
-		Use:               "show RUN[@N]",
-		Short:             "Show a run: status, path, state and result",
-		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
-		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
+	var opts runsShowOptions
+	cmd := newCommand(env, &opts, runRunsShow, &cobra.Command{
+		Use:   "show RUN[@N]",
+		Short: "Show a run: what was said, its path, state and result",
+		Long: `raddle reads only the run's journal: the agent need not exist any more.
+Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.`,
+		Example:           "  raddle runs show last\n  raddle runs show 06ab --output json\n  raddle runs show 06ab@7 --state",
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.state, "state", false, "show the whole state")
+	return cmd
 }
 
 // runView is a run as "runs show --output json" writes it.
@@ -50,9 +61,12 @@ type runView struct {
 	Points    []runs.Checkpoint `json:"checkpoints"` // newest first
 	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
+
+	story []runs.Moment
+	talks bool // the run is a conversation, whose state is raddle's own
 }
 
-func runRunsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
@@ -61,7 +75,7 @@ func runRunsShow(ctx context.Context, env *environment, opts outputOptions, args
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, s, func() string { return shownText(s) })
+	return env.printResult(opts.output, s, func() string { return shownText(s, opts.state) })
 }
 
 // describeRun gathers what to show of a run.
@@ -105,6 +119,10 @@ func describeRun(ctx context.Context, env *environment, d *runs.Detail) (*runVie
 	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
+	if s.story, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
+		return nil, err
+	}
+	s.talks = d.Talks()
 	all, err := p.Runs.ListRuns(ctx, "")
 	for _, other := range all {
 		if other.From != nil && other.From.Run == d.Run {
@@ -139,8 +157,9 @@ func openItems(values []graph.StoredValue) string {
 	return agent.OpenItems(list.Open(), continued)
 }
 
-// shownText returns a run for people.
-func shownText(s *runView) string {
+// shownText returns a run for people; wholeState reports whether its state is not cut.
+func shownText(s *runView, wholeState bool) string {
+	teller := newStoryteller(s.story, &s.Info)
 	text := term.NewFields(10)
 	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
@@ -160,23 +179,25 @@ func shownText(s *runView) string {
 	row("started", s.Started.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Started))+")")
 	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Updated))+")")
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
-	row("path", pathText(s.Path))
+	if !s.talks {
+		row("path", pathText(s.Path))
+	}
 	row("next", joinWords(s.Next))
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", u.String())
 	}
+	row("said", teller.describeSaid(s.story, s.Calls))
 	row("tree", treeText(&s.Tree))
 	for _, w := range s.Warnings {
 		row("warning", plainText(w))
 	}
-	row("tools", callsText(s.Calls))
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
 		row("question", nameOf(q)+": "+promptOf(q, false))
 		row("", answersText(q))
 	}
-	row("state", stateText(s.State))
-	row("points", pointsText(s.Points))
+	row("state", stateText(s.State, s.talks, wholeState))
+	row("points", s.pointsText())
 	for _, f := range s.Forks {
 		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
 	}
@@ -191,11 +212,8 @@ func shownText(s *runView) string {
 	return text.String()
 }
 
-// These limits say how much of the calls of tools is shown to people.
-const (
-	mostCalls    = 30
-	mostCallText = 160
-)
+// mostCallText is how many characters of a text are shown on one line.
+const mostCallText = 160
 
 // searchesText lists the queries, and the places that were found.
 func searchesText(searches []flow.Search) string {
@@ -221,17 +239,36 @@ func shortenLine(s string) string {
 // mostPoints is how many checkpoints are shown to people.
 const mostPoints = 15
 
-// pointsText lists checkpoints, newest first.
-func pointsText(points []runs.Checkpoint) string {
+// pointsText lists checkpoints, newest first, each with what it changed.
+func (s *runView) pointsText() string {
+	moments := map[int64]*runs.Moment{}
+	for i := range s.story {
+		moments[s.story[i].Seq] = &s.story[i]
+	}
 	var b strings.Builder
-	for i, c := range points {
+	for i, c := range s.Points {
 		if i == mostPoints {
-			fmt.Fprintf(&b, "(%d more: --output json)", len(points)-i)
+			fmt.Fprintf(&b, "(%d more: --output json)", len(s.Points)-i)
 			break
 		}
-		fmt.Fprintf(&b, "@%-4d %s\n", c.At, pointText(&c))
+		text := pointText(&c)
+		if m := moments[c.At]; m != nil && c.Kind == graph.KindStep.String() && len(m.From) > 0 {
+			text = joinWords(m.From) + cmp.Or(arrowTo(c.Next), " → end")
+			if !m.Inner {
+				text += writtenText(m.Keys)
+			}
+			if c.Path != "" {
+				text += "  in " + pointPlace(&c)
+			}
+		}
+		fmt.Fprintf(&b, "@%-4d %s\n", c.At, text)
 	}
 	return b.String()
+}
+
+// pointPlace returns the node or agent in which a checkpoint is.
+func pointPlace(c *runs.Checkpoint) string {
+	return cmp.Or(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
 }
 
 // pointText describes a checkpoint.
@@ -241,7 +278,7 @@ func pointText(c *runs.Checkpoint) string {
 		what += " of " + c.What
 	}
 	if c.Path != "" {
-		what += " in " + cmp.Or(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
+		what += " in " + pointPlace(c)
 	}
 	if len(c.Next) > 0 {
 		what += ", then " + joinWords(c.Next)
@@ -284,46 +321,22 @@ func formatVariables(m map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-// callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. It leaves out
-// calls that look into an empty inbox.
-func callsText(calls []runs.ToolCall) string {
-	calls = slices.DeleteFunc(slices.Clone(calls), isEmptyLook)
-	var b strings.Builder
-	if more := len(calls) - mostCalls; more > 0 {
-		fmt.Fprintf(&b, "(%d before: --output json)\n", more)
-		calls = calls[more:]
-	}
-	var makers []string
-	for _, c := range calls {
-		if !slices.Contains(makers, c.Path) {
-			makers = append(makers, c.Path)
-		}
-	}
-	for _, maker := range makers {
-		margin, path := "", plainText(runs.PlainPath(maker))
-		if len(makers) > 1 {
-			fmt.Fprintf(&b, "%s\n", cmp.Or(strings.TrimSuffix(path, "/"), "the lead"))
-			margin, path = "  ", ""
-		}
-		for _, c := range calls {
-			if c.Path == maker {
-				b.WriteString(margin + path + callText(&c, margin))
-			}
-		}
-	}
-	return b.String()
-}
-
-// callText returns a call and, on a line after margin, its outcome.
-func callText(c *runs.ToolCall, margin string) string {
+// callText returns a call and, on the next line, its outcome.
+func callText(c *runs.ToolCall) string {
 	outcome := c.Status
+	switch c.Status {
+	case "done":
+		outcome = "ok"
+	case "begun":
+		outcome = "its outcome is not recorded"
+	}
 	switch {
+	case c.Outcome != "" && c.Status == "failed":
+		outcome += ": " + outcomeLine(c.Outcome)
 	case c.Outcome != "":
 		outcome += ": " + shortenLine(c.Outcome)
-	case c.Status == "begun":
-		outcome += ": its outcome is not recorded"
 	}
-	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), shortenLine(asWritten(string(c.Args))), margin, outcome)
+	return strings.TrimRight("● "+plainText(c.Tool)+" "+plainText(describeArgs(c.Args)), " ") + "\n  " + outcome
 }
 
 // isEmptyLook reports whether a call has looked for messages and found none.
@@ -332,32 +345,110 @@ func isEmptyLook(c runs.ToolCall) bool {
 	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
 }
 
-// stateText returns a state for people: a line for each key, in the order of the state, without empty values.
-func stateText(state json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(state))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+// mostStateLines is how many lines of a value of the state are shown.
+const mostStateLines = 3
+
+// stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each value after some
+// lines, and of a conversation it leaves out what raddle keeps there itself.
+func stateText(state json.RawMessage, talks, whole bool) string {
+	v, err := jsonvalue.Parse(state)
+	o, ok := v.(*jsonvalue.Object)
+	if err != nil || !ok {
 		return string(state)
 	}
 	var b strings.Builder
-	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		if err == nil {
-			err = d.Decode(&value)
-		}
-		if err != nil {
-			return string(state)
-		}
-		text := string(value)
-		switch text {
-		case "null", `""`, "[]", "{}":
+	for key, value := range o.All() {
+		if isEmptyValue(value) || !whole && talks && key != agent.Todo.Name() {
 			continue
 		}
-		var plain string
-		if json.Unmarshal(value, &plain) != nil {
-			plain = asWritten(text)
+		lines := yamlLines(plainText(key), value)
+		if more := len(lines) - mostStateLines; !whole && more > 1 {
+			lines = append(lines[:mostStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
 		}
-		fmt.Fprintf(&b, "%s: %s\n", plainText(fmt.Sprint(key)), shortenLine(plain))
+		for _, l := range lines {
+			if !whole {
+				l = wording.CutText(l, mostCallText, "…")
+			}
+			b.WriteString(strings.TrimRight(plainText(l), " ") + "\n")
+		}
 	}
 	return b.String()
+}
+
+// isEmptyValue reports whether a value of a state says nothing.
+func isEmptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case *jsonvalue.Object:
+		return v.Len() == 0
+	}
+	return false
+}
+
+// yamlLines returns a member of a mapping as lines of YAML.
+func yamlLines(key string, v any) []string {
+	switch v := v.(type) {
+	case *jsonvalue.Object:
+		if v.Len() == 0 {
+			return []string{key + ": {}"}
+		}
+		lines := []string{key + ":"}
+		for k, member := range v.All() {
+			for _, l := range yamlLines(k, member) {
+				lines = append(lines, "  "+l)
+			}
+		}
+		return lines
+	case []any:
+		if len(v) == 0 {
+			return []string{key + ": []"}
+		}
+		lines := []string{key + ":"}
+		for _, item := range v {
+			for i, l := range yamlItem(item) {
+				if i == 0 {
+					l = "- " + l
+				} else {
+					l = "  " + l
+				}
+				lines = append(lines, l)
+			}
+		}
+		return lines
+	case string:
+		if strings.Contains(strings.TrimRight(v, "\n"), "\n") {
+			lines := []string{key + ": |"}
+			for l := range strings.SplitSeq(strings.TrimRight(v, "\n"), "\n") {
+				lines = append(lines, "  "+l)
+			}
+			return lines
+		}
+	}
+	return []string{key + ": " + valueLines([]byte(jsonvalue.Compact(v)))[0]}
+}
+
+// yamlItem returns an item of a list as lines of YAML, without its dash.
+func yamlItem(v any) []string {
+	switch v := v.(type) {
+	case *jsonvalue.Object:
+		var lines []string
+		for k, member := range v.All() {
+			lines = append(lines, yamlLines(k, member)...)
+		}
+		if len(lines) > 0 {
+			return lines
+		}
+	case []any:
+		if len(v) > 0 {
+			return yamlLines("", v)[1:]
+		}
+	}
+	lines := yamlLines("", v)
+	lines[0] = strings.TrimPrefix(lines[0], ": ")
+	return lines
 }

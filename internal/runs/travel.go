@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,6 +151,56 @@ func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error
 	}
 	if len(list) == 0 {
 		return nil, noKey(snap, key)
+	}
+	return list, nil
+}
+
+// KeyAuthor is a key of a state, and what wrote it last.
+type KeyAuthor struct {
+	Key string `json:"key"`
+	Author
+}
+
+// BlameKeys returns the last writer of each key that the state of a run has at RUN or RUN@AT, sorted by
+// key. A key that a fork has copied names the run that it was copied from, as long as that exists.
+func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error) {
+	st, at, err := a.resolvePoint(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	if err != nil {
+		return nil, st.pointError(ctx, at, err)
+	}
+	last := map[string]Author{}
+	for at.Seq = snap.Head; at.Thread != ""; {
+		written, err := graph.BlameAll(ctx, st, at.Thread)
+		if errors.Is(err, graph.ErrNoThread) && len(last) > 0 {
+			break // the original was removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		var origin graph.Point
+		for key, list := range written {
+			w := slices.IndexFunc(list, func(w graph.BlameEntry) bool { return w.Seq <= at.Seq && w.Path == "" })
+			if w < 0 {
+				continue
+			}
+			if known, ok := last[key]; !ok || known.From != nil && *known.From == (Point{at.Thread, at.Seq}) {
+				last[key] = newAuthor(at.Thread, &list[w])
+			}
+			if list[w].From.Thread != "" {
+				origin = list[w].From
+			}
+		}
+		at = origin
+	}
+	list := []KeyAuthor{}
+	for _, v := range snap.Values {
+		if author, ok := last[v.Key]; ok {
+			list = append(list, KeyAuthor{v.Key, author})
+		}
 	}
 	return list, nil
 }

@@ -1,0 +1,69 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"raddle.dev/graph/internal/wire"
+)
+
+// Content is what a record holds besides its [Entry], for people.
+type Content struct {
+	// Keys are the keys that the record writes, each once: for a start, claim, call, step or
+	// edit, and for the update of a task.
+	Keys []string
+
+	// Question is, for a KindQuestion, what is asked. Asked is the same text for a question
+	// and its answer, among those of one frame.
+	Question *Question
+	Asked    string
+
+	// Answer is, for a KindAnswer, the value as JSON; Refused is the reason if the question
+	// was refused. Ahead reports that the answer was given before the question.
+	Answer  []byte
+	Refused string
+	Ahead   bool
+
+	// Reason is, for a KindEnd, why the drive stopped, if it failed.
+	Reason string
+}
+
+// DecodeContent decodes the content of a record that was read with its data. It needs no
+// graph. The content of kinds that are not named in [Content] is empty.
+func DecodeContent(r Record) (c Content, err error) {
+	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
+	switch r.Kind {
+	case KindClaim:
+		if len(r.Data) > 0 {
+			c.Keys = patchKeys(d)
+		}
+	case KindStart, KindCall, KindStep, KindEdit, KindTask:
+		c.Keys = patchKeys(d)
+	case KindQuestion:
+		h.Text()
+		c.Asked, c.Question = h.Text(), &Question{}
+		c.Question.decode(d)
+	case KindAnswer:
+		h.Text()
+		c.Asked, c.Ahead, c.Refused = h.Text(), h.Int() > 0, h.Text()
+		c.Answer = slices.Clone(d.Rest)
+	case KindEnd:
+		var i RunInfo
+		readEnd(h, &i)
+		c.Reason = i.Reason
+	}
+	if err := firstError(h.Err, d.Err); err != nil {
+		return Content{}, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
+	}
+	return c, nil
+}
+
+// patchKeys reads patches and returns the keys that they write, each once.
+func patchKeys(d *wire.Reader) (keys []string) {
+	for _, p := range readPatches(d) {
+		if !slices.Contains(keys, p.key) {
+			keys = append(keys, p.key)
+		}
+	}
+	return keys
+}

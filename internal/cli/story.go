@@ -1,0 +1,360 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/provider"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/wording"
+	"raddle.dev/team"
+)
+
+// A storyteller describes what happened in a run, in words for people.
+type storyteller struct {
+	agents map[string]string // names of spawned agents by their ids
+	lead   string            // name of the agent of the run
+}
+
+// newStoryteller returns a storyteller of one run. Spawned agents get their name, and a number if several have it.
+func newStoryteller(story []runs.Moment, info *runs.Info) *storyteller {
+	s := &storyteller{agents: map[string]string{}, lead: info.Agent}
+	var ids []string
+	count := map[string]int{}
+	for _, m := range story {
+		for id := range strings.SplitSeq(m.Node, "/") {
+			if name := team.AgentOf(id); name != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+				count[name]++
+			}
+		}
+	}
+	number := map[string]int{}
+	for _, id := range ids {
+		name := team.AgentOf(id)
+		s.agents[id] = name
+		if number[name]++; count[name] > 1 {
+			s.agents[id] = fmt.Sprintf("%s·%d", name, number[name])
+		}
+	}
+	return s
+}
+
+// nameNode returns the path of a node or agent for people: agents by their name, without the node of their team.
+func (s *storyteller) nameNode(path string) string {
+	var parts []string
+	for id := range strings.SplitSeq(path, "/") {
+		switch name, ok := s.agents[id]; {
+		case ok:
+			parts = append(slices.DeleteFunc(parts, func(p string) bool { return p == team.Node }), name)
+		case id != "" && id != team.Lead:
+			parts = append(parts, id)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// describeMoment describes a moment on one line, "" if it says nothing to people.
+func (s *storyteller) describeMoment(m *runs.Moment) string {
+	node := s.nameNode(m.Node)
+	at := func(text string) string {
+		if node == "" {
+			return text
+		}
+		return node + ": " + text
+	}
+	switch m.Kind {
+	case graph.KindStart:
+		return "started" + arrowTo(m.Next) + writtenText(m.Keys)
+	case graph.KindClaim:
+		return "resumed" + writtenText(m.Keys)
+	case graph.KindCall:
+		return at("started" + arrowTo(m.Next))
+	case graph.KindStep:
+		if m.Inner || len(m.From) == 0 {
+			return ""
+		}
+		prefix := ""
+		if node != "" {
+			prefix = node + ": "
+		}
+		return prefix + joinWords(m.From) + cmp.Or(arrowTo(m.Next), " → end") + writtenText(m.Keys)
+	case graph.KindTask:
+		if m.Inner {
+			return ""
+		}
+		return at("done" + writtenText(m.Keys))
+	case graph.KindVoid:
+		return at("its results were dropped: " + m.What)
+	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
+		return at(s.describeEffect(m))
+	case graph.KindQuestion:
+		if m.Question.Rejected != "" {
+			return at("the answer was not accepted: " + m.Question.Rejected)
+		}
+		return at("asked " + quoteText(m.Question.Prompt))
+	case graph.KindAnswer:
+		return at(describeAnswer(m))
+	case graph.KindReturn:
+		return at(cmp.Or(m.What, "ended"))
+	case graph.KindEdit:
+		return at("you edited " + m.What + arrowTo(m.Next))
+	case graph.KindFork:
+		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + arrowTo(m.Next)
+	case graph.KindSnapshot:
+		return ""
+	case graph.KindEnd:
+		return describeEnd(m)
+	}
+	return at(m.Kind.String() + " " + m.What)
+}
+
+// describeEnd describes why a drive stopped.
+func describeEnd(m *runs.Moment) string {
+	switch m.What {
+	case graph.Waiting.String():
+		return "waits for an answer"
+	case graph.Failed.String():
+		return "failed: " + cmp.Or(flow.PlainReason(m.Reason), "no reason is recorded")
+	case graph.Paused.String(), graph.Canceled.String():
+		return "stopped (" + m.What + ")"
+	}
+	return m.What
+}
+
+// describeEffect describes an effect without its node.
+func (s *storyteller) describeEffect(m *runs.Moment) string {
+	failed := m.Kind == graph.KindFailure
+	open := m.Kind == graph.KindIntent
+	switch {
+	case m.Call != nil:
+		return describeCall(m)
+	case m.Reply != nil:
+		text := modelName(m.Reply.Model) + " answered"
+		if m.Effect == "summary" {
+			text = modelName(m.Reply.Model) + " summarised the conversation"
+		}
+		if n := m.Reply.Usage.Input + m.Reply.Usage.Output; n > 0 {
+			text += ", " + wording.FormatTokens(n) + " tokens"
+		}
+		if m.Took > 0 {
+			text += ", " + formatSeconds(m.Took)
+		}
+		var names []string
+		for _, c := range m.Asks {
+			names = append(names, c.Name)
+		}
+		if len(names) > 0 {
+			text += ", and calls " + joinWords(slices.Compact(names))
+		}
+		if m.Reply.Flaw != "" {
+			text += " (" + m.Reply.Flaw + ")"
+		}
+		return text
+	case m.Search != nil:
+		return fmt.Sprintf("searched %s: %s", quoteText(m.Search.Query), wording.FormatCount(len(m.Search.Chunks), "passage"))
+	case m.Effect == "script" && failed:
+		return "its script failed" + tookText(m)
+	case m.Effect == "script" && open:
+		return "runs its script"
+	case m.Effect == "script":
+		return "ran its script" + tookText(m)
+	case m.Effect == "instructions":
+		return "made the instructions"
+	case failed:
+		return cmp.Or(m.Effect, "an effect") + " failed" + tookText(m)
+	case open:
+		return cmp.Or(m.Effect, "an effect") + " began; its outcome is not recorded"
+	}
+	return cmp.Or(m.Effect, "an effect") + " done" + tookText(m)
+}
+
+// describeCall describes the call of a tool with its outcome.
+func describeCall(m *runs.Moment) string {
+	c := m.Call
+	text := strings.TrimRight("called "+c.Tool+" "+describeArgs(c.Args), " ") + ": "
+	switch {
+	case m.Kind == graph.KindFailure, c.Status == "failed":
+		text += "failed"
+	case m.Kind == graph.KindIntent:
+		return text + "its outcome is not recorded"
+	default:
+		text += "ok"
+	}
+	text += tookText(m)
+	if c.Status == "failed" && c.Outcome != "" {
+		text += ": " + outcomeLine(c.Outcome)
+	}
+	return text
+}
+
+// describeArgs returns the arguments of a call on one line: the value alone if there is one, otherwise names and values.
+func describeArgs(args json.RawMessage) string {
+	var named map[string]any
+	if json.Unmarshal(args, &named) != nil {
+		return wording.CutText(asWritten(string(args)), mostArgText, "…")
+	}
+	for _, key := range []string{"command", "path", "pattern", "query", "url", "name", "prompt", "message"} {
+		if text, ok := named[key].(string); ok && text != "" {
+			first, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
+			if more != "" {
+				first += " …"
+			}
+			return wording.CutText(first, mostArgText, "…")
+		}
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return wording.CutText(asWritten(string(args)), mostArgText, "…")
+}
+
+// mostArgText is how many characters of the arguments of a call are shown on its line.
+const mostArgText = 80
+
+// outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, otherwise the first.
+func outcomeLine(outcome string) string {
+	var wrapped struct {
+		Stderr string `json:"stderr"`
+		Error  string `json:"tool_call_error"`
+	}
+	if json.Unmarshal([]byte(outcome), &wrapped) == nil {
+		lines := strings.Split(strings.TrimSpace(wrapped.Stderr), "\n")
+		outcome = cmp.Or(lines[len(lines)-1], wrapped.Error, outcome)
+	}
+	return shortenLine(outcome)
+}
+
+// describeAnswer describes an answer and who gave it.
+func describeAnswer(m *runs.Moment) string {
+	who := "you answered "
+	if m.Ahead {
+		who = "answered ahead: "
+	}
+	if m.Refused != "" {
+		return "you refused: " + shortenLine(m.Refused)
+	}
+	return who + quoteText(answerValue(m.Answer))
+}
+
+// answerValue returns an answer as its person has given it.
+func answerValue(value []byte) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return string(value)
+	}
+	return text
+}
+
+// modelName returns a model for people.
+func modelName(model string) string {
+	switch {
+	case model == "":
+		return "the model"
+	case provider.IsReplay(model):
+		return "the transcript"
+	}
+	return model
+}
+
+// tookText returns how long an effect took, after a comma; "" if that is unknown.
+func tookText(m *runs.Moment) string {
+	if m.Took <= 0 {
+		return ""
+	}
+	return ", " + formatSeconds(m.Took)
+}
+
+// formatSeconds returns a duration for people: "0.1 s", "41 s", "2m05s".
+func formatSeconds(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return wording.FormatDuration(d)
+}
+
+// arrowTo returns an arrow to the nodes that run next, "" if none does.
+func arrowTo(next []string) string {
+	if len(next) == 0 {
+		return ""
+	}
+	return " → " + joinWords(next)
+}
+
+// writtenText returns the keys that a record has written, after two spaces.
+func writtenText(keys []string) string {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == agent.Messages.Name() })
+	if len(keys) == 0 {
+		return ""
+	}
+	return "  wrote " + joinWords(keys)
+}
+
+// quoteText returns the first line of a text in quotes, cut to a length.
+func quoteText(text string) string {
+	first, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first = wording.CutText(first, 60, "…")
+	if more != "" && !strings.HasSuffix(first, "…") {
+		first += " …"
+	}
+	return `"` + first + `"`
+}
+
+// These limits say how much of what was said is shown to people.
+const (
+	mostSaid      = 40 // replies, calls and answers
+	mostReplyText = 12 // lines of a reply
+)
+
+// describeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
+// are those of the run, with the outcomes that are no effects.
+func (s *storyteller) describeSaid(story []runs.Moment, calls []runs.ToolCall) string {
+	var blocks []string
+	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == graph.KindAnswer) && m.Node != "" })
+	add := func(node, text string) {
+		if text = strings.TrimRight(text, "\n"); text == "" {
+			return
+		}
+		if several {
+			text = cmp.Or(s.nameNode(node), s.lead) + ": " + text
+		}
+		blocks = append(blocks, text)
+	}
+	for i := range story {
+		switch m := &story[i]; {
+		case m.Reply != nil:
+			add(m.Node, cutLines(m.Reply.Text, mostReplyText))
+			for _, c := range m.Asks {
+				if at := slices.IndexFunc(calls, func(k runs.ToolCall) bool { return k.Path == m.Path && k.ID == c.ID }); at >= 0 && !isEmptyLook(calls[at]) {
+					add(m.Node, callText(&calls[at]))
+				}
+			}
+		case m.Kind == graph.KindAnswer && m.Question != nil:
+			add(m.Node, "asks "+quoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
+		}
+	}
+	if more := len(blocks) - mostSaid; more > 0 {
+		blocks = append([]string{fmt.Sprintf("(%d before: raddle runs history)", more)}, blocks[more:]...)
+	}
+	return plainText(strings.Join(blocks, "\n"))
+}
+
+// cutLines returns the first lines of a text, wrapped nowhere, and says how many are left out.
+func cutLines(text string, most int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	more := len(lines) - most
+	if more > 1 {
+		lines = append(lines[:most], fmt.Sprintf("… %s", wording.FormatCount(more, "more line")))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,227 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/team"
+	"raddle.dev/tool"
+)
+
+// A Moment is one thing that happened in a run: a record of its journal with its content.
+type Moment struct {
+	graph.Entry
+	graph.Content
+	Node   string         // path of the node or agent that it belongs to; "": the run
+	From   []string       // for a step: the nodes that ran
+	Inner  bool           // for a step of a conversation, whose nodes are raddle's own
+	Took   time.Duration  // of an effect whose start is recorded, otherwise 0
+	Effect string         // name of an effect
+	Reply  *flow.Reply    // of a model
+	Asks   []llm.ToolCall // the calls that a reply requests
+	Call   *ToolCall      // of a tool, with its outcome
+	Search *flow.Search
+}
+
+// ReadStory returns what happened in a run, oldest first: of a session only what belongs to the run. It
+// leaves out records that say nothing to people, such as the start of an effect whose result is recorded.
+// at is the last record that counts (0: the newest).
+func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment, error) {
+	st, found, err := a.locateRun(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if at > 0 {
+		found.last = at
+	}
+	entries := map[int64]graph.Entry{}
+	for e, err := range graph.History(ctx, st, found.thread) {
+		if err != nil {
+			return nil, err
+		}
+		if found.containsRecord(e.Seq) {
+			entries[e.Seq] = e
+		}
+	}
+	b := newStoryBuilder()
+	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: max(0, found.first-1), UpTo: found.last}) {
+		if err != nil {
+			return nil, err
+		}
+		e, ok := entries[r.Seq]
+		if !ok {
+			continue
+		}
+		if err := b.addRecord(e, r); err != nil {
+			return nil, fmt.Errorf("run %s, record %d: %w", found.run, r.Seq, err)
+		}
+	}
+	return b.finishStory(), nil
+}
+
+// A storyBuilder makes moments of records, oldest first.
+type storyBuilder struct {
+	moments []Moment
+	next    map[string][]string     // nodes that run next, by the path of their frame
+	begun   map[string]int          // indexes of intents without a result, by path and id
+	calls   map[string]llm.ToolCall // requested calls, by path and id
+	talks   map[string]bool         // frames of conversations
+}
+
+func newStoryBuilder() *storyBuilder {
+	return &storyBuilder{next: map[string][]string{}, begun: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}}
+}
+
+// addRecord adds a record.
+func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
+	m := Moment{Entry: e, Node: publicPath(e.Path)}
+	if m.Content, err = graph.DecodeContent(r); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case graph.KindStep:
+		m.From = b.next[e.Path]
+	case graph.KindTask:
+		m.Node = publicPath(e.Path + e.What + "/")
+	case graph.KindQuestion:
+		m.Node, _, _ = strings.Cut(m.Question.ID, "#")
+	case graph.KindAnswer:
+		if m.Question = b.findQuestion(&m); m.Question != nil {
+			m.Node, _, _ = strings.Cut(m.Question.ID, "#")
+		}
+	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
+		if team.IsLog(e.ID) {
+			return nil
+		}
+		return b.addEffect(m, r.Data)
+	}
+	switch e.Kind {
+	case graph.KindStart, graph.KindCall, graph.KindStep, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+		b.next[e.Path] = e.Next
+	}
+	b.moments = append(b.moments, m)
+	return nil
+}
+
+// findQuestion returns the question that an answer belongs to.
+func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
+	for _, m := range slices.Backward(b.moments) {
+		if m.Kind == graph.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
+			return m.Question
+		}
+	}
+	return nil
+}
+
+// addEffect adds an intent, a result or a failure. A result takes the place of its intent.
+func (b *storyBuilder) addEffect(m Moment, data []byte) error {
+	key := m.Path + m.ID
+	m.Effect = effectOf(m.ID)
+	talk := flow.IsTalk(m.ID) || toolKey(m.ID) != ""
+	if !talk {
+		m.Node = nodeOf(m.Entry)
+	} else if flow.IsTalk(m.ID) {
+		b.talks[m.Path] = true
+	}
+	if err := b.readEffect(&m, data); err != nil {
+		return err
+	}
+	if i, ok := b.begun[key]; ok {
+		if m.Kind == graph.KindIntent { // a note about the same effect
+			return nil
+		}
+		if began := b.moments[i]; m.Time.After(began.Time) {
+			m.Took = m.Time.Sub(began.Time)
+		}
+		b.moments[i].Seq = 0 // the result says it all
+		delete(b.begun, key)
+	} else if m.Kind == graph.KindIntent {
+		b.begun[key] = len(b.moments)
+	}
+	b.moments = append(b.moments, m)
+	return nil
+}
+
+// effectOf returns the name of an effect by its id.
+func effectOf(id string) string {
+	if parts := strings.Split(id, "\x00"); len(parts) > 1 {
+		return parts[1]
+	}
+	return ""
+}
+
+// readEffect reads the result of an effect.
+func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
+	if id := toolKey(m.ID); id != "" {
+		call := ToolCall{Path: m.Path, ID: id, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
+		if c, ok := b.calls[m.Path+id]; ok {
+			call.Tool, call.Args = c.Name, c.Args
+		}
+		m.Call = &call
+		if m.Kind != graph.KindEffect {
+			return nil
+		}
+		var made struct {
+			Result *tool.Result `json:"result"`
+		}
+		if err := json.Unmarshal(data, &made); err != nil {
+			return fmt.Errorf("the recorded outcome of a call: %w", err)
+		}
+		if made.Result != nil {
+			call.Status, call.Outcome = callStatus(made.Result.Error), made.Result.Text()
+		}
+		return nil
+	}
+	switch {
+	case m.Kind != graph.KindEffect:
+	case flow.IsReply(m.ID):
+		r, err := flow.ReadReply(data)
+		if err != nil {
+			return err
+		}
+		m.Reply = &r
+		var talk struct {
+			Message llm.Message `json:"message"`
+		}
+		if json.Unmarshal(data, &talk) == nil {
+			for _, c := range talk.Message.ToolCalls() {
+				b.calls[m.Path+c.ID] = c
+				m.Asks = append(m.Asks, c)
+			}
+		}
+	case flow.IsSearch(m.ID):
+		s, err := flow.ReadSearch(data)
+		if err != nil {
+			return err
+		}
+		m.Search = &s
+	}
+	return nil
+}
+
+// finishStory returns the moments without the intents that have a result, and marks the steps of conversations.
+func (b *storyBuilder) finishStory() []Moment {
+	for path := range b.talks { // a team's lead talks in a frame below that of the agent
+		if above, lead := strings.CutSuffix(path, "#"+team.Lead+"/"); lead {
+			b.talks[above[:strings.LastIndexByte(above, '/')+1]] = true
+		}
+	}
+	list := slices.DeleteFunc(b.moments, func(m Moment) bool { return m.Seq == 0 })
+	for i := range list {
+		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]graph.Kind{graph.KindStep, graph.KindTask}, list[i].Kind)
+	}
+	return list
+}
+
+// Talks reports whether a run is a conversation of one model with its tools: its state is the conversation.
+func (d *Detail) Talks() bool {
+	return slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == agent.Messages.Name() })
+}
