@@ -336,7 +336,7 @@ func callText(c *runs.ToolCall) string {
 	case c.Outcome != "":
 		outcome += ": " + shortenLine(c.Outcome)
 	}
-	return strings.TrimRight("● "+plainText(c.Tool)+" "+plainText(describeArgs(c.Args)), " ") + "\n  " + outcome
+	return "● " + plainText(c.Tool) + " " + plainText(cmp.Or(describeArgs(c.Args), "{}")) + "\n  " + outcome
 }
 
 // isEmptyLook reports whether a call has looked for messages and found none.

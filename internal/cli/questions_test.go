@@ -276,7 +276,7 @@ func TestPromptsOfTools(t *testing.T) {
 			s.await("+hello")
 			s.await("no, and say why")
 			s.answer(up, up, up, enter)
-		}, want: "done: "},
+		}, want: "● fs_write "},
 		"permission, Enter alone": {args: append(city, "write"), keys: func(s *screen) {
 			s.await("no, and say why")
 			s.answer(enter)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,19 @@ func (s *storyteller) nameNode(path string) string {
 	return strings.Join(parts, "/")
 }
 
+// nameAgents replaces the ids of agents in a text by their names.
+func (s *storyteller) nameAgents(text string) string {
+	for _, id := range slices.Sorted(maps.Keys(s.agents)) {
+		text = strings.ReplaceAll(text, id, s.agents[id])
+	}
+	return text
+}
+
 // describeMoment describes a moment on one line, "" if it says nothing to people.
-func (s *storyteller) describeMoment(m *runs.Moment) string {
+func (s *storyteller) describeMoment(m *runs.Moment) string { return s.nameAgents(s.describeRecord(m)) }
+
+// describeRecord is describeMoment with the ids of agents.
+func (s *storyteller) describeRecord(m *runs.Moment) string {
 	node := s.nameNode(m.Node)
 	at := func(text string) string {
 		if node == "" {
@@ -72,11 +84,20 @@ func (s *storyteller) describeMoment(m *runs.Moment) string {
 	}
 	switch m.Kind {
 	case graph.KindStart:
+		if m.Inner {
+			return "started"
+		}
 		return "started" + arrowTo(m.Next) + writtenText(m.Keys)
 	case graph.KindClaim:
 		return "resumed" + writtenText(m.Keys)
 	case graph.KindCall:
-		return at("started" + arrowTo(m.Next))
+		switch {
+		case !m.Inner:
+			return at("started" + arrowTo(m.Next))
+		case node == "": // the lead of a team
+			return ""
+		}
+		return at("started")
 	case graph.KindStep:
 		if m.Inner || len(m.From) == 0 {
 			return ""
@@ -103,7 +124,10 @@ func (s *storyteller) describeMoment(m *runs.Moment) string {
 	case graph.KindAnswer:
 		return at(describeAnswer(m))
 	case graph.KindReturn:
-		return at(cmp.Or(m.What, "ended"))
+		if node == "" || m.What != "" { // the lead of a team, or one that was collected
+			return ""
+		}
+		return at("ended")
 	case graph.KindEdit:
 		return at("you edited " + m.What + arrowTo(m.Next))
 	case graph.KindFork:
@@ -167,7 +191,7 @@ func (s *storyteller) describeEffect(m *runs.Moment) string {
 	case m.Effect == "script":
 		return "ran its script" + tookText(m)
 	case m.Effect == "instructions":
-		return "made the instructions"
+		return "the instructions are made"
 	case failed:
 		return cmp.Or(m.Effect, "an effect") + " failed" + tookText(m)
 	case open:

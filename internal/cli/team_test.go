@@ -411,7 +411,8 @@ func TestCrewParks(t *testing.T) {
 func (m *crewModel) standing(run string, ids map[string]string) {
 	m.t.Helper()
 	shown := m.run("runs", "show", run).out
-	lines := regexp.MustCompile(`(?m)^(?:tree      |          ) (\S.*)$`).FindAllStringSubmatch(shown, 4)
+	_, after, _ := strings.Cut(shown, "\ntree  ")
+	lines := regexp.MustCompile(`(?m)^ {5,} ?(\S.*)$`).FindAllStringSubmatch("  "+"   "+strings.TrimLeft(after, " "), 4)
 	var tree []string
 	for _, l := range lines {
 		tree = append(tree, regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`\d+\.\d\ds`).ReplaceAllString(l[1], "TIME"), " "))

@@ -409,7 +409,7 @@ lead: ● agent__collect {"id":"x"}
   open
 reader: ● fs_read a
   its outcome is not recorded
-reader: ● agent__check_inbox
+reader: ● agent__check_inbox {}
   ok: {"messages":[{"from":"parent"}],"count":1}
 reader: asks "Read on?"
   you answered "yes"

@@ -22,7 +22,7 @@ type Moment struct {
 	graph.Content
 	Node   string         // path of the node or agent that it belongs to; "": the run
 	From   []string       // for a step: the nodes that ran
-	Inner  bool           // for a step of a conversation, whose nodes are raddle's own
+	Inner  bool           // for a start, step or task of a conversation, whose nodes and keys are raddle's own
 	Took   time.Duration  // of an effect whose start is recorded, otherwise 0
 	Effect string         // name of an effect
 	Reply  *flow.Reply    // of a model
@@ -216,7 +216,7 @@ func (b *storyBuilder) finishStory() []Moment {
 	}
 	list := slices.DeleteFunc(b.moments, func(m Moment) bool { return m.Seq == 0 })
 	for i := range list {
-		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]graph.Kind{graph.KindStep, graph.KindTask}, list[i].Kind)
+		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]graph.Kind{graph.KindStart, graph.KindClaim, graph.KindCall, graph.KindStep, graph.KindTask}, list[i].Kind)
 	}
 	return list
 }
