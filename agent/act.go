@@ -72,7 +72,7 @@ type actStep struct {
 func (a Act) Node(name string) graph.Node {
 	a.Tools = withAgents(a.Tools, a.Agents)
 	return graph.Node{
-		Name: name, Kind: "tools", Routes: []string{name}, Children: childGraphs(a.Agents), CheckAnswer: checkAnswer,
+		Name: name, Kind: "tools", Routes: []string{name}, Children: childGraphs(a.Agents), CheckAnswer: a.checkAnswer,
 		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
 	}
 }

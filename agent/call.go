@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,19 @@ type callRecord struct {
 	// Ask is the question that a person must answer before the call can
 	// continue.
 	Ask *tool.Question `json:"ask,omitempty"`
+	// Edited are the arguments with which the call was made, if a person has
+	// changed them.
+	Edited json.RawMessage `json:"edited,omitempty"`
+}
+
+// outcome returns what the model reads.
+func (r *callRecord) outcome() tool.Result {
+	if len(r.Edited) == 0 {
+		return *r.Result
+	}
+	told := *r.Result
+	told.Content = append([]llm.Part{llm.Text{Text: describeEdit(r.Edited)}}, told.Content...)
+	return told
 }
 
 // runOnce makes a call unless its outcome is already recorded. A call that cannot
@@ -58,13 +72,14 @@ type callRecord struct {
 // with its own intent.
 func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	e := graph.Effect{Name: "tool " + t.Name, Key: c.ID}
+	var edited json.RawMessage // the arguments of a person, if they replace those of the model
 	for try := 1; ; try++ {
 		if try > 1 {
 			e.Key = c.ID + "#" + strconv.Itoa(try)
 		}
 		m, ok, err := loadRecorded[callRecord](ctx, e.Name, e.Key)
 		if err == nil && !ok {
-			m, err = x.beginTry(ctx, t, c, e, try)
+			m, err = x.beginTry(ctx, t, c, e, try, edited)
 		}
 		if err != nil {
 			return tool.Result{}, err
@@ -73,7 +88,12 @@ func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.R
 			x.mu.Lock()
 			x.spent = x.spent.add(m.Spent)
 			x.mu.Unlock()
-			return *m.Result, nil
+			return m.outcome(), nil
+		}
+		if try == 1 && edited == nil {
+			if c.Args, edited, err = x.loadEdits(ctx, c); err != nil {
+				return tool.Result{}, err
+			}
 		}
 		if m.Ask != nil {
 			answer, err := x.askForTool(ctx, t, c, e.Key, m.Ask)
@@ -112,15 +132,18 @@ func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key 
 
 // beginTry makes one try of a call, if it is permitted. A refusal is recorded too,
 // so that a resume with different rules does not make the call.
-func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int) (callRecord, error) {
+func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int, edited json.RawMessage) (callRecord, error) {
 	if try == 1 {
-		refused, err := x.requestPermission(ctx, t, c)
+		permitted, changed, refused, err := x.requestPermission(ctx, t, c)
 		if err != nil {
 			return callRecord{}, err
 		}
+		if c = permitted; changed {
+			edited = c.Args
+		}
 		if refused != nil {
 			r := x.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
-			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &r}, nil })
+			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &r, Edited: edited}, nil })
 		}
 	}
 	if !t.MayRepeat(c.Args) {
@@ -142,7 +165,7 @@ func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e grap
 		if err == nil {
 			counted()
 		}
-		return callRecord{Result: &r, Spent: cost.spent}, err
+		return callRecord{Result: &r, Spent: cost.spent, Edited: edited}, err
 	})
 }
 
@@ -179,7 +202,7 @@ func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (
 	}
 	r = x.redactResult(r)
 	if x.events {
-		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began)})
+		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began), Changes: r.Changes})
 	}
 	return r, nil
 }
@@ -238,10 +261,14 @@ func (a *ToolRetry) shouldRetry(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redactResult removes secrets from the texts of a result.
+// redactResult removes secrets from the texts of a result, and the contents of files with secrets from its changes.
 func (x *actStep) redactResult(r tool.Result) tool.Result {
 	if x.act.Redact == nil {
 		return r
+	}
+	r.Changes = slices.Clone(r.Changes)
+	for i, c := range r.Changes {
+		r.Changes[i] = c.Redact(x.act.Redact)
 	}
 	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, x.act.Redact).Parts
 	return r

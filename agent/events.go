@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"raddle.dev/llm"
+	"raddle.dev/tool"
 )
 
 // These are the values that the nodes emit while they run, as [graph.ValueEmitted]
@@ -49,6 +50,8 @@ type (
 		Text  string        `json:"text"` // as the model sees it
 		Error bool          `json:"error,omitempty"`
 		Took  time.Duration `json:"took_ns,omitempty"`
+		// Changes are what the call did to files. Their JSON has no contents.
+		Changes []tool.FileChange `json:"changes,omitempty"`
 	}
 	// WindowShortened says that the beginning of the conversation no longer fits in
 	// the window and is left out of requests.

@@ -30,6 +30,20 @@ type Entry struct {
 	For   string `json:"for,omitempty"`   // of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
 
 	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
+
+	// Said is what a person wrote, if Message contains it with more: documents, or the text
+	// of a template. Empty: the text of Message.
+	Said string `json:"said,omitempty"`
+}
+
+// UserEntry returns an entry with what a person wrote, for the node that ctx belongs to. m is the
+// message that the model gets.
+func UserEntry(ctx context.Context, m llm.Message, said string) Entry {
+	e := stampEntry(ctx, Entry{Message: m})
+	if said != m.Text() {
+		e.Said = said
+	}
+	return e
 }
 
 // ReplyInfo describes a model's reply, apart from its message.

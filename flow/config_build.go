@@ -272,20 +272,22 @@ func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Co
 // beginTurn creates the system prompt, once for a thread, and adds what the user
 // says.
 func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Update, error) {
-	prompt := saidKey.Get(s)
-	prompt, err := c.withDocuments(ctx, prompt)
+	said := saidKey.Get(s)
+	prompt, err := c.withDocuments(ctx, said)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	if openedKey.Get(s) {
-		return graph.Put(agent.AppendMessages(llm.User(prompt))), nil
+		return graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, llm.User(prompt), said)})), nil
 	}
 	text, err := graph.Do(ctx, "instructions", c.loadInstructions)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	system, messages := openingMessages(text, prompt)
-	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages...)), nil
+	last := len(messages) - 1
+	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages[:last]...),
+		agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, messages[last], said)})), nil
 }
 
 // loadInstructions returns the instructions from the agent's file or its script,
@@ -345,8 +347,19 @@ func (c *conversation) withToolTexts(system string) string {
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
 	}
+	if len(c.tools)+len(c.agent.Tools.Servers) > 0 && !c.hasNoTools() && c.agent.host.onlyReads() {
+		texts = append(texts, planInstructions)
+	}
 	return joinParagraphs(texts...)
 }
+
+// planInstructions is what a model reads while its calls may only read.
+const planInstructions = `## Plan mode
+You may only read: every call that would change something, or run a program that may, is denied. Look at what you need to know. Then end your turn with a
+plan for the user: the files that you would change and how, the commands that you would run, and what is still open. Do not say that you have made a change.`
+
+// onlyReads reports whether calls may only read now.
+func (h *Host) onlyReads() bool { return h.Tooling.OnlyReads != nil && h.Tooling.OnlyReads() }
 
 // ofTeam returns the texts about the tools of a team.
 func (c *conversation) ofTeam() (texts []string) {

@@ -89,6 +89,10 @@ type Tooling struct {
 	// trusted: then each of its script nodes asks before it runs. nil: all
 	// scripts are trusted.
 	Doubts func(dir string) bool
+	// OnlyReads reports whether calls may only read now: then script nodes do
+	// not run, and models are informed. nil: they may change things. It must be
+	// safe for concurrent use.
+	OnlyReads func() bool
 	// Packages returns the directories whose interpreters and packages the
 	// scripts of an agent's directory may use: see package tool/script. nil:
 	// the agent's own directory.

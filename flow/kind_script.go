@@ -183,8 +183,11 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 	return nil
 }
 
-// mayRun asks before a script of an untrusted directory runs.
+// mayRun asks before a script of an untrusted directory runs. It refuses every script if only reading is permitted.
 func (b *scriptNode) mayRun(v *nodeRun) error {
+	if v.host().onlyReads() {
+		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", v.node.ID, v.agent.Name)
+	}
 	doubts := v.host().Tooling.Doubts
 	if doubts == nil || !doubts(v.agent.Dir) {
 		return nil

@@ -603,6 +603,32 @@ func (c *prunePlan) writeSnapshot(ctx context.Context, st Store, thread string) 
 	return nil
 }
 
+// WriteSnapshot appends the fold of a thread as a snapshot, written now: readers may start there,
+// and the thread is the one that was changed last. It changes no state. If another drive holds the
+// thread, the error is a *BusyError, provided the store implements Leaser; without leases one of the
+// two gets ErrConflict. An unknown thread is ErrNoThread.
+func WriteSnapshot(ctx context.Context, st Store, thread string) error {
+	fail := func(err error) error { return fmt.Errorf("write a snapshot of thread %s: %w", thread, err) }
+	s, err := loadPoint(ctx, st, Point{Thread: thread})
+	if err != nil {
+		return fail(err)
+	}
+	if l, ok := st.(Leaser); ok {
+		lease, err := l.ReadLease(ctx, thread)
+		if err == nil && lease.IsLive() {
+			err = s.newBusyError(thread, lease)
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	rec := Record{Kind: KindSnapshot, Time: max(time.Now().UnixMicro(), s.last), Head: s.encodeSnapshotHead(), Data: s.encode()}
+	if err := appendSealed(ctx, st, thread, s.head, rec); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
 // Delete deletes a thread with all its records. Threads that were forked from it are
 // copies and stay. An unknown thread is ErrNoThread.
 //

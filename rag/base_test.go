@@ -282,7 +282,7 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		{path: "other.yaml", want: "names no embedding_model"},
-		{path: "garbage", want: "no knowledge base"},
+		{path: "garbage", want: "this is not a knowledge base"},
 		{path: ".", want: "directory"},
 		{path: "x", o: Options{ChunkSize: 10, ChunkOverlap: 10}, want: "chunk_overlap is 10: it must be less than chunk_size, which is 10"},
 		{path: "x", o: Options{TopK: -1, Batch: -2}, want: "top_k is -1: it must be at least 1\nbatch_size is -2"},

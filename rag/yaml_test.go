@@ -78,7 +78,7 @@ func TestYAMLMistakes(t *testing.T) {
 		{"chunk_overlap: 0", "chunk_overlap: 100", "chunk_overlap is 100"},
 		{"chunk_size: 100", "chunk_size: -1", "chunk_size is -1"},
 		{"next_file_id: 2", "driver: duckdb", "the driver duckdb"},
-		{"files:", "files: [", "no knowledge base"},
+		{"files:", "files: [", "this is not a knowledge base"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"kb.yaml": strings.Replace(lokiBase, c.old, c.new, 1)})

@@ -1,18 +1,20 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
 )
 
-// A Result is the outcome of a call, as the model will read it. It survives a
-// round trip through encoding/json.
+// A Result is the outcome of a call. It survives a round trip through encoding/json.
 type Result struct {
-	Content []llm.Part `json:"-"`
-	Error   bool       `json:"error,omitempty"`
+	Content []llm.Part   `json:"-"` // what the model reads
+	Error   bool         `json:"error,omitempty"`
+	Changes []FileChange `json:"-"` // what the call did to files; recorded, and never sent to a model
 }
 
 // done is the text of a result that has none: a model that reads an empty result tends to repeat
@@ -66,10 +68,18 @@ func (r Result) MessagePart(call llm.ToolCall) llm.ToolResult {
 	return llm.ToolResult{CallID: call.ID, Name: call.Name, Content: content, Error: r.Error}
 }
 
-// MarshalJSON encodes the result with its parts' type tags.
+// MarshalJSON encodes the result with its parts' type tags, and with the contents of the files that it changed.
 func (r Result) MarshalJSON() ([]byte, error) {
-	return json.Marshal(llm.ToolResult{Content: r.Content, Error: r.Error})
+	text, err := json.Marshal(llm.ToolResult{Content: r.Content, Error: r.Error})
+	if err != nil || len(r.Changes) == 0 {
+		return text, err
+	}
+	changes, err := marshalChanges(r.Changes)
+	return slices.Concat(text[:len(text)-1], []byte(changesMember), changes, []byte("}")), err
 }
+
+// changesMember begins the changes in the JSON of a result.
+const changesMember = `,"changes":`
 
 // UnmarshalJSON decodes what MarshalJSON wrote.
 func (r *Result) UnmarshalJSON(data []byte) error {
@@ -78,7 +88,16 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Result{Content: t.Content, Error: t.Error}
-	return nil
+	if !bytes.Contains(data, []byte(`"changes"`)) { // as in most results
+		return nil
+	}
+	var more struct{ Changes json.RawMessage }
+	if err := json.Unmarshal(data, &more); err != nil || more.Changes == nil {
+		return err
+	}
+	var err error
+	r.Changes, err = unmarshalChanges(more.Changes)
+	return err
 }
 
 func compactJSON(v any) (string, error) {

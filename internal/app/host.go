@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/tool"
+	"raddle.dev/tool/permission"
 	"raddle.dev/tool/script"
 )
 
@@ -34,6 +35,10 @@ type UIHooks struct {
 	// agent that was started; the error says why there is none. If nil, there is none.
 	Terminal func() (*toolbox.Terminal, error)
 
+	// Mode is the permission mode of the run, which may change while the run works. nil: that of the start record, or edits
+	// for a new run.
+	Mode *permission.ModeSwitch
+
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
 	recorded []string // ids of replies that the run has recorded
@@ -52,7 +57,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	}
 	secrets := p.Tools.SecretSet()
 	p.Tools.AddDotenv(r.Dir)
-	gate, err := p.Tools.NewGate(box, r.Dir)
+	gate, err := p.Tools.NewGate(box, r.Dir, s.Mode)
 	if err != nil {
 		return flow.Host{}, err
 	}
@@ -78,7 +83,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.TrustsDir(dir) }, Packages: box.PackageDirs,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.TrustsDir(dir) }, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
@@ -103,6 +108,8 @@ type LoadRequest struct {
 	Strict bool   // unknown keys are errors
 
 	Variables map[string]string // of the agent, set by the caller
+
+	Mode permission.Mode // empty: edits
 }
 
 // Load reads and checks an agent. It calls no model and needs no key.
@@ -117,7 +124,7 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 		return nil, flow.Host{}, err
 	}
 	r := &runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
-	host, err := p.newHost(r, UIHooks{})
+	host, err := p.newHost(r, UIHooks{Mode: permission.NewModeSwitch(l.Mode)})
 	if err != nil {
 		return nil, host, err
 	}
@@ -129,7 +136,7 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 // every agent may name. It starts no server.
 func (p *Process) ListTools(l LoadRequest) (*toolbox.ToolList, error) {
 	if l.Agent == "" {
-		return p.Tools.ListGlobalTools()
+		return p.Tools.ListGlobalTools(l.Mode)
 	}
 	a, host, err := p.loadWithHost(l)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
+	"raddle.dev/tool/permission"
 )
 
 // ResumeOptions says how to continue a run.
@@ -88,6 +89,13 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if c.recorded, err = st.ListReplyIDs(ctx, thread); err != nil {
 		return nil, err
 	}
+	if c.Mode == nil {
+		recorded, ok := permission.ParseMode(rec.Mode)
+		if !ok {
+			return nil, failure.NewStale("choose one: raddle resume "+id+" --mode "+strings.Join(permission.Modes, "|"), "run %s has the permission mode %q, which this version does not know", id, rec.Mode)
+		}
+		c.Mode = permission.NewModeSwitch(recorded)
+	}
 	host, err := p.newHost(rec, c.UIHooks)
 	if err != nil {
 		return nil, err
@@ -108,7 +116,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return &Run{
-		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
+		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
 	}, nil
 }

@@ -22,7 +22,7 @@ const temporary = "temp"
 // sessionThread returns the thread of the session that a request continues or starts, or ""
 // for a run without a session. The caller's choice counts first, then the agent's file,
 // then the configuration.
-func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
+func (p *Process) sessionThread(a *flow.Agent, asked string, transient bool) (string, error) {
 	name := asked
 	if a.Config == nil {
 		return "", nil // loading has already refused the request
@@ -40,7 +40,7 @@ func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
 	if strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "", failure.NewUsage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
 	}
-	if !p.Runs.KeepsRuns() {
+	if !p.Runs.KeepsRuns() && !(transient && asked != "") {
 		if asked == "" {
 			return "", nil
 		}

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
+	"raddle.dev/tool/permission"
 )
 
 // Request says how to start a run. Only Agent is required.
@@ -27,6 +28,7 @@ type Request struct {
 	Model     string            // replaces every model of the agent and its children
 	Variables map[string]string // agent variables
 	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
+	Transient bool              // the session need not outlive this process: it may be in a store that saves nothing
 	Strict    bool              // unknown keys are errors
 	NeedAll   bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
@@ -39,6 +41,7 @@ type Run struct {
 	Thread    string // of its session; otherwise the run's own, with the same name
 	Agent     *flow.Agent
 	Record    *runs.Record
+	Mode      *permission.ModeSwitch // each decision about a call reads it; it may change while the run works
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
@@ -62,6 +65,9 @@ func (r *Run) ResumeCommand() string {
 	if r.accept {
 		line += " --accept-changes"
 	}
+	if now := r.Mode.Mode(); string(now) != cmp.Or(r.Record.Mode, string(permission.ModeEdits)) {
+		line += " --mode " + string(now)
+	}
 	return line
 }
 
@@ -75,8 +81,11 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Mode == nil {
+		req.Mode = permission.NewModeSwitch(permission.ModeEdits)
+	}
 	id := graph.NewID(time.Now())
-	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req)}
+	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
 	if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 		return nil, err
 	}
@@ -93,7 +102,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	thread, err := p.sessionThread(run.Agent, req.Session)
+	thread, err := p.sessionThread(run.Agent, req.Session, req.Transient)
 	if err != nil {
 		return err
 	}
@@ -161,8 +170,12 @@ func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
 }
 
 func (p *Process) newRecord(place Place, req Request) *runs.Record {
+	mode := string(req.Mode.Mode())
+	if mode == string(permission.ModeEdits) {
+		mode = ""
+	}
 	return &runs.Record{
-		Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
+		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
@@ -269,6 +282,9 @@ type Driver struct {
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
+	// Interrupt ends the current turn of a conversation at once when it is closed: see
+	// agent.WithInterrupt. The run is then done. A graph is paused at once.
+	Interrupt <-chan struct{}
 }
 
 // Drive works on the run until it ends, is paused, or waits for a person. The

@@ -18,6 +18,7 @@ type resumeOptions struct {
 	app.ResumeOptions
 	answers  []string
 	inDoubt  string
+	mode     string
 	output   string
 	raw      bool
 	noStream bool
@@ -50,6 +51,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask or edits (default: as before)")
 	completeWords(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
 	return cmd
@@ -60,10 +62,14 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	if !ok && opts.inDoubt != "" {
 		return badUsage(suggestWord(opts.inDoubt, tool.Doubts), "--in-doubt %s: it must be one of %s", opts.inDoubt, joinWords(tool.Doubts))
 	}
+	mode, err := parseMode(opts.mode)
+	if err != nil {
+		return err
+	}
 	if err := env.openProcess(); err != nil {
 		return err
 	}
-	opts.UIHooks, opts.InDoubt = newUIHooks(ctx, env), doubt
+	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env), doubt, mode
 	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
 	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
 		err = errors.Join(err, printOver(ctx, env, over, opts.output))

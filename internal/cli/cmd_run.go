@@ -13,11 +13,13 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/llm"
+	"raddle.dev/tool/permission"
 )
 
 // runOptions are the flags of "run".
 type runOptions struct {
 	model, session string
+	mode           string
 	files, answers []string
 	variables      []string
 	output         string
@@ -63,11 +65,16 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default edits)")
 	return cmd
 }
 
 func runRun(ctx context.Context, env *environment, opts runOptions, args []string) error {
 	variables, err := parseVariables(opts.variables)
+	if err != nil {
+		return err
+	}
+	mode, err := parseMode(opts.mode)
 	if err != nil {
 		return err
 	}
@@ -85,6 +92,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env),
 	}
+	req.Mode = mode
 	for _, path := range opts.files {
 		req.Files = append(req.Files, env.process.Dirs.AbsPath(path))
 	}
@@ -123,6 +131,24 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s
+}
+
+// addModeFlag adds the flag of the permission mode.
+func addModeFlag(cmd *cobra.Command, mode *string, usage string) {
+	cmd.Flags().StringVar(mode, "mode", "", usage)
+	completeWords(cmd, "mode", permission.Modes...)
+}
+
+// parseMode returns the permission mode of a flag, nil if it was not given.
+func parseMode(flag string) (*permission.ModeSwitch, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	m, ok := permission.ParseMode(flag)
+	if !ok {
+		return nil, badUsage(suggestWord(flag, permission.Modes), "--mode %s: it must be one of %s", flag, joinWords(permission.Modes))
+	}
+	return permission.NewModeSwitch(m), nil
 }
 
 // parseVariables reads NAME=VALUE, the form into which the two words of --agent-variable
@@ -166,6 +192,9 @@ type dryRequest struct {
 func dryRun(env *environment, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
+	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
+		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
+	}
 	noteFindings(env, run.Agent)
 	if format == formatStream {
 		format = formatJSON

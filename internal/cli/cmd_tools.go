@@ -34,17 +34,28 @@ the directory of functions. With one they are the agent's.`,
 }
 
 func newToolsLsCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runToolsLs, &cobra.Command{
+	var opts toolsLsOptions
+	cmd := newCommand(env, &opts, runToolsLs, &cobra.Command{
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
-		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --output json",
+		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --mode ask\n  raddle tools ls examples/assistant --output json",
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: completeAgents(env),
 	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	addModeFlag(cmd, &opts.mode, "say what asks in the permission mode `MODE`: plan, ask or edits (default edits)")
+	return cmd
 }
 
-func runToolsLs(_ context.Context, env *environment, opts outputOptions, args []string) error {
-	l, err := listTools(env, args, nil)
+// toolsLsOptions are the flags of "tools ls".
+type toolsLsOptions struct{ output, mode string }
+
+func runToolsLs(_ context.Context, env *environment, opts toolsLsOptions, args []string) error {
+	mode, err := parseMode(opts.mode)
+	if err != nil {
+		return err
+	}
+	l, err := listToolsIn(env, args, app.LoadRequest{Mode: mode.Mode()})
 	if err != nil {
 		return err
 	}
@@ -57,7 +68,11 @@ func runToolsLs(_ context.Context, env *environment, opts outputOptions, args []
 // listTools lists the tools of the agent that args name, or those of no agent, with variables of the
 // agent.
 func listTools(env *environment, args []string, variables map[string]string) (*toolbox.ToolList, error) {
-	l := app.LoadRequest{Variables: variables}
+	return listToolsIn(env, args, app.LoadRequest{Variables: variables})
+}
+
+// listToolsIn is listTools with everything that a request says.
+func listToolsIn(env *environment, args []string, l app.LoadRequest) (*toolbox.ToolList, error) {
 	if len(args) > 0 {
 		l.Agent = args[0]
 	}

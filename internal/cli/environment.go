@@ -37,7 +37,7 @@ type environment struct {
 
 func newEnvironment(in, out, err *os.File) *environment {
 	screen := term.NewScreen(err)
-	keys := term.NewKeyboard(in, screen.SuspendLive, screen.ResumeLive)
+	keys := term.NewKeyboard(in, screen)
 	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
 	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
 	return env

@@ -139,7 +139,7 @@ func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body
 		Result *tool.Result `json:"result"`
 	}
 	if e.Kind == graph.KindEffect && json.Unmarshal(data, &made) == nil && made.Result != nil {
-		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: made.Result.Error, Text: made.Result.Text()}}))
+		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: made.Result.Error, Text: made.Result.Text(), Changes: made.Result.Changes}}))
 	}
 	return events
 }

@@ -35,7 +35,8 @@ type Record struct {
 	// environment that had its value.
 	VariablesFrom map[string]string `json:"variables_from,omitempty"`
 
-	Strict bool `json:"strict,omitempty"`
+	Strict bool   `json:"strict,omitempty"`
+	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
 }
 
 var errForeign = errors.New("it was not started by raddle's command line")

@@ -14,20 +14,22 @@ import (
 // It is safe for concurrent use. If its stream is not a terminal, its methods do nothing.
 type Keyboard struct {
 	in       *os.File
+	screen   *Screen
 	terminal bool
-	suspend  func()
-	resume   func()
 
-	mu    sync.Mutex
-	held  bool
-	lent  bool
-	saved *xterm.State // the terminal's own mode; nil if the terminal is in that mode
-	stop  func()       // stops the handling of signals
+	mu     sync.Mutex
+	held   bool
+	lent   bool
+	saved  *xterm.State // the terminal's own mode; nil if the terminal is in that mode
+	stop   func()       // stops the handling of signals
+	keys   *Keys        // nil unless keys are captured
+	reader *keyReader   // nil while no keys are read
 }
 
-// NewKeyboard returns a keyboard that is not held. It calls suspend before Ctrl-Z stops the process, and resume when the process continues.
-func NewKeyboard(in *os.File, suspend, resume func()) *Keyboard {
-	return &Keyboard{in: in, terminal: IsTerminal(in), suspend: suspend, resume: resume}
+// NewKeyboard returns the keyboard of a screen, which is not held. While a stopped process (Ctrl-Z) does not own the terminal, the
+// screen shows no live lines.
+func NewKeyboard(in *os.File, screen *Screen) *Keyboard {
+	return &Keyboard{in: in, terminal: IsTerminal(in), screen: screen}
 }
 
 // CaptureInput turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
@@ -46,7 +48,8 @@ func (k *Keyboard) CaptureInput() {
 func (k *Keyboard) Release() {
 	k.mu.Lock()
 	stop := k.stop
-	k.held, k.stop = false, nil
+	k.stopReader()
+	k.held, k.stop, k.keys = false, nil, nil
 	k.restoreMode()
 	k.mu.Unlock()
 	if stop != nil {
@@ -54,12 +57,17 @@ func (k *Keyboard) Release() {
 	}
 }
 
-// LendTerminal gives the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise unchanged, for a program that
+// LendTerminal gives the terminal to a question until takeBack is called. Until then no keys are captured. It is in its own mode if cooked is true, otherwise unchanged, for a program that
 // sets a mode itself.
 func (k *Keyboard) LendTerminal(cooked bool) (takeBack func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lent = true
+	reads := k.reader != nil
+	if reads {
+		k.stopReader()
+		k.screen.SuspendLive()
+	}
 	if cooked {
 		k.restoreMode()
 	}
@@ -68,6 +76,10 @@ func (k *Keyboard) LendTerminal(cooked bool) (takeBack func()) {
 		defer k.mu.Unlock()
 		k.lent = false
 		k.applyMode()
+		if reads {
+			k.startReader()
+			k.screen.ResumeLive()
+		}
 	}
 }
 
@@ -102,6 +114,10 @@ func (k *Keyboard) applyMode() {
 			return
 		}
 		k.saved = saved
+	}
+	if k.keys != nil {
+		readRawKeys(k.in)
+		return
 	}
 	disableEcho(k.in)
 }

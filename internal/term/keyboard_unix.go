@@ -54,7 +54,7 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 	if !CanSuspend() {
 		return
 	}
-	k.suspend()
+	k.screen.SuspendLive()
 	k.withLock(k.restoreMode)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // SIGTSTP keeps its handler until the process ends
 	for got := range signals {
@@ -63,7 +63,7 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 		}
 	}
 	k.withLock(k.applyMode)
-	k.resume()
+	k.screen.ResumeLive()
 }
 
 // Suspend stops the process as Ctrl-Z does, and returns when it continues in the foreground. In the background it stops again. It does

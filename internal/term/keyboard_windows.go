@@ -21,6 +21,16 @@ func disableEcho(console *os.File) {
 	_ = windows.SetConsoleMode(windows.Handle(console.Fd()), mode|windows.ENABLE_PROCESSED_INPUT)
 }
 
+// readRawKeys turns echo and line buffering off. Ctrl-C is a key.
+func readRawKeys(console *os.File) {
+	var mode uint32
+	if windows.GetConsoleMode(windows.Handle(console.Fd()), &mode) != nil {
+		return
+	}
+	mode &^= windows.ENABLE_ECHO_INPUT | windows.ENABLE_LINE_INPUT | windows.ENABLE_PROCESSED_INPUT
+	_ = windows.SetConsoleMode(windows.Handle(console.Fd()), mode|windows.ENABLE_VIRTUAL_TERMINAL_INPUT)
+}
+
 func discardInput(console *os.File) {
 	_ = windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
 }

@@ -6,6 +6,8 @@ import "os"
 
 // Other systems keep the terminal's own mode: keys are echoed while a run works.
 
-func quiet(*os.File) {}
+func disableEcho(*os.File) {}
+
+func readRawKeys(*os.File) {}
 
 func discardInput(*os.File) {}

@@ -19,3 +19,15 @@ func disableEcho(tty *os.File) {
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
 	_ = unix.IoctlSetTermios(int(tty.Fd()), setMode, mode)
 }
+
+// readRawKeys is like disableEcho, and no key sends a signal or is changed: Enter and Ctrl-J differ.
+func readRawKeys(tty *os.File) {
+	mode, err := unix.IoctlGetTermios(int(tty.Fd()), getMode)
+	if err != nil {
+		return
+	}
+	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
+	mode.Iflag &^= unix.ICRNL | unix.INLCR | unix.IGNCR | unix.IXON
+	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+	_ = unix.IoctlSetTermios(int(tty.Fd()), setMode, mode)
+}

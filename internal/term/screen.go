@@ -1,6 +1,7 @@
 package term
 
 import (
+	"encoding/base64"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ type Screen struct {
 	mu     sync.Mutex
 	reply  []string  // the end of a text that is being written, above the live lines; none is wider than the terminal
 	status []string  // the live lines; none is wider than the terminal
+	input  []string  // what the person types, below the live lines; none is wider than the terminal
+	cursor Cursor    // in the input
+	below  int       // rows of the input below the cursor
 	shown  []string  // those that are on the screen, with the cursor after the last
 	drawn  time.Time // when they were updated last
 	open   bool      // a result on the same screen has not ended its line
@@ -115,10 +119,27 @@ func (s *Screen) SetReply(lines []string) {
 	s.redraw(false)
 }
 
+// A Cursor is a place in the lines of the input, counted from 0.
+type Cursor struct{ Row, Column int }
+
+// SetInput changes the lines below the live lines, where the person types, and the place of the cursor in them. No line may be wider
+// than the terminal; they may be painted. It draws them at once. Without lines there is no input.
+func (s *Screen) SetInput(lines []string, at Cursor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moved := at != s.cursor
+	s.input, s.cursor = lines, at
+	if moved && !s.open && !s.asleep {
+		s.writeRaw(s.eraseSequence() + s.drawSequence())
+		return
+	}
+	s.redraw(true)
+}
+
 // redraw draws the lines at the bottom if they have changed, and if that is due or now is true. It
 // keeps the first lines that are the same.
 func (s *Screen) redraw(now bool) {
-	lines := slices.Concat(s.reply, s.status)
+	lines := slices.Concat(s.reply, s.status, s.input)
 	if s.open || s.asleep || slices.Equal(lines, s.shown) {
 		return
 	}
@@ -126,9 +147,12 @@ func (s *Screen) redraw(now bool) {
 		return
 	}
 	s.drawn = time.Now()
-	same := 0
-	for same < min(len(lines), len(s.shown))-1 && lines[same] == s.shown[same] {
+	same, changeable := 0, min(len(lines), len(s.shown))-1
+	for same < changeable && lines[same] == s.shown[same] {
 		same++
+	}
+	if s.below > 0 { // the cursor must not be above what is drawn again
+		same = min(same, max(0, len(s.shown)-1-s.below))
 	}
 	s.shown = s.shown[same:]
 	text := s.eraseSequence()
@@ -155,6 +179,32 @@ func (s *Screen) ResumeLive() {
 	s.writeRaw(s.drawSequence())
 }
 
+// markPastes makes the terminal mark text that is pasted, or stops that.
+func (s *Screen) markPastes(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on {
+		s.writeRaw(wrapMark("[?2004h"))
+		return
+	}
+	s.writeRaw(wrapMark("[?2004l"))
+}
+
+// ClearAll clears the whole screen, and draws the lines at the bottom again.
+func (s *Screen) ClearAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown, s.below = nil, 0
+	s.writeRaw(wrapMark("[H") + wrapMark("[2J") + s.drawSequence())
+}
+
+// CopyText copies a text to the clipboard of the terminal (OSC 52). Terminals may refuse that, or cut a long text.
+func (s *Screen) CopyText(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeRaw(wrapMark("]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"))
+}
+
 // eraseSequence returns the text that removes the live lines. A terminal that has become narrower
 // may show each of them on several lines.
 func (s *Screen) eraseSequence() string {
@@ -163,10 +213,10 @@ func (s *Screen) eraseSequence() string {
 	}
 	cols, _ := s.Size()
 	rows := 0
-	for _, line := range s.shown {
+	for _, line := range s.shown[:len(s.shown)-s.below] {
 		rows += max(1, (TextWidth(StripMarks(line))+cols-1)/cols)
 	}
-	s.shown = nil
+	s.shown, s.below = nil, 0
 	return RewindRows(rows)
 }
 
@@ -175,7 +225,7 @@ func (s *Screen) drawSequence() string {
 	if s.open || s.asleep {
 		return ""
 	}
-	s.shown = slices.Concat(s.reply, s.status)
+	s.shown = slices.Concat(s.reply, s.status, s.input)
 	return s.paintLines(0)
 }
 
@@ -183,12 +233,17 @@ func (s *Screen) drawSequence() string {
 func (s *Screen) paintLines(from int) string {
 	var lines []string
 	for i, line := range s.shown[from:] {
-		if from+i >= len(s.reply) {
+		if at := from + i; at >= len(s.reply) && at < len(s.reply)+len(s.status) {
 			line = s.Paint(Dim, line)
 		}
 		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	text := strings.Join(lines, "\n")
+	if len(s.input) > 0 {
+		s.below = len(s.input) - 1 - s.cursor.Row
+		text += placeCursor(s.below, s.cursor.Column)
+	}
+	return text
 }
 
 // writeRaw writes text in one piece, so that no partial update is visible.

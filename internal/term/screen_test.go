@@ -148,3 +148,35 @@ func TestRedraws(t *testing.T) {
 		}
 	})
 }
+
+// The input stays below everything, with the cursor in it, whatever is written above; it is never torn, and nothing of it is left.
+func TestInput(t *testing.T) {
+	scr, _, written := onScreen(t, 40, 12)
+	scr.SetInput([]string{"> one", "  two", "status"}, Cursor{Row: 1, Column: 5})
+	for i := range 30 {
+		scr.hurry()
+		scr.SetLive([]string{fmt.Sprint("… a ", i), "b"}[:1+i%2])
+		scr.PrintLine(fmt.Sprint("line ", i))
+		scr.SetInput([]string{fmt.Sprint("> one", i), "  two", "status"}[i%3:], Cursor{Row: 0, Column: 2 + i%4})
+		scr.hurry()
+		scr.SetReply([]string{fmt.Sprint("a reply ", i)})
+	}
+	out := &Output{Writer: scr.Writer}
+	scr.PassReply(out, "The answer.\n", nil)
+	scr.ClearLive()
+	scr.SetInput([]string{"> one", "  two", "status"}, Cursor{Row: 1, Column: 5})
+	v := termtest.NewDisplay(40)
+	text := written()
+	v.WriteText(text)
+	var want []string
+	for i := range 30 {
+		want = append(want, fmt.Sprint("line ", i))
+	}
+	want = append(want, "The answer.", "> one", "  two", "status")
+	if d := cmp.Diff(strings.Join(want, "\n"), v.String()); d != "" || v.Unknown != nil {
+		t.Errorf("%s\nunknown: %q", d, v.Unknown)
+	}
+	if row, col := v.Cursor(); row != 32 || col != 5 {
+		t.Errorf("the cursor is at %d, %d", row, col)
+	}
+}

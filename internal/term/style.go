@@ -52,6 +52,18 @@ func RewindRows(rows int) string {
 	return wrapMark("\r") + wrapMark("[J")
 }
 
+// placeCursor returns a mark that moves the cursor up and to a column of that line.
+func placeCursor(up, column int) string {
+	text := wrapMark("\r")
+	if up > 0 {
+		text += wrapMark(fmt.Sprintf("[%dA", up))
+	}
+	if column > 0 {
+		text += wrapMark(fmt.Sprintf("[%dC", column))
+	}
+	return text
+}
+
 // StripMarks returns text without the marks of PaintText, LinkText and RewindRows, for text that no [Writer] writes.
 func StripMarks(text string) string {
 	return renderMarks(text, func(s string) string { return s }, func(string) string { return "" })

@@ -23,6 +23,7 @@ type Gate struct {
 	code     func() []string // paths from which code runs without being named; agents may join it
 	host     builtin.Host
 	remember string // the file of permanent grants
+	mode     *permission.ModeSwitch
 
 	mu     sync.Mutex
 	always []permission.Rule // grants since the process started
@@ -36,11 +37,11 @@ const (
 	projectFile = ".raddle/permissions.yaml"
 )
 
-// NewGate reads the rules for a run in a workspace.
-func (s *Shared) NewGate(b *Toolbox, agentDir string) (*Gate, error) {
+// NewGate reads the rules for a run in a workspace. Each decision reads the mode, which may be nil.
+func (s *Shared) NewGate(b *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
-	g := &Gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
+	g := &Gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
 		Rules: []permission.Rules{s.Config.Permissions}, Workspace: b.workspace, Home: s.Dirs.Home,
 		Readable: []string{agentDir}, Trusted: b.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
@@ -81,7 +82,7 @@ func rulesOf(path string) (permission.Rules, error) {
 // Decide implements [agent.Gate].
 func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	policy := g.policy
-	policy.Code = g.code()
+	policy.Code, policy.Mode = g.code(), g.mode.Mode()
 	rules, err := parseRules(granted)
 	if err != nil {
 		return agent.Decision{}, err
@@ -122,7 +123,9 @@ func (g *Gate) distrustEffect(t tool.Tool) tool.Tool {
 
 // describeCalls says whether calls of a tool ask.
 func (g *Gate) describeCalls(t tool.Tool) CallRule {
-	verdict, known := g.policy.DecideTool(g.distrustEffect(t))
+	policy := g.policy
+	policy.Mode = g.mode.Mode()
+	verdict, known := policy.DecideTool(g.distrustEffect(t))
 	switch {
 	case verdict == permission.Deny:
 		return Denied

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
+	"raddle.dev/tool/permission"
 )
 
 // askFunc returns answers to open questions of a tool, and whether to leave the other ones open.
@@ -63,14 +64,14 @@ func (s *Shared) ListAgentTools(a *flow.Agent, rules agent.Gate) *ToolList {
 	return s.newToolList(&ToolList{set: a.Tools, tools: a.AvailableTools(), dir: a.Dir, rules: rules.(*Gate)})
 }
 
-// ListGlobalTools returns the tools that every agent may name. It starts no server.
-func (s *Shared) ListGlobalTools() (*ToolList, error) {
+// ListGlobalTools returns the tools that every agent may name, and whether they ask in a mode. It starts no server.
+func (s *Shared) ListGlobalTools(mode permission.Mode) (*ToolList, error) {
 	box := s.NewToolbox(s.Dirs.Work, s.Dirs.Functions)
 	set, err := box.Open(flow.ToolNeed{Dir: s.Dirs.Functions, Global: s.globalTools(), Servers: []string{"all"}})
 	if err != nil {
 		return nil, err
 	}
-	rules, err := s.NewGate(box, s.Dirs.Functions)
+	rules, err := s.NewGate(box, s.Dirs.Functions, permission.NewModeSwitch(mode))
 	if err != nil {
 		return nil, err
 	}

@@ -154,17 +154,21 @@ func makeDirectory(_ context.Context, h Host, a arguments) (tool.Result, error) 
 }
 
 func removePath(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	if err := os.Remove(h.resolvePath(a["path"])); err != nil {
+	path := h.resolvePath(a["path"])
+	before := h.readImage(path, os.Lstat)
+	if err := os.Remove(path); err != nil {
 		return fileError(a["path"], err)
 	}
-	return tool.TextResult("Path removed: " + a["path"]), nil
+	return before.resultOf(tool.TextResult("Path removed: "+a["path"]), path, nil), nil
 }
 
 func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	if err := replaceFile(h.resolvePath(a["path"]), a["contents"]); err != nil {
+	path := h.resolvePath(a["path"])
+	before := h.readImage(path, os.Stat)
+	if err := replaceFile(path, a["contents"]); err != nil {
 		return fileError(a["path"], err)
 	}
-	return tool.TextResult("The File contents were written to: " + a["path"]), nil
+	return before.resultOf(tool.TextResult("The File contents were written to: "+a["path"]), path, new(a["contents"])), nil
 }
 
 // replaceFile replaces the content of a file by a text: completely, or not at all. A

@@ -17,18 +17,19 @@ import (
 
 func patchFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	path := h.resolvePath(a["path"])
-	before, err := readFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return fileError(a["path"], err)
 	}
-	after, hunks, err := applyPatch(string(before), a["contents"])
+	before := h.readImage(path, os.Stat)
+	after, hunks, err := applyPatch(string(text), a["contents"])
 	if err != nil {
 		return tool.FailedResult("%s is unchanged: %v", a["path"], err), nil
 	}
 	if err := replaceFile(path, after); err != nil {
 		return fileError(a["path"], err)
 	}
-	return tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), nil
+	return before.resultOf(tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), path, &after), nil
 }
 
 // Preview is a unified diff of what a call of fs_write or fs_patch would change,

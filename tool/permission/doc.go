@@ -17,6 +17,9 @@
 //     allowed, a small list of commands that only read is allowed, everything
 //     else asks.
 //
+// A [Mode] changes that: ModePlan denies, after the first step, what does more than read, and
+// ModeAsk asks in the last step about changes in the workspace.
+//
 // Rules that deny or ask are wider than rules that allow: they mean everything below a directory
 // that they match, each directory in which they may match something, and every part of a shell text
 // that cannot be understood. Rules that allow mean only what is certain to match.

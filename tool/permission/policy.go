@@ -23,6 +23,7 @@ import (
 type Policy struct {
 	Rules     []Rules // of the user, of the project, and so on: all count the same
 	Granted   []Rule  // given by answers for this run; they also beat rules that ask
+	Mode      Mode    // what runs without a question where no rule decides; empty: ModeEdits
 	Workspace string  // absolute; where tools run, and what they may read and write
 	Home      string  // absolute, the meaning of ~; empty: a path with ~ asks
 
@@ -78,6 +79,9 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 // otherwise because of its arguments.
 func (p *Policy) DecideTool(t tool.Tool) (v Verdict, known bool) {
 	verdict, _, _ := p.decideNeed(matcher{tool: t.Name, home: p.Home}, p.callNeed(t, tool.Touch{}))
+	if verdict == Allow && t.Touches != nil && (p.Mode == ModePlan || p.Mode == ModeAsk) {
+		return p.sampleCall(t)
+	}
 	return verdict, verdict == Deny || t.Touches == nil && !p.hasArgumentRule(t.Name)
 }
 
@@ -142,7 +146,7 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 		needs = append(needs, s.needs...)
 	}
 	for _, host := range touch.Network {
-		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"}
+		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
 		if host == "*" {
 			n.text, n.why = t.Name, "reaches the network, and does not say where"
 		}
@@ -162,7 +166,7 @@ func (p *Policy) watchesFiles() bool {
 
 // callNeed returns the need for the tool itself.
 func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
-	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != ""}
+	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != "", changes: changesSomething(t, touch)}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
 	switch {
 	case t.Effect == tool.Dangerous:
@@ -180,7 +184,7 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
-	nameable, seen := true, map[string]bool{}
+	nameable, seen, planned := true, map[string]bool{}, false
 	var risky []need
 	for _, n := range needs {
 		verdict, why, rule := p.decideNeed(m, n)
@@ -203,6 +207,7 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 		d.Verdict = max(d.Verdict, verdict)
 		if verdict == Deny {
 			denied = append(denied, reason)
+			planned = planned || why == inPlan
 			continue
 		}
 		d.Lasting = d.Lasting && !rule
@@ -217,6 +222,9 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 		d.Risks = risksOf(risky, needs)
 	}
 	switch {
+	case d.Verdict == Deny && planned:
+		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". " + planAdvice
+		d.Grant, d.Lasting = nil, false
 	case d.Verdict == Deny:
 		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
 		d.Grant, d.Lasting = nil, false
@@ -243,6 +251,9 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 	if best == sure {
 		return Deny, "is denied by the rule " + by.describeRule(), true
 	}
+	if p.Mode == ModePlan && n.mayChange() {
+		return Deny, inPlan, true
+	}
 	covered := func(r Rule) bool { return m.coversNeed(r, n) }
 	if slices.ContainsFunc(p.Granted, covered) {
 		return Allow, "", false
@@ -262,7 +273,8 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 			return Allow, "", false
 		}
 	}
-	return n.fallback, n.why, false
+	v, why = p.judgeByMode(n)
+	return v, why, false
 }
 
 // describeMatch returns a sentence that says how a rule that denies might be about the need.
@@ -387,10 +399,12 @@ type need struct {
 	follows bool  // links below that directory are followed
 	guess   bool  // the word may not be a file or a host at all: a rule that denies only asks
 
-	opaque bool   // of a command or call: what it does cannot be seen, so every rule that denies might apply
-	runner bool   // of a command: its arguments may be a command in turn
-	stdin  bool   // of a command: it runs what it reads as code
-	risk   string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
+	opaque  bool // of a command or call: what it does cannot be seen, so every rule that denies might apply
+	runner  bool // of a command: its arguments may be a command in turn
+	stdin   bool // of a command: it runs what it reads as code
+	changes bool // of a call or a host: the call may change something
+
+	risk string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
 
 	repeated bool    // another need that asks already gives the reason of the fallback
 	fallback Verdict // the verdict if no rule covers the need

@@ -80,12 +80,13 @@ func (v *Display) putRune(r rune) {
 func (v *Display) obeySequence(args string, command byte) {
 	switch command {
 	case 'm':
+	case 'h', 'l': // modes change nothing that is displayed
 	case 'A':
-		n := 0
-		for _, d := range args {
-			n = n*10 + int(d-'0')
-		}
-		v.row = max(0, v.row-max(n, 1))
+		v.row = max(0, v.row-countOf(args))
+	case 'B':
+		v.row += countOf(args)
+	case 'C':
+		v.col = min(v.col+countOf(args), v.cols-1)
 	case 'J':
 		v.lines = v.lines[:v.row+1]
 		v.lines[v.row] = v.lines[v.row][:min(v.col, len(v.lines[v.row]))]
@@ -95,6 +96,18 @@ func (v *Display) obeySequence(args string, command byte) {
 		v.Unknown = append(v.Unknown, args+string(command))
 	}
 }
+
+// countOf returns the number of a sequence; 1 if there is none.
+func countOf(args string) int {
+	n := 0
+	for _, d := range args {
+		n = n*10 + int(d-'0')
+	}
+	return max(n, 1)
+}
+
+// Cursor returns the place of the cursor, counted from 0.
+func (v *Display) Cursor() (row, col int) { return v.row, v.col }
 
 // Resize changes the width. The lines reflow, as terminals do.
 func (v *Display) Resize(cols int) {

@@ -1,0 +1,58 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+// Session is a thread that the runs of one conversation append to.
+type Session struct {
+	Info
+	Thread string
+	First  int64 // number of the oldest record
+	Began  time.Time
+}
+
+// StoreToRead returns the store if it exists, and nil otherwise: it creates nothing.
+func (a *Archive) StoreToRead() (*Store, error) {
+	st, err := a.openExistingStore()
+	if errors.Is(err, errNoStore) {
+		return nil, nil
+	}
+	return st, err
+}
+
+// ListSessions returns the sessions of an agent, or of all agents if agent is empty. It leaves out
+// damaged ones.
+func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, error) {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
+		return nil, err
+	}
+	prefix := sessionPrefix
+	if agent != "" {
+		prefix = NameSession(agent, "")
+	}
+	var list []Session
+	for t, err := range st.Threads(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		d, err := graph.Describe(t)
+		var i Info
+		if err == nil {
+			i, err = st.describeRun(ctx, d)
+		}
+		if _, damaged := errors.AsType[*graph.DamagedError](err); damaged {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Session{Info: i, Thread: t.Name, First: t.First.Seq, Began: time.UnixMicro(t.First.Time)})
+	}
+	return list, nil
+}
