@@ -29,10 +29,13 @@ func ownSequence(cmd byte, params string) bool {
 	switch cmd {
 	case 'm':
 		return slices.Contains([]string{"0", "", "1", "2", "31", "32", "33", "36"}, params)
-	case 'A':
+	case 'A', 'B', 'L', 'M':
 		n, err := strconv.Atoi(params)
 		return err == nil && n > 0 && n < 24
-	case 'J':
+	case 'G':
+		n, err := strconv.Atoi(params)
+		return params == "" || err == nil && n > 0 && n <= 100
+	case 'J', 'K':
 		return params == ""
 	}
 	return false
@@ -57,6 +60,9 @@ func foreign(seen string) (found []string) {
 		HandleCsi: func(cmd ansi.Cmd, params ansi.Params) {
 			var list []string
 			params.ForEach(0, func(_, n int, _ bool) { list = append(list, strconv.Itoa(n)) })
+			if list := strings.Join(list, ";"); list == "2026" && cmd.Prefix() == '?' && (cmd.Final() == 'h' || cmd.Final() == 'l') {
+				return
+			}
 			if cmd.Prefix() != 0 || cmd.Intermediate() != 0 || !ownSequence(cmd.Final(), strings.Join(list, ";")) {
 				add("CSI %s %c", strings.Join(list, ";"), cmd.Final())
 			}

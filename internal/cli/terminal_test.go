@@ -18,6 +18,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"raddle.dev/internal/term/termtest"
 	"raddle.dev/internal/testneed"
 )
 
@@ -51,6 +52,9 @@ const (
 	ctrlC = "\x03"
 )
 
+// columns is the width of the terminal.
+const columns = 100
+
 // A screen is a process on a terminal.
 type screen struct {
 	t    *testing.T
@@ -64,7 +68,7 @@ func (w *workplace) screen(env []string, args ...string) *screen {
 	w.t.Helper()
 	cmd := w.command(args...)
 	cmd.Env = append(cmd.Env, env...)
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: columns})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -74,10 +78,15 @@ func (w *workplace) screen(env []string, args ...string) *screen {
 	return s
 }
 
+// await waits for a text that the process writes, or that its terminal shows.
 func (s *screen) await(text string) {
 	s.t.Helper()
-	s.seen.await(s.t, text)
-	s.at = strings.LastIndex(s.seen.String(), text) + len(text)
+	s.seen.until(s.t, text, func(all string) bool {
+		return strings.Contains(all, text) || strings.Contains(termtest.Render(columns, all), text)
+	})
+	if at := strings.LastIndex(s.seen.String(), text); at >= 0 {
+		s.at = at + len(text)
+	}
 }
 
 // awaitNext waits for a text after what the test has read.

@@ -26,8 +26,12 @@ type Screen struct {
 	input  []string  // what the person types, below the live lines; none is wider than the terminal
 	cursor Cursor    // in the input
 	below  int       // rows of the input below the cursor
-	shown  []string  // those that are on the screen, with the cursor after the last
+	shown  []string  // those that are on the screen, painted; the cursor is after the last, or in the input
+	placed Cursor    // where it was put in the input
+	cols   int       // width of the terminal when they were drawn
 	drawn  time.Time // when they were updated last
+	final  string    // complete lines of the reply that are not written yet, for out
+	out    *Output   // a stream of results on the same terminal, as far as known
 	open   bool      // a result on the same screen has not ended its line
 	held   []string  // lines to write after that line
 	asleep bool      // the process is about to stop: the screen belongs to the shell
@@ -47,7 +51,12 @@ func (s *Screen) Write(p []byte) (int, error) {
 		s.held = append(s.held, text)
 		return len(p), nil
 	}
-	s.writeRaw(s.eraseSequence() + text + s.drawSequence())
+	s.flushReply()
+	if erase := s.eraseSequence(); erase != "" {
+		s.writeRaw(syncUpdate(erase + text + s.drawSequence()))
+	} else {
+		s.writeRaw(text + s.drawSequence())
+	}
 	return len(p), nil
 }
 
@@ -62,15 +71,46 @@ func (s *Screen) PassThrough(out *Output, text string) {
 	s.passThrough(out, text)
 }
 
-// PassReply is like PassThrough and SetReply: text is the part of a text that is final, and pending the end that is not.
+// PassReply is like PassThrough and SetReply: text is the part of a text that is final, and pending the end that is not. If there are
+// live lines, text is written with their next update at the latest.
 func (s *Screen) PassReply(out *Output, text string, pending []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply = pending
-	s.passThrough(out, text)
+	if s.open || s.asleep || len(s.shown)+len(s.bottomRows()) == 0 || !strings.HasSuffix(text, "\n") || !s.isSameTerminal(out) || string(out.Clean.apply([]byte(text))) != text {
+		s.passThrough(out, text)
+		return
+	}
+	s.final += text
+	s.redraw(len(s.status)+len(s.input) == 0)
+}
+
+// isSameTerminal reports whether a stream is on the terminal of the screen.
+func (s *Screen) isSameTerminal(out *Output) bool {
+	if s.out == out {
+		return true
+	}
+	if !s.IsTerminal() || !out.IsTerminal() {
+		return false
+	}
+	ours, err := s.File().Stat()
+	theirs, alsoErr := out.File().Stat()
+	if err != nil || alsoErr != nil || !os.SameFile(ours, theirs) {
+		return false
+	}
+	s.out = out
+	return true
+}
+
+// flushReply writes the complete lines of the reply that are not written yet.
+func (s *Screen) flushReply() {
+	if s.final != "" {
+		s.redraw(true)
+	}
 }
 
 func (s *Screen) passThrough(out *Output, text string) {
+	s.flushReply()
 	if text == "" {
 		s.redraw(true)
 		return
@@ -87,6 +127,7 @@ func (s *Screen) passThrough(out *Output, text string) {
 func (s *Screen) EndLine(out *Output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.flushReply()
 	if !out.ends && (s.open || !s.IsTerminal()) {
 		_, _ = out.Write([]byte("\n"))
 	}
@@ -127,37 +168,75 @@ type Cursor struct{ Row, Column int }
 func (s *Screen) SetInput(lines []string, at Cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	moved := at != s.cursor
 	s.input, s.cursor = lines, at
-	if moved && !s.open && !s.asleep {
-		s.writeRaw(s.eraseSequence() + s.drawSequence())
-		return
-	}
 	s.redraw(true)
 }
 
-// redraw draws the lines at the bottom if they have changed, and if that is due or now is true. It
-// keeps the first lines that are the same.
+// redraw draws the lines at the bottom if they have changed, and if that is due or now is true, below what is complete of the
+// reply. It writes only what differs from what is on the screen.
 func (s *Screen) redraw(now bool) {
-	lines := slices.Concat(s.reply, s.status, s.input)
-	if s.open || s.asleep || slices.Equal(lines, s.shown) {
+	lines := s.bottomRows()
+	if s.open || s.asleep || s.final == "" && s.placed == s.cursor && slices.Equal(lines, s.shown) {
 		return
 	}
 	if !now && time.Since(s.drawn) < RedrawInterval {
 		return
 	}
 	s.drawn = time.Now()
-	same, changeable := 0, min(len(lines), len(s.shown))-1
-	for same < changeable && lines[same] == s.shown[same] {
-		same++
+	next := slices.Concat(splitRows(s.final), lines)
+	cols, _ := s.Size()
+	if !s.IsTerminal() || cols != s.cols || len(next) == 0 || len(s.shown) == 0 || !fitRows(cols, s.shown, next) {
+		text := s.eraseSequence() + s.final
+		s.endReply()
+		s.writeRaw(text + s.drawSequence())
+		return
 	}
-	if s.below > 0 { // the cursor must not be above what is drawn again
-		same = min(same, max(0, len(s.shown)-1-s.below))
+	s.endReply()
+	from := max(0, len(s.shown)-1-s.below)
+	old := s.shown
+	to := Cursor{Column: endOfRow}
+	s.below = 0
+	switch {
+	case len(s.input) > 0:
+		s.below, to.Column = len(s.input)-1-s.cursor.Row, s.cursor.Column
+	case len(lines) == 0:
+		next = append(next, "")
 	}
-	s.shown = s.shown[same:]
-	text := s.eraseSequence()
-	s.shown = lines
-	s.writeRaw(text + s.paintLines(same))
+	to.Row = len(next) - 1 - s.below
+	s.shown, s.placed = lines, s.cursor
+	text := updateRows(old, next, from, to)
+	if len(old) > 1 || len(next) > 1 {
+		text = syncUpdate(text)
+	}
+	s.writeRaw(text)
+}
+
+// endReply says that the complete lines of the reply are written.
+func (s *Screen) endReply() {
+	if s.final != "" && s.out != nil {
+		s.out.ends = true
+	}
+	s.final = ""
+}
+
+// splitRows returns the lines of a text, each of which has a line break.
+func splitRows(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// fitRows reports whether each row takes one row of a terminal, and no more.
+func fitRows(cols int, lists ...[]string) bool {
+	for _, rows := range lists {
+		for _, row := range rows {
+			if text := StripMarks(row); strings.ContainsAny(text, "\t\n") || TextWidth(text) > cols {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ClearLive removes the live lines.
@@ -167,6 +246,7 @@ func (s *Screen) ClearLive() { s.SetLive(nil) }
 func (s *Screen) SuspendLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.flushReply()
 	s.asleep = true
 	s.writeRaw(s.eraseSequence())
 }
@@ -194,6 +274,7 @@ func (s *Screen) markPastes(on bool) {
 func (s *Screen) ClearAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.flushReply()
 	s.shown, s.below = nil, 0
 	s.writeRaw(wrapMark("[H") + wrapMark("[2J") + s.drawSequence())
 }
@@ -220,30 +301,28 @@ func (s *Screen) eraseSequence() string {
 	return RewindRows(rows)
 }
 
-// drawSequence returns the text that draws the live lines.
+// drawSequence returns the text that draws the lines at the bottom.
 func (s *Screen) drawSequence() string {
 	if s.open || s.asleep {
 		return ""
 	}
-	s.shown = slices.Concat(s.reply, s.status, s.input)
-	return s.paintLines(0)
-}
-
-// paintLines returns the lines at the bottom from a line on.
-func (s *Screen) paintLines(from int) string {
-	var lines []string
-	for i, line := range s.shown[from:] {
-		if at := from + i; at >= len(s.reply) && at < len(s.reply)+len(s.status) {
-			line = s.Paint(Dim, line)
-		}
-		lines = append(lines, line)
-	}
-	text := strings.Join(lines, "\n")
+	s.shown, s.placed = s.bottomRows(), s.cursor
+	s.cols, _ = s.Size()
+	text := strings.Join(s.shown, "\n")
 	if len(s.input) > 0 {
 		s.below = len(s.input) - 1 - s.cursor.Row
 		text += placeCursor(s.below, s.cursor.Column)
 	}
 	return text
+}
+
+// bottomRows returns the lines at the bottom, painted.
+func (s *Screen) bottomRows() []string {
+	rows := slices.Clone(s.reply)
+	for _, line := range s.status {
+		rows = append(rows, s.Paint(Dim, line))
+	}
+	return append(rows, s.input...)
 }
 
 // writeRaw writes text in one piece, so that no partial update is visible.

@@ -52,7 +52,7 @@ func TestChangingLinesDoNotBlink(t *testing.T) {
 		scr.PrintLine(fmt.Sprint("line ", i))
 	}
 	out := written()
-	if got := strings.Count(out, "worker one"); got != lines+1 || !strings.HasSuffix(strings.TrimRight(out, "\x1b[0m"), "worker two") {
+	if got := strings.Count(out, "worker one"); got != lines+1 || !strings.HasSuffix(strings.TrimSuffix(out, "\x1b[?2026l"), "worker two") {
 		t.Errorf("the changing lines were drawn %d times, want %d: %q", got, lines+1, out)
 	}
 }

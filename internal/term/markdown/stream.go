@@ -53,11 +53,7 @@ func (s *Stream) Close() string {
 
 // Pending returns the end of the text that is not final yet, as it would look now, in at most rows lines.
 func (s *Stream) Pending(rows int) []string {
-	const longest = 4 << 10 // bytes: what does not fit on a screen is not looked at
-	source := s.block.String() + s.line.String()
-	if len(source) > longest {
-		source = strings.ToValidUTF8(source[len(source)-longest:], "")
-	}
+	source := lastPart(s.block.String(), s.line.String())
 	var lines []string
 	switch {
 	case strings.TrimSpace(source) == "":
@@ -69,6 +65,24 @@ func (s *Stream) Pending(rows int) []string {
 		lines = s.renderer.renderBlocks(source)
 	}
 	return lines[max(0, len(lines)-rows):]
+}
+
+// lastPart returns the end of a text that is in two pieces: what does not fit on a screen is not formatted. The same beginning is
+// removed while the text grows by some kilobytes, so that the lines which are shown stay the same.
+func lastPart(block, line string) string {
+	const most, step = 4 << 10, 2 << 10 // bytes
+	cut := (len(block) + len(line) - most + step - 1) / step * step
+	if cut <= 0 {
+		return block + line
+	}
+	if cut >= len(block) {
+		return strings.ToValidUTF8(line[cut-len(block):], "")
+	}
+	block = block[cut:]
+	if at := strings.IndexByte(block, '\n'); at >= 0 {
+		block = block[at+1:]
+	}
+	return strings.ToValidUTF8(block+line, "")
 }
 
 var (

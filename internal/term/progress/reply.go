@@ -24,9 +24,6 @@ type ReplyStream struct {
 	over   bool            // that reply is complete
 }
 
-// pendingRows is how many lines of a block are shown before it is complete.
-const pendingRows = 4
-
 // NewReplyStream returns a stream to out, which may be on the same terminal as the screen. If r is not nil, the text is Markdown: a block is
 // written when it is complete, and until then the screen shows its last lines.
 func NewReplyStream(screen *term.Screen, out *term.Output, r *markdown.Renderer) *ReplyStream {
@@ -79,7 +76,8 @@ func (s *ReplyStream) showText(text string) {
 	lines := s.blocks.AddText(text)
 	var pending []string
 	if s.ShowPending {
-		pending = s.blocks.Pending(pendingRows)
+		_, rows := s.screen.Size()
+		pending = s.blocks.Pending(max(1, rows/2))
 	}
 	if lines != "" {
 		s.screen.PassReply(s.out, lines, pending)

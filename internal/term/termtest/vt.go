@@ -2,6 +2,7 @@
 package termtest
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,8 +39,15 @@ func (v *Display) WriteText(text string) {
 				return
 			}
 			v.obeySequence(text[2:2+end], text[2+end])
+			v.addRows()
 			text = text[3+end:]
 			continue
+		}
+		if body, ok := strings.CutPrefix(text, "\x1b]8;;"); ok { // a link
+			if end := strings.IndexByte(body, '\a'); end >= 0 {
+				text = body[end+1:]
+				continue
+			}
 		}
 		r, n := utf8.DecodeRuneInString(text)
 		text = text[n:]
@@ -87,6 +95,12 @@ func (v *Display) obeySequence(args string, command byte) {
 		v.row += countOf(args)
 	case 'C':
 		v.col = min(v.col+countOf(args), v.cols-1)
+	case 'G':
+		v.col = min(countOf(args)-1, v.cols-1)
+	case 'L':
+		v.lines = slices.Insert(v.lines, v.row, make([][]rune, countOf(args))...)
+	case 'M':
+		v.lines = slices.Delete(v.lines, v.row, min(v.row+countOf(args), len(v.lines)))
 	case 'J':
 		v.lines = v.lines[:v.row+1]
 		v.lines[v.row] = v.lines[v.row][:min(v.col, len(v.lines[v.row]))]
