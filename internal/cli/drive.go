@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/chat"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -31,6 +32,7 @@ type drive struct {
 	still   bool        // no live lines, and no text before the end
 	skip    func(error) // as asker.skip; may be nil
 	raw     bool        // show Markdown as it is written
+	turn    *chat.Drive // nil unless the run is a turn of a conversation
 
 	watch *runWatcher
 	stop  *stopper
@@ -83,6 +85,9 @@ func (d *drive) driveRun() (graph.Result, error) {
 			return ask.answerQuestions(d.stop.asking, open)
 		},
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
+	}
+	if d.turn != nil {
+		driver.Interrupt = d.turn.Interrupt
 	}
 	if d.run.Resumed {
 		ask.given = d.answers
@@ -150,6 +155,9 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 // handleEvent shows an event. If the reader of the events has closed the pipe, the run stops.
 func (d *drive) handleEvent(ev graph.Event) {
 	d.watch.handleEvent(ev)
+	if d.turn != nil {
+		d.turn.Event(ev)
+	}
 	if b, ok := ev.Body.(graph.QuestionAnswered); ok {
 		if q, taken := d.defaults.LoadAndDelete(b.ID); taken {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)

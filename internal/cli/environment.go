@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/markdown"
 )
 
 // environment holds what all commands share: the streams, the flags that every command
@@ -33,12 +34,14 @@ type environment struct {
 	watching atomic.Pointer[runWatcher] // nil: no run is being driven
 	stopping atomic.Pointer[stopper]    // of the run that is being driven
 	lent     atomic.Bool                // a script has the terminal
+	plain    bool                       // write lines only: the cursor never moves
+	theme    markdown.Theme             // of formatted text
 }
 
 func newEnvironment(in, out, err *os.File) *environment {
 	screen := term.NewScreen(err)
 	keys := term.NewKeyboard(in, screen)
-	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto"}
+	env := &environment{in: in, out: term.NewOutput(out), err: screen, keys: keys, color: "auto", theme: markdown.Default}
 	env.out.Clean, env.err.Clean = env.redactBytes, env.redactBytes
 	return env
 }
@@ -113,6 +116,9 @@ func (env *environment) reopenProcess() error {
 // newPrompter returns a prompter for the person at the terminal, or nil unless standard input
 // and standard error are a terminal.
 func (env *environment) newPrompter() term.Prompter {
+	if env.plain {
+		return term.NewLinePrompter(env.in, env.err, env.keys)
+	}
 	return term.NewPrompter(env.in, env.err, env.keys)
 }
 
@@ -145,4 +151,16 @@ func (env *environment) printResult(format string, value any, makeText func() st
 	}
 	env.out.PrintText(makeText())
 	return nil
+}
+
+// themeNames are the names of the themes.
+var themeNames = []string{"auto", "dark", "light", "mono"}
+
+// setTheme changes the colours of formatted text. It returns false for an unknown name.
+func (env *environment) setTheme(name string) bool {
+	theme, ok := markdown.FindTheme(name)
+	if ok {
+		env.theme = theme
+	}
+	return ok
 }

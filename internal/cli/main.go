@@ -92,6 +92,7 @@ type rootOptions struct {
 	version    bool
 	listAgents bool
 	install    string
+	chat       chatOptions
 }
 
 // newRootCommand returns the tree of commands.
@@ -116,6 +117,7 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.Flags().BoolVar(&opts.version, "version", false, "print the version")
 	root.Flags().BoolVar(&opts.listAgents, "list-agents", false, "list the agents in the agents directory")
 	root.Flags().StringVar(&opts.install, "install", "", "write the `THINGS` that come with raddle: agents")
+	addChatFlags(env, root, &opts.chat)
 	env.addFlags(root)
 	root.SetOut(env.out)
 	root.SetErr(env.err)
@@ -123,7 +125,7 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.SetHelpCommand(newHelpCommand(env))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newRunCommand(env), newResumeCommand(env), newInboxCommand(env), newWatchCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
+		newRunCommand(env), newChatCommand(env), newResumeCommand(env), newInboxCommand(env), newWatchCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
 		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newConfigCommand(env), newLoginCommand(env), newLogoutCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
 	)
 	plainUsage(root)
@@ -148,6 +150,9 @@ func runRoot(cmd *cobra.Command, env *environment, opts rootOptions) error {
 		return runAgentsInstall(cmd.Context(), env, agentsInstallOptions{}, nil)
 	case opts.install != "":
 		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
+	}
+	if canChat(env) || cmd.Flags().NFlag() > 0 {
+		return runChat(cmd.Context(), env, opts.chat, nil)
 	}
 	return cmd.Help()
 }

@@ -15,7 +15,7 @@ func (env *environment) markdownRenderer(raw bool) *markdown.Renderer {
 		return nil
 	}
 	cols, _ := env.out.Size()
-	return &markdown.Renderer{Width: cols - 1, Theme: markdown.Default, Links: showsLinks(os.Getenv)}
+	return &markdown.Renderer{Width: cols - 1, Theme: env.theme, Links: showsLinks(os.Getenv)}
 }
 
 // printReply writes the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.

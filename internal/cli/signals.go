@@ -26,13 +26,14 @@ type stopper struct {
 	asking context.Context // ends with the first signal, so that no question stays on the screen
 	pause  chan struct{}   // closed by the first signal
 
-	env    *environment
-	cut    context.CancelCauseFunc
-	mute   context.CancelFunc
-	quit   func(code int) // ends the process
-	signal chan os.Signal
-	stop   chan struct{}
-	done   sync.WaitGroup
+	env         *environment
+	cut         context.CancelCauseFunc
+	mute        context.CancelFunc
+	quit        func(code int)  // ends the process
+	interrupted <-chan struct{} // closed when the turn of a conversation is interrupted; nil elsewhere
+	signal      chan os.Signal
+	stop        chan struct{}
+	done        sync.WaitGroup
 
 	mu    sync.Mutex
 	first os.Signal // nil: none has come
@@ -45,6 +46,32 @@ func newStopper(env *environment) *stopper {
 	s.asking, s.mute = context.WithCancel(s.ctx)
 	signal.Notify(s.signal, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	s.done.Go(s.handleSignals)
+	return s
+}
+
+// newTurnStopper returns what stops the turn of a conversation: closing interrupt ends its questions, and closing cancel stops the
+// run so that it can be continued. It listens for no signals.
+func newTurnStopper(env *environment, interrupt, cancel <-chan struct{}) *stopper {
+	s := &stopper{env: env, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit, interrupted: interrupt}
+	s.ctx, s.cut = context.WithCancelCause(context.Background())
+	s.asking, s.mute = context.WithCancel(s.ctx)
+	s.done.Go(func() {
+		for {
+			select {
+			case <-s.stop:
+				return
+			case <-interrupt:
+				s.mute()
+				interrupt = nil
+			case <-cancel:
+				s.drainStep(os.Interrupt)
+				s.cancelWork()
+				cancel = nil
+			case <-s.signal: // Ctrl-C where a script has the terminal
+				s.cancelWork()
+			}
+		}
+	})
 	return s
 }
 
@@ -127,7 +154,14 @@ func (s *stopper) firstSignal() os.Signal {
 	return s.first
 }
 
-func (s *stopper) isStopped() bool { return s.firstSignal() != nil }
+func (s *stopper) isStopped() bool {
+	select {
+	case <-s.interrupted:
+		return true
+	default:
+		return s.firstSignal() != nil
+	}
+}
 
 func (s *stopper) close() {
 	signal.Stop(s.signal)

@@ -147,7 +147,12 @@ func askStarter(ctx context.Context, env *environment, req *app.Request) error {
 
 // startWith starts a run, with the consent that it needs for what the user did not name.
 func startWith(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
-	run, err := startSet(ctx, env, &req)
+	return startConsenting(ctx, env, req, env.process.StartRun)
+}
+
+// startConsenting is startWith for a run that another function starts.
+func startConsenting(ctx context.Context, env *environment, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	run, err := startSet(ctx, env, &req, start)
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +164,16 @@ func startWith(ctx context.Context, env *environment, req app.Request) (*app.Run
 	if err != nil {
 		return nil, err
 	}
-	return env.process.StartRun(req)
+	return start(req)
 }
 
 // startSet starts a run. If the agent needs variables that are not set, it asks the
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
-func startSet(ctx context.Context, env *environment, req *app.Request) (*app.Run, error) {
+func startSet(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
 	who := env.newPrompter()
 	req.NeedAll = who != nil && !req.Headless
-	run, err := env.process.StartRun(*req)
+	run, err := start(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
 	if !ok || !req.NeedAll {
 		return run, err
@@ -182,7 +187,7 @@ func startSet(ctx context.Context, env *environment, req *app.Request) (*app.Run
 	}
 	maps.Copy(values, req.Variables)
 	req.Variables = values
-	return env.process.StartRun(*req)
+	return start(*req)
 }
 
 // askVariables asks for the values of variables.

@@ -62,6 +62,14 @@ func NewPrompter(in *os.File, screen *Screen, keys *Keyboard) Prompter {
 	return &formPrompter{in: in, screen: screen, keys: keys}
 }
 
+// NewLinePrompter returns what asks with plain lines, for people who cannot use a cursor that moves, or nil as [NewPrompter] does.
+func NewLinePrompter(in *os.File, screen *Screen, keys *Keyboard) Prompter {
+	if !IsTerminal(in) || !screen.IsTerminal() {
+		return nil
+	}
+	return &linePrompter{in: in, screen: screen, keys: keys}
+}
+
 // IsDumb reports whether the terminal can only print lines.
 func IsDumb() bool {
 	t := os.Getenv("TERM")

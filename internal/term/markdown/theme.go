@@ -18,6 +18,25 @@ var Default = Theme{
 	Keyword: "35", Text: "32", Comment: "2;3", Name: "36", Added: "32", Removed: "31", Hunk: "36",
 }
 
+// dark is for dark backgrounds, and light for light ones. mono has no colours.
+var (
+	dark = Theme{
+		Heading: "1;96", Title: "1;4;96", Emphasis: "3", Strong: "1", Deleted: "9", Code: "95", Link: "4;96", Marker: "96", Quote: "2", Rule: "2",
+		Keyword: "95", Text: "92", Comment: "2;3", Name: "96", Added: "92", Removed: "91", Hunk: "96",
+	}
+	light = Theme{
+		Heading: "1;34", Title: "1;4;34", Emphasis: "3", Strong: "1", Deleted: "9", Code: "35", Link: "4;34", Marker: "34", Quote: "2", Rule: "2",
+		Keyword: "35", Text: "32", Comment: "2;3", Name: "34", Added: "32", Removed: "31", Hunk: "34",
+	}
+	mono = Theme{Heading: "1", Title: "1;4", Emphasis: "3", Strong: "1", Deleted: "9", Code: "1", Link: "4", Quote: "2", Rule: "2", Comment: "2", Hunk: "1"}
+)
+
+// FindTheme returns the theme with a name: auto, dark, light or mono. The colours of auto are legible on every background.
+func FindTheme(name string) (t Theme, ok bool) {
+	t, ok = map[string]Theme{"auto": Default, "dark": dark, "light": light, "mono": mono}[name]
+	return t, ok
+}
+
 func (t *Theme) heading(level int) term.Style {
 	if level == 1 {
 		return t.Title

@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"context"
+	"strings"
+
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/term"
+)
+
+var runCommands = []command{
+	{name: "run", args: "AGENT [PROMPT]", help: "run another agent or a graph here", group: groupRuns, run: runAgent},
+	{name: "runs", args: "[RUN]", help: "list the newest runs, or show one", group: groupRuns, run: showRuns},
+	{name: "graph", args: "[AGENT|RUN]", help: "draw a graph, or the path of a run", group: groupRuns, run: drawGraph},
+	{name: "inbox", help: "answer the open questions of all runs", group: groupRuns, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "inbox") }},
+	{name: "watch", args: "RUN", help: "follow a run of another process", group: groupRuns, run: watchRun},
+	{name: "install", args: "agents", help: "write the agents that come with raddle", dots: []string{"install"}, group: groupRuns, run: installAgents},
+}
+
+func runAgent(ctx context.Context, s *Session, rest string) error {
+	name, prompt, _ := strings.Cut(rest, " ")
+	if name == "" {
+		return failure.NewUsage("write: /run AGENT PROMPT", "/run: the agent is missing")
+	}
+	args := []string{"run", name}
+	if prompt = strings.TrimSpace(prompt); prompt != "" {
+		args = append(args, prompt)
+	}
+	if s.model != "" {
+		args = append(args, "--model", s.model)
+	}
+	return s.runCLI(ctx, args...)
+}
+
+func showRuns(ctx context.Context, s *Session, run string) error {
+	if run != "" {
+		return s.runCLI(ctx, "runs", "show", run)
+	}
+	return s.runCLI(ctx, "runs", "ls", "-n", "10")
+}
+
+func drawGraph(ctx context.Context, s *Session, what string) error {
+	if what == "" {
+		what = s.name
+	}
+	return s.runCLI(ctx, "graph", what)
+}
+
+func watchRun(ctx context.Context, s *Session, run string) error {
+	if run == "" {
+		run = "last"
+	}
+	return s.runCLI(ctx, "watch", run)
+}
+
+func installAgents(ctx context.Context, s *Session, what string) error {
+	if what != "agents" {
+		return failure.NewUsage("write: /install agents", "only agents can be installed; tools are built in")
+	}
+	return s.runCLI(ctx, "agents", "install")
+}
+
+func termCommands() []command {
+	return []command{
+		{name: "help", args: "[WORD]", help: "list the commands, or those about a word", also: []string{"?"}, dots: []string{"help"}, group: groupTerm, busy: true, run: showHelp},
+		{name: "keys", help: "list the keys", group: groupTerm, busy: true, run: showKeys},
+		{name: "theme", args: "[auto|dark|light|mono]", help: "change the colours", group: groupTerm, busy: true, run: changeTheme},
+		{name: "quit", help: "leave; raddle -c continues", also: []string{"exit"}, dots: []string{"exit"}, group: groupTerm, busy: true, run: quit},
+	}
+}
+
+func quit(ctx context.Context, s *Session, rest string) error {
+	if rest == "session" || rest == "agent" { // the reference's commands leave only these
+		return startNew(ctx, s, "")
+	}
+	s.leaving = true
+	return nil
+}
+
+func showHelp(_ context.Context, s *Session, word string) error {
+	var b strings.Builder
+	cols, _ := s.Screen.Size()
+	shown := 0
+	group := ""
+	word = strings.ToLower(strings.TrimPrefix(word, "/"))
+	for _, c := range commands() {
+		if word != "" && !strings.Contains(strings.ToLower(c.name+" "+c.help+" "+strings.Join(c.also, " ")+" "+strings.Join(c.dots, " ")), word) {
+			continue
+		}
+		shown++
+		if c.group != group {
+			group = c.group
+			b.WriteString("\n" + s.Screen.Paint(term.Bold, group) + "\n")
+		}
+		const wide = 26
+		left := term.PadText("/"+strings.TrimSpace(c.name+" "+c.args), min(wide, max(cols/2, 8)))
+		b.WriteString(term.CutEnd("  "+left+"  "+c.help, cols-1) + "\n")
+	}
+	if shown == 0 {
+		return failure.NewUsage("see: /help", "no command is about %q", word)
+	}
+	b.WriteString("\n" + s.Screen.Paint(term.Dim, term.CutEnd("!COMMAND runs a shell command, !!COMMAND adds its output to your next message, @PATH attaches a file.", cols-1)))
+	s.Screen.PrintLine(b.String())
+	return nil
+}
+
+// keyHelp lists the keys, for /keys.
+var keyHelp = [][2]string{
+	{"Enter", "send"}, {"Alt-Enter, Ctrl-J, \\ Enter", "new line"}, {"Esc", "stop the reply; at the prompt: empty the line"},
+	{"Esc Esc", "choose an earlier message, and continue from there"}, {"Ctrl-C", "stop; twice at the prompt: leave"}, {"Ctrl-D", "leave"},
+	{"Up, Down", "earlier messages; Up takes a queued message back"}, {"Ctrl-R", "search earlier messages"}, {"Tab", "complete"},
+	{"Shift-Tab", "change the permission mode"}, {"Ctrl-O", "show the last results and the reasoning in full"}, {"Ctrl-G", "edit in $VISUAL or $EDITOR"},
+	{"Ctrl-L", "clear the screen"}, {"Ctrl-Z", "back to the shell; fg continues"},
+	{"Ctrl-A, Ctrl-E, Ctrl-K, Ctrl-U, Ctrl-W, Alt-B, Alt-F", "move and delete, as in a shell"},
+}
+
+func showKeys(_ context.Context, s *Session, _ string) error {
+	cols, _ := s.Screen.Size()
+	var lines []string
+	for _, k := range keyHelp {
+		lines = append(lines, term.CutEnd("  "+term.PadText(k[0], min(28, max(cols/2, 8)))+"  "+k[1], cols-1))
+	}
+	s.Screen.PrintLine("\n" + strings.Join(lines, "\n"))
+	return nil
+}

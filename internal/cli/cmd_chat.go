@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/chat"
+	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/progress"
+	"raddle.dev/tool/permission"
+)
+
+// chatOptions are the flags of "chat".
+type chatOptions struct {
+	session, model, mode string
+	continues            bool
+	variables            []string
+	raw                  bool
+	plain                bool
+	theme                string
+}
+
+func newChatCommand(env *environment) *cobra.Command {
+	var opts chatOptions
+	cmd := &cobra.Command{
+		Use:   "chat [AGENT]",
+		Short: "Talk with an agent",
+		Long: `raddle alone on a terminal does the same. Without AGENT you talk with the assistant that comes with raddle.
+Each message is a run, so nothing is lost: raddle -c continues the last conversation of this directory, even after a kill.`,
+		Example: `  raddle
+  raddle chat coder
+  raddle -c
+  raddle chat coder -s parser --mode edits`,
+		Args:              checkArgCount(0, 1, ""),
+		ValidArgsFunction: completeAgents(env),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runChat(cmd.Context(), env, opts, args)
+		},
+	}
+	addChatFlags(env, cmd, &opts)
+	return cmd
+}
+
+// addChatFlags adds the flags of a conversation.
+func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&opts.continues, "continue", "c", false, "continue the last conversation of this directory")
+	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
+	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
+	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default ask)")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
+	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
+	flags.StringVar(&opts.theme, "theme", "auto", "use the colours of `THEME`: auto, dark, light or mono")
+	completeWords(cmd, "theme", themeNames...)
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+}
+
+// canChat reports whether there is a person at a terminal.
+func canChat(env *environment) bool {
+	return term.IsTerminal(env.in) && env.err.IsTerminal() && env.out.IsTerminal()
+}
+
+func runChat(ctx context.Context, env *environment, opts chatOptions, args []string) error {
+	variables, err := parseVariables(opts.variables)
+	if err != nil {
+		return err
+	}
+	var mode permission.Mode
+	if chosen, err := parseMode(opts.mode); err != nil {
+		return err
+	} else if chosen != nil {
+		mode = chosen.Mode()
+	}
+	if !env.setTheme(opts.theme) {
+		return badUsage(suggestWord(opts.theme, themeNames), "--theme %s: it must be one of %s", opts.theme, joinWords(themeNames))
+	}
+	if opts.continues && opts.session != "" {
+		return badUsage("leave one of them out", "--continue and --session exclude each other")
+	}
+	if !canChat(env) {
+		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
+	}
+	env.plain = opts.plain || term.IsDumb()
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	var ended os.Signal
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	left := make(chan struct{})
+	go func() {
+		select {
+		case ended = <-signals:
+			cancel()
+		case <-left:
+		}
+		close(signals)
+	}()
+	s := &chat.Session{
+		Terminal: chat.Terminal{Screen: env.err, Out: env.out, In: env.in, Keyboard: env.keys, Prompter: env.newPrompter(), SetTheme: env.setTheme},
+		Process:  env.process,
+		Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
+		Options:  chat.Options{Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.plain},
+	}
+	if len(args) > 0 {
+		s.Options.Agent = args[0]
+	}
+	err = s.Run(ctx)
+	close(left)
+	for range signals { // until it is closed
+	}
+	if ended != nil {
+		return errors.Join(err, silentExit{signalCode(ended)})
+	}
+	return err
+}
+
+// chatBackend is what a conversation uses of the command line.
+type chatBackend struct {
+	env *environment
+	ctx context.Context
+	raw bool
+}
+
+// Start implements [chat.Backend].
+func (b *chatBackend) Start(ctx context.Context, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	mode := req.Mode
+	req.UIHooks = newUIHooks(ctx, b.env)
+	req.Mode = mode
+	return startConsenting(ctx, b.env, req, start)
+}
+
+// Resume implements [chat.Backend].
+func (b *chatBackend) Resume(ctx context.Context, run string, mode *permission.ModeSwitch) (*app.Run, error) {
+	o := app.ResumeOptions{AcceptChanges: true, UIHooks: newUIHooks(ctx, b.env)}
+	o.Mode = mode
+	return b.env.process.ResumeRun(ctx, run, o)
+}
+
+// Drive implements [chat.Backend].
+func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
+	d := &drive{env: b.env, run: run, format: formatText, still: b.env.plain, raw: b.raw, turn: &c}
+	d.watch = newRunWatcher(b.env, run, false, !b.env.plain)
+	d.watch.started = true // which run it is does not matter to the person
+	if run.Agent.Config != nil {
+		d.watch.speech = progress.NewReplyStream(b.env.err, b.env.out, b.env.markdownRenderer(b.raw))
+		if d.watch.live != nil {
+			d.watch.live.Mute, d.watch.speech.ShowPending = true, true
+		}
+	}
+	b.env.watching.Store(d.watch)
+	d.stop = newTurnStopper(b.env, c.Interrupt, c.Cancel)
+	b.env.stopping.Store(d.stop)
+	res, err := d.driveRun()
+	d.watch.finishWatch()
+	b.env.stopping.Store(nil)
+	b.env.watching.Store(nil)
+	d.stop.close()
+	return res, err
+}
+
+// Command implements [chat.Backend].
+func (b *chatBackend) Command(ctx context.Context, args []string) error {
+	env := b.env
+	quiet, verbose, color, level := env.quiet, env.verbose, env.color, env.logLevel
+	root := newRootCommand(env) // its flags set the defaults
+	env.quiet, env.verbose, env.color, env.logLevel = quiet, verbose, color, level
+	root.SetArgs(rewriteArgs(args))
+	finishCommand(env, root.ExecuteContext(ctx))
+	return nil
+}
+
+// ShowReply implements [chat.Backend].
+func (b *chatBackend) ShowReply(text string) { b.env.printReply(text, b.raw) }
+
+// ShowError implements [chat.Backend].
+func (b *chatBackend) ShowError(err error) {
+	var quiet silentExit
+	if !errors.As(err, &quiet) {
+		printError(b.env, err)
+	}
+}
