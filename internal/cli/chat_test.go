@@ -1,0 +1,470 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/term/termtest"
+)
+
+// A chatModel is a strict provider whose model does what the last message says:
+//
+//	call NAME ARGS   calls a tool, and then repeats its result
+//	hold PHASE       stops in a phase, until the client leaves or the test goes on
+//	say TEXT         answers TEXT
+//
+// It answers everything else with "heard: " and the message.
+type chatModel struct {
+	t    *testing.T
+	url  string
+	here chan string   // receives the phase in which a reply is held
+	hold chan struct{} // closing it lets all replies continue
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+// chatRequest is the part of a request that the model looks at.
+type chatRequest struct {
+	Messages []struct {
+		Role    string
+		Content json.RawMessage
+	}
+}
+
+// lastText returns the text of the newest message of a role.
+func (r *chatRequest) lastText(role string) string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == role {
+			var text string
+			var parts []struct{ Text string }
+			if json.Unmarshal(m.Content, &text) != nil && json.Unmarshal(m.Content, &parts) == nil {
+				for _, p := range parts {
+					text += p.Text
+				}
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+func startChatModel(t *testing.T) *chatModel {
+	m := &chatModel{t: t, here: make(chan string, 8), hold: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(server.Close)
+	m.url = server.URL
+	return m
+}
+
+func (m *chatModel) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = llmtest.OpenAI().Check(body)
+	}
+	var req chatRequest
+	if err == nil {
+		err = json.Unmarshal(body, &req)
+	}
+	if err != nil {
+		m.t.Errorf("the request is refused: %v\n%s", err, body)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	m.bodies = append(m.bodies, string(body))
+	m.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	write := func(delta any, finish string) {
+		line, _ := json.Marshal(map[string]any{"id": "r", "object": "chat.completion.chunk", "model": "small",
+			"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finishReason(finish)}}})
+		fmt.Fprintf(w, "data: %s\n\n", line)
+		w.(http.Flusher).Flush()
+	}
+	held := func(phase string) {
+		w.(http.Flusher).Flush()
+		m.here <- phase
+		select {
+		case <-m.hold:
+		case <-r.Context().Done():
+		}
+	}
+	said := req.lastText("user")
+	word, rest, _ := strings.Cut(said, " ")
+	switch {
+	case req.Messages[len(req.Messages)-1].Role == "tool":
+		write(map[string]any{"content": "The tool said: " + req.lastText("tool")}, "stop")
+	case word == "call":
+		name, args, _ := strings.Cut(rest, " ")
+		write(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": "c1", "type": "function", "function": map[string]any{"name": name, "arguments": args}}}}, "")
+		write(map[string]any{}, "tool_calls")
+	case word == "hold":
+		if rest == "first" {
+			held(rest)
+		}
+		if rest == "reasoning" {
+			write(map[string]any{"reasoning_content": "thinking about it"}, "")
+			held(rest)
+		}
+		write(map[string]any{"content": "The first half. "}, "")
+		if rest == "text" {
+			held(rest)
+		}
+		write(map[string]any{"content": "The second half."}, "stop")
+	case word == "say":
+		for len(rest) > 0 {
+			n := min(7, len(rest))
+			write(map[string]any{"content": rest[:n]}, "")
+			rest = rest[n:]
+		}
+		write(map[string]any{}, "stop")
+	default:
+		write(map[string]any{"content": "heard: " + said}, "stop")
+	}
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+func finishReason(reason string) any {
+	if reason == "" {
+		return nil
+	}
+	return reason
+}
+
+// requests returns the requests so far.
+func (m *chatModel) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.bodies...)
+}
+
+// chatAgents are the agents of the tests of conversations.
+const chatAgents = `
+-- helper/config.yaml --
+name: helper
+instructions: You help.
+global_tools: [fs_read, fs_write, execute_command]
+conversation_starters: [say one, say two]
+-- asks/graph.yaml --
+name: asks
+start: ask
+nodes:
+  ask: {type: approval, question: "Print {{initial_prompt}}?", options: [yes, no], routes: {yes: done, no: done}, on_other: done, state_updates: {said: "{{choice}}"}}
+  done: {type: end, output: "RESULT={{said}}"}
+`
+
+// workplace returns a directory with the agents, whose model is this one.
+func (m *chatModel) workplace() *workplace {
+	w := newWorkplace(m.t, chatAgents)
+	w.write(".config/raddle/config.yaml", "model: local:small\nclients: [{name: local, type: openai-compatible, api_base: \""+m.url+"/v1\", api_key: k}]\n")
+	return w
+}
+
+// chat starts a conversation on a terminal of some width.
+func (w *workplace) chat(cols uint16, args ...string) *screen {
+	w.t.Helper()
+	cmd := w.command(args...)
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: cols})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &screen{t: w.t, cmd: cmd, tty: tty, seen: newConsole()}
+	go func() { _, _ = io.Copy(s.seen, tty) }() // until the process closes its side
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = tty.Close() })
+	return s
+}
+
+// shows waits until the terminal displays a text.
+func (s *screen) shows(cols int, text string) {
+	s.t.Helper()
+	s.seen.until(s.t, text, func(all string) bool { return strings.Contains(termtest.Render(cols, all), text) })
+}
+
+// leave ends the conversation.
+func (s *screen) leave() {
+	s.t.Helper()
+	s.press("\x04")
+	s.ends(0, "")
+}
+
+const chatPrompt = "Ask or describe a task"
+
+// A conversation keeps what was said, also for the next process.
+func TestChat(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("first message", enter)
+	s.shows(80, "heard: first message")
+	s.press("second\\", enter, "line", enter)
+	s.shows(80, "heard: second")
+	s.shows(80, "> second\n  line")
+	s.press("/nosuch", enter)
+	s.shows(80, "unknown command /nosuch")
+	s.press("\x15/starters 2", enter)
+	s.shows(80, "\ntwo")
+	s.leave()
+	s = w.chat(80, "-c")
+	s.shows(80, `Continuing "first message", 3 messages.`)
+	s.shows(80, "> say two")
+	s.press("third", enter)
+	s.shows(80, "heard: third")
+	s.leave()
+	all := m.requests()
+	if last := all[len(all)-1]; len(all) != 4 || !strings.Contains(last, "heard: first message") || !strings.Contains(last, "third") {
+		t.Errorf("%d requests, the last one: %s", len(all), last)
+	}
+}
+
+// Messages that are typed while a reply is being written are queued, shown, and can be taken back.
+func TestChatQueue(t *testing.T) {
+	m := startChatModel(t)
+	s := m.workplace().chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("hold text", enter)
+	<-m.here
+	s.press("next one", enter)
+	s.shows(80, "queued: next one")
+	s.press("too much", enter)
+	s.shows(80, "queued: too much")
+	s.press(up)
+	s.shows(80, "> too much")
+	s.press("\x15")
+	close(m.hold)
+	s.shows(80, "The first half. The second half.")
+	s.shows(80, "heard: next one")
+	s.leave()
+	if all := m.requests(); len(all) != 2 {
+		t.Errorf("%d requests", len(all))
+	}
+}
+
+// Undo, redo, retry and branches move in the conversation.
+func TestChatGoesBack(t *testing.T) {
+	m := startChatModel(t)
+	s := m.workplace().chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("one", enter)
+	s.shows(80, "heard: one")
+	s.press("two", enter)
+	s.shows(80, "heard: two")
+	s.press("/undo", enter)
+	s.shows(80, `Took back 1 message, from "two" on.`)
+	s.press("three", enter)
+	s.shows(80, "heard: three")
+	s.press("/branches main", enter)
+	s.shows(80, `2 messages.`)
+	s.press("four", enter)
+	s.shows(80, "heard: four")
+	s.press("/retry", enter)
+	s.seen.until(t, "the reply again", func(all string) bool { return strings.Count(all, "heard: four") >= 2 })
+	s.leave()
+	all := m.requests()
+	if len(all) != 5 {
+		t.Fatalf("%d requests", len(all))
+	}
+	for i, want := range []struct{ with, without string }{2: {"three", "two"}, 3: {"two", "three"}, 4: {"four", "three"}} {
+		if want.with != "" && (!strings.Contains(all[i], want.with) || strings.Contains(all[i], want.without)) {
+			t.Errorf("request %d: %s", i, all[i])
+		}
+	}
+}
+
+// A message gets the files that it names, and the output of !!command; !command only shows its output.
+func TestChatAttachments(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	w.write("notes/plan.md", "the plan of the week")
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("!echo only shown", enter)
+	s.shows(80, "\nonly shown")
+	s.press("!!printf 'sent %s' too; exit 3", enter)
+	s.shows(80, "Your next message gets this output.")
+	s.press("read @pla\t please", enter)
+	s.shows(80, "> read @notes/plan.md please")
+	s.shows(80, "heard: ")
+	s.leave()
+	all := m.requests()
+	var req chatRequest
+	if err := json.Unmarshal([]byte(all[0]), &req); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Output of `printf 'sent %s' too; exit 3`:\n```\nsent too\n```\n(exit code 3)\n\nread @notes/plan.md please\n\nFile notes/plan.md:\nthe plan of the week"
+	if got := req.lastText("user"); got != want {
+		t.Errorf("the message is %q", got)
+	}
+}
+
+// Only one terminal has a conversation.
+func TestChatOnTwoTerminals(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	s := w.chat(80, "chat", "./helper", "-s", "shared")
+	s.shows(80, chatPrompt)
+	s.press("hello", enter)
+	s.shows(80, "heard: hello")
+	other := w.chat(80, "chat", "./helper", "-s", "shared")
+	other.ends(8, "close it there, or start another conversation")
+	s.leave()
+	other = w.chat(80, "chat", "./helper", "-s", "shared")
+	other.shows(80, "heard: hello")
+	other.leave()
+}
+
+// Nothing that a model, a tool or a file writes reaches the terminal as a control sequence.
+func TestChatWithHostileTexts(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	hostile := "\x1b]0;title\x07\x1b[2Jgone\x1b[31m\u202e\u009b2J"
+	w.write("bad.txt", hostile)
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("say before "+strings.ReplaceAll(`ESC]0;titleBEL ESC[2Jgone`, "ESC", `\u001b`)+" after", enter)
+	s.shows(80, "after")
+	s.press(`call fs_read {"path":"bad.txt"}`, enter)
+	s.shows(80, "The tool said:")
+	s.leave()
+	all := s.seen.String()
+	for _, bad := range []string{"\x1b]0;", "\x1b[2J", "\u009b", "\u202e"} {
+		if strings.Contains(all, bad) {
+			t.Errorf("the terminal got %q", bad)
+		}
+	}
+}
+
+// A graph runs from its start for each message. Its questions are asked in place, and it has no sessions.
+func TestChatWithAGraph(t *testing.T) {
+	m := startChatModel(t)
+	s := m.workplace().chat(80, "chat", "./asks")
+	s.shows(80, "Each message runs this graph from its start.")
+	for i, answer := range []string{enter, down + enter} {
+		s.press(fmt.Sprint("page ", i), enter)
+		s.shows(80, fmt.Sprintf("Print page %d?", i))
+		s.answer(answer)
+		s.shows(80, "RESULT="+[]string{"yes", "no"}[i])
+	}
+	s.press("/session work", enter)
+	s.shows(80, "session")
+	s.press("\x15")
+	s.press("/undo", enter)
+	s.shows(80, "asks is a graph")
+	s.press("\x15")
+	s.leave()
+}
+
+// A terminal that can only print lines gets lines.
+func TestChatOnADumbTerminal(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	for name, start := range map[string]func() *screen{
+		"dumb":          func() *screen { return w.screen([]string{"TERM=dumb"}, "chat", "./helper") },
+		"screen reader": func() *screen { return w.screen([]string{"TERM=xterm"}, "chat", "./helper", "--screen-reader") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start()
+			s.await("> ")
+			s.press("hello\n")
+			s.await("heard: hello")
+			s.press("/quit\n")
+			s.ends(0, "")
+			if all := s.seen.String(); strings.Contains(strings.NewReplacer("\x1b[2m", "", "\x1b[1m", "", "\x1b[0m", "", "\x1b[36m", "").Replace(all), "\x1b[") {
+				t.Errorf("the cursor moved: %q", all)
+			}
+		})
+	}
+}
+
+// Keys that leave: Ctrl-D, Ctrl-C twice, and the end of the terminal. Esc never does.
+func TestLeavingAChat(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press(esc)
+	s.shows(80, "Press Esc again")
+	s.press("text", ctrlC)
+	s.press(ctrlC)
+	s.shows(80, "Press Ctrl-C again to leave.")
+	s.press(ctrlC)
+	s.ends(0, "")
+
+	s = w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(143, "")
+}
+
+// Without a terminal there is no conversation, and raddle alone prints its help.
+func TestChatNeedsATerminal(t *testing.T) {
+	w := startChatModel(t).workplace()
+	if r := w.run("chat", "./helper"); r.code != 2 || !strings.Contains(r.err, "a conversation needs a terminal") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.run(); r.code != 0 || !strings.Contains(r.out, "raddle COMMAND") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The text is edited in another program.
+func TestChatEditor(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	w.write("edit.sh", "#!/bin/sh\nprintf ' and more' >> \"$1\"\n")
+	if err := os.Chmod(filepath.Join(w.dir, "edit.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "VISUAL="+filepath.Join(w.dir, "edit.sh"))
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("some text", "\x07")
+	s.shows(80, "> some text and more")
+	s.press(enter)
+	s.shows(80, "heard: some text and more")
+	s.leave()
+}
+
+// git says which files a completion lists.
+func TestChatCompletesFiles(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	m := startChatModel(t)
+	w := m.workplace()
+	w.write("shown.txt", "a")
+	w.write("hidden.txt", "b")
+	w.write(".gitignore", "hidden.txt\n")
+	git := exec.Command("git", "init", "-q", ".")
+	git.Dir = w.dir
+	if out, err := git.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("@.txt")
+	s.shows(80, "  @shown.txt")
+	if strings.Contains(termtest.Render(80, s.seen.String()), "hidden.txt") {
+		t.Error("an ignored file is listed")
+	}
+	s.press("\x15")
+	s.leave()
+}
