@@ -68,6 +68,7 @@ var importRules = []importRule{
 		reason: "it writes and reads bytes, and does not know what they mean"},
 	{of: "internal/app", may: []string{
 		"flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/keystore", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/tempdir",
+		"agent", "flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/tempdir",
 		"internal/toolbox", "internal/wording", "llm", "rag", "rag/embed", "tool", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know how an agent gets its models, tools and permissions"},
 	{of: "internal/bundle", stdOnly: true,

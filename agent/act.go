@@ -108,18 +108,16 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err != nil {
 		return graph.Update{}, err
 	}
-	batch := x.nextBatch(r.pending)
-	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
-		return graph.Update{}, err
-	}
-	if len(a.Agents) > 0 {
-		ctx = a.Budget.Share(ctx, graph.TaskPath(ctx), Spent.Get(s))
-	}
-	results, err := x.runBatch(ctx, batch)
+	results, err := x.runCalls(ctx, s)
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	u := graph.Put(Messages.Set([]Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
+	entries = []Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}
+	if err == nil && IsInterrupted(ctx) {
+		entries = append(entries, interruptedEntry(ctx, r.by, ""))
+		graph.Emit(ctx, TurnInterrupted{})
+	}
+	u := graph.Put(Messages.Set(entries), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
 	if len(x.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
 	}
@@ -132,13 +130,39 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	return u, nil
 }
 
+// runCalls makes the next calls of the round and returns their outcomes. If the turn is interrupted, these
+// are the outcomes of all calls.
+func (x *actStep) runCalls(ctx context.Context, s graph.State) ([]llm.Part, error) {
+	if IsInterrupted(ctx) {
+		return x.interruptCalls(ctx, x.round.pending)
+	}
+	a, batch := x.act, x.nextBatch(x.round.pending)
+	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
+		return nil, err
+	}
+	if len(a.Agents) > 0 {
+		ctx = a.Budget.Share(ctx, graph.TaskPath(ctx), Spent.Get(s))
+	}
+	results, err := x.runBatch(ctx, batch)
+	if err != nil || !IsInterrupted(ctx) {
+		return results, err
+	}
+	rest, err := x.interruptCalls(ctx, x.round.pending[len(batch):])
+	return append(results, rest...), err
+}
+
 func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, error) {
 	x := &actStep{act: a, round: r, events: graph.IsEmitEnabled(ctx)}
 	x.past = pastCalls(Messages.Get(s), &r, max(x.repeatLimit(), shownCalls))
 	x.grants = slices.Clone(Grants.Get(s))
 	todo := Todo.Get(s).clone()
 	x.todo = &todo
-	tools, err := listTools(ctx, a.Tools, a.ListTools)
+	run, release := Interruptible(ctx)
+	defer release()
+	tools, err := listTools(run, a.Tools, a.ListTools)
+	if err != nil && IsInterrupted(ctx) {
+		tools, err = a.Tools, nil // no call is made
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +299,12 @@ func (x *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result,
 	if do := todoActions[t.Name]; do != nil { // changes only the state
 		return x.emitDone(ctx, c, do(x.todo, args)), nil
 	}
-	return x.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
+	r, err := x.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
+	if isInterruption(err) && ctx.Err() == nil {
+		markInterrupted(ctx)
+		return x.interruptCall(ctx, c)
+	}
+	return r, err
 }
 
 // emitDone reports the outcome of a call that was not made.

@@ -71,12 +71,9 @@ func (r *callRecord) outcome() tool.Result {
 // that, a person decides whether it is repeated; each further try is an effect
 // with its own intent.
 func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-	e := graph.Effect{Name: "tool " + t.Name, Key: c.ID}
 	var edited json.RawMessage // the arguments of a person, if they replace those of the model
 	for try := 1; ; try++ {
-		if try > 1 {
-			e.Key = c.ID + "#" + strconv.Itoa(try)
-		}
+		e := callEffect(t.Name, c.ID, try)
 		m, ok, err := loadRecorded[callRecord](ctx, e.Name, e.Key)
 		if err == nil && !ok {
 			m, err = x.beginTry(ctx, t, c, e, try, edited)
@@ -85,9 +82,7 @@ func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.R
 			return tool.Result{}, err
 		}
 		if m.Result != nil {
-			x.mu.Lock()
-			x.spent = x.spent.add(m.Spent)
-			x.mu.Unlock()
+			x.addSpent(m.Spent)
 			return m.outcome(), nil
 		}
 		if try == 1 && edited == nil {
@@ -112,6 +107,20 @@ func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.R
 	}
 }
 
+// callEffect returns the effect of one try of a call.
+func callEffect(name, id string, try int) graph.Effect {
+	if try > 1 {
+		id += "#" + strconv.Itoa(try)
+	}
+	return graph.Effect{Name: "tool " + name, Key: id}
+}
+
+func (x *actStep) addSpent(s Spend) {
+	x.mu.Lock()
+	x.spent = x.spent.add(s)
+	x.mu.Unlock()
+}
+
 // askForTool asks a person the question of a call. If there is no person to
 // ask, the answer says so.
 func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
@@ -120,7 +129,7 @@ func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key 
 	}
 	value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "call " + key, Kind: q.Kind, Prompt: x.act.redact(q.Prompt), Options: q.Options, Free: true,
 		Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
-	if refusal := (*graph.RefusedError)(nil); errors.As(err, &refusal) {
+	if refusal := refusalOf(err); refusal != nil {
 		return tool.Answer{Prompt: q.Prompt, Refused: refusal.Reason}, nil
 	}
 	if err != nil {
@@ -190,13 +199,19 @@ func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (
 		}
 		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }
 	}
-	r, err := x.runWithRecover(ctx, t, c, wrapTool(x.runWithRetry, x.act.Around))
+	run, release := Interruptible(ctx)
+	defer release()
+	r, err := x.runWithRecover(run, t, c, wrapTool(x.runWithRetry, x.act.Around))
+	cut := context.Cause(run) == ErrInterrupted || isInterruption(err)
 	switch {
-	case err == nil:
-	case isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err):
+	case err == nil && !(cut && r.Error):
+	case isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err) && !cut:
 		return r, err
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
+	case cut:
+		markInterrupted(ctx)
+		r = cutOutcome(t, c.Args, r.Changes)
 	default:
 		r = tool.FailedResult("%v", err)
 	}

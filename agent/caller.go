@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -25,11 +24,10 @@ func CallerTool(spec llm.ToolSpec) tool.Tool {
 		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "caller " + c.ID, Kind: KindCaller,
 				Prompt: "Make this call of " + spec.Name + ".", Data: CallData{ID: c.ID, Tool: spec.Name, Args: c.Args}})
-			var refusal *graph.RefusedError
-			switch {
-			case errors.As(err, &refusal):
+			if refusal := refusalOf(err); refusal != nil {
 				return tool.FailedResult("the call was not made: %s", refusal.Reason), nil
-			case err != nil:
+			}
+			if err != nil {
 				return tool.Result{}, err
 			}
 			if text, ok := answer.(string); ok {

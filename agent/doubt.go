@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (x *actStep) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, ke
 	answer, err := graph.Interrupt[doubtAnswer](ctx, graph.Ask{Name: "doubt " + key, Kind: KindDoubt, Options: doubtOptions,
 		Prompt: x.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
 		Data:   CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
-	if refusal := (*graph.RefusedError)(nil); errors.As(err, &refusal) {
+	if refusal := refusalOf(err); refusal != nil {
 		return false, nil
 	}
 	return answer == doubtAnswer(tool.DoubtRetry), err

@@ -247,7 +247,7 @@ func denyCall(format string, args ...any) *tool.Result {
 func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision, edits int) (answer PermissionAnswer, refused *tool.Result, err error) {
 	ask := a.newPermissionAsk(t, c, d, edits)
 	value, err := graph.Interrupt[any](ctx, ask)
-	if refusal := (*graph.RefusedError)(nil); errors.As(err, &refusal) {
+	if refusal := refusalOf(err); refusal != nil {
 		return answer, denyCall("permission denied: %s", refusal.Reason), nil
 	}
 	if err != nil {

@@ -138,6 +138,7 @@ type retryState struct {
 // waitForRetry records a failure and waits until the next request may be sent. If there is no next
 // request, it returns the error that the caller gets.
 func (t *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
+	forgetPartialText(ctx)
 	if t.requests++; t.requests == 1 {
 		t.since = time.Now()
 	}

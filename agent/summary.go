@@ -63,6 +63,8 @@ func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *reques
 	text := formatTranscript(f.lines[from:f.from], was, f.requestLimit()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
+		ctx, release := Interruptible(ctx)
+		defer release()
 		r, err := llm.Generate(ctx, x.think.Retry.WrapModel(x.think.redactModel(x.think.Budget.MeterModel(x.think.Window.Summary)), false), req)
 		if err == nil {
 			graph.Emit(ctx, SummaryDone{r.Model, r.Usage})
@@ -73,6 +75,8 @@ func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *reques
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case err != nil && IsInterrupted(ctx):
+		return "", ErrInterrupted
 	case errors.As(err, &failure) && failure.Class != llm.Auth:
 		graph.Emit(ctx, Warning{Text: "the messages that were left out could not be summarized: " + failure.Error()})
 		return was, nil

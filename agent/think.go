@@ -66,6 +66,12 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if len(in.lines) == 0 {
 		return graph.Update{}, errNoMessages
 	}
+	switch {
+	case !in.begins && endsInterrupted(entries):
+		return graph.Update{}, nil
+	case IsInterrupted(ctx):
+		return t.interruptTurn(ctx, name, in.writes)
+	}
 	if n := countReplies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations && !in.begins {
 		return graph.Update{}, &IterationError{Node: name, Limit: t.MaxIterations}
 	}
@@ -76,6 +82,9 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	}
 	x := &thinkStep{think: t, name: name, model: t.Retry.WrapModel(t.redactModel(wrapModel(t.Budget.MeterModel(model), t.Around)), countReplies(entries, name) == 0), writes: in.writes}
 	req, err := t.buildRequest(ctx, s, o)
+	if err != nil && IsInterrupted(ctx) {
+		return t.interruptTurn(ctx, name, in.writes)
+	}
 	if err != nil {
 		return graph.Update{}, err
 	}
@@ -86,8 +95,14 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	f := newFitting(in.lines, &req, view, tokenFactor(entries, name))
 	f.limit, f.soft, f.keep, f.format = t.Window.requestLimit(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
 	reply, tokens, err := x.askModel(ctx, s, req, f)
+	if errors.Is(err, ErrInterrupted) && ctx.Err() == nil {
+		return t.interruptTurn(ctx, name, append(x.writes, Spent.Set(x.spent)))
+	}
 	if err != nil {
 		return graph.Update{}, err
+	}
+	if reply.Stop == StopInterrupted {
+		graph.Emit(ctx, TurnInterrupted{})
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
 	x.writes = append(x.writes, Messages.Set([]Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
@@ -96,6 +111,12 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
 	}
 	return graph.Put(x.writes...), nil
+}
+
+// interruptTurn returns the update that ends a turn without a further request.
+func (t *Think) interruptTurn(ctx context.Context, name string, writes []graph.Write) (graph.Update, error) {
+	graph.Emit(ctx, TurnInterrupted{})
+	return graph.Put(append(writes, Messages.Set([]Entry{interruptedEntry(ctx, name, "")}))...), nil
 }
 
 // warnIncomplete reports a reply that ends the turn without an answer.
@@ -118,7 +139,9 @@ func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override) (ll
 			return req, err
 		}
 	}
-	tools, err := listTools(ctx, t.Tools, t.ListTools)
+	run, release := Interruptible(ctx)
+	defer release()
+	tools, err := listTools(run, t.Tools, t.ListTools)
 	if err != nil {
 		return req, err
 	}
@@ -170,8 +193,18 @@ func AskModel(ctx context.Context, m llm.Model, req llm.Request, r Retry, b Budg
 // streamReply makes a call to a model that retries, and emits what arrives.
 func streamReply(ctx context.Context, m llm.Model, b Budget, req llm.Request) (llm.Reply, error) {
 	emits := graph.IsEmitEnabled(ctx)
-	for d, err := range m.Stream(ctx, req) {
+	run, release := Interruptible(ctx)
+	defer release()
+	part := &partialText{}
+	for d, err := range m.Stream(context.WithValue(run, partialTextKey{}, part), req) {
 		switch {
+		case context.Cause(run) == ErrInterrupted && (err != nil || d.Done == nil):
+			markInterrupted(ctx)
+			reply := interruptedReply(part.String())
+			if emits && part.Len() > 0 {
+				graph.Emit(ctx, ReplyDone{Message: reply.Message, Stop: reply.Stop})
+			}
+			return reply, nil
 		case err != nil:
 			return llm.Reply{}, err
 		case d.Done != nil:
@@ -182,9 +215,12 @@ func streamReply(ctx context.Context, m llm.Model, b Budget, req llm.Request) (l
 				graph.Emit(ctx, ReplyDone{Message: reply.Message, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Cost: cost, Priced: priced})
 			}
 			return reply, nil
-		case !emits:
 		case d.Text != "":
-			graph.Emit(ctx, TextDelta{d.Text})
+			part.WriteString(d.Text)
+			if emits {
+				graph.Emit(ctx, TextDelta{d.Text})
+			}
+		case !emits:
 		case d.Reasoning != "":
 			graph.Emit(ctx, ReasoningDelta{d.Reasoning})
 		}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,11 +129,10 @@ func (u *userTool) askUser(ctx context.Context, c tool.Call, headless bool) (too
 	}
 	for {
 		answer, err := graph.Interrupt[any](ctx, ask)
-		var refusal *graph.RefusedError
-		switch {
-		case errors.As(err, &refusal):
+		if refusal := refusalOf(err); refusal != nil {
 			return tool.JSONResult(noAnswer{refusal.Reason, "Make your best judgment and proceed"}), nil
-		case err != nil:
+		}
+		if err != nil {
 			return tool.Result{}, err
 		}
 		result, problem := u.answer(u, in, answer)

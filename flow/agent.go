@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/team"
 )
 
 // Agent is an agent directory that has been read, with the agents that it runs.
@@ -102,6 +104,16 @@ func (a *Agent) Agents() []*Agent {
 // Input returns the input that starts a run: the initial state with the prompt.
 func (a *Agent) Input(prompt string) graph.Input {
 	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt))}
+}
+
+// InterruptAnswers returns the answers that end an interrupted turn of the agent which waits: see
+// agent.InterruptAnswers.
+func (a *Agent) InterruptAnswers(open []graph.Question) []graph.Answer {
+	tools := agent.NodeAct
+	if a.spawnSet != nil {
+		tools = team.LeadNode(tools)
+	}
+	return agent.InterruptAnswers(open, tools)
 }
 
 // Redact removes the known secrets from a text.

@@ -270,8 +270,20 @@ func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Co
 }
 
 // beginTurn creates the system prompt, once for a thread, and adds what the user
-// says.
+// says. If the turn is interrupted meanwhile, the next one creates the prompt.
 func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Update, error) {
+	run, release := agent.Interruptible(ctx)
+	defer release()
+	up, err := c.openTurn(run, s)
+	if err != nil && ctx.Err() == nil && agent.IsInterrupted(ctx) {
+		said := saidKey.Get(s)
+		return graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, llm.User(said), said)})), nil
+	}
+	return up, err
+}
+
+// openTurn is beginTurn for a turn that is not interrupted.
+func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Update, error) {
 	said := saidKey.Get(s)
 	prompt, err := c.withDocuments(ctx, said)
 	if err != nil {
@@ -389,8 +401,11 @@ Ask one thing at a time, and do not ask for what you can find out yourself.`
 // finishTurn ends a turn with its text.
 func (c *conversation) finishTurn(_ context.Context, s graph.State) (graph.Update, error) {
 	text := agent.LastResponse(s)
-	if c.agent.depth > c.agent.host.Depth {
+	switch {
+	case c.agent.depth > c.agent.host.Depth:
 		text = turnText(s)
+	case agent.WasInterrupted(s):
+		text = agent.TurnText(s)
 	}
 	return graph.Update{Halt: &graph.Halt{Value: text}}, nil
 }

@@ -61,6 +61,9 @@ type Spawn struct {
 // Node is the name of the only node of a team's graph.
 const Node = "team"
 
+// LeadNode returns the path of a node of the lead's graph.
+func LeadNode(name string) string { return Node + "/" + lead + "/" + name }
+
 const (
 	defaultMax       = 4
 	defaultDepth     = 3

@@ -230,7 +230,7 @@ func addReminders(d *graph.Def, most int) {
 
 func remindAgent(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 	at, ok := handleOf(ctx)
-	if !ok {
+	if !ok || agent.WasInterrupted(s) || agent.IsInterrupted(ctx) {
 		return graph.Update{}, nil
 	}
 	at.mu.Lock()

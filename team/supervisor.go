@@ -25,6 +25,7 @@ type supervisor struct {
 	childCtx context.Context // of all agents
 
 	runningAgents map[string]*runningAgent // guarded by mu
+	interrupted   bool                     // the lead's turn was interrupted: only the lead runs, until it has ended; guarded by mu
 	relaunched    bool                     // the agents that an earlier drive left running are launched; guarded by mu
 	failed        error                    // of the lead, or of the journal; guarded by mu
 	broke         error                    // the shared budget is used up: an agent that calls a model or waits for others stops; guarded by mu
@@ -86,11 +87,15 @@ func (c *Config) runTeam(ctx context.Context, s graph.State) (graph.Update, erro
 		return graph.Update{}, err
 	}
 	x.mu.Lock()
+	x.interrupted = agent.IsInterrupted(ctx)
 	x.startAgent(*x.state.agents[lead])
 	x.startPending()
 	x.relaunched = true
 	x.mu.Unlock()
+	run, release := agent.Interruptible(ctx)
+	defer context.AfterFunc(run, func() { x.stopMembers(run) })()
 	x.work.Wait()
+	release()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -125,9 +130,28 @@ func (x *supervisor) dropEndedFrames(fresh bool) error {
 	return err
 }
 
+// stopMembers stops all agents but the lead if the lead's turn was interrupted. The end of the lead
+// drops them.
+func (x *supervisor) stopMembers(run context.Context) {
+	if context.Cause(run) != agent.ErrInterrupted {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.interrupted = true
+	for id, p := range x.runningAgents {
+		if id != lead {
+			p.cancel()
+		}
+	}
+}
+
 // startPending starts the agents that have a place and are not running yet. The
 // caller must hold mu.
 func (x *supervisor) startPending() {
+	if x.interrupted {
+		return
+	}
 	for _, m := range x.state.newlyStarted {
 		if m.status == running && x.state.agents[m.id] == m { // otherwise an earlier drive has ended it
 			x.startAgent(*m)
@@ -144,6 +168,9 @@ func (x *supervisor) startAgent(m member) {
 	p := &runningAgent{cancel: cancel, called: make(chan struct{})}
 	x.runningAgents[m.id] = p
 	x.emitStarted(&m)
+	if m.id != lead {
+		ctx = agent.WithoutInterrupt(ctx)
+	}
 	x.work.Go(func() {
 		child, err := x.callAgent(WithDepth(context.WithValue(ctx, agentHandleKey{}, agentHandle{x, m.id}), m.depth), &m)
 		cancel()
@@ -212,6 +239,11 @@ func (x *supervisor) handleReturn(id string, child graph.Child, err error) {
 	case err != nil && agent.IsBudgetExhausted(x.childCtx, err): // of all agents: no agent has failed, and each continues with a larger budget
 		x.broke = cmp.Or(x.broke, err)
 		x.notifyChange()
+	case err != nil && id != lead && x.interrupted: // the end of the lead drops it
+		if p := x.runningAgents[id]; p != nil {
+			p.blocked = true
+			x.notifyChange()
+		}
 	case err != nil && id == lead:
 		x.stopAll(err)
 	case id == lead:

@@ -282,23 +282,28 @@ type Driver struct {
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
-	// Interrupt ends the current turn of a conversation at once when it is closed: see
-	// agent.WithInterrupt. The run is then done. A graph is paused at once.
+	// Interrupt ends the current turn of an agent that is not a graph at once when it is closed: the
+	// text so far becomes the reply, and the run is done. A run that waits ends, too. A graph is paused
+	// at once.
 	Interrupt <-chan struct{}
+
+	grace time.Duration // as in [graph.Input]
 }
 
 // Drive works on the run until it ends, is paused, or waits for a person. The
 // error is that of [graph.Runner.Run], in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
+	ctx, release := r.withInterrupt(ctx, &d)
+	defer release()
 	tempdir.RemoveStale()
-	if err := r.Agent.Prepare(ctx); err != nil {
+	if err := r.prepareAgent(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause
+		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Grace = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.grace
 		var err error
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
@@ -309,8 +314,22 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 			return res, err
 		}
 	}
-	for res.Status == graph.Waiting && d.Ask != nil {
-		answers, park, err := d.Ask(ctx, res.Questions)
+	for refused := false; res.Status == graph.Waiting; {
+		if d.isInterrupted() && !refused {
+			refused = true
+			var err error
+			if res, err = r.resumeDrive(ctx, d, r.Agent.InterruptAnswers(res.Questions)); err != nil {
+				return res, err
+			}
+			continue
+		}
+		if d.Ask == nil {
+			break
+		}
+		answers, park, err := d.ask(ctx, res.Questions)
+		if d.isInterrupted() && !refused {
+			continue
+		}
 		if err != nil || len(answers) == 0 {
 			return res, err
 		}
