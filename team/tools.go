@@ -343,6 +343,12 @@ func (s agentHandle) awaitChange(ctx context.Context, on []string, limit <-chan 
 	if s.broke != nil {
 		return s.broke
 	}
+	if s.interrupted { // then every context ends, that of the lead's calls, too
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
 	if !slices.ContainsFunc(on, s.canProgress) {
 		return graph.Suspend(ctx)
 	}
