@@ -7,7 +7,10 @@ import (
 
 // commandNames are the words that a command line may begin with. A test compares
 // them with the commands.
-var commandNames = []string{"agents", "answer", "chat", "check", "completion", "config", "graph", "help", "inbox", "info", "login", "logout", "models", "rag", "resume", "run", "runs", "schema", "tools", "version", "watch", "__complete", "__completeNoDesc"}
+var commandNames = []string{
+	"agents", "answer", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout",
+	"models", "rag", "resume", "run", "runs", "schema", "tools", "version", "watch", "__complete", "__completeNoDesc",
+}
 
 // takesValue are the flags of run, and those of every command, whose next word is
 // their value. A test compares them with the flags.

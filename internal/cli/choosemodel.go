@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/term"
+	"raddle.dev/llm"
 )
 
 // chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
@@ -28,7 +33,7 @@ func chooseModel(ctx context.Context, env *environment) (model string, err error
 	if who == nil {
 		return "", noModelError(env, errors.New("no model is set"), "AGENT")
 	}
-	model, err = pickModel(ctx, env, who)
+	model, err = pickModel(ctx, env, who, "No model is set. Which one shall raddle use?")
 	if errors.Is(err, term.ErrLeftOpen) {
 		return "", noModelError(env, errors.New("no model is set"), "AGENT")
 	}
@@ -87,17 +92,16 @@ func saveModel(env *environment, model string) error {
 }
 
 // pickModel asks the person for a model: those that can be called now, those of servers on this machine, another one, or one of another provider.
-func pickModel(ctx context.Context, env *environment, who term.Prompter) (string, error) {
+func pickModel(ctx context.Context, env *environment, who term.Prompter, question string) (string, error) {
 	models := env.process.Models.ListChoices("")
 	local := env.process.Models.ListLocalModels(ctx)
 	labels := modelLabels(models, local)
-	question := "No model is set. Which one shall raddle use?"
 	if found := env.process.Models.ListKeysFound(); len(found) > 0 {
 		question += " (found: " + strings.Join(found, ", ") + ")"
 	}
 	models = append(models, local...)
 	if len(models) == 0 {
-		env.err.PrintLine("No model is set, and no key of a provider was found.")
+		env.err.PrintLine("No key of a provider was found, and no model on this machine.")
 		return pickProvider(ctx, env, who)
 	}
 	n, err := chooseLabel(ctx, who, env.err.Paint(term.Bold, question), append(labels, "Another model …     type its id", "Another provider …  paste a key, and raddle stores it"))
@@ -263,4 +267,43 @@ func storeKey(env *environment, client, key string, fileOnly bool) error {
 	err = env.reopenProcess()
 	env.process.Tools.SecretSet().Add(key)
 	return err
+}
+
+// askYesNo asks for yes or no; Enter alone means usual.
+func askYesNo(ctx context.Context, env *environment, who term.Prompter, question, usual string) (bool, error) {
+	options := []string{"yes", "no"}
+	if usual == "no" {
+		options = []string{"no", "yes"}
+	}
+	answer, err := askQuestion(ctx, who, graph.Question{Kind: kindConfirm, Prompt: question, Options: options}, env.err.Colors)
+	return answer == "yes", err
+}
+
+// tryModel sends one short request to a model, and returns how long the answer took and what it cost.
+func tryModel(ctx context.Context, env *environment, id string) (string, error) {
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	defer cancel()
+	models := env.process.Models
+	model, err := models.Open(ctx, env.process.Dirs.Work, id)
+	if err != nil {
+		return "", err
+	}
+	began := time.Now()
+	reply, err := llm.Generate(ctx, model, llm.Request{Messages: []llm.Message{llm.User("Answer with the word ok.")}})
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%s answered in %.1f s", id, time.Since(began).Seconds())
+	if reply.Text() == "" {
+		text = fmt.Sprintf("%s answered with an empty text in %.1f s", id, time.Since(began).Seconds())
+	}
+	if dollars, known := models.UsageCost(reply.Model, reply.Usage); known {
+		const least = 0.0001
+		if dollars < least {
+			text += ", for less than $0.0001"
+		} else {
+			text += fmt.Sprintf(", for $%.4f", dollars)
+		}
+	}
+	return text, nil
 }

@@ -124,12 +124,56 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.out.Write([]byte(helpText(cmd))) }) // the user asked for it
 	root.SetHelpCommand(newHelpCommand(env))
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(
-		newRunCommand(env), newChatCommand(env), newResumeCommand(env), newInboxCommand(env), newWatchCommand(env), newCheckCommand(env), newGraphCommand(env), newRunsCommand(env), newAgentsCommand(env), newToolsCommand(env),
-		newModelsCommand(env), newRagCommand(env), newInfoCommand(env), newConfigCommand(env), newLoginCommand(env), newLogoutCommand(env), newSchemaCommand(env), newCompletionCommand(env), newVersionCommand(env),
-	)
+	for _, g := range listCommands(env) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
 	plainUsage(root)
 	return root
+}
+
+// A commandGroup is what the help lists under one title.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// listCommands returns all commands in the order in which the help lists them.
+func listCommands(env *environment) []commandGroup {
+	return []commandGroup{
+		{"Run", []*cobra.Command{
+			newRunCommand(env),
+			newChatCommand(env),
+			newResumeCommand(env),
+		}},
+		{"Runs", []*cobra.Command{
+			newRunsCommand(env),
+			newInboxCommand(env),
+			newWatchCommand(env),
+		}},
+		{"Author", []*cobra.Command{
+			newAgentsCommand(env),
+			newCheckCommand(env),
+			newGraphCommand(env),
+			newToolsCommand(env),
+			newRagCommand(env),
+			newSchemaCommand(env),
+		}},
+		{"Set up", []*cobra.Command{
+			newInitCommand(env),
+			newConfigCommand(env),
+			newModelsCommand(env),
+			newLoginCommand(env),
+			newLogoutCommand(env),
+			newDoctorCommand(env),
+			newInfoCommand(env),
+			newCompletionCommand(env),
+			newVersionCommand(env),
+		}},
+	}
 }
 
 // runRoot does what the flags of raddle without a command say.

@@ -183,7 +183,7 @@ func TestChooseModel(t *testing.T) {
 func TestChooseModelOnADumbTerminal(t *testing.T) {
 	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
 	s := w.screen([]string{"TERM=dumb", "OPENAI_API_BASE=" + p.URL, "OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
-	s.await("no key of a provider was found")
+	s.await("No key of a provider was found, and no model on this machine.")
 	s.await("Number [1-8]: ")
 	s.press("1\n")
 	s.await("Key of openai (it is not shown): ")
@@ -258,5 +258,105 @@ func TestLoginAsks(t *testing.T) {
 	s.ends(130, "")
 	if strings.Contains(w.read(".config/raddle/keys.json"), "openai") {
 		t.Error("a key was stored")
+	}
+}
+
+// init asks for a model, tries it, creates an agent and sets completion up.
+func TestInit(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, "")
+	w.write(".home/.bashrc", "# mine")
+	exe, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(p.environ(), "OPENAI_API_KEY="+testKey, "SHELL=/bin/bash", "PATH="+w.dir)
+	s := w.screen(env, "init")
+	s.await("Which model shall raddle use? (found: OPENAI_API_KEY)")
+	s.answer(down, enter)
+	s.await("openai:gpt-5 is saved as your model in .config/raddle/config.yaml")
+	s.await("Send one short request to openai:gpt-5")
+	s.answer(enter)
+	s.await("openai:gpt-5 answered in ")
+	s.await("Create a first agent")
+	s.answer(enter)
+	s.await("Name: ")
+	s.answer("\x15my agent", enter)
+	s.await(`"my agent" cannot be the name of an agent`)
+	s.awaitNext("Name: ")
+	s.answer("\x15mine", enter)
+	s.await(".config/raddle/agents/mine/tools.sh")
+	s.await("Set up completion with Tab? This adds to .home/.bashrc:")
+	s.answer(enter)
+	s.ends(0, "next: raddle run mine 'How long is the word \"shuttle\"?'")
+	if got, want := w.read(".home/.bashrc"), "# mine\n\n# Completion of raddle's commands.\neval \"$(raddle completion bash)\"\n"; got != want {
+		t.Errorf(".bashrc is\n%s", got)
+	}
+	if model, key := p.last(); model != "gpt-5" || key != testKey {
+		t.Errorf("model %q was called with key %q", model, key)
+	}
+
+	// What there is already is kept, and not asked for again.
+	s = w.screen(env, "init")
+	s.await("Your model is openai:gpt-5. Keep it?")
+	s.answer(enter)
+	s.await("Send one short request to openai:gpt-5")
+	s.answer(down, enter)
+	s.ends(0, `next: raddle run mine "a prompt"`)
+	if text := s.seen.String(); strings.Contains(text, "Create a first agent") || strings.Contains(text, "Set up completion") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+}
+
+// Esc skips a step and writes nothing; Ctrl-C ends the setup.
+func TestInitSkips(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, "")
+	s := w.screen(append(p.environ(), "SHELL=/bin/sh"), "init")
+	s.await("Which model shall raddle use?")
+	s.answer(esc)
+	s.await("Create a first agent")
+	s.answer(esc)
+	s.ends(0, "next: raddle help agents")
+	s = w.screen(append(p.environ(), "SHELL=/bin/sh"), "init")
+	s.await("Which model shall raddle use?")
+	s.answer(ctrlC)
+	s.ends(130, "")
+	for _, name := range []string{".config/raddle/config.yaml", ".config/raddle/keys.json", ".config/raddle/agents/helper/config.yaml"} {
+		if text := w.read(name); text != "" {
+			t.Errorf("%s is\n%s", name, text)
+		}
+	}
+}
+
+// A refused key does not end the setup.
+func TestInitWithARefusedKey(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, "")
+	s := w.screen(append(p.environ(), "OPENAI_API_KEY=sk-wrong-wrong", "SHELL=/bin/sh"), "init")
+	s.answer(enter)
+	s.await("Send one short request")
+	s.answer(enter)
+	s.await(`The key of client "openai" (OPENAI_API_KEY) was refused.`)
+	s.await("next: raddle doctor --online, or: raddle init")
+	s.answer(esc)
+	s.ends(0, "next: raddle help agents")
+}
+
+func TestDoctorOnATerminal(t *testing.T) {
+	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+	env := append(p.environ(), "OPENAI_API_KEY="+testKey, "RADDLE_MODEL=openai:gpt-5-mini", "LANG=C.UTF-8")
+	s := w.screen(env, "doctor", "./one")
+	s.await("Send one short request to openai:gpt-5-mini to see whether it answers?")
+	s.answer(enter)
+	s.await("openai:gpt-5-mini answered in ")
+	s.ends(0, "100×24")
+	if text := s.seen.String(); !strings.Contains(text, "bracketed paste") || !strings.Contains(text, "UTF-8") {
+		t.Errorf("the terminal shows\n%s", text)
+	}
+	s = w.screen(append(env, "TERM=dumb", "OPENAI_API_KEY=sk-wrong-wrong"), "doctor", "--online")
+	s.ends(4, "only lines of text")
+	if text := s.seen.String(); !strings.Contains(text, `✗ reply`) || !strings.Contains(text, `The key of client "openai" (OPENAI_API_KEY) was refused.`) {
+		t.Errorf("the terminal shows\n%s", text)
 	}
 }
