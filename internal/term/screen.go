@@ -184,8 +184,9 @@ func (s *Screen) redraw(now bool) {
 	}
 	s.drawn = time.Now()
 	next := slices.Concat(splitRows(s.final), lines)
-	cols, _ := s.Size()
-	if !s.IsTerminal() || cols != s.cols || len(next) == 0 || len(s.shown) == 0 || !fitRows(cols, s.shown, next) {
+	cols, rows := s.Size()
+	tooHigh := max(len(next), len(s.shown)) > rows // the cursor cannot go back to rows that have left the screen
+	if !s.IsTerminal() || cols != s.cols || len(next) == 0 || len(s.shown) == 0 || tooHigh || !fitRows(cols, s.shown, next) {
 		text := s.eraseSequence() + s.final
 		s.endReply()
 		s.writeRaw(text + s.drawSequence())

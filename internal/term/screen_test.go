@@ -180,3 +180,33 @@ func TestInput(t *testing.T) {
 		t.Errorf("the cursor is at %d, %d", row, col)
 	}
 }
+
+// A reply that is longer than the terminal is high loses no line, wherever it ends.
+func TestReplyLongerThanTheTerminal(t *testing.T) {
+	const cols, rows = 40, 10
+	for _, lines := range []int{5, 9, 10, 11, 40} {
+		scr, _, written := onScreen(t, cols, rows)
+		out := &Output{Writer: scr.Writer}
+		scr.SetInput([]string{"> text", "status"}, Cursor{Row: 0, Column: 6})
+		scr.hurry()
+		scr.SetLive([]string{"… working"})
+		var want, pending []string
+		for i := range lines {
+			line := fmt.Sprint("line ", i)
+			want = append(want, line)
+			if pending = append(pending, line); len(pending) > 4 {
+				pending = pending[1:]
+			}
+			scr.hurry()
+			scr.SetReply(pending)
+		}
+		scr.hurry()
+		scr.PassReply(out, strings.Join(want, "\n")+"\n", nil)
+		scr.ClearLive()
+		v := termtest.NewTerminal(cols, rows)
+		v.WriteText(written())
+		if d := cmp.Diff(strings.Join(append(want, "> text", "status"), "\n"), v.String()); d != "" || v.Unknown != nil {
+			t.Errorf("%d lines: %s\nunknown: %q", lines, d, v.Unknown)
+		}
+	}
+}

@@ -15,6 +15,8 @@ type Display struct {
 	Unknown []string // sequences that it does not know
 
 	cols     int
+	rows     int // of the terminal; 0: no limit
+	top      int // the first line that is not above the terminal
 	lines    [][]rune
 	row, col int
 }
@@ -26,8 +28,15 @@ func Render(cols int, written string) string {
 	return v.String()
 }
 
-// NewDisplay returns an empty display.
+// NewDisplay returns an empty display without a limit of its height.
 func NewDisplay(cols int) *Display { return &Display{cols: cols, lines: [][]rune{{}}} }
+
+// NewTerminal returns an empty display with a number of rows: the cursor cannot go back to lines that have left it at the top.
+func NewTerminal(cols, rows int) *Display {
+	v := NewDisplay(cols)
+	v.rows = rows
+	return v
+}
 
 // WriteText adds text that was written.
 func (v *Display) WriteText(text string) {
@@ -69,6 +78,9 @@ func (v *Display) addRows() {
 	for len(v.lines) <= v.row {
 		v.lines = append(v.lines, nil)
 	}
+	if v.rows > 0 {
+		v.top = max(v.top, v.row-v.rows+1)
+	}
 }
 
 func (v *Display) putRune(r rune) {
@@ -90,15 +102,21 @@ func (v *Display) obeySequence(args string, command byte) {
 	case 'm':
 	case 'h', 'l': // modes change nothing that is displayed
 	case 'A':
-		v.row = max(0, v.row-countOf(args))
+		v.row = max(v.top, v.row-countOf(args))
 	case 'B':
 		v.row += countOf(args)
+		if v.rows > 0 {
+			v.row = min(v.row, v.top+v.rows-1)
+		}
 	case 'C':
 		v.col = min(v.col+countOf(args), v.cols-1)
 	case 'G':
 		v.col = min(countOf(args)-1, v.cols-1)
 	case 'L':
 		v.lines = slices.Insert(v.lines, v.row, make([][]rune, countOf(args))...)
+		if v.rows > 0 {
+			v.lines = v.lines[:min(len(v.lines), v.top+v.rows)] // what leaves it at the bottom is gone
+		}
 	case 'M':
 		v.lines = slices.Delete(v.lines, v.row, min(v.row+countOf(args), len(v.lines)))
 	case 'J':
