@@ -64,7 +64,7 @@ func (b exampleTools) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	h := &script.Host{Workspace: b.root, Env: os.Environ(), Agent: &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables}}
 	own, problems := h.OwnTools()
 	for _, p := range problems {
-		set.Problems = append(set.Problems, p.String())
+		set.Problems = append(set.Problems, flow.ToolProblem{Text: p.String()})
 	}
 	set.Tools = append(set.Tools, own...)
 	return set, nil

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/wording"
 )
 
 // scriptNode runs a script and merges the JSON object that it prints.
@@ -58,10 +60,23 @@ func (b *scriptNode) Checks() check.Checks {
 
 func (b *scriptNode) checkFile(c *check.Checker, n *spec.Node) {
 	if path := scriptPath(c.Context.Dir, b.script); !check.FileExists(path) {
-		c.ErrorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
+		c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "script-missing", Node: n.ID, Message: fmt.Sprintf("Script file not found: '%s'", path),
+			Fix: suggestScript(path), Pos: n.At("script")})
 		return
 	}
 	b.checkWorkingDir(c, n)
+}
+
+// suggestScript says what to do about a script that does not exist: the nearest name in its directory.
+func suggestScript(path string) string {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without the directory there are none
+	var names []string
+	for _, e := range entries {
+		if slices.Contains(scriptExtensions, filepath.Ext(e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return cmp.Or(wording.SuggestNearest(filepath.Base(path), names, "`"), "paths are relative to the directory of graph.yaml")
 }
 
 func (b *scriptNode) checkParallel(c *check.Checker, n *spec.Node) {

@@ -112,12 +112,17 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 
 // wrapLoadError returns the result of a load, with its error as a [*LoadError].
 func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
-	var parse *spec.ParseError
+	var (
+		parse *spec.ParseError
+		list  strictyaml.Lister
+	)
 	switch {
 	case err == nil:
 		return a, nil
 	case errors.As(err, &parse):
 		return nil, &LoadError{Agent: a.Name, Findings: parse.Findings, err: err}
+	case errors.As(err, &list):
+		return nil, &LoadError{Agent: a.Name, Findings: list.ListFindings(), err: err}
 	}
 	return nil, &LoadError{Agent: a.Name, err: err}
 }
@@ -155,14 +160,44 @@ func openTools(a *Agent, global, servers []string) (err error) {
 	return nil
 }
 
-// toolFindings returns the problems of the agent's tools, at the position of
-// the field that names them.
+// toolFindings returns the problems of the agent's tools: in the file that is at fault, otherwise at the name in the
+// agent's file. If the agent lists tools and none exists, the problems are certain.
 func toolFindings(a *Agent) []strictyaml.Finding {
+	listed, source := a.listedTools()
 	var found []strictyaml.Finding
 	for _, p := range a.Tools.Problems {
-		found = append(found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
+		f := strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "tool-missing", Message: p.Text, Hint: p.Hint, Pos: p.Pos}
+		switch {
+		case p.Pos.File != "":
+		case p.Server != "":
+			f.Pos = findItem(source, "mcp_servers", p.Server)
+		default:
+			f.Pos = findItem(source, "global_tools", p.Tool)
+			f.Certain = p.Tool != "" && len(listed) > 0 && len(a.Tools.Tools) == 0
+		}
+		found = append(found, f)
 	}
 	return found
+}
+
+// listedTools returns the global tools that the agent's file lists, and the file's top level.
+func (a *Agent) listedTools() ([]string, strictyaml.Mapping) {
+	if a.Config != nil {
+		return a.Config.GlobalTools, a.Config.Source
+	}
+	return a.File.GlobalTools, a.File.Source
+}
+
+// findItem returns the position of the item of a list with a text, otherwise that of the list.
+func findItem(m strictyaml.Mapping, field, text string) strictyaml.Pos {
+	if n := m.FieldNode(field); n != nil && text != "" {
+		for i, item := range strictyaml.ResolveAlias(n).Content {
+			if s, ok := strictyaml.ScalarText(item, true); ok && s == text {
+				return m.ItemPositions(field)(i)
+			}
+		}
+	}
+	return m.FieldPosition(field)
 }
 
 // readDefinition reads the only definition file of an agent directory.
@@ -253,12 +288,32 @@ func parseNames(text string) ([]string, error) {
 func checkFormat(a *Agent) error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		return spec.Errorf("%s", h.unknownModel(id))
+		return &fieldError{unknownModel(h, a, id), spec.Errorf("%s", h.unknownModel(id))}
 	}
 	if h.Session != "" && a.depth == h.Depth {
 		return spec.Errorf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
 	}
 	return admitEffort(a)
+}
+
+// A fieldError is an error about one place in the agent's file.
+type fieldError struct {
+	finding strictyaml.Finding
+	err     error
+}
+
+func (e *fieldError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error in the words of the file format.
+func (e *fieldError) Unwrap() error { return e.err }
+
+// ListFindings returns the error as a finding.
+func (e *fieldError) ListFindings() []strictyaml.Finding { return []strictyaml.Finding{e.finding} }
+
+// unknownModel returns the finding about the model of an agent that does not exist.
+func unknownModel(h *Host, a *Agent, id string) strictyaml.Finding {
+	return strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "unknown-model",
+		Message: "Unknown chat model '" + id + "'", Hint: h.modelHint(id), Pos: a.At("model")}
 }
 
 // admitEffort compares the graph's reasoning_effort with the levels of its
@@ -360,7 +415,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
-		return spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
+		return &fieldError{unknownModel(h, a, id), spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
 	}
 	if h.NoSpawn {
 		return spec.Errorf("Please enable function calling support before using the agent.")

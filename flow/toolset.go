@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
 
@@ -29,9 +30,9 @@ type ToolNeed struct {
 type Toolset struct {
 	Tools    []tool.Tool // of the global files, then of the agent's own script, in the order of their declaration
 	Servers  []string    // ids of the MCP servers that the agent may use
-	Problems []string    // what is missing, each with what to do about it
-	Scripts  []string    // paths of the files that contain the tools
-	Unused   []string    // paths of files of tools in an unsupported language
+	Problems []ToolProblem
+	Scripts  []string // paths of the files that contain the tools
+	Unused   []string // paths of files of tools in an unsupported language
 	// Serve returns the tools with which a model uses servers. It starts the
 	// servers that do not run yet, concurrently. A server that cannot be used
 	// is reported once and left out. nil: there are no servers.
@@ -42,6 +43,27 @@ type Toolset struct {
 	// RunWords runs a function of one of Scripts as a command, with the words of a
 	// command line. It returns the exit code; nil: there are no scripts.
 	RunWords func(ctx context.Context, file string, words []string, stdout, stderr io.Writer) (code int, err error)
+}
+
+// A ToolProblem is something that is missing or wrong about an agent's tools.
+type ToolProblem struct {
+	Text   string         // what it is, and what to do about it
+	Pos    strictyaml.Pos // in the file that is at fault; the zero Pos: the agent's own file
+	Tool   string         // the entry of the agent's global_tools that it is about
+	Server string         // the entry of the agent's mcp_servers that it is about
+	Hint   string         // what to do about it, if Text does not say so
+}
+
+// String returns the problem with its position.
+func (p ToolProblem) String() string {
+	text := p.Text
+	if p.Hint != "" {
+		text += " (" + p.Hint + ")"
+	}
+	if p.Pos.File == "" {
+		return text
+	}
+	return p.Pos.String() + ": " + text
 }
 
 // toolNames returns the names of the tools, sorted.

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -147,7 +149,8 @@ func (c *Checker) checkReachability() {
 	ends, reached := 0, false
 	for i, n := range c.File.Nodes {
 		if !seen[i] {
-			c.WarnAt(n, n.Pos(), "unreachable", "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)")
+			c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "unreachable", Node: n.ID, Pos: n.Pos(), Fix: "let a node lead to it, or remove it",
+				Message: "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)"})
 		}
 		if n.Type.Routing == spec.RouteEnd {
 			ends++
@@ -156,7 +159,8 @@ func (c *Checker) checkReachability() {
 	}
 	switch {
 	case ends == 0:
-		c.addGraphFinding(strictyaml.SeverityError, c.File.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
+		c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "no-end", Pos: c.File.At("nodes"), Message: "Graph has no end nodes; execution would never terminate",
+			Fix: "add `done: {type: end, output: ...}`, and let a node lead to it"})
 	case !reached:
 		c.addGraphFinding(strictyaml.SeverityWarning, c.File.At("start"), "end-unreachable",
 			"No end node is reachable from the start node via declared edges (a script's `_next` may still route to one)")
@@ -184,11 +188,21 @@ func (c *Checker) CheckTools(n *spec.Node, tools []string) {
 		case isServer && !c.servers[server] && WantsAllServers(c.File):
 			c.WarnAt(n, place(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
 		case isServer && !c.servers[server]:
-			c.ErrorAt(n, place(i), "unknown-server", "%s node references unknown MCP server '%s'", n.Kind(), tool)
+			c.addUnknownName(n, place(i), "unknown-server", fmt.Sprintf("%s node references unknown MCP server '%s'", n.Kind(), tool), suggestName(server, c.servers))
 		case !isServer && !c.tools[spec.ToolStem(tool)]:
-			c.ErrorAt(n, place(i), "unknown-tool", "%s node references unknown tool '%s'", n.Kind(), tool)
+			c.addUnknownName(n, place(i), "unknown-tool", fmt.Sprintf("%s node references unknown tool '%s'", n.Kind(), tool), suggestName(tool, c.tools))
 		}
 	}
+}
+
+// addUnknownName reports a name that does not exist.
+func (c *Checker) addUnknownName(n *spec.Node, at strictyaml.Pos, code, message, fix string) {
+	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: code, Node: n.ID, Message: message, Pos: at, Fix: cmp.Or(fix, "name it in the graph's list, too; raddle tools ls lists what there is")})
+}
+
+// suggestName asks whether the nearest known name is meant.
+func suggestName(wrong string, known map[string]bool) string {
+	return wording.SuggestNearest(wrong, slices.Sorted(maps.Keys(known)), "`")
 }
 
 // IsUnknownModel reports whether a field names a model that does not exist. "" is

@@ -181,6 +181,7 @@ func (p *prover) reportMiss(m miss, l *locator) {
 		Message: fmt.Sprintf("`%s` reads {{%s}}, but nothing sets `%s` on the path %s",
 			m.read.use.Field, m.read.path.Text, key, wayText(way)),
 		Hint: p.missHint(key), Pos: l.locatePlaceholder(n, m.read.use, m.read.path),
+		Certain: !p.settable[key] && !slices.Contains(p.free, true),
 	})
 }
 

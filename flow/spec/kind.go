@@ -82,6 +82,9 @@ func (k *Kind) hasField(name string) bool {
 // type k does not have: the types that have it, or "" if there are none.
 func (list Kinds) hintForKey(k *Kind) func(key string) string {
 	return func(key string) string {
+		if slices.Contains(conditionKeys, key) {
+			return "conditions are in scripts, which print {\"_next\": \"NODE\"}, and in the routes of an approval: see raddle help cookbook"
+		}
 		owners := slices.DeleteFunc(slices.Clone(list), func(k *Kind) bool { return !k.hasField(key) }).Names()
 		if len(owners) == 0 {
 			return ""
@@ -90,6 +93,9 @@ func (list Kinds) hintForKey(k *Kind) func(key string) string {
 		return fmt.Sprintf("only nodes of type %s have it, and this one is of type %s", strings.Join(owners, ", "), k.Name)
 	}
 }
+
+// conditionKeys are keys with which other formats make nodes depend on a condition.
+var conditionKeys = []string{"when", "if", "unless", "condition", "conditions", "cond", "switch", "branches"}
 
 // NodeFields are the fields of a node that its type reads.
 type NodeFields struct {

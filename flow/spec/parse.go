@@ -175,6 +175,7 @@ func (p *FileParser) parseReducers(m *strictyaml.Fields) {
 	for i, pair := range m.ReadPairs("reducers", strictyaml.Optional) {
 		if _, ok := ReducersByKey[pair.Value]; !ok {
 			m.AddFault(content[2*i+1], "reducers."+pair.Key, "unknown-variant", unknownVariant(pair.Value, ReducerNames))
+			p.List[len(p.List)-1].Fix = wording.SuggestNearest(pair.Value, ReducerNames, "`")
 			continue
 		}
 		p.File.Reducers = append(p.File.Reducers, KeyReducer{pair.Key, pair.Value})

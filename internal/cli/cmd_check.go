@@ -51,7 +51,7 @@ type checkReport struct {
 	err      error
 }
 
-func runCheck(_ context.Context, env *environment, opts checkOptions, args []string) error {
+func runCheck(ctx context.Context, env *environment, opts checkOptions, args []string) error {
 	var all []checkReport
 	ok := true
 	for _, name := range args {
@@ -59,7 +59,7 @@ func runCheck(_ context.Context, env *environment, opts checkOptions, args []str
 		if err != nil {
 			return err
 		}
-		c := checkAgent(env.process, place, opts.strict)
+		c := checkAgent(ctx, env.process, place, opts.strict)
 		all, ok = append(all, c), ok && c.OK
 		if opts.output == formatText {
 			printChecked(env, &c)
@@ -80,12 +80,14 @@ func runCheck(_ context.Context, env *environment, opts checkOptions, args []str
 	return nil
 }
 
-func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
+// checkAgent checks one agent. What can never work is an error, although a run would start.
+func checkAgent(ctx context.Context, p *app.Process, place app.Place, strict bool) checkReport {
 	c := checkReport{Agent: place.Name, Dir: place.Dir, Findings: []strictyaml.Finding{}}
 	agent, err := p.Load(app.LoadRequest{Agent: place.Dir, Strict: strict})
 	if err == nil {
 		for _, a := range agent.Agents() { // also the agents that it runs
 			c.Findings = append(c.Findings, a.Findings...)
+			c.Findings = append(c.Findings, p.Tools.CheckSyntax(ctx, a)...)
 		}
 		c.Findings = append(c.Findings, findRunFaults(agent)...)
 		if err := p.Models.CheckCallable(agent); err != nil {
@@ -96,7 +98,11 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 		c.err, c.Error = err, err.Error()
 		c.Findings = append(c.Findings, findingsOf(err)...)
 	}
-	for _, f := range c.Findings {
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		if f.Certain { // a run starts, and fails there
+			f.Severity = strictyaml.SeverityError
+		}
 		switch f.Severity {
 		case strictyaml.SeverityError:
 			c.Errors++
@@ -131,7 +137,7 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 func printChecked(env *environment, c *checkReport) {
 	out := env.out
 	for _, f := range c.Findings {
-		out.PrintText(env.formatFinding(f, out.Colors))
+		out.PrintText(env.formatFinding(f, out.Colors) + "\n" + env.formatExcerpt(f, out.Colors))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
 		out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())

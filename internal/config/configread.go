@@ -18,6 +18,9 @@ func (e *FileError) Error() string {
 	return "the configuration has errors:\n" + strictyaml.JoinFindings(e.Findings, "  ")
 }
 
+// ListFindings returns the findings.
+func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
+
 // A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	*strictyaml.Document

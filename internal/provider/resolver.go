@@ -143,7 +143,40 @@ func (m *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 // Hint implements [flow.Hinter].
 func (m *Resolver) Hint(id string) string {
 	clientName, _ := splitModel(id)
-	return config.ClientHint(clientName)
+	return cmp.Or(config.ClientHint(clientName), m.suggestID(id))
+}
+
+// suggestID returns the id that an unknown one probably means: a model without its client, or a misspelt client. Otherwise it says what ids
+// look like.
+func (m *Resolver) suggestID(id string) string {
+	clientName, model, hasClient := strings.Cut(id, ":")
+	names := []string{}
+	for _, c := range m.clients {
+		if !hasClient && slices.ContainsFunc(c.Models, func(k config.Model) bool { return k.Name == id }) {
+			return "write " + c.Name + ":" + id
+		}
+		names = append(names, c.Name)
+	}
+	if !hasClient {
+		if vendor := vendorOf(id); vendor != "" && slices.Contains(names, vendor) {
+			return "write " + vendor + ":" + id
+		}
+		return "model ids are CLIENT:MODEL, such as openai:gpt-5-mini; raddle models ls lists them"
+	}
+	if near := wording.FindNearest(clientName, append(names, "script")); near != "" {
+		return "did you mean " + near + ":" + model + "?"
+	}
+	return "there is no client " + clientName + "; the clients are " + strings.Join(names, ", ")
+}
+
+// vendorOf returns the client of the vendor whose models have a name, "" if it is not known.
+func vendorOf(model string) string {
+	for _, v := range []struct{ prefix, client string }{{"gpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"}, {"claude", "anthropic"}, {"gemini", "gemini"}} {
+		if strings.HasPrefix(strings.ToLower(model), v.prefix) {
+			return v.client
+		}
+	}
+	return ""
 }
 
 // unknownClientError returns the error for an id that names no client.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 	"raddle.dev/internal/jsonvalue"
@@ -75,7 +76,7 @@ func (m *Fields) GetField(name string, p presence) *yaml.Node {
 
 func (m *Fields) ReportMissing(name string) {
 	m.Problems.Add(Finding{
-		Code: "missing-field", Message: PrefixPath(m.Path, fmt.Sprintf("missing field `%s`", name)), Pos: m.Source.Pos,
+		Code: "missing-field", Message: PrefixPath(m.Path, fmt.Sprintf("missing field `%s`", name)), Pos: m.Source.Pos, Fix: fmt.Sprintf("add `%s: ...`", name),
 	})
 }
 
@@ -113,8 +114,32 @@ func (m *Fields) WrongType(n *yaml.Node, name, want string) {
 	}
 	m.Problems.Add(Finding{
 		Code: "invalid-type", Message: PrefixPath(m.fieldPath(name), fmt.Sprintf("invalid type: %s, expected %s", describeNode(n), want)),
-		Hint: hint, Pos: m.Source.PositionOf(n),
+		Hint: hint, Fix: fixType(name, ResolveAlias(n), want), Pos: m.Source.PositionOf(n),
 	})
+}
+
+// fixType says how a field is written whose value has the wrong type.
+func fixType(name string, n *yaml.Node, want string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	switch want {
+	case wantSeconds:
+		if d, err := time.ParseDuration(n.Value); n.Kind == yaml.ScalarNode && err == nil && d >= time.Second {
+			return fmt.Sprintf("write the seconds: `%s: %d`", last, int(d.Seconds()))
+		}
+		return fmt.Sprintf("write the seconds: `%s: 300`", last)
+	case wantCount:
+		return fmt.Sprintf("write a whole number: `%s: 3`", last)
+	case wantNumber:
+		return fmt.Sprintf("write a number: `%s: 0.7`", last)
+	case WantList:
+		return fmt.Sprintf("write a list: `%s: [a, b]`", last)
+	case WantMapping:
+		if last == "nodes" {
+			return "write each node below its name: `answer: {type: llm, prompt: ...}`"
+		}
+		return fmt.Sprintf("write names with values: `%s: {name: value}`", last)
+	}
+	return ""
 }
 
 // ScalarText converts a scalar to text: only strings, or every plain scalar if

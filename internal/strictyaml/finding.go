@@ -53,6 +53,14 @@ type Finding struct {
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do about it
 	Pos      Pos      `json:"pos"`
+	Fix      string   `json:"-"` // what to do about it, where the file format fixes the texts of errors and Hint is empty
+	Certain  bool     `json:"-"` // of a warning: what it is about can never work
+}
+
+// A Lister is an error that knows what is wrong with a file, and where.
+type Lister interface {
+	error
+	ListFindings() []Finding
 }
 
 // Text returns the message, preceded by the node, as lists of findings show it.

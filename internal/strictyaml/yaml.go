@@ -187,7 +187,7 @@ func isPrintable(r rune) bool {
 
 // syntaxFinding converts an error of the YAML library to a finding.
 func syntaxFinding(text []byte, err error) Finding {
-	f := Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}}
+	f := Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}, Fix: "look for a quote, comma or bracket that is missing or too many, here or in the line above"}
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
 		return f

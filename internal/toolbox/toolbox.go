@@ -108,10 +108,12 @@ func (b *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	}
 	own, problems := h.OwnTools()
 	for _, p := range problems {
-		set.Problems = append(set.Problems, p.String())
+		set.Problems = append(set.Problems, newScriptProblem(p))
 	}
 	b.addTools(set, own, b.TrustsDir(n.Dir))
-	set.Problems = append(set.Problems, b.shared.findUnresolvedVariables(n.Agent, n.Variables)...)
+	for _, text := range b.shared.findUnresolvedVariables(n.Agent, n.Variables) {
+		set.Problems = append(set.Problems, flow.ToolProblem{Text: text})
+	}
 	if file := ownFile(n.Dir); file == "" {
 		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
 	} else {
@@ -196,7 +198,7 @@ func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 		in.Functions = dir
 		tools, problems := in.GlobalTools([]string{name}, nil)
 		for _, p := range problems {
-			set.Problems = append(set.Problems, p.String())
+			set.Problems = append(set.Problems, newScriptProblem(p))
 		}
 		b.addTools(set, tools, dir != n.Dir || b.TrustsDir(dir))
 		set.Scripts = append(set.Scripts, file)
@@ -220,7 +222,7 @@ func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 	if next == "" {
 		next = "put its file into " + b.shared.Dirs.ShortPath(filepath.Join(b.shared.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
-	set.Problems = append(set.Problems, fmt.Sprintf("there is no tool %q: %s", name, next))
+	set.Problems = append(set.Problems, flow.ToolProblem{Tool: name, Text: fmt.Sprintf("there is no tool %q: %s", name, next)})
 }
 
 func (b *Toolbox) builtinHost() builtin.Host {
@@ -257,8 +259,8 @@ func (b *Toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	for _, ending := range otherEndings {
 		if config.IsFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
-			set.Problems = append(set.Problems, fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
-				b.shared.Dirs.ShortPath(path+ending), filepath.Base(path)))
+			set.Problems = append(set.Problems, flow.ToolProblem{Tool: filepath.Base(path), Text: fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
+				b.shared.Dirs.ShortPath(path+ending), filepath.Base(path))})
 			return true
 		}
 	}
@@ -299,14 +301,14 @@ func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		return nil
 	}
 	if on := b.shared.Config.MCP; on != nil && !*on {
-		set.Problems = append(set.Problems, "mcp_server_support is off: the agent's MCP servers are not used")
+		set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: "mcp_server_support is off: the agent's MCP servers are not used"})
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range b.serverFiles(n.Dir) {
 		if i == 0 && config.IsFile(path) && !b.TrustsDir(n.Dir) {
-			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.shared.Dirs.ShortPath(path)))
+			set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.shared.Dirs.ShortPath(path))})
 			continue
 		}
 		servers, err := b.openServers(path, set)
@@ -328,7 +330,11 @@ func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	var found []string
 	for _, id := range set.Servers {
 		if home[id] == nil {
-			set.Problems = append(set.Problems, fmt.Sprintf("there is no MCP server %q: name it in %s", id, b.shared.Dirs.ShortPath(b.serverFiles(n.Dir)[1])))
+			next := wording.SuggestNearest(id, known, "")
+			if next == "" {
+				next = "name it in " + b.shared.Dirs.ShortPath(b.serverFiles(n.Dir)[1])
+			}
+			set.Problems = append(set.Problems, flow.ToolProblem{Server: id, Text: fmt.Sprintf("there is no MCP server %q: %s", id, next)})
 			continue
 		}
 		found = append(found, id)
@@ -350,7 +356,7 @@ func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 		return nil, err
 	}
 	for _, p := range file.Problems {
-		set.Problems = append(set.Problems, p.Pos.String()+": "+p.Message)
+		set.Problems = append(set.Problems, flow.ToolProblem{Text: p.Message, Hint: p.Hint, Pos: p.Pos})
 	}
 	lookup := func(name string) (string, bool) {
 		if name == workspaceVariable {

@@ -81,7 +81,10 @@ func (s *Shared) ListGlobalTools(mode permission.Mode) (*ToolList, error) {
 // newToolList completes a list of tools.
 func (s *Shared) newToolList(l *ToolList) *ToolList {
 	l.shared, l.Tools = s, []ToolInfo{}
-	l.Servers, l.Files, l.Problems = append([]string{}, l.set.Servers...), append([]string{}, l.set.Scripts...), append([]string{}, l.set.Problems...)
+	l.Servers, l.Files, l.Problems = append([]string{}, l.set.Servers...), append([]string{}, l.set.Scripts...), []string{}
+	for _, p := range l.set.Problems {
+		l.Problems = append(l.Problems, p.String())
+	}
 	l.Unused = l.set.Unused
 	for _, t := range l.tools {
 		l.Tools = append(l.Tools, newToolInfo(t, l.rules))

@@ -25,6 +25,9 @@ type LoadError struct {
 // Error returns one line per finding, with its position.
 func (e *LoadError) Error() string { return strictyaml.JoinFindings(e.Findings, "") }
 
+// ListFindings returns the findings.
+func (e *LoadError) ListFindings() []strictyaml.Finding { return e.Findings }
+
 // A loader converts a YAML tree to entries and collects what is wrong.
 type loader struct {
 	*strictyaml.Document

@@ -143,8 +143,12 @@ func (b *bashParser) handleTag(tag, rest string) {
 		b.open.description = b.readDescription(rest)
 		return
 	}
-	if !slices.Contains([]string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}, tag) {
-		b.file.addProblem(line, "", "@%s(line %d) is unknown tag: the line is ignored; write it without '@' at its beginning", tag, line)
+	if !slices.Contains(bashTags, tag) {
+		next := "write it without '@' at its beginning"
+		if near := nearestTag(tag); near != "" {
+			next = "did you mean @" + near + "?"
+		}
+		b.file.addProblem(line, "", "@%s(line %d) is unknown tag: the line is ignored; %s", tag, line, next)
 		return
 	}
 	if b.current == nil {
@@ -163,6 +167,28 @@ func (b *bashParser) handleTag(tag, rest string) {
 		b.readEnv(rest)
 	}
 }
+
+// bashTags are the annotations besides @cmd.
+var bashTags = []string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}
+
+// nearestTag returns the annotation that differs from a tag in one place: a letter that is wrong, missing or too many.
+func nearestTag(tag string) string {
+	for _, known := range append([]string{"cmd"}, bashTags...) {
+		head := 0
+		for head < min(len(tag), len(known)) && tag[head] == known[head] {
+			head++
+		}
+		a, b := tag[head:], known[head:]
+		switch {
+		case len(a) > 0 && (a[1:] == b || len(b) > 0 && a[1:] == b[1:]), len(b) > 0 && a == b[1:]:
+			return known
+		}
+	}
+	return ""
+}
+
+// wordedTypes are names of types that a notation only repeats, with the notation that has the type.
+var wordedTypes = map[string]string{"INTEGER": "INT", "NUMBER": "NUM", "FLOAT": "NUM", "DOUBLE": "NUM"}
 
 // readDescription is a description with the comment lines that continue it.
 func (b *bashParser) readDescription(first string) string {
@@ -243,6 +269,9 @@ func (b *bashParser) readParameter(tag, rest string) {
 		return
 	}
 	o := a.option
+	if len(o.Notations) > 0 && wordedTypes[o.Notations[0]] != "" {
+		b.file.addProblem(line, "", "<%s> is only a name here, and the value a text; write <%s> for a number", o.Notations[0], wordedTypes[o.Notations[0]])
+	}
 	b.addFunctionUse(line, o.Default.Fn, o.ChoiceFn)
 	k := &b.current.command
 	if tag == "arg" {

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 )
 
@@ -59,8 +60,29 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 			s.Headers = r.readTable(key, v)
 		}
 	})
+	r.warnUnknown(value)
 	if s.problem == nil {
 		r.resolveTransport(kind)
+	}
+}
+
+// entryKeys are the keys of an entry.
+var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers"}
+
+// warnUnknown warns about a key that is nearly one of an entry. Other programs have keys of their own.
+func (r *entryReader) warnUnknown(value *yaml.Node) {
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		key := value.Content[i]
+		if strictyaml.IsBroken(key) || slices.Contains(entryKeys, key.Value) {
+			continue
+		}
+		near := wording.FindNearest(key.Value, slices.DeleteFunc(slices.Clone(entryKeys), func(k string) bool { return r.fields[k] != nil }))
+		if near == "" {
+			continue
+		}
+		r.file.Problems = append(r.file.Problems, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassUnknownKey, Code: "unknown-key",
+			Pos:     strictyaml.Pos{File: r.doc.Path, Line: key.Line, Col: key.Column},
+			Message: fmt.Sprintf("MCP server '%s' has the unknown key %q", r.server.ID, key.Value), Hint: "did you mean " + near + "?"})
 	}
 }
 

@@ -56,13 +56,28 @@ const (
 
 // A FileError is a file that cannot be read at all.
 type FileError struct {
-	Path string
-	Err  error // why the file could not be opened, or what is wrong with it and where
+	Path     string
+	Err      error                // why the file could not be opened; nil if Findings say it
+	Findings []strictyaml.Finding // what is wrong with the text, and where
 }
 
 func (e *FileError) Error() string {
-	return fmt.Sprintf("Failed to load MCP config file at %s: %v", e.Path, e.Err)
+	if e.Err != nil {
+		return fmt.Sprintf("Failed to load MCP config file at %s: %v", e.Path, e.Err)
+	}
+	var lines []string
+	for _, f := range e.Findings {
+		line := fmt.Sprintf("line %d, column %d: %s", f.Pos.Line, f.Pos.Col, f.Message)
+		if f.Hint != "" {
+			line += " (" + f.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	return fmt.Sprintf("Failed to load MCP config file at %s: %s", e.Path, strings.Join(lines, "\n"))
 }
+
+// ListFindings returns what is wrong with the text.
+func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
 
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
@@ -82,7 +97,7 @@ func Load(path string) (File, error) {
 }
 
 // Parse reads the text of a file; path is for messages. Lines that begin with #
-// are comments, and keys that mean nothing here are passed over. No message quotes a value of
+// are comments. Keys that mean nothing here are ignored; Problems has a warning for one that looks like a mistake. No message quotes a value of
 // an entry's env, headers or args.
 func Parse(path string, data []byte) (File, error) {
 	f := File{Path: path}
@@ -105,7 +120,7 @@ func Parse(path string, data []byte) (File, error) {
 		doc.List = before
 	}
 	if len(doc.List) > 0 {
-		return f, &FileError{Path: path, Err: errors.New(strictyaml.JoinFindings(doc.List, ""))}
+		return f, &FileError{Path: path, Findings: doc.List}
 	}
 	slices.SortStableFunc(f.Servers, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
 	return f, nil

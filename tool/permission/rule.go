@@ -217,6 +217,9 @@ func (e *Error) Error() string {
 	return "the permission rules have faults:\n" + strictyaml.JoinFindings(e.Findings, "  ")
 }
 
+// ListFindings returns the findings.
+func (e *Error) ListFindings() []strictyaml.Finding { return e.Findings }
+
 // LoadRules reads the text of a file that holds nothing but rules: the lists allow,
 // ask and deny. The file's name is for messages. What is wrong with the file is an *Error.
 func LoadRules(file string, text []byte) (Rules, error) {
