@@ -29,7 +29,10 @@ type Gate struct {
 	always []permission.Rule // grants since the process started
 }
 
-var _ agent.Gate = (*Gate)(nil)
+var (
+	_ agent.Gate         = (*Gate)(nil)
+	_ agent.GrantChecker = (*Gate)(nil)
+)
 
 // These are the files of rules. Only raddle writes the first one.
 const (
@@ -107,10 +110,16 @@ func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	if len(d.Reasons) > 0 {
 		prompt += "\n" + strings.Join(d.Reasons, "\n")
 	}
-	if diff := builtin.Preview(g.host, c, t.Name); diff != "" {
-		prompt += "\n" + diff
+	detail := &agent.CallDetail{Does: d.Does, Command: d.Command, Risks: d.Risks, Dir: g.policy.Workspace}
+	for _, p := range d.Parts {
+		detail.Parts = append(detail.Parts, agent.CallPart{Text: p.Text, Why: p.Why, Detail: p.Detail, Rule: p.Rule})
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Grant: d.Grant, Lasting: d.Lasting}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting}, nil
+}
+
+// CheckNarrowed implements [agent.GrantChecker].
+func (g *Gate) CheckNarrowed(grant, rules []string) error {
+	return g.policy.CheckNarrowed(grant, rules)
 }
 
 // distrustEffect removes what a tool declares about itself if the user has not approved its script.

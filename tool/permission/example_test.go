@@ -31,7 +31,7 @@ func ExamplePolicy_Decide() {
 	fmt.Println(d.Grant)
 	// Output:
 	// ask [once run always no]
-	// - tee log is not known to be harmless
-	// - mkdir cache is not known to be harmless
+	// - tee log is not a command that raddle knows to only read
+	// - mkdir cache is not a command that raddle knows to only read
 	// [execute_command(tee log) execute_command(mkdir cache)]
 }

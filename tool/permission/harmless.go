@@ -62,6 +62,9 @@ var grep = readOnlyRule{skip: 1, skipped: "ef", letters: "R", flags: []string{"d
 // them: a launcher that replaces them may read files of the workspace.
 var versions = []string{"bash", "gcc", "git", "make"}
 
+// unknownCommand is the reason to ask about a command of which raddle does not know what it does.
+const unknownCommand = "is not a command that raddle knows to only read"
+
 // judgeCommand returns the verdict on a command with a plain name if no rule covers it, and the
 // reason.
 func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string) {
@@ -71,7 +74,7 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	}
 	h, ok := readers[name]
 	if !ok {
-		return Ask, "is not known to be harmless"
+		return Ask, unknownCommand
 	}
 	if h.anywhere {
 		return Allow, ""

@@ -21,11 +21,12 @@ const (
 
 // A matcher holds what rules are compared with, in addition to the need itself.
 type matcher struct {
-	tool  string
-	shell bool // the tool runs commands: the patterns of its rules are commands
-	area  area
-	home  string
-	args  map[string]string // the arguments of the call as text
+	tool    string
+	command string // the shell text that the call would run
+	shell   bool   // the tool runs commands: the patterns of its rules are commands
+	area    area
+	home    string
+	args    map[string]string // the arguments of the call as text
 
 	patterns map[string]pathPattern // those of rules that deny or ask, by their text; filled on demand
 	trees    map[string]*subtree    // what lies below directories; filled on demand

@@ -52,6 +52,13 @@ type Decision struct {
 	// sentence that begins with "it": "runs code from the network (evil.example)". With
 	// one of them Grant is empty, so that the call is allowed once or not at all.
 	Risks []string
+	// Does says in plain words what the call does, as the end of a sentence that begins with "the
+	// agent wants to": "run a command".
+	Does string
+	// Command is the shell text that the call would run; empty: none.
+	Command string
+	// Parts are what the call needs that is not simply allowed: the Reasons, taken apart.
+	Parts []Part
 	// Reasons tell a person what the call needs that is not simply allowed, one
 	// line each.
 	Reasons []string
@@ -65,6 +72,14 @@ type Decision struct {
 	Lasting bool
 }
 
+// A Part is one thing that a call needs, and that is not simply allowed.
+type Part struct {
+	Text   string // a command, a file or a host
+	Why    string // as the end of a sentence that begins with Text
+	Detail string // what is known about its effect, such as the files that a command removes; empty: nothing
+	Rule   string // the rule that decided, with its place; empty: no rule did
+}
+
 // Decide decides on a call. It returns an error if the tool cannot use the arguments, or if the
 // policy names no workspace; then the call must not run.
 func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
@@ -72,7 +87,44 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	return p.judgeNeeds(m, needs), nil
+	d := p.judgeNeeds(m, needs)
+	d.Does, d.Command = m.describeCall(needs), m.command
+	return d, nil
+}
+
+// describeCall says what a call does: see Decision.Does.
+func (m matcher) describeCall(needs []need) string {
+	var changed, read, hosts []string
+	for _, n := range needs {
+		switch {
+		case n.guess || n.repeated:
+		case n.kind == command:
+			return "run a command"
+		case n.kind == writing:
+			changed = append(changed, n.text)
+		case n.kind == reading:
+			read = append(read, n.text)
+		case n.kind == network:
+			hosts = append(hosts, n.text)
+		}
+	}
+	list := func(verb string, names []string) string {
+		if len(names) > 2 {
+			return fmt.Sprintf("%s %s and %d more", verb, shortenReason(names[0]), len(names)-1)
+		}
+		return verb + " " + shortenReason(strings.Join(names, " and "))
+	}
+	switch {
+	case m.passed != "":
+		return "call " + m.passed
+	case len(changed) > 0:
+		return list("change", changed)
+	case len(hosts) > 0 && hosts[0] != m.tool:
+		return list("get something from", hosts)
+	case len(read) > 0:
+		return list("read", read)
+	}
+	return "call " + m.tool
 }
 
 // DecideTool returns the decision on every call of a tool. known is false if a call may be decided
@@ -109,6 +161,7 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 	}
 	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args),
 		patterns: map[string]pathPattern{}, trees: map[string]*subtree{}}
+	m.command = strings.Join(touch.Commands, "\n")
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
@@ -187,7 +240,7 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	nameable, seen, planned := true, map[string]bool{}, false
 	var risky []need
 	for _, n := range needs {
-		verdict, why, rule := p.decideNeed(m, n)
+		verdict, why, by := p.decideNeed(m, n)
 		if verdict == Allow {
 			continue
 		}
@@ -195,7 +248,7 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 			risky = append(risky, n)
 		}
 		reason := strings.TrimSpace(shortenReason(n.text) + " " + why)
-		if n.repeated && !rule && d.Verdict != Allow {
+		if n.repeated && by == "" && d.Verdict != Allow {
 			nameable = false
 			continue
 		}
@@ -204,13 +257,14 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 		}
 		seen[reason] = true
 		d.Reasons = append(d.Reasons, reason)
+		d.Parts = append(d.Parts, Part{Text: shortenReason(n.text), Why: why, Detail: n.detail, Rule: by})
 		d.Verdict = max(d.Verdict, verdict)
 		if verdict == Deny {
 			denied = append(denied, reason)
 			planned = planned || why == inPlan
 			continue
 		}
-		d.Lasting = d.Lasting && !rule
+		d.Lasting = d.Lasting && by == ""
 		grant, ok := m.narrowestGrant(n)
 		nameable = nameable && ok
 		if key := "grant " + grant; !seen[key] {
@@ -234,9 +288,10 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	return d
 }
 
-// decideNeed decides on one need. It reports whether a rule was the reason.
-func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool) {
-	best, by := no, Rule{}
+// decideNeed decides on one need. by is the rule or the mode that was the reason, with its place;
+// empty: the default.
+func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
+	best, rule := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {
 			f := m.forbidsNeed(r, n)
@@ -244,37 +299,37 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 				f = maybe
 			}
 			if f > best {
-				best, by = f, r
+				best, rule = f, r
 			}
 		}
 	}
 	if best == sure {
-		return Deny, "is denied by the rule " + by.describeRule(), true
+		return Deny, "is denied by the rule " + rule.describeRule(), rule.describeRule()
 	}
 	if p.Mode == ModePlan && n.mayChange() {
-		return Deny, inPlan, true
+		return Deny, inPlan, "the mode plan"
 	}
 	covered := func(r Rule) bool { return m.coversNeed(r, n) }
 	if slices.ContainsFunc(p.Granted, covered) {
-		return Allow, "", false
+		return Allow, "", ""
 	}
 	if best == maybe {
-		return Ask, n.describeMatch() + " what the rule " + by.describeRule() + " denies", true
+		return Ask, n.describeMatch() + " what the rule " + rule.describeRule() + " denies", rule.describeRule()
 	}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Ask {
 			if m.forbidsNeed(r, n) != no {
-				return Ask, "is asked about by the rule " + r.describeRule(), true
+				return Ask, "is asked about by the rule " + r.describeRule(), r.describeRule()
 			}
 		}
 	}
 	for _, rules := range p.Rules {
 		if slices.ContainsFunc(rules.Allow, covered) {
-			return Allow, "", false
+			return Allow, "", ""
 		}
 	}
 	v, why = p.judgeByMode(n)
-	return v, why, false
+	return v, why, ""
 }
 
 // describeMatch returns a sentence that says how a rule that denies might be about the need.
@@ -406,6 +461,7 @@ type need struct {
 
 	risk string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
 
+	detail   string  // of a command: the files that it removes, as far as they are known
 	repeated bool    // another need that asks already gives the reason of the fallback
 	fallback Verdict // the verdict if no rule covers the need
 	why      string  // the reason of the fallback, as the end of a sentence that begins with text

@@ -453,8 +453,8 @@ func TestReasonsNameThePart(t *testing.T) {
 	r := newRoom(t)
 	got := decide(t, r.policy, shellTool, args(t, "command", "ls && npm i | tee ../log; cat $x"))
 	want := []string{
-		"npm i is not known to be harmless",
-		"tee ../log is not known to be harmless",
+		"npm i is not a command that raddle knows to only read",
+		"tee ../log is not a command that raddle knows to only read",
 		"../log is outside the workspace (" + strings.TrimSuffix(r.dir, "work") + "log)",
 		"cat $x has an argument that is known only when it runs",
 	}

@@ -35,6 +35,7 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	}
 	n := commandNeed(env, words, verdict, why)
 	n.risk, n.stdin = s.riskOf(words)
+	n.detail = s.describeRemoved(words)
 	n.opaque = verdict == Ask && s.hidesCode(words)
 	n.runner = slices.Contains(runners, name)
 	if !surroundings {
@@ -181,7 +182,7 @@ func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 	}
 	if len(inner) == 0 {
 		if known && !w.asks {
-			s.needs = append(s.needs, commandNeed(nil, words, w.empty, "is not known to be harmless"))
+			s.needs = append(s.needs, commandNeed(nil, words, w.empty, unknownCommand))
 		}
 		return true
 	}
