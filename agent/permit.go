@@ -97,6 +97,11 @@ func (a *PermissionAnswer) check() error {
 		if json.Unmarshal(a.Args, &args) != nil || args == nil {
 			return errors.New(`the choice "edit" needs the new arguments as an object: "args"`)
 		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, a.Args); err != nil {
+			return err
+		}
+		a.Args = compact.Bytes()
 	case answerOnce, answerRun, answerAlways, answerNo:
 		if len(a.Args) > 0 {
 			return fmt.Errorf(`the choice %q takes no "args"`, a.Choice)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -33,6 +34,7 @@ type asker struct {
 	// still asked, unless the person pressed Ctrl-C. If it is nil, no more questions are asked.
 	skip    func(err error)
 	skipped map[string]bool // ids of the questions that were left open; they are not asked again
+	shown   map[string]bool // ids of the questions that the person has seen
 }
 
 // answerQuestions is an app.AskFunc. Answers of the command line that name a question go to
@@ -132,6 +134,10 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		return nil, false, nil
 	}
 	a.env.err.ClearLive()
+	if a.shown == nil {
+		a.shown = map[string]bool{}
+	}
+	a.shown[q.ID] = true
 	if who != "" {
 		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, who))
 	}
@@ -159,6 +165,14 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 
 // askAgain repeats a question whose answer was wrong.
 func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
+	if object, ok := wrong.(map[string]any); ok {
+		var answer agent.PermissionAnswer
+		if text, err := json.Marshal(object); err == nil && json.Unmarshal(text, &answer) == nil {
+			if p := newPermit(a.prompter, q, a.env.err.Colors); p != nil {
+				return p.askAgain(ctx, answer)
+			}
+		}
+	}
 	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
 		return a.prompter.ReadText(ctx, "Another answer: ", text)
 	}
@@ -166,15 +180,18 @@ func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any,
 	return askQuestion(ctx, a.prompter, q, a.env.err.Colors)
 }
 
-// These are texts of questions, which also the reference tool has.
+// These are texts of questions.
 const (
-	otherOption  = "Other (custom)"
-	otherPrompt  = "Custom response:"
+	otherOption  = "Other…"
+	otherPrompt  = "Your answer:"
 	answerPrompt = "Your answer: "
 )
 
 // askQuestion asks a person and returns the answer.
 func askQuestion(ctx context.Context, who term.Prompter, q graph.Question, colors term.Colors) (any, error) {
+	if p := newPermit(who, q, colors); p != nil {
+		return p.ask(ctx)
+	}
 	options := optionsOf(q)
 	choices := make([]term.Choice, len(options))
 	for i, o := range options {

@@ -28,11 +28,12 @@ type drive struct {
 	run     *app.Run
 	format  string
 	answers []cliAnswer
-	inDoubt tool.Doubt  // for every call that was interrupted; unset: as elsewhere
-	still   bool        // no live lines, and no text before the end
-	skip    func(error) // as asker.skip; may be nil
-	raw     bool        // show Markdown as it is written
-	turn    *chat.Drive // nil unless the run is a turn of a conversation
+	inDoubt tool.Doubt      // for every call that was interrupted; unset: as elsewhere
+	still   bool            // no live lines, and no text before the end
+	skip    func(error)     // as asker.skip; may be nil
+	shown   map[string]bool // ids of questions that the person has seen on this terminal
+	raw     bool            // show Markdown as it is written
+	turn    *chat.Drive     // nil unless the run is a turn of a conversation
 
 	watch *runWatcher
 	stop  *stopper
@@ -99,6 +100,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 	}
 	d.env.working.Store(true)
 	res, err := d.run.Drive(d.stop.ctx, driver)
+	d.shown = ask.shown
 	if !d.run.Resumed {
 		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
 	}
@@ -259,13 +261,13 @@ func (d *drive) printNotice(o driveOutcome) error {
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
 			d.env.err.PrintLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
-			parkNotice(d.env, d.run, o.res)
+			parkNotice(d.env, d.run, o.res, d.shown)
 			return silentExit{o.code}
 		}
 		if o.err != nil {
 			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
 		}
-		parkNotice(d.env, d.run, o.res)
+		parkNotice(d.env, d.run, o.res, d.shown)
 		return silentExit{o.code}
 	case graph.Paused, graph.Canceled:
 		text := "raddle: run " + id + " was stopped"

@@ -126,7 +126,7 @@ func TestInboxRecords(t *testing.T) {
 func TestInboxOfADrivenRun(t *testing.T) {
 	w := newInbox(t, "./ask")
 	other := w.screen(nil, "resume", "last")
-	other.await("leaves the question open")
+	other.await("answer later")
 	s := w.screen(nil, "inbox")
 	s.await("Send it?")
 	s.ends(0, "another process drives this run: answer there (process ")

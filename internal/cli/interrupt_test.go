@@ -443,7 +443,7 @@ func TestInterruptedTool(t *testing.T) {
 func TestInterruptedQuestion(t *testing.T) {
 	w := serveHeld(t, notHeld, "ask", "all is well").workplace()
 	s := w.screen(nil, "run", "./stop", "go")
-	s.await("Other (custom)")
+	s.await("Other…")
 	s.press(ctrlC)
 	s.ends(5, "next: raddle resume ")
 	if r := w.run("resume", "-q", w.runs()[0].Run, "--answer", "b"); r.code != 0 || r.out != "all is well\n" {

@@ -169,9 +169,12 @@ func TestKeysTypedAhead(t *testing.T) {
 					s.await(test.line)
 					s.press(test.lineKeys)
 				} else {
-					keys := "\n" // a line feed is Enter, and moves nothing
-					if name == "words" {
-						keys = test.lineKeys
+					keys := "\n"  // a line feed is Enter, and moves nothing
+					switch name { // in a text it adds a line
+					case "words":
+						keys = "mine\r"
+					case "input":
+						keys = "\r"
 					}
 					s.answer(keys)
 				}

@@ -135,18 +135,12 @@ func promptOf(q graph.Question, colors term.Colors) string {
 		lines[0] = asWritten(lines[0])
 	}
 	for i, l := range lines {
-		color := term.Style("")
+		color := diffStyle(l)
 		switch {
 		case i == 0 || !about:
 			color = term.Bold
 		case strings.HasPrefix(l, "Careful: "):
 			color = term.Red
-		case strings.HasPrefix(l, "+"):
-			color = term.Green
-		case strings.HasPrefix(l, "-"):
-			color = term.Red
-		case strings.HasPrefix(l, "@@"):
-			color = term.Cyan
 		}
 		if color != "" {
 			lines[i] = colors.Paint(color, l)

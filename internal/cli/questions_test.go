@@ -94,7 +94,7 @@ func TestWrongAnswersAtATerminal(t *testing.T) {
 		env          []string
 		ready, again string
 	}{
-		"form":  {nil, "Enter is done", "yz"}, // it keeps the text
+		"form":  {nil, "Enter sends", "yz"}, // it keeps the text
 		"lines": {[]string{"TERM=dumb"}, "Your answer: ", "xyz"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestWrongAnswersAtATerminal(t *testing.T) {
 func TestWrongAnswersGivenAheadAtATerminal(t *testing.T) {
 	s := newWorkplace(t, checkReport).screen(nil, "run", "./note", "--answer", "note=x", "--answer", "ok=yes")
 	s.await("Too short: at least 3 characters.")
-	s.await("Enter is done")
+	s.await("Enter sends")
 	s.press("xyz", enter)
 	s.ends(0, "RESULT=xyz/yes.")
 }
@@ -253,14 +253,14 @@ func TestPromptsOfTools(t *testing.T) {
 		"several options": {args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Space chooses")
 			s.answer(" ", down, down, " ", enter)
-			s.await("> bow, ink")
+			s.await("bow, ink")
 			s.await("yes")
 			s.answer(down, enter)
 		}, want: `{"answers":["bow","ink"]}`},
 		"none of them": {args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Space chooses")
 			s.answer(enter)
-			s.await("> none")
+			s.await(" none")
 			s.await("yes")
 			s.answer(enter)
 		}, want: `{"answers":[]}`},

@@ -173,7 +173,7 @@ func resumeLine(line string, res graph.Result) string {
 }
 
 // parkNotice says what a run waits for and how to continue.
-func parkNotice(env *environment, run *app.Run, res graph.Result) {
+func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[string]bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
@@ -182,7 +182,11 @@ func parkNotice(env *environment, run *app.Run, res graph.Result) {
 		if who := askerOf(q); who != "" {
 			name += ", asked by " + who
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		if shown[q.ID] {
+			fmt.Fprintf(&b, "  %s\n", name)
+		} else {
+			fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		}
 		if how := answersText(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}

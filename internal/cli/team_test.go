@@ -435,7 +435,7 @@ func TestCrewAsksOnATerminal(t *testing.T) {
 	for _, nth := range []string{"1/2", "2/2"} {
 		s.seen.until(t, nth, func(all string) bool {
 			_, prompt, asked := strings.Cut(all, nth+" ")
-			return asked && strings.Contains(prompt, "Other (custom)")
+			return asked && strings.Contains(prompt, "Other…")
 		})
 		said := s.seen.String()
 		said = said[strings.LastIndex(said, nth+" "):]

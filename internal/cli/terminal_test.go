@@ -99,7 +99,7 @@ func (s *screen) awaitNext(text string) {
 // answer presses keys as soon as the question on the screen accepts them.
 func (s *screen) answer(keys ...string) {
 	s.t.Helper()
-	const hint = "leaves the question open"
+	const hint = "answer later"
 	s.awaitNext(hint)
 	s.press(keys...)
 }
@@ -142,7 +142,7 @@ func TestPrompts(t *testing.T) {
 			s.answer(down, down, enter)
 		}, want: "RESULT=later/."},
 		"another answer, and the default": {keys: func(s *screen) {
-			s.await("Other (custom)")
+			s.await("Other…")
 			s.answer(down, down, down, enter)
 			s.await("Custom response:")
 			s.answer("maybe", enter)
@@ -154,7 +154,7 @@ func TestPrompts(t *testing.T) {
 			s.answer(down, enter)
 		}, want: "RESULT=no/."},
 		"a terminal that prints lines only": {env: []string{"TERM=dumb"}, keys: func(s *screen) {
-			s.await("4) Other (custom)")
+			s.await("4) Other…")
 			s.await("Number [1-4]: ")
 			s.press("7\n")
 			s.await("There is no option")

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
-	"charm.land/huh/v2"
 	"github.com/charmbracelet/colorprofile"
 )
 
-// A formPrompter asks with forms: arrow keys choose. The question and
+// A formPrompter asks with forms: keys choose. The question and
 // the answer stay on the screen as plain lines, whatever their size; only the
 // form itself is drawn and removed.
 type formPrompter struct {
@@ -31,65 +29,62 @@ func (p *formPrompter) ShowQuestion(_ context.Context, question string, _ []Choi
 }
 
 func (p *formPrompter) ChooseOne(ctx context.Context, m Menu) (int, error) {
-	field := huh.NewSelect[int]().Options(listOptions(m.Choices)...).Value(&m.First)
-	if rows := p.optionRows(); len(m.Choices) > rows {
-		field = field.Height(rows)
-	}
-	if err := p.runForm(ctx, field, "arrow keys and Enter; Esc leaves the question open"); err != nil {
+	f := newMenuField(m, p.screen.Colors)
+	if err := p.runForm(ctx, f); err != nil {
 		return 0, err
 	}
-	p.screen.PrintLine("> " + m.Choices[m.First].Label)
-	return m.First, nil
+	p.printAnswer(m, m.Choices[f.at()].Label)
+	return f.at(), nil
 }
 
 func (p *formPrompter) ChooseSeveral(ctx context.Context, choices []Choice) ([]int, error) {
-	var picked []int
-	field := huh.NewMultiSelect[int]().Options(listOptions(choices)...).Filterable(false).Value(&picked)
-	if rows := p.optionRows(); len(choices) > rows {
-		field = field.Height(rows)
-	}
-	if err := p.runForm(ctx, field, "Space chooses, Enter is done; Esc leaves the question open"); err != nil {
+	m := Menu{Choices: choices}
+	f := newMenuField(m, p.screen.Colors)
+	f.marked = make([]bool, len(choices))
+	if err := p.runForm(ctx, f); err != nil {
 		return nil, err
 	}
-	labels := "none"
-	if len(picked) > 0 {
-		words := make([]string, len(picked))
-		for i, at := range picked {
-			words[i] = choices[at].Label
+	var picked []int
+	var words []string
+	for i, marked := range f.marked {
+		if marked {
+			picked, words = append(picked, i), append(words, choices[i].Label)
 		}
-		labels = strings.Join(words, ", ")
 	}
-	p.screen.PrintLine("> " + labels)
+	if len(words) == 0 {
+		words = []string{"none"}
+	}
+	p.printAnswer(m, strings.Join(words, ", "))
 	return picked, nil
 }
 
-func listOptions(choices []Choice) []huh.Option[int] {
-	var list []huh.Option[int]
-	for i, c := range choices {
-		list = append(list, huh.NewOption(c.Label, i))
-	}
-	return list
+// Columns returns the width of the terminal.
+func (p *formPrompter) Columns() int {
+	cols, _ := p.screen.Size()
+	return cols
 }
 
-// optionRows returns how many choices are shown at once.
-func (p *formPrompter) optionRows() int {
-	const around, least = 4, 3
-	_, rows := p.screen.Size()
-	return max(rows-around, least)
+// printAnswer prints the answer that stays on the screen.
+func (p *formPrompter) printAnswer(m Menu, label string) {
+	line := p.screen.Paint(Green, "✓") + " " + label
+	if m.Frame != "" {
+		line = "└ " + line
+	}
+	p.screen.PrintLine(line)
 }
 
 func (p *formPrompter) ReadText(ctx context.Context, prompt, text string) (string, error) {
-	field := huh.NewInput().Prompt(prompt).Value(&text)
-	if err := p.runForm(ctx, field, "Enter is done; Esc leaves the question open"); err != nil {
+	f := newTextField(prompt, text)
+	if err := p.runForm(ctx, f); err != nil {
 		return "", err
 	}
-	p.screen.PrintLine(prompt + text)
-	return text, nil
+	p.screen.PrintLine(prompt + strings.ReplaceAll(RevealText(f.text()), "\n", "\n  "))
+	return f.text(), nil
 }
 
-// runForm shows a form with one field until it is submitted or cancelled. hint explains the keys.
-func (p *formPrompter) runForm(ctx context.Context, field huh.Field, hint string) error {
-	form := newForm(field, hint, p.guarded)
+// runForm shows a form with one field until it is submitted or cancelled.
+func (p *formPrompter) runForm(ctx context.Context, field formField) error {
+	form := newForm(field, p.screen.Colors, p.guarded)
 	if p.guarded {
 		p.keys.DiscardInput()
 	}
@@ -110,9 +105,9 @@ func (p *formPrompter) runForm(ctx context.Context, field huh.Field, hint string
 		return ctx.Err()
 	case err != nil:
 		return err
-	case form.interrupted:
+	case form.state == formInterrupted:
 		return ErrInterrupted
-	case form.fields.State != huh.StateCompleted:
+	case form.state != formDone:
 		return ErrLeftOpen
 	}
 	return nil
@@ -126,80 +121,134 @@ func knownSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
+// A formField is what a form asks for.
+type formField interface {
+	// handleKey handles a key that counts. done reports whether the person has answered, and used whether the key means anything.
+	handleKey(key tea.KeyPressMsg) (done, used bool)
+	// pasteText handles a text that was pasted.
+	pasteText(text string)
+	// renderLines returns the field as at most rows lines, none of which is wider than the terminal.
+	renderLines(cols, rows int) []string
+	// describeKeys explains the keys.
+	describeKeys() string
+}
+
+// A formState says whether a form is over.
+type formState int
+
+const (
+	formOpen formState = iota
+	formDone
+	formLeft        // the question stays open
+	formInterrupted // Ctrl-C was pressed
+)
+
 // A form is a form on the screen. What it shows last stays there, and its caller removes it.
 type form struct {
-	fields      *huh.Form
-	hint        string // explains the keys; shown as soon as keys count
-	ready       bool   // keys count
-	interrupted bool   // Ctrl-C was pressed
-	cols        int
-	shown       string // the last view
+	field  formField
+	colors Colors
+	state  formState
+	ready  bool // keys have counted; the hint is shown
+	deaf   int  // the number of the pause that the form waits for before keys count again; 0: keys count
+	pauses int  // pauses that the form has waited for
+	cols   int
+	rows   int
+	shown  string // the last view
 }
 
-func newForm(field huh.Field, hint string, guarded bool) *form {
-	keys := huh.NewDefaultKeyMap()
-	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "ctrl+d", "esc"))
-	keys.Select.Filter.SetEnabled(false)
-	// Letters choose nothing: the person may still be typing a text.
-	keys.Select.Up.SetKeys("up", "ctrl+p")
-	keys.Select.Down.SetKeys("down", "ctrl+n")
-	keys.Select.GotoTop.SetKeys("home")
-	keys.Select.GotoBottom.SetKeys("end")
-	keys.MultiSelect.Up.SetKeys("up", "ctrl+p")
-	keys.MultiSelect.Down.SetKeys("down", "ctrl+n")
-	keys.MultiSelect.GotoTop.SetKeys("home")
-	keys.MultiSelect.GotoBottom.SetKeys("end")
-	keys.MultiSelect.Toggle.SetKeys("space")
-	fields := huh.NewForm(huh.NewGroup(field)).WithKeyMap(keys).WithShowHelp(false).WithTheme(huh.ThemeFunc(huh.ThemeBase))
-	fields.SubmitCmd, fields.CancelCmd = tea.Quit, tea.Quit
-	return &form{fields: fields, hint: hint, ready: !guarded, cols: 80}
+func newForm(field formField, colors Colors, guarded bool) *form {
+	f := &form{field: field, colors: colors, ready: !guarded, cols: 80, rows: 24}
+	if guarded {
+		f.pauses, f.deaf = 1, 1
+	}
+	return f
 }
 
-// keysReady is the message that the form accepts keys.
-type keysReady struct{}
+// keysReady is the message that a pause is over: no key was pressed for graceTime.
+type keysReady struct{ pause int }
 
 // Init implements tea.Model.
 func (f *form) Init() tea.Cmd {
-	if f.ready {
-		return f.fields.Init()
+	if f.deaf == 0 {
+		return nil
 	}
-	return tea.Batch(f.fields.Init(), tea.Tick(graceTime, func(time.Time) tea.Msg { return keysReady{} }))
+	return waitForPause(f.deaf)
+}
+
+func waitForPause(number int) tea.Cmd {
+	return tea.Tick(graceTime, func(time.Time) tea.Msg { return keysReady{number} })
+}
+
+// ignoreKeys makes the form ignore keys until there is a pause: the person types a text that is not meant for it.
+func (f *form) ignoreKeys() tea.Cmd {
+	f.pauses++
+	f.deaf = f.pauses
+	return waitForPause(f.deaf)
 }
 
 // Update implements tea.Model.
 func (f *form) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if f.state != formOpen {
+		return f, nil
+	}
 	switch m := msg.(type) {
 	case keysReady:
-		f.ready = true
-		return f, nil
+		if m.pause == f.deaf {
+			f.ready, f.deaf = true, 0
+		}
 	case tea.WindowSizeMsg:
-		f.cols = m.Width
+		f.cols, f.rows = m.Width, m.Height
 	case tea.PasteMsg:
-		if !f.ready {
-			return f, nil
+		if f.deaf == 0 {
+			f.field.pasteText(m.Content)
 		}
 	case tea.KeyPressMsg:
-		f.interrupted = m.String() == "ctrl+c"
-		switch {
-		case m.String() == "ctrl+z" && CanSuspend():
-			return f, tea.Suspend
-		case !f.ready && m.String() != "ctrl+c":
-			return f, nil
-		case m.String() == "ctrl+j": // a line feed, which a terminal may send for Enter
-			msg = tea.KeyPressMsg{Code: tea.KeyEnter}
-		}
+		return f, f.handleKey(m)
 	}
-	_, cmd := f.fields.Update(msg)
-	return f, cmd
+	return f, nil
+}
+
+func (f *form) handleKey(key tea.KeyPressMsg) tea.Cmd {
+	switch name := key.String(); {
+	case name == "ctrl+c":
+		f.state = formInterrupted
+		return tea.Quit
+	case name == "ctrl+z" && CanSuspend():
+		return tea.Suspend
+	case f.deaf != 0 && f.ready:
+		return f.ignoreKeys()
+	case f.deaf != 0:
+		return nil
+	case name == "esc" || name == "ctrl+d":
+		f.state = formLeft
+		return tea.Quit
+	}
+	switch done, used := f.field.handleKey(key); {
+	case done:
+		f.state = formDone
+		return tea.Quit
+	case !used:
+		return f.ignoreKeys()
+	}
+	return nil
 }
 
 // View implements tea.Model. After the end it returns what was shown last, so that it is certain which rows of the screen belong to the form.
 func (f *form) View() tea.View {
-	if text := f.fields.View(); text != "" {
-		f.shown = strings.TrimRight(text, "\n") + "\n"
+	if f.state == formOpen {
+		lines := f.field.renderLines(f.cols, max(f.rows-2, 1))
+		f.shown = strings.Join(lines, "\n") + "\n"
 		if f.ready {
-			f.shown += CutEnd(f.hint, f.cols)
+			f.shown += f.colors.paintDirectly(Dim, CutEnd(f.field.describeKeys(), f.cols-1))
 		}
 	}
 	return tea.NewView(f.shown)
+}
+
+// paintDirectly is Paint for text that does not go through a [Writer].
+func (c Colors) paintDirectly(style Style, text string) string {
+	if !c || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }

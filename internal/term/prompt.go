@@ -25,6 +25,7 @@ const graceTime = 300 * time.Millisecond
 type Choice struct {
 	Label string // for the person; must be clean
 	Word  string // what the person may type instead of the number; "": only the number
+	Key   string // one character that chooses it instead of a number; "": its number does
 }
 
 // A Menu is what a person chooses from.
@@ -32,6 +33,9 @@ type Menu struct {
 	Choices []Choice
 	First   int  // index of the choice that a form marks at first: Enter alone chooses it
 	Quick   bool // Enter alone chooses First also where choices are numbered
+
+	Frame string // the character on the left of a form, which ends a box above it; "": the form is no part of a box
+	Hint  string // follows the explanation of the keys; must be clean
 }
 
 // A Prompter asks a person at a terminal. Its methods return [ErrLeftOpen] if the person leaves the
@@ -44,7 +48,8 @@ type Prompter interface {
 	ChooseOne(ctx context.Context, m Menu) (int, error)
 	// ChooseSeveral returns the indexes of any number of choices.
 	ChooseSeveral(ctx context.Context, choices []Choice) ([]int, error)
-	// ReadText returns a line of text. If the terminal can do that, the person edits text.
+	// ReadText returns a text. If the terminal can do that, the person edits text, which may have several lines; otherwise
+	// it is one line.
 	ReadText(ctx context.Context, prompt, text string) (string, error)
 	// ReadSecret reads a line without showing it.
 	ReadSecret(ctx context.Context, prompt string) (string, error)
@@ -87,8 +92,8 @@ func (p *linePrompter) ShowQuestion(ctx context.Context, question string, choice
 	if question != "" {
 		p.printText("%s\n", question)
 	}
-	for i, c := range choices {
-		p.printText("  %d) %s\n", i+1, c.Label)
+	for i, key := range choiceKeys(choices) {
+		p.printText("  %s) %s\n", key, choices[i].Label)
 	}
 	select {
 	case <-ctx.Done():
@@ -101,7 +106,7 @@ func (p *linePrompter) ShowQuestion(ctx context.Context, question string, choice
 
 func (p *linePrompter) ChooseOne(ctx context.Context, m Menu) (int, error) {
 	for {
-		s, err := p.ReadText(ctx, fmt.Sprintf("Number [1-%d]: ", len(m.Choices)), "")
+		s, err := p.ReadText(ctx, fmt.Sprintf("Number [%s]: ", describeNumbers(m.Choices)), "")
 		if err != nil {
 			return 0, err
 		}
@@ -138,13 +143,35 @@ next:
 
 // findChoice returns the index of a choice by its number or its word, or -1.
 func findChoice(s string, choices []Choice) int {
-	if i := slices.IndexFunc(choices, func(c Choice) bool { return c.Word != "" && c.Word == s }); i >= 0 {
+	if i := slices.IndexFunc(choices, func(c Choice) bool { return s != "" && (c.Word == s || c.Key == s) }); i >= 0 {
 		return i
 	}
-	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(choices) {
-		return n - 1
+	return slices.Index(choiceKeys(choices), s)
+}
+
+// choiceKeys returns what chooses each choice: its key, or its number among the choices without one.
+func choiceKeys(choices []Choice) []string {
+	keys, n := make([]string, len(choices)), 0
+	for i, c := range choices {
+		if keys[i] = c.Key; c.Key == "" {
+			n++
+			keys[i] = strconv.Itoa(n)
+		}
 	}
-	return -1
+	return keys
+}
+
+// describeNumbers returns the numbers and keys of choices, for a person.
+func describeNumbers(choices []Choice) string {
+	text, n := "", 0
+	for _, c := range choices {
+		if c.Key == "" {
+			n++
+		} else {
+			text += " " + c.Key
+		}
+	}
+	return fmt.Sprintf("1-%d%s", n, text)
 }
 
 // ReadText reads one line, byte by byte: what follows belongs to the next question. The end of the input leaves the

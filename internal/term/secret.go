@@ -6,16 +6,50 @@ import (
 	"os/signal"
 	"syscall"
 
-	"charm.land/huh/v2"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	xterm "golang.org/x/term"
 )
 
 // ReadSecret reads a line that is not shown: each character is a star.
 func (p *formPrompter) ReadSecret(ctx context.Context, prompt string) (string, error) {
-	var text string
-	field := huh.NewInput().Prompt(prompt).EchoMode(huh.EchoModePassword).Value(&text)
-	err := p.runForm(ctx, field, "Enter is done; Esc leaves the question open")
-	return text, err
+	f := newSecretField(prompt)
+	err := p.runForm(ctx, f)
+	return f.input.Value(), err
+}
+
+// A secretField lets a person write a line that is not shown.
+type secretField struct{ input textinput.Model }
+
+func newSecretField(prompt string) *secretField {
+	f := &secretField{input: textinput.New()}
+	f.input.Prompt, f.input.EchoMode = menuFrame+" "+prompt, textinput.EchoPassword
+	f.input.KeyMap.Paste.SetEnabled(false) // it would start a program that reads the clipboard
+	styles := f.input.Styles()
+	styles.Focused, styles.Blurred, styles.Cursor.Blink = textinput.StyleState{}, textinput.StyleState{}, false
+	f.input.SetStyles(styles)
+	_ = f.input.Focus() // the cursor does not blink
+	return f
+}
+
+func (f *secretField) handleKey(press tea.KeyPressMsg) (done, used bool) {
+	if name := press.String(); name == "enter" || name == "ctrl+j" {
+		return true, true
+	}
+	f.input, _ = f.input.Update(press)
+	return false, true
+}
+
+func (f *secretField) pasteText(text string) {
+	f.input, _ = f.input.Update(tea.PasteMsg{Content: text})
+}
+
+func (f *secretField) describeKeys() string { return "Enter sends · Esc: answer later" }
+
+func (f *secretField) renderLines(cols, _ int) []string {
+	f.input.SetWidth(max(cols-TextWidth(f.input.Prompt)-2, 1))
+	return []string{ansi.Truncate(f.input.View(), cols, "")}
 }
 
 // ReadSecret reads a line that is not shown.

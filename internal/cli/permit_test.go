@@ -1,0 +1,206 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// asksToRun is an agent that wants to run a command, or to change a file outside of its workspace.
+const asksToRun = `
+-- here/build/a --
+-- here/build/deep/b --
+-- dev/config.yaml --
+name: dev
+model: script:transcript.yaml
+inject_user_instructions: false
+global_tools: [execute_command, fs_write]
+-- dev/transcript.yaml --
+- {match: remove, turn: 1, tool_calls: [{name: execute_command, args: {command: "mkdir made && rm -rf build"}}]}
+- {match: remove, turn: 2, text: "RESULT={{outcome.-1}}"}
+- {match: make, turn: 1, tool_calls: [{name: execute_command, args: {command: "mkdir made"}}]}
+- {match: make, turn: 2, text: "RESULT={{outcome.-1}}"}
+- {match: write, turn: 1, tool_calls: [{name: fs_write, args: {path: ../outside.txt, contents: "hello\n"}}]}
+- {match: write, turn: 2, text: "RESULT={{outcome.-1}}"}
+- {match: hidden, turn: 1, tool_calls: [{name: execute_command, args: {command: "mkdir made \u001b[8m; touch hidden\u202e"}}]}
+- {match: hidden, turn: 2, text: "RESULT={{outcome.-1}}"}
+`
+
+func newAsksToRun(t *testing.T) *workplace {
+	t.Helper()
+	needBash(t)
+	w := newWorkplace(t, asksToRun)
+	w.dir = filepath.Join(w.dir, "here")
+	return w
+}
+
+func (w *workplace) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(w.dir, name))
+	return err == nil
+}
+
+// The box says who wants what, shows the command, and why each part asks. A command that may do harm can be allowed once only.
+func TestPermissionBox(t *testing.T) {
+	w := newAsksToRun(t)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "../dev", "remove it")
+	s.await("answer later")
+	for _, want := range []string{
+		"┌ dev wants to run a command ──", "│   mkdir made && rm -rf build", "│ ! removes files permanently: build/ (2 files)",
+		"│ mkdir made is not a command that raddle knows to only read", "│   1 Allow once", "> 2 No", "3 No, and say why", "e Edit the command", "? Explain why it asks",
+	} {
+		if !strings.Contains(s.seen.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, s.seen)
+		}
+	}
+	if strings.Contains(s.seen.String(), "in this run") || strings.Contains(s.seen.String(), "Always") {
+		t.Errorf("a dangerous command can be allowed for longer:\n%s", s.seen)
+	}
+	s.press("?")
+	s.await("It may do harm that cannot be undone")
+	s.await("decided by: no rule is about it; this is the default")
+	s.awaitNext("Enter to choose")
+	s.press("3")
+	s.await("Reason: ")
+	s.awaitNext("answer later")
+	s.press("keep the build", enter)
+	s.ends(0, "RESULT=")
+	if !strings.Contains(s.seen.String(), "└ ✓ No, and say why") || !strings.Contains(s.seen.String(), "does not want this call of execute_command: keep the build") {
+		t.Errorf("the reason did not reach the model:\n%s", s.seen)
+	}
+	if !w.exists("build/a") || w.exists("made") {
+		t.Error("the command ran")
+	}
+}
+
+// A person can change the command; raddle decides about the new one, and the model reads what was changed.
+func TestEditedCommand(t *testing.T) {
+	for name, env := range map[string][]string{"form": {"TERM=xterm-256color", "NO_COLOR=1"}, "lines": {"TERM=dumb"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newAsksToRun(t)
+			s := w.screen(env, "run", "../dev", "remove it")
+			if name == "lines" {
+				s.await("Number [1-3 e ?]: ")
+				s.press("edit\n")
+				s.await("now: mkdir made && rm -rf build")
+				s.await("command: ")
+				s.press("mkdir other\n")
+				s.await("dev wants to run a command (with your arguments)")
+				s.await("  4) No\r\n  5) No, and say why\r\n  e) Edit the command")
+				s.await("Number [1-5 e ?]: ")
+				s.press("1\n")
+			} else {
+				s.await("answer later")
+				s.press("e")
+				s.await("command: mkdir made")
+				s.awaitNext("answer later")
+				s.press(strings.Repeat("\x7f", len("made && rm -rf build")), "other", enter)
+				s.await("dev wants to run a command (with your arguments)")
+				s.awaitNext("answer later")
+				s.press("1")
+			}
+			s.ends(0, "RESULT=")
+			if !w.exists("other") || w.exists("made") || !w.exists("build/a") {
+				t.Errorf("another command ran\n%s", s.seen)
+			}
+			shown := w.run("runs", "show", w.runs()[0].Run).out
+			if !strings.Contains(shown, `It was made with: {"command":"mkdir other"}`) {
+				t.Errorf("the model does not read what was changed:\n%s", shown)
+			}
+		})
+	}
+}
+
+// "Always" shows the rule. It can be made narrower; a wider one is refused, and asked for again.
+func TestAlwaysShowsTheRule(t *testing.T) {
+	w := newAsksToRun(t)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "../dev", "make it")
+	s.await("answer later")
+	s.press("3")
+	s.await("Rule: execute_command(mkdir made)")
+	s.awaitNext("answer later")
+	s.press("\x7f\x7f\x7f\x7f\x7f*)", enter)
+	s.await("may allow more than execute_command(mkdir made)")
+	s.awaitNext("answer later")
+	s.press(esc) // back to the choices
+	s.awaitNext("Enter to choose")
+	s.press("3")
+	s.awaitNext("Rule: execute_command(mkdir made)")
+	s.awaitNext("answer later")
+	s.press(enter)
+	s.ends(0, "RESULT=")
+	rules := w.read("../.config/raddle/permissions.yaml")
+	if !strings.Contains(rules, "execute_command(mkdir made)") || strings.Contains(rules, "*") || !w.exists("made") {
+		t.Errorf("the rules are %q", rules)
+	}
+	if err := os.RemoveAll(filepath.Join(w.dir, "made")); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.run("run", "../dev", "make it"); r.code != 0 || !w.exists("made") {
+		t.Errorf("the rule does not count: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// The command line can give every answer.
+func TestPermissionAnswersOfTheCommandLine(t *testing.T) {
+	w := newAsksToRun(t)
+	if r := w.run("run", "-q", "../dev", "remove it", "--answer", `act={"choice": "edit", "args": {"command": "ls"}}`); r.code != 0 || !strings.Contains(r.out, `It was made with: {"command":"ls"}`) || !w.exists("build/a") {
+		t.Errorf("edit: exit code %d, %q\n%s", r.code, r.out, r.err)
+	}
+	if r := w.run("run", "-q", "../dev", "make it", "--answer", `act={"choice": "always", "rules": ["execute_command"]}`); r.code != 2 || !strings.Contains(r.err, "may allow more than execute_command(mkdir made)") || w.exists("made") {
+		t.Errorf("a wider rule: exit code %d\n%s", r.code, r.err)
+	}
+	if r := w.run("resume", "-q", "last", "--answer", `act={"choice": "edit", "args": "ls"}`); r.code != 2 || !strings.Contains(r.err, "needs the new arguments as an object") {
+		t.Errorf("no arguments: exit code %d\n%s", r.code, r.err)
+	}
+	if r := w.run("resume", "-q", "last", "--answer", `{"choice": "once"}`); r.code != 2 || w.exists("made") {
+		t.Errorf("an object that names no question: exit code %d\n%s", r.code, r.err)
+	}
+	if r := w.run("resume", "-q", "last", "--answer", `act={"choice": "once"}`); r.code != 0 || !w.exists("made") {
+		t.Errorf("once: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// A change is shown as one, at every width, and nothing in the box is hidden.
+func TestPermissionBoxShowsEverything(t *testing.T) {
+	w := newAsksToRun(t)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "../dev", "write it")
+	s.await("answer later")
+	for _, want := range []string{"┌ dev wants to change ../outside.txt ──", "│   --- ../outside.txt", "│   +hello", "│ ../outside.txt is outside the workspace"} {
+		if !strings.Contains(s.seen.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, s.seen)
+		}
+	}
+	s.press(enter)
+	s.ends(0, "RESULT=")
+	s = w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "../dev", "hidden")
+	s.await("answer later")
+	if got := s.seen.String(); !strings.Contains(got, `│   mkdir made \x1b[8m; touch hidden\u202e`) || strings.Contains(got, "\x1b[8m") || strings.Contains(got, "\u202e") {
+		t.Errorf("the box is %q", got)
+	}
+	s.press("2")
+	s.ends(0, "RESULT=")
+}
+
+// A question that was left open at the terminal is not printed again when the run parks.
+func TestLeftOpenQuestionIsNotRepeated(t *testing.T) {
+	w := newWorkplace(t, asking)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "./ask")
+	s.await("answer later")
+	s.press(esc)
+	s.ends(5, "next: raddle resume")
+	if got := s.seen.String(); strings.Count(got, "Send it to the printer?") != 1 || !strings.Contains(got, "  review\r\n    answers: yes, no, later, or any other text\r\n") {
+		t.Errorf("the screen is\n%s", got)
+	}
+}
+
+// A text that is pasted keeps its lines.
+func TestPastedAnswerKeepsItsLines(t *testing.T) {
+	w := newWorkplace(t, asking)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "./ask", "--answer", "yes")
+	s.await("Enter sends")
+	s.press("\x1b[200~first line\rsecond line\x1b[201~", enter)
+	s.ends(0, "RESULT=yes/first line\r\nsecond line.")
+}

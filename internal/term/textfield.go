@@ -1,0 +1,81 @@
+package term
+
+import (
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+)
+
+// A textField lets a person write a text of one or several lines.
+type textField struct {
+	prompt string
+	area   textarea.Model
+}
+
+// mostTextRows is how many rows of a text are shown at once.
+const mostTextRows = 12
+
+func newTextField(prompt, text string) *textField {
+	f := &textField{prompt: prompt, area: textarea.New()}
+	a := &f.area
+	a.ShowLineNumbers, a.Prompt, a.CharLimit = false, "", 0
+	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight, a.MaxWidth = true, 1, mostTextRows, 1<<30, 0
+	keys := &a.KeyMap
+	keys.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j") // a line feed adds a line: it may be part of a text that is pasted
+	keys.Paste.SetEnabled(false)                                     // it would start a program that reads the clipboard
+	for _, k := range []*key.Binding{&keys.CopySelection, &keys.SelectAll, &keys.SelectCharacterBackward, &keys.SelectCharacterForward, &keys.SelectLineDown, &keys.SelectLineUp,
+		&keys.SelectWordBackward, &keys.SelectWordForward} {
+		k.SetEnabled(false)
+	}
+	plain := textarea.StyleState{}
+	styles := a.Styles()
+	styles.Focused, styles.Blurred, styles.Cursor.Blink = plain, plain, false
+	a.SetStyles(styles)
+	a.SetValue(text)
+	_ = a.Focus() // the cursor does not blink
+	return f
+}
+
+func (f *textField) text() string { return f.area.Value() }
+
+func (f *textField) handleKey(press tea.KeyPressMsg) (done, used bool) {
+	if press.String() == "enter" {
+		return true, true
+	}
+	f.area, _ = f.area.Update(press)
+	return false, true
+}
+
+func (f *textField) pasteText(text string) {
+	f.area, _ = f.area.Update(tea.PasteMsg{Content: lineEnds.Replace(text)})
+}
+
+// lineEnds replaces what ends lines in a paste: most terminals send a carriage return.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+func (f *textField) describeKeys() string {
+	return "Enter sends, Alt-Enter adds a line · Esc: answer later"
+}
+
+func (f *textField) renderLines(cols, rows int) []string {
+	frame := menuFrame + " "
+	head := frame + f.prompt
+	var lines []string
+	if TextWidth(head) > cols/2 {
+		for _, line := range wrapText(strings.TrimSpace(f.prompt), cols-TextWidth(frame)) {
+			lines = append(lines, CutEnd(frame+line, cols))
+		}
+		head = frame
+	}
+	f.area.MaxHeight = max(min(mostTextRows, rows-len(lines)), 1)
+	f.area.SetWidth(max(cols-TextWidth(head)-1, 1))
+	for i, line := range strings.Split(f.area.View(), "\n") {
+		if i > 0 {
+			head = frame + strings.Repeat(" ", TextWidth(head)-TextWidth(frame))
+		}
+		lines = append(lines, head+line)
+	}
+	return lines
+}
