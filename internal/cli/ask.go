@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
@@ -53,7 +53,7 @@ func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (ans
 	for i, q := range open {
 		if values[i] == nil && !park && !a.skipped[q.ID] {
 			nth++
-			if values[i], park, err = a.askPerson(ctx, q, askerLine(q, nth, left)); err != nil {
+			if values[i], park, err = a.askPerson(ctx, q, question.FormatAskerLine(q, nth, left)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -142,7 +142,7 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, who))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
-	for answer, err = askQuestion(ctx, a.prompter, q, a.env.err.Colors); err == nil; answer, err = a.askAgain(ctx, q, answer) {
+	for answer, err = question.Ask(ctx, a.prompter, q, a.env.err.Colors); err == nil; answer, err = question.AskAgain(ctx, a.prompter, q, answer, a.env.err.Colors) {
 		why := (*graph.AnswerError)(nil)
 		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
@@ -161,73 +161,6 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		return nil, true, nil
 	}
 	return nil, false, fmt.Errorf("question %s cannot be asked on this terminal: %w", q.ID, err)
-}
-
-// askAgain repeats a question whose answer was wrong.
-func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
-	if object, ok := wrong.(map[string]any); ok {
-		var answer agent.PermissionAnswer
-		if text, err := json.Marshal(object); err == nil && json.Unmarshal(text, &answer) == nil {
-			if p := newPermit(a.prompter, q, a.env.err.Colors); p != nil {
-				return p.askAgain(ctx, answer)
-			}
-		}
-	}
-	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
-		return a.prompter.ReadText(ctx, "Another answer: ", text)
-	}
-	q.Rejected = ""
-	return askQuestion(ctx, a.prompter, q, a.env.err.Colors)
-}
-
-// These are texts of questions.
-const (
-	otherOption  = "Other…"
-	otherPrompt  = "Your answer:"
-	answerPrompt = "Your answer: "
-)
-
-// askQuestion asks a person and returns the answer.
-func askQuestion(ctx context.Context, who term.Prompter, q graph.Question, colors term.Colors) (any, error) {
-	if p := newPermit(who, q, colors); p != nil {
-		return p.ask(ctx)
-	}
-	options := optionsOf(q)
-	choices := make([]term.Choice, len(options))
-	for i, o := range options {
-		choices[i] = term.Choice{Label: o.label}
-		if o.ask == "" {
-			choices[i].Word = o.value
-		}
-	}
-	if err := who.ShowQuestion(ctx, promptOf(q, colors), choices); err != nil {
-		return nil, err
-	}
-	switch {
-	case len(options) == 0:
-		return who.ReadText(ctx, answerPrompt, "")
-	case q.Kind == agent.KindCheckbox:
-		picked, err := who.ChooseSeveral(ctx, choices)
-		chosen := []string{}
-		for _, i := range picked {
-			chosen = append(chosen, options[i].value)
-		}
-		return chosen, err
-	}
-	n, err := who.ChooseOne(ctx, term.Menu{Choices: choices, First: defaultOption(q, options), Quick: q.Kind == kindConfirm})
-	if err != nil || options[n].ask == "" {
-		return options[n].value, err
-	}
-	text, err := who.ReadText(ctx, options[n].ask, "")
-	return options[n].value + text, err
-}
-
-// askText asks a person for a text.
-func askText(ctx context.Context, who term.Prompter, prompt string) (string, error) {
-	if err := who.ShowQuestion(ctx, "", nil); err != nil {
-		return "", err
-	}
-	return who.ReadText(ctx, prompt, "")
 }
 
 // takesDefault reports whether the default of a question answers it if there is no
@@ -280,7 +213,7 @@ func questionsOf(open []graph.Question, s graph.Structure) questionNames {
 	q := questionNames{nodes: map[string]bool{}, open: open}
 	for _, o := range open {
 		q.asking = append(q.asking, o.ID)
-		if path := parentPath(o.ID); path != "" {
+		if path := question.ParentPath(o.ID); path != "" {
 			q.asking = append(q.asking, path[strings.LastIndexByte(path, '/')+1:])
 		}
 	}

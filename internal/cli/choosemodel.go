@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/llm"
 )
@@ -168,7 +169,7 @@ func typeModel(ctx context.Context, env *environment, who term.Prompter, client 
 		prompt = "Model: " + client + ":"
 	}
 	for {
-		text, err := askText(ctx, who, prompt)
+		text, err := question.AskText(ctx, who, prompt)
 		if err != nil {
 			return "", err
 		}
@@ -270,12 +271,12 @@ func storeKey(env *environment, client, key string, fileOnly bool) error {
 }
 
 // askYesNo asks for yes or no; Enter alone means usual.
-func askYesNo(ctx context.Context, env *environment, who term.Prompter, question, usual string) (bool, error) {
+func askYesNo(ctx context.Context, env *environment, who term.Prompter, what, usual string) (bool, error) {
 	options := []string{"yes", "no"}
 	if usual == "no" {
 		options = []string{"no", "yes"}
 	}
-	answer, err := askQuestion(ctx, who, graph.Question{Kind: kindConfirm, Prompt: question, Options: options}, env.err.Colors)
+	answer, err := question.Ask(ctx, who, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: options}, env.err.Colors)
 	return answer == "yes", err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -108,7 +109,7 @@ func printInbox(env *environment, list []runs.OpenRun) {
 		}
 		for _, q := range r.Open {
 			first, _, _ := strings.Cut(plainText(q.Prompt), "\n")
-			text := nameOf(q) + ": " + wording.CutText(first, 60, "…")
+			text := question.FormatName(q) + ": " + wording.CutText(first, 60, "…")
 			if len(q.Options) > 0 {
 				text += " (" + plainText(joinWords(q.Options)) + ")"
 			}
@@ -156,7 +157,7 @@ func answerInbox(ctx context.Context, env *environment, list []runs.OpenRun, noR
 // showDriven shows the questions of a run that another process drives.
 func (b *inbox) showDriven(r *runs.OpenRun) {
 	for _, q := range r.Open {
-		b.env.err.PrintLine("  " + nameOf(q) + ": " + strings.ReplaceAll(promptOf(q, b.env.err.Colors), "\n", "\n    "))
+		b.env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.env.err.Colors), "\n", "\n    "))
 	}
 	b.env.err.PrintLine("raddle: another process drives this run: answer there " + waitsFor(r.Info))
 }

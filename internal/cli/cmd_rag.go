@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
 )
@@ -67,12 +68,12 @@ func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
 		}
 	}
 	if who := env.newPrompter(); who != nil {
-		s.Confirm = func(question string) (bool, error) {
-			answer, err := askQuestion(ctx, who, graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"}, env.err.Colors)
+		s.Confirm = func(what string) (bool, error) {
+			answer, err := question.Ask(ctx, who, graph.Question{Kind: "confirm", Prompt: what, Options: []string{"yes", "no"}, Default: "yes"}, env.err.Colors)
 			return answer == true || answer == "yes", err
 		}
-		s.Ask = func(question, usual string) (string, error) {
-			text, err := askText(ctx, who, fmt.Sprintf("%s [%s] ", question, usual))
+		s.Ask = func(what, usual string) (string, error) {
+			text, err := question.AskText(ctx, who, fmt.Sprintf("%s [%s] ", what, usual))
 			if strings.TrimSpace(text) == "" {
 				text = usual
 			}

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -193,8 +194,8 @@ func shownText(s *runView, wholeState bool) string {
 	}
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
-		row("question", nameOf(q)+": "+promptOf(q, false))
-		row("", answersText(q))
+		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
+		row("", question.DescribeAnswers(q))
 	}
 	row("state", stateText(s.State, s.talks, wholeState))
 	row("points", s.pointsText())

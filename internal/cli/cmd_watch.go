@@ -16,6 +16,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 )
@@ -127,7 +128,7 @@ func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error 
 		}
 		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
 		for _, q := range d.Snapshot.Questions {
-			env.err.PrintLine("  " + nameOf(q) + ": " + strings.ReplaceAll(strings.TrimSpace(promptOf(q, env.err.Colors)), "\n", "\n    "))
+			env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, env.err.Colors)), "\n", "\n    "))
 		}
 		env.err.PrintLine("next: " + next)
 		return silentExit{exitParked}

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/chat"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
@@ -142,7 +143,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				far = 1
 			}
 			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.text, far), &why) {
-				text := fmt.Sprintf("%s did not accept the answer %s: %s", nameOf(q), quoteWord(g.raw), flow.AnswerHeadline(why.Reason))
+				text := fmt.Sprintf("%s did not accept the answer %s: %s", question.FormatName(q), quoteWord(g.raw), flow.AnswerHeadline(why.Reason))
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}

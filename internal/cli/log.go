@@ -211,3 +211,6 @@ func encodeState(s graph.State) string {
 	_ = enc.Encode(values) // every value is JSON
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// plainText returns text from models, tools and files without characters that a terminal obeys.
+func plainText(s string) string { return term.CleanText(s) }

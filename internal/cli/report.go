@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -177,9 +178,9 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
-		prompt := promptOf(q, env.err.Colors && callOf(q).Tool != "")
-		name := env.err.Paint(term.Bold, nameOf(q))
-		if who := askerOf(q); who != "" {
+		prompt := question.FormatPrompt(q, env.err.Colors && question.DecodeCall(q).Tool != "")
+		name := env.err.Paint(term.Bold, question.FormatName(q))
+		if who := question.FormatAsker(q); who != "" {
 			name += ", asked by " + who
 		}
 		if shown[q.ID] {
@@ -187,7 +188,7 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 		} else {
 			fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
 		}
-		if how := answersText(q); how != "" {
+		if how := question.DescribeAnswers(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}
 		if run.Kept && len(res.Questions) > 1 {

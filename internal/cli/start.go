@@ -17,6 +17,7 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
 )
@@ -135,7 +136,7 @@ func askStarter(ctx context.Context, env *environment, req *app.Request) error {
 	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil // Start reports what is wrong
 	}
-	answer, err := askQuestion(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	answer, err := question.Ask(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
 		return badUsage("give it: raddle run "+quoteWord(req.Agent)+" PROMPT", "there is no prompt")
 	}
@@ -196,7 +197,7 @@ func askVariables(ctx context.Context, env *environment, who term.Prompter, miss
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
-			value, err := askText(ctx, who, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			value, err := question.AskText(ctx, who, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
 			if err != nil {
 				return nil, err
 			}
@@ -221,14 +222,14 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 	}
 	who := env.newPrompter()
 	for _, u := range list {
-		what, question, otherwise := describeImplicitDir(env, u)
+		what, request, otherwise := describeImplicitDir(env, u)
 		if who == nil || run.Record.Headless {
 			if !env.quiet {
 				env.printWarning(plainText(what + otherwise))
 			}
 			continue
 		}
-		answer, err := askQuestion(ctx, who, graph.Question{Kind: kindConfirm, Prompt: what + "\n" + question, Options: []string{"no", "yes"}}, env.err.Colors)
+		answer, err := question.Ask(ctx, who, graph.Question{Kind: question.KindConfirm, Prompt: what + "\n" + request, Options: []string{"no", "yes"}}, env.err.Colors)
 		switch {
 		case errors.Is(err, term.ErrLeftOpen):
 			err = silentExit{exitInterrupted}
@@ -247,7 +248,7 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 }
 
 // describeImplicitDir says what a directory is, asks for consent, and says what it may do without consent.
-func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, question, otherwise string) {
+func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, request, otherwise string) {
 	p := env.process
 	name := term.QuoteName(p.Dirs.ShortPath(u.Dir))
 	switch {

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
@@ -223,7 +224,7 @@ func describeCall(m *runs.Moment) string {
 func describeArgs(args json.RawMessage) string {
 	var named map[string]any
 	if json.Unmarshal(args, &named) != nil {
-		return wording.CutText(asWritten(string(args)), mostArgText, "…")
+		return wording.CutText(question.UnescapeHTML(string(args)), mostArgText, "…")
 	}
 	for _, key := range []string{"command", "path", "pattern", "query", "url", "name", "prompt", "message"} {
 		if text, ok := named[key].(string); ok && text != "" {
@@ -237,7 +238,7 @@ func describeArgs(args json.RawMessage) string {
 	if len(named) == 0 {
 		return ""
 	}
-	return wording.CutText(asWritten(string(args)), mostArgText, "…")
+	return wording.CutText(question.UnescapeHTML(string(args)), mostArgText, "…")
 }
 
 // mostArgText is how many characters of the arguments of a call are shown on its line.

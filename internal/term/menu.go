@@ -15,13 +15,13 @@ type menuField struct {
 	menu   Menu
 	colors Colors
 	keys   []string // of the choices; a key of several characters is none
-	marked []bool // of a menu from which several are chosen; nil: it is one from which one is chosen
-	filter string // only choices that contain it are shown
-	fits   []int  // the indexes of these choices
-	cursor int    // the index in fits of the current one
-	top    int    // the index in fits of the first one on the screen
-	rows   int    // how many of them the screen had room for last
-	long   bool   // there were more than that
+	marked []bool   // of a menu from which several are chosen; nil: it is one from which one is chosen
+	filter string   // only choices that contain it are shown
+	fits   []int    // the indexes of these choices
+	cursor int      // the index in fits of the current one
+	top    int      // the index in fits of the first one on the screen
+	rows   int      // how many of them the screen had room for last
+	long   bool     // there were more than that
 }
 
 func newMenuField(m Menu, colors Colors) *menuField {

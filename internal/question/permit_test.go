@@ -1,4 +1,4 @@
-package cli
+package question
 
 import (
 	"encoding/json"

@@ -1,4 +1,5 @@
-package cli
+// Package question asks people the questions of runs at a terminal, and says in words who asks what and which answers there are.
+package question
 
 import (
 	"encoding/json"
@@ -12,8 +13,8 @@ import (
 	"raddle.dev/team"
 )
 
-// kindConfirm is a question that is answered with yes or no and nothing else.
-const kindConfirm = "confirm"
+// KindConfirm is a question that is answered with yes or no and nothing else.
+const KindConfirm = "confirm"
 
 // An option is an answer to choose: its value, and its text for people.
 type option struct {
@@ -26,14 +27,14 @@ type option struct {
 func optionsOf(q graph.Question) []option {
 	var list []option
 	for _, o := range q.Options {
-		list = append(list, option{value: o, label: plainText(labelOf(q, o))})
+		list = append(list, option{value: o, label: term.CleanText(labelOf(q, o))})
 	}
 	switch {
 	case len(list) == 0:
 		return nil
 	case q.Kind == agent.KindPermission:
 		return append(list, option{value: "no: ", label: "no, and say why", ask: "Reason: "})
-	case q.Free && q.Kind != kindConfirm && q.Kind != agent.KindCheckbox:
+	case q.Free && q.Kind != KindConfirm && q.Kind != agent.KindCheckbox:
 		return append(list, option{label: otherOption, ask: otherPrompt + " "})
 	}
 	return list
@@ -46,7 +47,7 @@ func labelOf(q graph.Question, value string) string {
 	case agent.KindPermission:
 		what = map[string]string{
 			"once": "allow this call", "run": "allow it for the rest of the run", "no": "refuse",
-			"always": "allow it from now on: " + strings.Join(callOf(q).Grant, ", "),
+			"always": "allow it from now on: " + strings.Join(DecodeCall(q).Grant, ", "),
 		}[value]
 	case agent.KindDoubt:
 		what = map[string]string{"retry": "make the call again", "skip": "leave it, and tell the model"}[value]
@@ -67,9 +68,9 @@ func defaultOption(q graph.Question, options []option) int {
 	return max(0, slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == first }))
 }
 
-// callOf returns the call of a tool that a question is about; it has no name for other
+// DecodeCall returns the call of a tool that a question is about; it has no name for other
 // questions.
-func callOf(q graph.Question) agent.CallData {
+func DecodeCall(q graph.Question) agent.CallData {
 	var c agent.CallData
 	if json.Unmarshal(q.Data, &c) != nil {
 		return agent.CallData{}
@@ -77,44 +78,44 @@ func callOf(q graph.Question) agent.CallData {
 	return c
 }
 
-// nameOf returns a question's id, with the tool that asks.
-func nameOf(q graph.Question) string {
-	if c := callOf(q); c.Tool != "" {
-		return q.ID + " (" + plainText(c.Tool) + ")"
+// FormatName returns a question's id, with the tool that asks.
+func FormatName(q graph.Question) string {
+	if c := DecodeCall(q); c.Tool != "" {
+		return q.ID + " (" + term.CleanText(c.Tool) + ")"
 	}
 	return q.ID
 }
 
-// parentPath returns the path of the source of a question, without the node that asks:
+// ParentPath returns the path of the source of a question, without the node that asks:
 // "" for the run's own nodes.
-func parentPath(id string) string {
+func ParentPath(id string) string {
 	path, _, _ := strings.Cut(id, "#")
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
 
-// askerOf returns who asks, for people: a spawned agent by its name and id, others by the
+// FormatAsker returns who asks, for people: a spawned agent by its name and id, others by the
 // nodes above them. "" means the agent of the run.
-func askerOf(q graph.Question) string {
-	path := parentPath(q.ID)
+func FormatAsker(q graph.Question) string {
+	path := ParentPath(q.ID)
 	parts := strings.Split(path, "/")
 	for i, part := range slices.Backward(parts) {
 		if name := team.AgentOf(part); name != "" {
-			return plainText(strings.Join(append([]string{name + " (" + part + ")"}, parts[i+1:]...), ", "))
+			return term.CleanText(strings.Join(append([]string{name + " (" + part + ")"}, parts[i+1:]...), ", "))
 		}
 	}
 	if rest, lead := strings.CutSuffix(path, leadOf); lead {
 		path = strings.TrimSuffix(rest, "/")
 	}
-	return plainText(path)
+	return term.CleanText(path)
 }
 
 // leadOf is the end of the path of a team's lead.
 const leadOf = team.Node + "/" + team.Lead
 
-// askerLine returns the line above a question that says who asks it, and its number if there
+// FormatAskerLine returns the line above a question that says who asks it, and its number if there
 // are several; "" if that is obvious.
-func askerLine(q graph.Question, n, of int) string {
-	who := askerOf(q)
+func FormatAskerLine(q graph.Question, n, of int) string {
+	who := FormatAsker(q)
 	switch {
 	case of > 1 && who != "":
 		return fmt.Sprintf("%d/%d %s asks:", n, of, who)
@@ -126,13 +127,13 @@ func askerLine(q graph.Question, n, of int) string {
 	return ""
 }
 
-// promptOf returns a question as lines. The first one is highlighted, and so are the lines
+// FormatPrompt returns a question as lines. The first one is highlighted, and so are the lines
 // of a change to a file below it.
-func promptOf(q graph.Question, colors term.Colors) string {
+func FormatPrompt(q graph.Question, colors term.Colors) string {
 	lines := strings.Split(strings.TrimRight(term.RevealText(q.Prompt), "\n"), "\n")
-	about := callOf(q).Tool != ""
+	about := DecodeCall(q).Tool != ""
 	if about {
-		lines[0] = asWritten(lines[0])
+		lines[0] = UnescapeHTML(lines[0])
 	}
 	for i, l := range lines {
 		color := diffStyle(l)
@@ -150,32 +151,32 @@ func promptOf(q graph.Question, colors term.Colors) string {
 		lines = append(lines, doubtHelp)
 	}
 	if q.Rejected != "" {
-		lines = append(lines, "("+plainText(q.Rejected)+")")
+		lines = append(lines, "("+term.CleanText(q.Rejected)+")")
 	}
 	return strings.Join(lines, "\n")
 }
 
 var escapedForHTML = strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">")
 
-// asWritten undoes the escapes that keep JSON safe in HTML, unless the text may contain
+// UnescapeHTML undoes the escapes that keep JSON safe in HTML, unless the text may contain
 // such escapes of its own.
-func asWritten(s string) string {
+func UnescapeHTML(s string) string {
 	if strings.Contains(s, `\\u`) {
 		return s
 	}
 	return escapedForHTML.Replace(s)
 }
 
-// answersText says how a question can be answered on a command line.
-func answersText(q graph.Question) string {
-	switch options := joinWords(q.Options); {
+// DescribeAnswers says how a question can be answered on a command line.
+func DescribeAnswers(q graph.Question) string {
+	switch options := strings.Join(q.Options, ", "); {
 	case len(q.Options) == 0:
 		return ""
 	case q.Kind == agent.KindPermission:
 		return "answers: " + options + "; " + q.ID + "=REASON refuses it with a reason"
 	case q.Kind == agent.KindCheckbox:
 		return "answers: any of " + options + ", with commas between them"
-	case q.Free && q.Kind != kindConfirm:
+	case q.Free && q.Kind != KindConfirm:
 		return "answers: " + options + ", or any other text"
 	default:
 		return "answers: " + options
@@ -185,6 +186,3 @@ func answersText(q graph.Question) string {
 // doubtHelp says how to avoid questions about calls that were interrupted.
 const doubtHelp = "A tool that may be repeated can say so, and is then not asked about: `# raddle: idempotent`, or `# raddle: read-only` if it changes nothing. " +
 	"`raddle resume --in-doubt retry|skip` answers all such questions."
-
-// plainText returns text from models, tools and files without characters that a terminal obeys.
-func plainText(s string) string { return term.CleanText(s) }

@@ -1,4 +1,4 @@
-package cli
+package question
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ type permit struct {
 
 // newPermit returns what asks about a call, or nil if the question has no details, as those of older versions.
 func newPermit(who term.Prompter, q graph.Question, colors term.Colors) *permit {
-	p := &permit{who: who, q: q, call: callOf(q), colors: colors}
+	p := &permit{who: who, q: q, call: DecodeCall(q), colors: colors}
 	if q.Kind != agent.KindPermission || p.call.Detail == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (p *permit) listChoices() []term.Choice {
 	for _, o := range p.q.Options {
 		label := labels[o]
 		if label == "" {
-			label = plainText(o)
+			label = term.CleanText(o)
 		}
 		add(o, term.Choice{Label: label, Word: o})
 	}
@@ -148,7 +148,7 @@ const mostBlockLines = 40
 
 // describeCall returns the question: who wants what, the command or the change, and why it asks.
 func (p *permit) describeCall() string {
-	who := askerOf(p.q)
+	who := FormatAsker(p.q)
 	if who == "" {
 		who = p.call.Agent
 	}
@@ -171,7 +171,7 @@ func (p *permit) describeCall() string {
 	}
 	lines = append(lines, p.reasonLines()...)
 	if p.q.Rejected != "" {
-		lines = append(lines, "("+plainText(p.q.Rejected)+")")
+		lines = append(lines, "("+term.CleanText(p.q.Rejected)+")")
 	}
 	if p.cols == 0 {
 		return p.colors.Paint(term.Bold, title) + "\n" + strings.Join(prefixLines("  ", lines), "\n")
@@ -228,7 +228,7 @@ func (p *permit) blockLines() []string {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		text := ""
 		if json.Unmarshal(args[name], &text) != nil {
-			text = asWritten(string(args[name]))
+			text = UnescapeHTML(string(args[name]))
 		}
 		value := splitRevealed(text)
 		lines = append(lines, "  "+revealLine(name)+": "+value[0])
@@ -401,7 +401,7 @@ func (p *permit) editArguments(ctx context.Context) (any, error) {
 		if err == nil {
 			return map[string]any{"choice": choiceEdit, "args": args}, nil
 		}
-		if err := p.who.ShowQuestion(ctx, p.frameLines("The arguments must be a JSON object: "+plainText(err.Error())), nil); err != nil {
+		if err := p.who.ShowQuestion(ctx, p.frameLines("The arguments must be a JSON object: "+term.CleanText(err.Error())), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -426,5 +426,5 @@ func indentJSON(raw json.RawMessage) string {
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	return asWritten(b.String())
+	return UnescapeHTML(b.String())
 }
