@@ -47,7 +47,7 @@ func OpenItems(open, continued int) string {
 
 // shouldContinue reports whether the model gets a reminder.
 func (c *Continue) shouldContinue(s graph.State) bool {
-	return Continued.Get(s) < c.Max && Todo.Get(s).Open() > 0 && !WasInterrupted(s)
+	return Continued.Get(s) < c.Max && Todo.Get(s).Open() > 0 && !WasInterrupted(s) && !IsCompaction(s)
 }
 
 // continueNode returns the node that appends the reminder.

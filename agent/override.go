@@ -39,6 +39,8 @@ type Override struct {
 	// Tools names the tools that may be called; nil: all; an empty list: none.
 	// Calls of other tools are not made.
 	Tools []string `json:"tools"`
+	// Compact makes the turn summarize the conversation, and nothing else: see CompactTurn.
+	Compact bool `json:"compact,omitempty"`
 }
 
 // noSchema is the JSON of an empty Schema. Without it an empty Schema would be
@@ -117,6 +119,7 @@ func (o Override) withOverride(inner Override) Override {
 		Temperature: cmp.Or(inner.Temperature, o.Temperature), TopP: cmp.Or(inner.TopP, o.TopP),
 		MaxTokens: cmp.Or(inner.MaxTokens, o.MaxTokens), Effort: cmp.Or(inner.Effort, o.Effort),
 		Stop: inner.Stop, Schema: cmp.Or(inner.Schema, o.Schema), Tools: inner.Tools,
+		Compact: inner.Compact || o.Compact,
 	}
 }
 

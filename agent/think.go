@@ -63,10 +63,13 @@ func (t Think) Node(name string) graph.Node {
 
 func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
 	entries, in := Messages.Get(s), t.buildInput(ctx, s, name)
-	if len(in.lines) == 0 {
+	if len(in.lines) == 0 && !overrideOf(s, name).Compact {
 		return graph.Update{}, errNoMessages
 	}
+	o := overrideOf(s, name)
 	switch {
+	case o.Compact:
+		return t.compactConversation(ctx, s, name, o)
 	case !in.begins && endsInterrupted(entries):
 		return graph.Update{}, nil
 	case IsInterrupted(ctx):
@@ -75,7 +78,6 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if n := countReplies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations && !in.begins {
 		return graph.Update{}, &IterationError{Node: name, Limit: t.MaxIterations}
 	}
-	o := overrideOf(s, name)
 	model, err := o.selectModel(name, t.Model, t.Models)
 	if err != nil {
 		return graph.Update{}, err

@@ -116,6 +116,11 @@ func (a *Agent) InterruptAnswers(open []graph.Question) []graph.Answer {
 	return agent.InterruptAnswers(open, tools)
 }
 
+// CompactInput returns the input of a run that summarizes the conversation of a session.
+func (a *Agent) CompactInput() graph.Input {
+	return graph.Input{Label: a.Name, Set: append(turnWrites(""), agent.CompactTurn()...)}
+}
+
 // Redact removes the known secrets from a text.
 func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 

@@ -284,6 +284,9 @@ func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Upda
 
 // openTurn is beginTurn for a turn that is not interrupted.
 func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Update, error) {
+	if agent.IsCompaction(s) {
+		return graph.Update{}, nil
+	}
 	said := saidKey.Get(s)
 	prompt, err := c.withDocuments(ctx, said)
 	if err != nil {
@@ -404,6 +407,8 @@ func (c *conversation) finishTurn(_ context.Context, s graph.State) (graph.Updat
 	switch {
 	case c.agent.depth > c.agent.host.Depth:
 		text = turnText(s)
+	case agent.IsCompaction(s):
+		text = ""
 	case agent.WasInterrupted(s):
 		text = agent.TurnText(s)
 	}

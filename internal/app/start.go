@@ -29,6 +29,7 @@ type Request struct {
 	Variables map[string]string // agent variables
 	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
 	Transient bool              // the session need not outlive this process: it may be in a store that saves nothing
+	Compact   bool              // summarize the conversation of the session, without a prompt
 	Strict    bool              // unknown keys are errors
 	NeedAll   bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
@@ -126,7 +127,9 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		return err
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
-	run.input = run.Agent.Input(req.Prompt)
+	if run.input = run.Agent.Input(req.Prompt); req.Compact {
+		run.input = run.Agent.CompactInput()
+	}
 	run.Record.Prompt = run.Agent.Redact(req.Prompt)
 	if run.input.Meta, err = p.encodeRecord(run.Record); err != nil {
 		return err

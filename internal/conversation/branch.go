@@ -42,7 +42,7 @@ func (c *Conversation) Undo(ctx context.Context, n int) error {
 	if c.graph {
 		return c.errGraph()
 	}
-	_, refs, err := c.listRefs(ctx)
+	_, _, refs, err := c.readTurns(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -59,18 +59,23 @@ func (c *Conversation) BranchAt(ctx context.Context, turn int) error {
 	if c.graph {
 		return c.errGraph()
 	}
-	st, refs, err := c.listRefs(ctx)
+	st, _, refs, err := c.readTurns(ctx)
 	if err != nil {
 		return err
 	}
-	if turn < 1 || turn > len(refs) {
-		return failure.NewUsage("", "there is no turn %d: the conversation has %s", turn, wording.FormatCount(len(refs), "turn"))
+	if err := checkTurn(turn, len(refs)); err != nil {
+		return err
 	}
-	at := graph.Point{Thread: refs[0].thread, Seq: refs[0].start}
-	if turn > 1 {
-		at = graph.Point{Thread: refs[turn-2].thread, Seq: refs[turn-2].end}
+	r := refs[turn-1]
+	return c.forkAt(ctx, st, graph.Point{Thread: r.thread, Seq: max(1, r.start-1)}, r.start == 1)
+}
+
+// checkTurn returns an error for a turn that does not exist.
+func checkTurn(turn, count int) error {
+	if turn < 1 || turn > count {
+		return failure.NewUsage("", "there is no turn %d: the conversation has %s", turn, wording.FormatCount(count, "turn"))
 	}
-	return c.forkAt(ctx, st, at, turn == 1)
+	return nil
 }
 
 // forkAt makes a copy of a point the current branch. If empty is true, the point is the start of the first turn, which
@@ -132,7 +137,14 @@ func (c *Conversation) Redo(ctx context.Context) error {
 	if c.graph {
 		return c.errGraph()
 	}
-	st, now, err := c.listRefs(ctx)
+	st, err := c.process.Runs.StoreToRead()
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		return errNotRecorded
+	}
+	now, err := listTurnRefs(ctx, st, c.thread)
 	if err != nil {
 		return err
 	}
@@ -226,7 +238,7 @@ func nameBranch(i int) string {
 
 // lastPrompt returns the first line of the last message of a person in a thread.
 func (c *Conversation) lastPrompt(ctx context.Context, st *runs.Store, thread string) (string, error) {
-	entries, _, err := readEntries(ctx, st, thread)
+	entries, err := readEntries(ctx, st, thread)
 	for i := len(entries) - 1; i >= 0; i-- {
 		if e := entries[i]; e.By == "" && e.Message.Role == llm.RoleUser {
 			return titleOf(cmp.Or(e.Said, e.Message.Text())), err

@@ -149,6 +149,17 @@ func (c *Conversation) StartTurn(req app.Request) (*app.Run, error) {
 	return run, nil
 }
 
+// Compact prepares a run that summarizes the conversation of the current branch, whatever its size: later turns send the
+// summary, the last message and the last reply to the model. It is not a turn. The caller drives it like one; a warning says
+// if there is nothing to summarize.
+func (c *Conversation) Compact(req app.Request) (*app.Run, error) {
+	if c.graph {
+		return nil, c.errGraph()
+	}
+	req.Compact, req.Prompt = true, ""
+	return c.StartTurn(req)
+}
+
 // OpenTurn returns the run of a turn that a kill, a question or a failure left open, with its
 // status, or "" if there is none. The caller continues it with [app.Process.ResumeRun].
 func (c *Conversation) OpenTurn(ctx context.Context) (run string, status graph.Status, err error) {

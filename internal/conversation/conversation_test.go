@@ -39,13 +39,13 @@ func newPlace(t testing.TB) *place {
 		if x.answer != nil {
 			return x.answer(body), http.StatusOK
 		}
-		list := said(t, body)
-		return llmtest.Turn{Text: fmt.Sprintf("reply %d to %s", len(list), list[len(list)-1])}, http.StatusOK
+		return replyTo(t, body), http.StatusOK
 	}))
 	t.Cleanup(server.Close)
 	x.env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	x.write("home/.config/raddle/config.yaml", "model: local:small\nclients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", models: [{name: small, input_price: 1, output_price: 2}]}]\n")
-	x.write("home/.config/raddle/agents/helper/config.yaml", "name: helper\ninstructions: You help.\n")
+	x.write("home/.config/raddle/agents/helper/config.yaml", "name: helper\ninstructions: You help.\nglobal_tools: [fs_cat, fs_write, fs_patch, fs_rm]\n")
+	x.write("home/.config/raddle/permissions.yaml", "allow: [fs_write(**), fs_patch(**), fs_rm(**)]\n")
 	return x
 }
 
@@ -86,11 +86,27 @@ func (x *place) say(c *conversation.Conversation, text string) string {
 		x.t.Fatal(err)
 	}
 	defer run.Close()
-	res, err := run.Drive(x.t.Context(), app.Driver{})
+	res, err := run.Drive(x.t.Context(), app.Driver{Reply: func(graph.Question) (any, bool) { return "once", true }})
 	if err != nil || res.Status != graph.Done {
 		x.t.Fatalf("%v %v", res.Status, err)
 	}
 	return fmt.Sprint(res.Value)
+}
+
+// replyTo calls the tool that a message names ("CALL name {...}", several on lines), and otherwise says which message it is.
+func replyTo(t testing.TB, body []byte) (turn llmtest.Turn) {
+	var r struct{ Messages []struct{ Role string } }
+	must(t, json.Unmarshal(body, &r))
+	list := said(t, body)
+	last := list[len(list)-1]
+	if r.Messages[len(r.Messages)-1].Role == "user" && strings.HasPrefix(last, "CALL ") {
+		for i, line := range strings.Split(last, "\n") {
+			name, args, _ := strings.Cut(strings.TrimPrefix(line, "CALL "), " ")
+			turn.Calls = append(turn.Calls, llmtest.Call{ID: fmt.Sprintf("c%dx%d", len(r.Messages), i), Name: name, Args: args})
+		}
+		return turn
+	}
+	return llmtest.Turn{Text: fmt.Sprintf("reply %d to %s", len(list), last)}
 }
 
 // said returns the texts of the messages of persons in a request.
@@ -255,13 +271,22 @@ func TestConversationsWithoutJournal(t *testing.T) {
 	must(t, c.Undo(t.Context(), 1))
 	check(t, "reply", x.say(c, "other"), "reply 2 to other")
 
-	x.write("flow/graph.yaml", "name: flow\nnodes:\n  a:\n    type: llm\n    prompt: \"Say {{initial_prompt}}\"\n    next: done\n  done:\n    type: end\n    output: \"{{output}}\"\n")
+	x.write("flow/graph.yaml", "name: flow\nstart: a\nnodes:\n  a:\n    type: llm\n    prompt: \"Say {{initial_prompt}}\"\n    state_updates: {answer: \"{{output}}\"}\n    next: done\n  done:\n    type: end\n    output: \"{{answer}}\"\n")
 	p, err := app.Open(app.Options{Work: x.work, Environ: x.env})
 	must(t, err)
 	t.Cleanup(func() { _ = p.Close() })
-	if _, err := conversation.Open(t.Context(), p, "./flow", "name"); err == nil {
-		t.Error("a graph has a session")
-	} else {
-		t.Log(err)
+	if _, err := conversation.Open(t.Context(), p, "./flow", "name"); err == nil || !strings.Contains(err.Error(), "session") {
+		t.Errorf("a graph has a session: %v", err)
+	}
+	g, err := conversation.Open(t.Context(), p, "./flow", "")
+	must(t, err)
+	defer g.Close()
+	x.say(g, "hello")
+	turns, err := g.Turns(t.Context())
+	if err != nil || len(turns) != 1 || turns[0].Prompt != "hello" || turns[0].Reply != "reply 1 to Say hello" || !g.IsGraph() {
+		t.Errorf("turns %+v %v", turns, err)
+	}
+	if err := g.Undo(t.Context(), 1); err == nil {
+		t.Error("a graph goes back")
 	}
 }

@@ -91,25 +91,14 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 	return list, nil
 }
 
-// listRefs returns the turns of the current branch.
-func (c *Conversation) listRefs(ctx context.Context) (*runs.Store, []turnRef, error) {
-	st, err := c.process.Runs.StoreToRead()
-	if st == nil || err != nil {
-		return st, nil, err
-	}
-	list, err := listTurnRefs(ctx, st, c.thread)
-	return st, list, err
-}
-
-// readEntries returns the conversation of a thread as its journal holds it, with its status. Both are zero for
-// a thread that does not exist.
-func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.Entry, *graph.Snapshot, error) {
+// readEntries returns the conversation of a thread as its journal holds it, or nothing for a thread that does not exist.
+func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.Entry, error) {
 	snap, err := graph.Inspect(ctx, st, thread, 0)
 	if errors.Is(err, graph.ErrNoThread) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var all []agent.Entry
 	for _, v := range snap.Values {
@@ -119,12 +108,12 @@ func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.En
 		for _, part := range v.Parts {
 			var said []agent.Entry
 			if err := json.Unmarshal(part, &said); err != nil {
-				return nil, nil, fmt.Errorf("the messages of %s: %w", thread, err)
+				return nil, fmt.Errorf("the messages of %s: %w", thread, err)
 			}
 			all = append(all, said...)
 		}
 	}
-	return all, snap, nil
+	return all, nil
 }
 
 // Messages returns the conversation of the current branch, without the system prompt.
@@ -133,7 +122,7 @@ func (c *Conversation) Messages(ctx context.Context) ([]llm.Message, error) {
 	if st == nil || err != nil || c.thread == "" {
 		return nil, err
 	}
-	entries, _, err := readEntries(ctx, st, c.thread)
+	entries, err := readEntries(ctx, st, c.thread)
 	return agent.Conversation(entries), err
 }
 
@@ -142,24 +131,66 @@ func (c *Conversation) Turns(ctx context.Context) ([]Turn, error) {
 	if c.graph {
 		return c.graphTurns(ctx)
 	}
-	st, refs, err := c.listRefs(ctx)
-	if st == nil || err != nil {
+	st, turns, refs, err := c.readTurns(ctx)
+	if err != nil || len(turns) == 0 {
 		return nil, err
 	}
-	entries, _, err := readEntries(ctx, st, c.thread)
+	return turns, addFiles(ctx, st, turns, refs)
+}
+
+// readTurns returns the turns of the current branch without the files that they changed, and their places. It
+// leaves out runs that a person did not start with a message.
+func (c *Conversation) readTurns(ctx context.Context) (*runs.Store, []Turn, []turnRef, error) {
+	st, err := c.process.Runs.StoreToRead()
+	if st == nil || err != nil {
+		return nil, nil, nil, err
+	}
+	all, err := listTurnRefs(ctx, st, c.thread)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
+	}
+	entries, err := readEntries(ctx, st, c.thread)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	said := groupEntries(entries)
 	var turns []Turn
-	for _, r := range refs {
+	var refs []turnRef
+	for _, r := range all {
 		t := Turn{Run: r.run, Seq: r.start, At: r.at, Status: r.status}
 		c.addEntries(&t, said[r.run])
 		if t.Prompt != "" || len(said[r.run]) > 0 || !r.status.Final() {
-			turns = append(turns, t)
+			turns, refs = append(turns, t), append(refs, r)
 		}
 	}
-	return turns, nil
+	return st, turns, refs, nil
+}
+
+// addFiles adds the files that tools changed in turns.
+func addFiles(ctx context.Context, st *runs.Store, turns []Turn, refs []turnRef) error {
+	for from := 0; from < len(refs); {
+		to := from
+		for to+1 < len(refs) && refs[to+1].thread == refs[from].thread {
+			to++
+		}
+		list, err := st.ReadChanges(ctx, refs[from].thread, refs[from].start, refs[to].end)
+		if err != nil {
+			return err
+		}
+		for _, made := range list {
+			i := from
+			for i < to && made.Seq >= refs[i+1].start {
+				i++
+			}
+			for _, f := range made.Changes {
+				if !slices.Contains(turns[i].Files, f.Path) {
+					turns[i].Files = append(turns[i].Files, f.Path)
+				}
+			}
+		}
+		from = to + 1
+	}
+	return nil
 }
 
 // groupEntries returns the entries of each run. What a person said belongs to the run that answered.
@@ -191,6 +222,9 @@ func (c *Conversation) addEntries(t *Turn, entries []agent.Entry) {
 			t.Usage = t.Usage.Add(e.Reply.Usage)
 			cost, _ := c.process.Models.UsageCost(e.Reply.Model, e.Reply.Usage)
 			t.Cost += cost
+			if t.Interrupted = e.Reply.Stop == agent.StopInterrupted; t.Interrupted && m.Text() == agent.InterruptedText {
+				continue
+			}
 			if text := m.Text(); text != "" {
 				t.Reply = text
 			}

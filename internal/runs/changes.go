@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+// CallChanges are the changes of files that a call has recorded.
+type CallChanges struct {
+	Seq     int64 // number of the record
+	Changes []tool.FileChange
+}
+
+// fileTools is the prefix of the names of the built-in tools that change files.
+const fileTools = "fs_"
+
+// ReadChanges returns what built-in tools did to files, as some records of a thread have it, oldest first. It
+// includes the calls of agents below the conversation. last is 0 for the end of the thread.
+func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int64) (list []CallChanges, err error) {
+	var at []int64
+	for e, err := range graph.History(ctx, s, thread) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq < first {
+			break
+		}
+		if (last == 0 || e.Seq <= last) && e.Kind == graph.KindEffect && strings.HasPrefix(effectTool(e.ID), fileTools) {
+			at = append(at, e.Seq)
+		}
+	}
+	for i := len(at) - 1; i >= 0; i-- {
+		for r, err := range graph.Records(ctx, s, thread, graph.Range{After: at[i] - 1, UpTo: at[i]}) {
+			if err != nil {
+				return nil, err
+			}
+			var made struct {
+				Result *tool.Result `json:"result"`
+			}
+			if err := json.Unmarshal(r.Data, &made); err != nil {
+				return nil, fmt.Errorf("thread %s, record %d: the recorded outcome of a call: %w", thread, r.Seq, err)
+			}
+			if made.Result != nil && len(made.Result.Changes) > 0 {
+				list = append(list, CallChanges{r.Seq, made.Result.Changes})
+			}
+		}
+	}
+	return list, nil
+}
+
+// effectTool returns the name of the tool whose call an effect is, or "".
+func effectTool(id string) string {
+	parts := strings.Split(id, "\x00")
+	if len(parts) < 2 {
+		return ""
+	}
+	name, ok := strings.CutPrefix(parts[1], toolEffect)
+	if !ok {
+		return ""
+	}
+	return name
+}
