@@ -79,7 +79,7 @@ var importRules = []importRule{
 		reason: "it talks to people: it runs and shows things and asks questions, and leaves vendors to internal/provider and stores to internal/stores"},
 	{of: "internal/config", may: []string{"internal/failure", "internal/wording", "tool", "tool/permission", "internal/strictyaml"},
 		reason: "directories, environment and config.yaml are read before anything is opened, and know nothing of processes and runs"},
-	{of: "internal/conversation", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/runs", "internal/wording", "llm"},
+	{of: "internal/conversation", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/runs", "internal/wording", "llm", "tool"},
 		reason: "conversations are sessions with their branches, read and made through the journal, for every user interface"},
 	{of: "internal/failure", stdOnly: true,
 		reason: "every part of a process reports what a person can do, and none of it depends on the part"},

@@ -132,7 +132,7 @@ func (c *Conversation) switchTo(ctx context.Context, st *runs.Store, thread stri
 	return err
 }
 
-// Redo takes back the last Undo: it continues with the newest branch that goes on from where the current one ends.
+// Redo takes back the last Undo: it continues with the newest branch that begins with all turns of the current one.
 func (c *Conversation) Redo(ctx context.Context) error {
 	if c.graph {
 		return c.errGraph()

@@ -42,7 +42,7 @@ type SkippedFile struct {
 }
 
 // Rewind goes back to before a turn, counted from 1: in the conversation, as [Conversation.BranchAt] does, in the
-// files that built-in tools changed since, or both. A file that was changed by somebody else since is
+// files that built-in tools changed since, or both. A file that was changed outside of the conversation since is
 // left as it is, and so is one outside of the workspace, or one whose earlier content is not in the journal; the report
 // says so. What other programs did, such as commands, cannot be taken back.
 func (c *Conversation) Rewind(ctx context.Context, turn int, mode RewindMode) (RewindReport, error) {
@@ -150,7 +150,7 @@ func (r *fileRewind) findTarget(dir string) {
 	}
 	hash, last := r.now, len(r.changes)-1
 	if isImage(r.changes[0].Before, hash) && !isImage(r.changes[last].After, hash) {
-		r.back = len(r.changes) // somebody has done it, or a rewind that was killed
+		r.back = len(r.changes) // as after a rewind that was killed
 		return
 	}
 	for i, f := range slices.Backward(r.changes) {
@@ -160,9 +160,9 @@ func (r *fileRewind) findTarget(dir string) {
 		case f.Withheld == tool.WithheldSpecial:
 			r.reason = "it was not a regular file"
 		case !isImage(f.After, hash) && i == last:
-			r.reason = "it was changed by somebody else since"
+			r.reason = "it was changed outside of the conversation since"
 		case !isImage(f.After, hash):
-			r.reason = "somebody else changed it between two turns: it is as that change left it"
+			r.reason = "it was changed outside of the conversation between two turns, and is as that change left it"
 		case f.Before != nil && f.Withheld == tool.WithheldLarge:
 			r.reason = "it was too large for the journal"
 		case f.Before != nil && f.Withheld == tool.WithheldBinary:

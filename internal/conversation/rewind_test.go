@@ -25,7 +25,7 @@ func writeCall(path, text string) string {
 	return "CALL fs_write " + string(args)
 }
 
-// A rewind restores what the turns did to files, newest first, and leaves alone what somebody else changed.
+// A rewind restores what the turns did to files, newest first, and leaves alone what was changed outside of the conversation.
 func TestRewind(t *testing.T) {
 	x := newPlace(t)
 	ctx := t.Context()
@@ -67,7 +67,7 @@ func TestRewind(t *testing.T) {
 	for _, s := range report.Skipped {
 		skipped = append(skipped, base([]string{s.Path})+": "+s.Reason)
 	}
-	check(t, "skipped", strings.Join(skipped, "; "), "theirs.txt: it was changed by somebody else since; between.txt: somebody else changed it between two turns: it is as that change left it")
+	check(t, "skipped", strings.Join(skipped, "; "), "theirs.txt: it was changed outside of the conversation since; between.txt: it was changed outside of the conversation between two turns, and is as that change left it")
 	check(t, "files", x.read("kept.txt")+x.read("removed.txt")+x.read("theirs.txt")+x.read("between.txt")+x.read("sub/made.txt")+x.read("data.bin"), "first\nold\nby somebody\nby hand\nnonenone")
 	if info, err := os.Stat(filepath.Join(x.work, "kept.txt")); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v %v", info.Mode(), err)
