@@ -225,7 +225,11 @@ func (d *doctor) checkAgent(ctx context.Context, name string, opts doctorOptions
 	_, noModel := errors.AsType[*flow.MissingModelError](err)
 	_, noValue := errors.AsType[*flow.VariablesError](err)
 	if err != nil && !noModel && !noValue {
-		d.addError(exitInvalid, "agent", cmp.Or(nextStep(d.env, err), "raddle check "+quoteWord(name)), "%v", err)
+		next, code := nextStep(d.env, err), exitCode(err)
+		if code == exitInvalid {
+			next = cmp.Or(next, "raddle check "+quoteWord(name))
+		}
+		d.addError(code, "agent", next, "%v", err)
 		return
 	}
 	if len(a.Findings) > 0 {
