@@ -50,3 +50,36 @@ func readTopics() []Topic {
 	slices.SortFunc(topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics
 }
+
+// A section is a part of a guide that has a name of its own.
+type section struct{ name, topic, heading string }
+
+var sections = []section{
+	{"configuration", "command-line", "## Configuration"},
+	{"exit-codes", "command-line", "## Exit codes"},
+	{"keys", "models", "## Keys"},
+	{"templates", "graph-files", "## Templates"},
+}
+
+// SectionNames returns the names of the parts of guides that [FindSection] finds, sorted.
+func SectionNames() []string {
+	names := make([]string, len(sections))
+	for i, s := range sections {
+		names[i] = s.name
+	}
+	return names
+}
+
+// FindSection returns the text of a part of a guide, or "" if there is none with the name.
+func FindSection(name string) string {
+	i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
+	if i < 0 {
+		return ""
+	}
+	_, text, found := strings.Cut(FindTopic(sections[i].topic).Text, "\n"+sections[i].heading+"\n")
+	if !found {
+		return ""
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return strings.TrimPrefix(sections[i].heading, "#") + "\n" + text + "\n"
+}

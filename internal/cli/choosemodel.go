@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -18,7 +15,6 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
-	"raddle.dev/llm"
 )
 
 // chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
@@ -278,33 +274,4 @@ func askYesNo(ctx context.Context, env *environment, who term.Prompter, what, us
 	}
 	answer, err := question.Ask(ctx, who, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: options}, env.err.Colors)
 	return answer == "yes", err
-}
-
-// tryModel sends one short request to a model, and returns how long the answer took and what it cost.
-func tryModel(ctx context.Context, env *environment, id string) (string, error) {
-	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
-	defer cancel()
-	models := env.process.Models
-	model, err := models.Open(ctx, env.process.Dirs.Work, id)
-	if err != nil {
-		return "", err
-	}
-	began := time.Now()
-	reply, err := llm.Generate(ctx, model, llm.Request{Messages: []llm.Message{llm.User("Answer with the word ok.")}})
-	if err != nil {
-		return "", err
-	}
-	text := fmt.Sprintf("%s answered in %.1f s", id, time.Since(began).Seconds())
-	if reply.Text() == "" {
-		text = fmt.Sprintf("%s answered with an empty text in %.1f s", id, time.Since(began).Seconds())
-	}
-	if dollars, known := models.UsageCost(reply.Model, reply.Usage); known {
-		const least = 0.0001
-		if dollars < least {
-			text += ", for less than $0.0001"
-		} else {
-			text += fmt.Sprintf(", for $%.4f", dollars)
-		}
-	}
-	return text, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -93,7 +94,9 @@ func refuseWords(env *environment) cobra.PositionalArgs {
 			return nil
 		}
 		next := "see: raddle --help"
-		switch near := wording.FindNearest(args[0], commandNamesOf(cmd)); {
+		switch near, same := wording.FindNearest(args[0], commandNamesOf(cmd)), synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]; {
+		case same != "":
+			next = "use: raddle " + same
 		case near != "":
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
@@ -101,6 +104,21 @@ func refuseWords(env *environment) cobra.PositionalArgs {
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}
+}
+
+// synonyms are words that people try, with the commands that do what they mean.
+var synonyms = map[string]string{
+	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
+	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
+	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
+	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
+	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
+	"serve": "watch RUN, or raddle inbox; raddle has no server yet", "ui": "watch RUN, or raddle inbox; raddle has no web page yet", "studio": "watch RUN, or raddle inbox; raddle has no web page yet",
+	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
+	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
+	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
+	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN",
+	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "test": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
 // flagError says what is wrong with a flag, and suggests the one that may have been meant.
@@ -137,11 +155,18 @@ func describeCompletion(word, what string) cobra.Completion {
 // completeAgents completes the first argument with the names of agents; the shell
 // adds paths.
 func completeAgents(env *environment) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return agentNames(env), cobra.ShellCompDirectiveDefault
+		p := env.openWithFaults()
+		var names []string
+		for _, place := range p.ListAgents() {
+			if strings.HasPrefix(place.Name, word) {
+				names = append(names, describeCompletion(place.Name, firstLine(listAgent(p, place).Description)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveDefault
 	}
 }
 
@@ -170,7 +195,7 @@ func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.C
 		var ids []string
 		add := func(name string, r runs.Info) {
 			if strings.HasPrefix(name, word) && (keep == nil || keep(r)) {
-				ids = append(ids, describeCompletion(name, r.Agent+", "+r.Status))
+				ids = append(ids, describeCompletion(name, describeListedRun(&r)))
 			}
 		}
 		for back, r := range all[:min(len(all), mostLast)] {
@@ -183,6 +208,15 @@ func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.C
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
+}
+
+// describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open question.
+func describeListedRun(r *runs.Info) string {
+	text := r.Agent + ", " + r.Status + ", " + formatAge(time.Since(r.Started))
+	if len(r.Questions) > 0 {
+		text += ": " + wording.CutText(firstLine(r.Questions[0].Prompt), 40, "…")
+	}
+	return text
 }
 
 // completePoints completes arguments with ids of runs, and after an @ with the

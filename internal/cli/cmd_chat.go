@@ -92,6 +92,11 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if err := env.openProcess(); err != nil {
 		return err
 	}
+	if !opts.continues {
+		if err := ensureModel(ctx, env, &app.Request{Agent: firstOrEmpty(append(args, chat.DefaultAgent)), Model: opts.model}); err != nil {
+			return err
+		}
+	}
 	var ended os.Signal
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

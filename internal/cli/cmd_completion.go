@@ -7,9 +7,9 @@ func newCompletionCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the completion script of a shell",
-		Long:  "The shells are bash, zsh, fish and powershell. Names of agents, ids of runs and formats are completed too.",
-		Example: `  source <(raddle completion bash)                                      for this shell
-  raddle completion zsh > "${fpath[1]}/_raddle"                         permanently
+		Long:  "The shells are bash, zsh, fish and powershell. Names of agents, ids of runs, keys and formats are completed too.\nraddle init sets completion up for your shell.",
+		Example: `  eval "$(raddle completion bash)"                         for this shell
+  raddle completion zsh > "${fpath[1]}/_raddle"            permanently
   raddle completion fish > ~/.config/fish/completions/raddle.fish`,
 		Args:      checkArgCount(1, 1, "the name of a shell"),
 		ValidArgs: shells,
@@ -17,7 +17,7 @@ func newCompletionCommand(env *environment) *cobra.Command {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(env.out, true)
+				return WriteBashCompletion(root, env.out)
 			case "zsh":
 				return root.GenZshCompletion(env.out)
 			case "fish":

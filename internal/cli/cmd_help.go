@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,12 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 			return nil
 		}
 	}
+	if len(args) == 1 {
+		if text := guide.FindSection(args[0]); text != "" {
+			env.printGuide(text)
+			return nil
+		}
+	}
 	found, rest, err := root.Find(args)
 	switch {
 	case err == nil && len(rest) == 0:
@@ -40,7 +47,7 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 		return refuseWords(env)(found, rest)
 	}
 	next := "the guides are " + joinWords(topicNames())
-	if near := wording.FindNearest(args[0], append(commandNamesOf(root), topicNames()...)); near != "" {
+	if near := wording.FindNearest(args[0], slices.Concat(commandNamesOf(root), topicNames(), guide.SectionNames())); near != "" {
 		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
 	}
 	return badUsage(next, "there is no guide and no command %q", args[0])
@@ -68,6 +75,9 @@ func completeHelp(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 	if len(args) == 0 {
 		for _, t := range guide.Topics {
 			words = append(words, describeCompletion(t.Name, t.Title))
+		}
+		for _, name := range guide.SectionNames() {
+			words = append(words, describeCompletion(name, "part of a guide"))
 		}
 	}
 	for _, c := range found.Commands() {
@@ -107,4 +117,5 @@ func helpGuides(b *strings.Builder) {
 	for _, t := range guide.Topics {
 		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
 	}
+	fmt.Fprintf(b, "  also: %s\n", joinWords(guide.SectionNames()))
 }

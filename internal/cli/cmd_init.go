@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/doctor"
 	"raddle.dev/internal/term"
 )
 
@@ -79,7 +81,9 @@ func initModel(ctx context.Context, env *environment, who term.Prompter) (string
 	if err != nil || !yes {
 		return "", err
 	}
-	text, err := tryModel(ctx, env, model)
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	defer cancel()
+	text, err := doctor.TryModel(ctx, env.process, model)
 	if err != nil {
 		env.err.PrintLine(env.err.Paint(term.Red, "✗") + " " + plainText(err.Error()))
 		env.err.PrintLine("next: raddle doctor --online, or: raddle init")

@@ -31,11 +31,11 @@ func newResumeCommand(env *environment) *cobra.Command {
 		Short: "Continue a run that waits, failed or was stopped",
 		Long: `RUN is the id of a run, or a unique prefix of it; last is the newest run, and last~1 the one before it.
 The run continues after its last recorded result. The prompt, the model and the variables stay the same.`,
-		Example: `  raddle resume 06ab --answer yes
+		Example: `  raddle resume last --answer yes
   raddle resume last
-  raddle resume 06ab --answer review=yes --answer budget=100
-  raddle resume 06ab --accept-changes
-  raddle resume 06ab --in-doubt skip`,
+  raddle resume last --answer review=yes --answer budget=100
+  raddle resume last --accept-changes
+  raddle resume last --in-doubt skip`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {

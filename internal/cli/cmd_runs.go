@@ -27,8 +27,8 @@ the newest run, and last~1 the one before it, in the order of "raddle runs ls". 
 a run, as "raddle runs show" lists them. Without a command, raddle lists the runs.`,
 		Example: `  raddle runs
   raddle runs show last
-  raddle runs diff 06ab@3
-  raddle runs fork 06ab@7`,
+  raddle runs diff last@3
+  raddle runs fork last@7`,
 	},
 		list, newRunsShowCommand(env), newRunsHistoryCommand(env), newRunsDiffCommand(env), newRunsBlameCommand(env),
 		newRunsForkCommand(env), newRunsEditCommand(env), newRunsPruneCommand(env), newRunsGCCommand(env), newRunsRmCommand(env),

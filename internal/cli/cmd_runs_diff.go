@@ -22,9 +22,9 @@ func newRunsDiffCommand(env *environment) *cobra.Command {
 		Short: "Compare the state of two checkpoints, or of two runs",
 		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
 With one argument, RUN@N is compared with the current state, and RUN with its own start.`,
-		Example: `  raddle runs diff 06ab@3
-  raddle runs diff 06ab@3 06ab@7
-  raddle runs diff 06ab 06ac`,
+		Example: `  raddle runs diff last@3
+  raddle runs diff last@3 last@7
+  raddle runs diff last last~1`,
 		Args:              checkArgCount(1, 2, "a checkpoint"),
 		ValidArgsFunction: completePoints(env, 2),
 	})
@@ -165,8 +165,8 @@ func newRunsBlameCommand(env *environment) *cobra.Command {
 		Long: `Without KEY, raddle lists all keys with what wrote each of them last.
 For a fork, the list continues in the run that it was forked from.`,
 		Example: `  raddle runs blame last
-  raddle runs blame 06ab owner
-  raddle runs blame 06ab@7 owner --output json`,
+  raddle runs blame last owner
+  raddle runs blame last@7 owner --output json`,
 		Args:              checkArgCount(1, 2, "the id of a run"),
 		ValidArgsFunction: completeKeys(env),
 	})

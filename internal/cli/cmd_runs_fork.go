@@ -30,7 +30,7 @@ func newRunsForkCommand(env *environment) *cobra.Command {
 "raddle resume", or at once with --resume: finished steps are not run again, and the current step starts
 again. --set changes the state of the copy like "raddle runs edit". With --resume, raddle prints the
 result of the run, and its id only as a note.`,
-		Example: `  raddle runs fork 06ab@7
+		Example: `  raddle runs fork last@7
   raddle runs fork last@7 --set severity=low --resume
   raddle runs fork last@7 --model openai:gpt-5 --resume`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
@@ -77,8 +77,8 @@ func newRunsEditCommand(env *environment) *cobra.Command {
 		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
 everything else is text. The journal keeps the old values. The current step starts again, with its
 questions; to edit an older checkpoint, fork it and edit the copy.`,
-		Example: `  raddle runs edit 06ab severity=high
-  raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
+		Example: `  raddle runs edit last severity=high
+  raddle runs edit last 'owners=[ann, bob]' approved=true`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
 		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 	})

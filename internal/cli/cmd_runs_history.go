@@ -28,7 +28,7 @@ func newRunsHistoryCommand(env *environment) *cobra.Command {
 		Long: `Lists what happened, oldest first: replies of models, calls of tools, questions and answers, and which node ran when.
 The number of each line is that of the record. --raw lists every record with its codes, newest first, as the JSON does.`,
 		Example: `  raddle runs history last
-  raddle runs history 06ab --raw`,
+  raddle runs history last --raw`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
@@ -111,7 +111,7 @@ func newRunsExportCommand(env *environment) *cobra.Command {
 		Short: "Write the journal of a run as JSON, one record a line",
 		Long: `The first line describes the run. Each other line is a record: its content, and its two parts, head and
 data, as they are in the store, in base64.`,
-		Example:           `  raddle runs export 06ab > run.jsonl`,
+		Example:           `  raddle runs export last > run.jsonl`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})

@@ -25,7 +25,7 @@ func newRunsRmCommand(env *environment) *cobra.Command {
 		Short: "Delete runs permanently",
 		Long: `Removes runs with all their records. --all-finished removes the runs that are over, but not sessions: a session
 is a conversation, and is removed only if you name it or add --sessions.`,
-		Example: `  raddle runs rm 06ab 06ac
+		Example: `  raddle runs rm last last~1
   raddle runs rm --all-finished`,
 		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 	})
@@ -125,8 +125,8 @@ func newRunsPruneCommand(env *environment) *cobra.Command {
 		Long: `The status of the run, its state and all that a resume needs stay. raddle removes older checkpoints and the
 records of its model calls, so that usage counts only what is left. The flags say what else to keep. A
 journal can be cut only at a snapshot, so more may stay.`,
-		Example: `  raddle runs prune 06ab
-  raddle runs prune --keep-steps 10 06ab 06ac`,
+		Example: `  raddle runs prune last
+  raddle runs prune --keep-steps 10 last last~1`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 	})
@@ -233,7 +233,7 @@ func newRunsCancelCommand(env *environment) *cobra.Command {
 		Short: "End runs permanently, and keep their journals",
 		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
 after that, but you can show, compare and fork it.`,
-		Example:           `  raddle runs cancel 06ab`,
+		Example:           `  raddle runs cancel last`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return !r.Final }),
 	})

@@ -34,7 +34,7 @@ func newRunsShowCommand(env *environment) *cobra.Command {
 		Short: "Show a run: what was said, its path, state and result",
 		Long: `raddle reads only the run's journal: the agent need not exist any more.
 Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.`,
-		Example:           "  raddle runs show last\n  raddle runs show 06ab --output json\n  raddle runs show 06ab@7 --state",
+		Example:           "  raddle runs show last\n  raddle runs show last --output json\n  raddle runs show last@7 --state",
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})

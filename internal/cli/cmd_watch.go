@@ -32,7 +32,7 @@ func newWatchCommand(env *environment) *cobra.Command {
 or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
 The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
-  raddle watch 06ab`,
+  raddle watch last~1`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})

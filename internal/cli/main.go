@@ -21,6 +21,7 @@ import (
 // Main runs the command line with the process's streams and returns the exit
 // code.
 func Main(args []string) int {
+	cobra.EnableCommandSorting = false // the help lists commands in the order of listCommands
 	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
 	defer env.close()
 	log.SetOutput(env.err) // of libraries
@@ -101,13 +102,14 @@ func newRootCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "raddle",
 		Short: "Run agents that never lose their place",
-		Long: `Exit codes: 0 finished, 1 failed, 2 bad usage or input, 3 configuration or agent invalid, 4 key missing or
-rejected, 5 parked for a person, 6 budget used up, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
-signal, 141 output pipe closed; an end node may set 64 to 113.`,
-		Example: `  raddle run examples/hello "Ada"        run an agent
-  raddle agents new helper               create an agent
-  raddle resume 06ab                     continue a run
-  raddle check examples/triage           find errors without running anything`,
+		Long: `An agent is a model with tools (config.yaml) or a workflow (graph.yaml). raddle
+records everything that a run does, so you can stop it at any moment, continue
+it, and go back in it.`,
+		Example: `  raddle init                        choose a model, and try it
+  raddle                             talk with the assistant
+  raddle run examples/hello "Ada"    run an agent
+  raddle agents new helper           create an agent
+  raddle resume last                 continue the newest run`,
 		Args:              refuseWords(env),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -217,22 +219,18 @@ func helpText(cmd *cobra.Command) string {
 	if cmd.Long != "" {
 		b.WriteString("\n" + strings.TrimSpace(cmd.Long) + "\n")
 	}
-	b.WriteString("\nUsage:\n")
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
-	} else {
-		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	if cmd.HasParent() {
+		b.WriteString("\nUsage:\n  " + usageLine(cmd) + "\n")
 	}
 	if cmd.Example != "" {
-		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+		title := "Examples"
+		if !cmd.HasParent() {
+			title = "Start here"
+		}
+		b.WriteString("\n" + title + ":\n" + cmd.Example + "\n")
 	}
 	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
-			}
-		}
+		helpCommands(&b, cmd)
 	}
 	if !cmd.HasParent() {
 		helpGuides(&b)
@@ -243,7 +241,37 @@ func helpText(cmd *cobra.Command) string {
 		global = cmd.PersistentFlags()
 	}
 	helpFlags(&b, "Flags of all commands", global)
+	if !cmd.HasParent() {
+		b.WriteString("\nraddle COMMAND --help shows the flags of a command, raddle help exit-codes the\nexit codes.\n")
+	}
 	return b.String()
+}
+
+// usageLine returns how a command is called.
+func usageLine(cmd *cobra.Command) string {
+	switch {
+	case cmd.HasAvailableSubCommands():
+		return cmd.CommandPath() + " COMMAND"
+	case cmd.HasAvailableLocalFlags():
+		return cmd.UseLine() + " [FLAGS]"
+	}
+	return cmd.UseLine()
+}
+
+// helpCommands lists the commands below a command, those of raddle itself in groups.
+func helpCommands(b *strings.Builder, cmd *cobra.Command) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		b.WriteString("\n" + g.Title + ":\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.GroupID == g.ID {
+				fmt.Fprintf(b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
+			}
+		}
+	}
 }
 
 // helpFlags lists flags in two columns.

@@ -8,12 +8,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/testneed"
 )
 
 // newcomer is an agent without a model, and nothing else.
@@ -358,5 +362,48 @@ func TestDoctorOnATerminal(t *testing.T) {
 	s.ends(4, "only lines of text")
 	if text := s.seen.String(); !strings.Contains(text, `✗ reply`) || !strings.Contains(text, `The key of client "openai" (OPENAI_API_KEY) was refused.`) {
 		t.Errorf("the terminal shows\n%s", text)
+	}
+}
+
+// Tab completes in a bash without the package bash-completion, also words with a colon.
+func TestCompletionInABareBash(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	w := newWorkplace(t, "")
+	exe, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: bash, Args: []string{"bash", "--norc", "--noprofile", "-i"}, Dir: w.dir,
+		Env: append(w.env, "PATH="+w.dir+":"+os.Getenv("PATH"), "PS1=$ ", "INPUTRC=/dev/null", "OPENAI_API_KEY="+testKey)}
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, cmd: cmd, tty: tty, seen: newConsole()}
+	go func() { _, _ = io.Copy(s.seen, tty) }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = tty.Close() })
+	s.press("eval \"$(raddle completion bash)\"; echo rea''dy\n")
+	s.await("ready")
+	s.press("raddle doc\t")
+	s.await("raddle doctor ")
+	s.press("--onl\t")
+	s.await("--online ")
+	s.press("\x15raddle config set model openai:gpt-5-m\t")
+	s.await("openai:gpt-5-mini ")
+	s.press("\x15raddle config set model 'openai:gpt-5-n\t\x15raddle info --output=j\t")
+	s.await("--output=json ")
+	s.press("\x15raddle che --strict\x01" + strings.Repeat("\x06", len("raddle che")) + "\t\n") // in the middle of a line
+	s.await("raddle check: the agent is missing")
+	s.press("\x15exit\n")
+	_ = wait(t, cmd)
+	if text := s.seen.String(); strings.Contains(text, "command not found") || strings.Contains(text, "bad substitution") {
+		t.Errorf("bash says\n%s", text)
 	}
 }

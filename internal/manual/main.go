@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func writeManual(dir string) error {
 		return err
 	}
 	for name, write := range map[string]func(*cobra.Command, string) error{
-		"raddle.bash": func(c *cobra.Command, file string) error { return c.GenBashCompletionFileV2(file, true) },
+		"raddle.bash": writeBashCompletion,
 		"_raddle":     (*cobra.Command).GenZshCompletionFile,
 		"raddle.fish": func(c *cobra.Command, file string) error { return c.GenFishCompletionFile(file, true) },
 		"raddle.ps1":  (*cobra.Command).GenPowerShellCompletionFileWithDesc,
@@ -52,4 +53,12 @@ func writeManual(dir string) error {
 		}
 	}
 	return nil
+}
+
+func writeBashCompletion(root *cobra.Command, file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(cli.WriteBashCompletion(root, f), f.Close())
 }
