@@ -238,6 +238,12 @@ func TestRename(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Name != "parser" || list[0].Turns != 3 || list[0].Workspace != x.work {
 		t.Errorf("list %+v %v", list, err)
 	}
+	if s, err := conversation.Latest(ctx, p, x.work); err != nil || s == nil || s.Name != "parser" {
+		t.Errorf("the latest one: %+v %v", s, err)
+	}
+	if s, err := conversation.Latest(ctx, p, "/elsewhere"); err != nil || s != nil {
+		t.Errorf("the latest one of another directory: %+v %v", s, err)
+	}
 	if list, err := conversation.List(ctx, p, "/elsewhere"); err != nil || len(list) != 0 {
 		t.Errorf("list of another directory: %+v %v", list, err)
 	}

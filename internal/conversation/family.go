@@ -129,7 +129,7 @@ func List(ctx context.Context, p *app.Process, workspace string) ([]Summary, err
 	}
 	var list []Summary
 	for _, f := range groupFamilies(sessions) {
-		s, err := f.summarize(ctx, p, workspace)
+		s, err := f.summarize(ctx, p, workspace, true)
 		if err != nil {
 			return nil, err
 		}
@@ -143,8 +143,25 @@ func List(ctx context.Context, p *app.Process, workspace string) ([]Summary, err
 	return list, nil
 }
 
+// Latest returns the conversation of List that was changed last, or nil if there is none. It reads as little as possible, and
+// does not count the turns.
+func Latest(ctx context.Context, p *app.Process, workspace string) (*Summary, error) {
+	sessions, err := p.Runs.ListSessions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	families := groupFamilies(sessions)
+	slices.SortStableFunc(families, func(a, b *family) int { return b.newest().Updated.Compare(a.newest().Updated) })
+	for _, f := range families {
+		if s, err := f.summarize(ctx, p, workspace, false); s != nil || err != nil {
+			return s, err
+		}
+	}
+	return nil, nil
+}
+
 // summarize returns the line of a conversation, or nil if it belongs to another directory.
-func (f *family) summarize(ctx context.Context, p *app.Process, workspace string) (*Summary, error) {
+func (f *family) summarize(ctx context.Context, p *app.Process, workspace string, count bool) (*Summary, error) {
 	title, rec, err := f.readStart(ctx, p)
 	if err != nil {
 		return nil, err
@@ -161,6 +178,9 @@ func (f *family) summarize(ctx context.Context, p *app.Process, workspace string
 	}
 	if place, err := p.FindAgent(agent); err != nil || place.Dir != rec.Dir {
 		s.Agent = rec.Dir
+	}
+	if !count {
+		return s, nil
 	}
 	st, err := p.Runs.StoreToRead()
 	if err != nil {
