@@ -38,11 +38,12 @@ var scriptKind = &kind{
 		Name:         "script",
 		Doc:          "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
 		Required:     []string{"script"},
-		Optional:     []string{"state_updates", "fallback", "timeout", "working_dir"},
+		Optional:     []string{"state_updates", "fallback", "timeout", "working_dir", "targets"},
 		Routing:      spec.RouteAny,
 		WritesAnyKey: true,
 	},
 	decode: func(m *spec.NodeFields) nodeBody {
+		m.ReadTargets()
 		return &scriptNode{
 			script:     m.ReadText("script", strictyaml.Required),
 			fallback:   m.ReadFallback(false),
@@ -126,6 +127,7 @@ var scriptExtensions = []string{".sh", ".py", ".ts"}
 // Advise reports a timeout of zero, and a script that raddle cannot run.
 func (b *scriptNode) Advise(a *check.Adviser, n *spec.Node) {
 	a.WarnZero(n, "timeout", b.timeout == 0, check.EndsAtOnce)
+	b.adviseTargets(a, n)
 	ext := strings.ToLower(filepath.Ext(b.script))
 	switch {
 	case slices.Contains(scriptExtensions, ext):

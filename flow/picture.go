@@ -54,7 +54,7 @@ func buildStructure(a *Agent, above map[string]bool) graph.Structure {
 			info.Children = a.spawnSet.memberStructures(above)
 		}
 		s.Nodes = append(s.Nodes, info)
-		s.Edges = append(s.Edges, pictureEdges(n)...)
+		s.Edges = append(s.Edges, pictureEdges(a, n)...)
 	}
 	return s
 }
@@ -117,7 +117,7 @@ func loopShape(continues bool) graph.Structure {
 }
 
 // pictureEdges returns the edges of a node as a picture shows them.
-func pictureEdges(n *spec.Node) (list []graph.EdgeInfo) {
+func pictureEdges(a *Agent, n *spec.Node) (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})
 	}
@@ -137,6 +137,13 @@ func pictureEdges(n *spec.Node) (list []graph.EdgeInfo) {
 	case !r.IgnoresNext():
 		for _, to := range slices.Compact(slices.Clone(n.Next)) {
 			add(to, "", graph.EdgePlain)
+		}
+	}
+	if b, ok := n.Body.(*scriptNode); ok {
+		for _, to := range b.chosenTargets(a.Dir, n) {
+			if !slices.Contains(n.Next, to) && a.File.Node(to) != nil {
+				add(to, "", graph.EdgeRoute)
+			}
 		}
 	}
 	addRole(spec.EdgeFailure)

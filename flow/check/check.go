@@ -126,6 +126,15 @@ func (c *Checker) checkTargets() {
 				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Source.ItemPositions(e.Field)(e.Item),
 			})
 		}
+		for i, target := range n.Targets {
+			if c.File.Node(target) == nil && !c.IsFull() {
+				c.Add(strictyaml.Finding{
+					Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
+					Message: fmt.Sprintf("References non-existent node '%s' in %s 'targets'", target, n.Kind()),
+					Hint:    wording.SuggestNearest(target, ids, "`"), Pos: n.Source.ItemPositions("targets")(i),
+				})
+			}
+		}
 	}
 }
 
@@ -149,7 +158,7 @@ func (c *Checker) checkReachability() {
 	ends, reached := 0, false
 	for i, n := range c.File.Nodes {
 		if !seen[i] {
-			c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "unreachable", Node: n.ID, Pos: n.Pos(), Fix: "let a node lead to it, or remove it",
+			c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "unreachable", Node: n.ID, Pos: n.Pos(), Fix: "let a node lead to it, name it in the `targets` of a script, or remove it",
 				Message: "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)"})
 		}
 		if n.Type.Routing == spec.RouteEnd {

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // Edge is a declared edge from one node to another.
 type Edge struct {
 	To      string
@@ -56,13 +58,14 @@ func (n *Node) FollowedEdges() []Edge {
 // Network contains the declared edges of a graph as indices of nodes in file
 // order. Edges to nodes that do not exist are left out.
 type Network struct {
-	Index map[string]int
-	next  [][]int
+	Index  map[string]int
+	next   [][]int
+	chosen [][]int // those that a node chooses itself, which may lead back
 }
 
 // BuildNetwork returns the declared edges of the file.
 func (f *File) BuildNetwork() *Network {
-	w := &Network{Index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
+	w := &Network{Index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes)), chosen: make([][]int, len(f.Nodes))}
 	for i, n := range f.Nodes {
 		w.Index[n.ID] = i
 	}
@@ -72,12 +75,17 @@ func (f *File) BuildNetwork() *Network {
 				w.next[i] = append(w.next[i], to)
 			}
 		}
+		for _, target := range n.Targets {
+			if to, ok := w.Index[target]; ok {
+				w.chosen[i] = append(w.chosen[i], to)
+			}
+		}
 	}
 	return w
 }
 
-// ReachableFrom returns, for each node, whether declared edges lead to it from a
-// node. The node itself is reachable.
+// ReachableFrom returns, for each node, whether declared edges and declared
+// targets lead to it from a node. The node itself is reachable.
 func (w *Network) ReachableFrom(from int) []bool {
 	seen := make([]bool, len(w.next))
 	seen[from] = true
@@ -85,7 +93,7 @@ func (w *Network) ReachableFrom(from int) []bool {
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]
-		for _, to := range w.next[i] {
+		for _, to := range slices.Concat(w.next[i], w.chosen[i]) {
 			if !seen[to] {
 				seen[to] = true
 				queue = append(queue, to)

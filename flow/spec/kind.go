@@ -119,6 +119,9 @@ func (m *NodeFields) AddLenient(field, text string) Template {
 	return t
 }
 
+// ReadTargets reads the nodes that the node may choose itself.
+func (m *NodeFields) ReadTargets() { m.Node.Targets = m.ReadTexts("targets", strictyaml.Optional) }
+
 // AddEdge adds an edge that the node declares in a field other than next.
 func (m *NodeFields) AddEdge(e Edge) { m.Node.edges = append(m.Node.edges, e) }
 

@@ -15,6 +15,7 @@ type Node struct {
 	Updates      []Update // state_updates in order; nil: none; empty: an empty map
 	OutputSchema any      // nil: the text is not parsed
 	Skills       *Skills  // nil: the type has none
+	Targets      []string // nodes that it may choose itself, if it declares them; nil: it does not
 	Branch       *Branch  // of a node that runs another one for every item of a list; else nil
 	Templates    []TemplateUse
 	Body         any // the other fields of its type, as Decode of the type returned them

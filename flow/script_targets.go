@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"raddle.dev/flow/check"
+	"raddle.dev/flow/spec"
+	"raddle.dev/internal/strictyaml"
+)
+
+// A scriptTarget is a node that the text of a script names in _next.
+type scriptTarget struct {
+	node string
+	pos  strictyaml.Pos // in the script
+}
+
+// nextValue matches the place where a script gives _next its value: as a member of an object, an assignment or an argument.
+var nextValue = regexp.MustCompile(`\b_next\b\\?["']?\]?\s*[:=]\s*`)
+
+// These match what follows: a text in quotes, which may be escaped, or a variable of bash in quotes.
+var (
+	quotedTarget   = regexp.MustCompile(`^\\?["']([A-Za-z0-9_][A-Za-z0-9_.-]*)\\?["']`)
+	variableTarget = regexp.MustCompile(`^\\?["']?\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?\\?["']?`)
+	choiceTarget   = regexp.MustCompile(`(?:\belse\s+|[?:]\s*)["']([A-Za-z0-9_][A-Za-z0-9_.-]*)["']`)
+)
+
+// findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It finds objects of JSON, Python
+// and JavaScript, both values of a choice on one line, and the texts that bash assigns to a variable. What a script computes is not found.
+func findScriptTargets(path string) []scriptTarget {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil // it is reported as missing
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, longestScript))
+	if err != nil {
+		return nil
+	}
+	var found []scriptTarget
+	add := func(node, line string, number, at int) {
+		if !slices.ContainsFunc(found, func(t scriptTarget) bool { return t.node == node }) {
+			found = append(found, scriptTarget{node, strictyaml.Pos{File: path, Line: number, Col: 1 + utf8.RuneCountInString(line[:at])}})
+		}
+	}
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "//") {
+			continue
+		}
+		for _, m := range nextValue.FindAllStringIndex(line, -1) {
+			rest := line[m[1]:]
+			if v := variableTarget.FindStringSubmatch(rest); v != nil {
+				for j, other := range lines {
+					for _, a := range assignments(other, v[1]) {
+						add(other[a[0]:a[1]], other, j+1, a[0])
+					}
+				}
+				continue
+			}
+			q := quotedTarget.FindStringSubmatchIndex(rest)
+			if q != nil {
+				add(rest[q[2]:q[3]], line, i+1, m[1]+q[2])
+			}
+			rest = rest[:choiceLength(rest)]
+			for _, c := range choiceTarget.FindAllStringSubmatchIndex(rest, -1) {
+				if q != nil && c[0] < q[1] {
+					continue
+				}
+				add(rest[c[2]:c[3]], line, i+1, m[1]+c[2])
+			}
+		}
+	}
+	return found
+}
+
+// choiceLength returns the length of the value with which a text begins: up to a comma or the end of the object.
+func choiceLength(text string) int {
+	if end := strings.IndexAny(text, ",}"); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+// assignments returns where a line of bash assigns a literal word to a variable.
+func assignments(line, variable string) (list [][2]int) {
+	if strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return nil
+	}
+	pattern := regexp.MustCompile(`(?:^|[\s;(&|])` + regexp.QuoteMeta(variable) + `=["']?([A-Za-z0-9_][A-Za-z0-9_.-]*)["']?(?:$|[\s;)&|])`)
+	for _, m := range pattern.FindAllStringSubmatchIndex(line, -1) {
+		list = append(list, [2]int{m[2], m[3]})
+	}
+	return list
+}
+
+// chosenTargets returns the nodes that a script node may choose: those that it declares, otherwise those that its script names.
+func (b *scriptNode) chosenTargets(dir string, n *spec.Node) []string {
+	if n.Targets != nil {
+		return n.Targets
+	}
+	var names []string
+	for _, t := range findScriptTargets(scriptPath(dir, b.script)) {
+		names = append(names, t.node)
+	}
+	return names
+}
+
+// adviseTargets compares the nodes that a script names with those that exist, and with the declared ones.
+func (b *scriptNode) adviseTargets(a *check.Adviser, n *spec.Node) {
+	for _, t := range findScriptTargets(scriptPath(filepath.Dir(a.File.Path), b.script)) {
+		switch {
+		case a.File.Node(t.node) == nil:
+			a.WarnAt(n, t.pos, "script-target", "the script names the node '"+t.node+"' in `_next`, which does not exist", "name a node of the graph")
+		case n.Targets != nil && !slices.Contains(n.Targets, t.node):
+			a.WarnAt(n, t.pos, "script-target", "the script names the node '"+t.node+"' in `_next`, which is not in its `targets`", "add it to `targets`")
+		}
+	}
+}
