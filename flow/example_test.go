@@ -39,7 +39,7 @@ func ExampleLoad() {
 		fmt.Println(err) // what the validator refuses, or what cannot run
 		return
 	}
-	in := hello.Input("a haiku about warp and weft")
+	in := hello.Input("Ada")
 	in.Topics = graph.TopicEmit
 	for ev, err := range (&graph.Runner{Graph: g}).Run(context.Background(), in) {
 		if err != nil {
@@ -56,8 +56,8 @@ func ExampleLoad() {
 		}
 	}
 	// Output:
-	// tokens: 31 in, 16 out
-	// Warp holds, weft passes, and the comb remembers where every thread was.
+	// tokens: 31 in, 2 out
+	// Good morning, Ada!
 }
 
 // A run that asks waits in its store. Whoever loads the agent again can answer.
