@@ -44,7 +44,7 @@ func TestBundledAgents(t *testing.T) {
 			t.Errorf("%s says of itself %q", place.Name, about)
 		}
 	}
-	if !slices.Equal(names, BundledAgents()) || len(names) != 11 {
+	if !slices.Equal(names, BundledAgents()) || len(names) != 12 {
 		t.Errorf("agents %v", names)
 	}
 }
