@@ -177,10 +177,10 @@ func isInterruption(err error) bool {
 }
 
 // WasInterrupted reports whether the newest turn of a conversation was interrupted.
-func WasInterrupted(s graph.State) bool { return endsInterrupted(Messages.Get(s)) }
+func WasInterrupted(s graph.State) bool { return EndsInterrupted(Messages.Get(s)) }
 
-// endsInterrupted reports whether the newest reply after what a person said is one that a person cut off.
-func endsInterrupted(entries []Entry) bool {
+// EndsInterrupted reports whether the newest reply after what a person said is one that a person cut off.
+func EndsInterrupted(entries []Entry) bool {
 	for i := len(entries) - 1; i >= 0; i-- {
 		switch e := &entries[i]; {
 		case e.Op == OpClear || e.By == "" && e.Message.Role == llm.RoleUser:

@@ -70,7 +70,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	switch {
 	case o.Compact:
 		return t.compactConversation(ctx, s, name, o)
-	case !in.begins && endsInterrupted(entries):
+	case !in.begins && EndsInterrupted(entries):
 		return graph.Update{}, nil
 	case IsInterrupted(ctx):
 		return t.interruptTurn(ctx, name, in.writes)

@@ -154,6 +154,9 @@ done
 			if res.Status != graph.Done || !agent.WasInterrupted(res.State) || res.Value != "" {
 				t.Fatalf("status %v, interrupted: %v, output %q", res.Status, agent.WasInterrupted(res.State), res.Value)
 			}
+			if d, err := p.Runs.ReadRunDetail(t.Context(), "session/talker/main"); err != nil || !d.WasInterrupted() {
+				t.Errorf("the journal does not say that the turn was interrupted: %v", err)
+			}
 			if n := m.requests(); n != k.requests {
 				t.Errorf("%d requests, want %d", n, k.requests)
 			}
@@ -171,6 +174,9 @@ done
 			m.mu.Unlock()
 			if res = drive("And now?", Driver{}); res.Status != graph.Done || res.Value != "fine" {
 				t.Errorf("the next turn: %v %q", res.Status, res.Value)
+			}
+			if d, err := p.Runs.ReadRunDetail(t.Context(), "session/talker/main"); err != nil || d.WasInterrupted() {
+				t.Errorf("the journal says that the next turn was interrupted: %v", err)
 			}
 		})
 	}

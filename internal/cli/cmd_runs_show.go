@@ -62,6 +62,7 @@ type runView struct {
 	Points    []runs.Checkpoint `json:"checkpoints"` // newest first
 	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
+	Cut       bool              `json:"interrupted"` // a person ended the turn
 
 	story []runs.Moment
 	talks bool // the run is a conversation, whose state is raddle's own
@@ -123,7 +124,7 @@ func describeRun(ctx context.Context, env *environment, d *runs.Detail) (*runVie
 	if s.story, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
-	s.talks = d.Talks()
+	s.talks, s.Cut = d.Talks(), d.WasInterrupted()
 	all, err := p.Runs.ListRuns(ctx, "")
 	for _, other := range all {
 		if other.From != nil && other.From.Run == d.Run {
@@ -165,7 +166,9 @@ func shownText(s *runView, wholeState bool) string {
 	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
 	row("status", s.Status)
-	row("reason", s.Reason)
+	if row("reason", s.Reason); s.Cut {
+		row("reason", agent.InterruptReason)
+	}
 	row("agent", s.Agent)
 	row("session", s.Session)
 	if r := s.Start; r != nil {

@@ -221,6 +221,27 @@ func (b *storyBuilder) finishStory() []Moment {
 	return list
 }
 
+// WasInterrupted reports whether a person interrupted the newest turn of a conversation.
+func (d *Detail) WasInterrupted() bool {
+	var said []agent.Entry
+	for _, v := range d.Snapshot.Values {
+		if v.Key != agent.Messages.Name() {
+			continue
+		}
+		for _, part := range v.Parts[max(0, len(v.Parts)-interruptedParts):] { // the last steps
+			var more []agent.Entry
+			if json.Unmarshal(part, &more) != nil {
+				return false // another kind of graph has a key with this name
+			}
+			said = append(said, more...)
+		}
+	}
+	return agent.EndsInterrupted(said)
+}
+
+// interruptedParts is the number of writes that hold the end of a turn.
+const interruptedParts = 2
+
 // Talks reports whether a run is a conversation of one model with its tools: its state is the conversation.
 func (d *Detail) Talks() bool {
 	return slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == agent.Messages.Name() })
