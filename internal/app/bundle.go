@@ -18,7 +18,7 @@ type bundleInstall struct {
 }
 
 // InstallBundled writes the agents that come with the program into the agents
-// directory, unless that was done before: the first command that looks for an agent
+// directory, unless that was done before: the first command that loads an agent
 // installs them. Later calls only read one file. After an error, for example if the
 // directory is read-only, only these agents are missing.
 func (p *Process) InstallBundled() error {

@@ -21,6 +21,9 @@ import (
 func TestBundledAgents(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
+	if err := p.InstallBundled(); err != nil {
+		t.Fatal(err)
+	}
 	var names []string
 	for _, place := range p.ListAgents() {
 		names = append(names, place.Name)
@@ -67,11 +70,40 @@ func TestBundledTeams(t *testing.T) {
 	}
 }
 
+// A name that no agent has installs nothing, and neither does a list.
+func TestBundledLater(t *testing.T) {
+	w := newPlace(t)
+	w.write("home/.config/raddle/agents/own/config.yaml", "name: own\ninstructions: x\n")
+	p, _ := w.process(-1)
+	if _, err := p.FindAgent("explroe"); err == nil || err.(*failure.Error).Next != "did you mean explore?" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := p.FindAgent("./none"); err == nil {
+		t.Error("a path that does not exist is an agent")
+	}
+	var names []string
+	for _, place := range p.ListAgents() {
+		names = append(names, place.Name)
+	}
+	want := append(BundledAgents(), "own")
+	if slices.Sort(want); !slices.Equal(names, want) {
+		t.Errorf("agents %v", names)
+	}
+	if entries, err := os.ReadDir(p.Dirs.Agents); err != nil || len(entries) != 1 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	if _, err := p.FindAgent("own"); err != nil || !config.IsDir(filepath.Join(p.Dirs.Agents, "explore")) {
+		t.Errorf("the agents that own may run are missing: %v", err)
+	}
+}
+
 // A process tries to install once, and only if no process has done it before.
 func TestBundledOnce(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
-	p.ListAgents()
+	if err := p.InstallBundled(); err != nil {
+		t.Fatal(err)
+	}
 	coder := filepath.Join(p.Dirs.Agents, "coder")
 	if err := os.RemoveAll(coder); err != nil {
 		t.Fatal(err)
@@ -99,7 +131,9 @@ func TestJiraHelper(t *testing.T) {
 		{"2", "mcp_invoke_atlassian", `{"tool":"check_stock","arguments":{"sku":"R-210"}}`}, {"3", "user__confirm", `{"question":"Write the issue?"}`}}}}
 	w.serve(m)
 	p, _ := w.process(-1)
-	p.ListAgents()
+	if err := p.InstallBundled(); err != nil {
+		t.Fatal(err)
+	}
 	w.write("home/.config/raddle/agents/jira-helper/mcp.json", `{"mcpServers": {"atlassian": {"command": "`+server+`"}}}`)
 	run, err := p.StartRun(Request{Agent: "jira-helper", Prompt: "go"})
 	if err != nil {

@@ -30,21 +30,27 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// FindAgent locates an agent by its name in the agents directory, or by its path. It
-// first installs the agents that come with the program, if necessary.
-func (p *Process) FindAgent(agent string) (Place, error) {
-	_ = p.InstallBundled() // unknownAgent reports it if it matters
+// FindAgent locates an agent by its name in the agents directory, or by its path. If there is one, or one that comes with
+// the program has the name, FindAgent installs the agents that come with the program, if necessary: the agent may run them.
+func (p *Process) FindAgent(agent string) (place Place, err error) {
 	switch {
 	case agent == "":
 		return Place{}, failure.NewUsage("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
 	case IsPath(agent):
-		return p.findPath(agent)
+		if place, err = p.findPath(agent); err != nil {
+			return place, err
+		}
+	default:
+		place = Place{Name: filepath.Base(p.agentDir(agent)), Dir: p.agentDir(agent)}
+		if !config.IsDir(place.Dir) && !slices.Contains(bundle.Names(), agent) {
+			return Place{}, p.unknownAgent(agent)
+		}
 	}
-	dir := p.agentDir(agent)
-	if config.IsDir(dir) {
-		return Place{Name: filepath.Base(dir), Dir: dir}, nil
+	_ = p.InstallBundled() // unknownAgent reports it if it matters
+	if !config.IsDir(place.Dir) {
+		return Place{}, p.unknownAgent(agent)
 	}
-	return Place{}, p.unknownAgent(agent)
+	return place, nil
 }
 
 // agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
@@ -117,20 +123,24 @@ func suggestSibling(abs, written string) string {
 	return "did you mean " + filepath.Join(parent, near) + "?"
 }
 
-// ListAgents returns the agents that can be called by their name, sorted. It first
-// installs the agents that come with the program, if necessary.
+// ListAgents returns the agents that can be called by their name, sorted. Those that come with the program are among them
+// before they are installed.
 func (p *Process) ListAgents() []Place {
-	_ = p.InstallBundled() // after an error, the agents that exist are still listed
-	entries, err := os.ReadDir(p.Dirs.Agents)
-	if err != nil {
-		return nil
-	}
+	entries, _ := os.ReadDir(p.Dirs.Agents) // a directory that does not exist has no agents
 	var agents []Place
+	if !bundle.IsInstalled(p.Dirs.Agents) {
+		for _, name := range bundle.Names() {
+			if dir := filepath.Join(p.Dirs.Agents, name); !hasDefinition(dir) {
+				agents = append(agents, Place{Name: name, Dir: dir})
+			}
+		}
+	}
 	for _, e := range entries {
 		if dir := filepath.Join(p.Dirs.Agents, e.Name()); hasDefinition(dir) {
 			agents = append(agents, Place{Name: e.Name(), Dir: dir})
 		}
 	}
+	slices.SortFunc(agents, func(a, b Place) int { return strings.Compare(a.Name, b.Name) })
 	return agents
 }
 

@@ -136,7 +136,7 @@ func newAgentsInstallCommand(env *environment) *cobra.Command {
 earlier version has installed. Files that you have changed stay as they are, and are listed; --force replaces them, and
 keeps yours as FILE.bak. An agent of your own that has the name of one of these is never touched.
 
-The first command that looks for an agent installs them, too.`,
+The first command that loads or lists agents installs them, too.`,
 		Example: "  raddle agents install\n  raddle agents install coder --force",
 		Args:    checkArgCount(0, -1, ""),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -93,11 +93,16 @@ func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string
 
 func infoText(r *infoReport, short func(string) string) string {
 	text := term.NewFields(11)
+	var missing []string
+	for _, problem := range r.Problems {
+		text.AddField("✗ problem", problem)
+	}
 	addFile := func(name, path string, exists bool) {
-		if path = short(path); !exists {
-			path += " (does not exist; none is needed)"
+		if exists {
+			text.AddField(name, short(path))
+			return
 		}
-		text.AddField(name, path)
+		missing = append(missing, short(path))
 	}
 	text.AddField("version", "raddle "+r.Version+", "+r.Platform)
 	addFile("config", r.Config, r.Exists)
@@ -111,7 +116,7 @@ func infoText(r *infoReport, short func(string) string) string {
 	}
 	text.AddField("runs", fmt.Sprintf("%s (%d)", r.Store, r.Runs))
 	text.AddField("cache", short(r.Dirs.Cache))
-	text.AddField("model", cmp.Or(r.Model, "none is set; graphs can name their own, or use --model"))
+	text.AddField("model", cmp.Or(r.Model, "none is set: raddle init, or --model"))
 	for _, c := range r.Clients {
 		if !c.Ready {
 			continue
@@ -131,9 +136,14 @@ func infoText(r *infoReport, short func(string) string) string {
 		}
 		text.AddField("client", line)
 	}
-	for _, problem := range r.Problems {
-		text.AddField("problem", problem)
+	var without []string
+	for _, c := range r.Clients {
+		if c.Needs != "" {
+			without = append(without, c.Client)
+		}
 	}
+	text.AddField("without key", joinWords(without))
+	text.AddField("optional", strings.Join(missing, "\n"))
 	return text.String()
 }
 

@@ -55,14 +55,26 @@ func missingKeysText(clients []provider.ClientInfo) string {
 
 func modelsText(models []provider.Model) string {
 	table := term.NewTable("MODEL", "WINDOW", "USD PER MILLION IN", "OUT")
+	var others []string // clients of which no model is known by name
 	for _, m := range models {
+		if strings.HasSuffix(m.ID, ":") {
+			others = append(others, m.ID+"MODEL")
+			continue
+		}
 		window := "?"
 		if m.Window > 0 {
 			window = fmt.Sprint(m.Window)
 		}
 		table.AddRow(m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
 	}
-	return table.Format(0)
+	text := table.Format(0)
+	if len(others) == len(models) {
+		text = ""
+	}
+	if len(others) > 0 {
+		text = joinNonEmpty("\n", text, "Any model of the server: "+joinWords(others)+"\n")
+	}
+	return text
 }
 
 // formatPrice returns a price, or "?" if it is unknown.

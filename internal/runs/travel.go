@@ -83,7 +83,7 @@ func (a *Archive) ForkRun(ctx context.Context, from, model string) (id string, o
 		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
-		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
+		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s): a copy of its end could not continue", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
 	if model == "" {
