@@ -9,6 +9,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/skill"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/team"
 )
@@ -23,12 +24,14 @@ type Agent struct {
 	Tools    *Toolset             // what it may call; an llm node may call what it lists
 	Findings []strictyaml.Finding // of the file, the validator and the proof, in the order in which they run
 
-	host *Host
+	host          *Host
+	skillProblems []string // skills that cannot be read
 	loadContext
 	children map[string]*Agent   // by the name that agent nodes use
 	spawnSet *spawnSet           // the agents that can be spawned under this one; nil: none
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
 	late     *lateBases
+	skills   []skill.Skill    // visible ones, sorted by name
 	broken   map[string]error // children that cannot be loaded, by the name that agent nodes use
 }
 

@@ -101,6 +101,9 @@ func (a *Agent) localTools() []tool.Tool {
 	if usesDocuments(a) {
 		builtin = append(builtin, queryTool(a))
 	}
+	if a.Config != nil {
+		builtin = append(builtin, skillTools(a.Skills())...)
+	}
 	for _, t := range builtin {
 		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
 			tools = append(tools, t)
@@ -330,7 +333,11 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 		}
 		p.tools = slices.Insert(slices.Clone(p.tools), len(a.Tools.uniqueTools()), served...)
 	}
-	return a.host.redact(p.fillText(text)), nil
+	project, err := projectInstructions(a)
+	if err != nil {
+		return "", err
+	}
+	return a.host.redact(joinParagraphs(p.fillText(text), project)), nil
 }
 
 func (c *conversation) newPlaceholderFiller() *placeholderFiller {
@@ -361,6 +368,9 @@ func (c *conversation) withToolTexts(system string) string {
 	texts = append(texts, c.ofTeam()...)
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
+	}
+	if !c.hasNoTools() {
+		texts = append(texts, describeSkills(f.Skills, c.agent.Skills()))
 	}
 	if len(c.tools)+len(c.agent.Tools.Servers) > 0 && !c.hasNoTools() && c.agent.host.onlyReads() {
 		texts = append(texts, planInstructions)

@@ -19,6 +19,7 @@ import (
 // HostSkills are the skills that the agents of a host may enable.
 type HostSkills struct {
 	Installed []string // in addition to those of an agent's own directory
+	Dirs      []string // directories whose folders are skills that agents can load, in addition to an agent's own; the first with a name counts
 	Visible   []string // the only skills that may be enabled; nil: all installed ones
 	Off       bool     // skills are disabled: their names are not checked
 }

@@ -36,6 +36,9 @@ func (a *Agent) Instructions() string {
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
 	}
+	if project, err := projectInstructions(a); err == nil {
+		text = joinParagraphs(text, project)
+	}
 	return a.host.redact(c.withToolTexts(text))
 }
 
@@ -112,6 +115,9 @@ func (a *Agent) OpeningMessages(prompt string) (system string, messages []llm.Me
 	text := ""
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
+	}
+	if project, err := projectInstructions(a); err == nil {
+		text = joinParagraphs(text, project)
 	}
 	system, messages = openingMessages(a.host.redact(text), prompt)
 	return c.withToolTexts(system), messages

@@ -103,10 +103,15 @@ func (b *llmNode) needs(n *spec.Node) nodeNeeds {
 }
 
 func (b *llmNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
-	if len(b.tools) > 0 {
+	if b.usesTools(c.agent, c.node) {
 		node.Graph, err = b.compileLoop(c)
 	}
 	return err
+}
+
+// usesTools reports whether the node's model has tools.
+func (b *llmNode) usesTools(a *Agent, n *spec.Node) bool {
+	return len(b.tools) > 0 || len(nodeSkills(a, n)) > 0
 }
 
 // errNodeTimeout is the cause of a context that a node's own timeout ended.
@@ -175,7 +180,7 @@ func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
 		defer cancel()
 		ctx = limited
 	}
-	if len(b.tools) > 0 && b.maxAttempts > 0 {
+	if b.usesTools(v.agent, v.node) && b.maxAttempts > 0 {
 		return b.useTools(ctx, v, req)
 	}
 	if b.maxAttempts == 0 {
@@ -231,7 +236,7 @@ func (b *llmNode) buildRequest(v *nodeRun) (llm.Request, error) {
 		prompt = withSchemaHint(prompt, v.node.OutputSchema)
 	}
 	f, h := v.agent.File, v.host()
-	req = llm.Request{System: strings.TrimSpace(instructions), Messages: []llm.Message{llm.User(prompt)},
+	req = llm.Request{System: joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(v.agent, v.node)), Messages: []llm.Message{llm.User(prompt)},
 		Temperature: firstSet(b.temperature, f.Temperature, h.Temperature), TopP: firstSet(b.topP, f.TopP, h.TopP), Effort: b.reasoningEffort}
 	if req.Effort == "" {
 		req.Effort = f.ReasoningEffort
@@ -320,7 +325,7 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 	}
 	id := a.modelID(b.model)
 	c := baseLoopConfig(a, id, in.models)
-	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.maxIterations
+	c.Name, c.Tools, c.MaxIterations = n.ID, append(tools, skillTools(nodeSkills(a, n))...), b.maxIterations
 	c.Request = llm.Request{Temperature: firstSet(b.temperature, a.File.Temperature, a.host.Temperature),
 		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: cmp.Or(b.reasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }

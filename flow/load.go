@@ -153,6 +153,7 @@ func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 // openTools opens the agent's tools. A missing tool causes a warning.
 func openTools(a *Agent, global, servers []string) (err error) {
 	learnSecrets(a)
+	loadSkills(a)
 	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: variableValues(a)})
 	if err != nil {
 		return spec.Errorf("the tools of agent '%s': %w", a.Name, err)
@@ -342,7 +343,7 @@ func admitEffort(a *Agent) error {
 func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = append(findings, toolFindings(a)...)
+	findings = append(append(findings, toolFindings(a)...), skillFindings(a)...)
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
 	if a.host.Strict {
@@ -424,7 +425,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 		return err
 	}
 	l.agents[a.loadContext] = a
-	a.Findings = append(append([]strictyaml.Finding(nil), a.Config.Findings...), toolFindings(a)...)
+	a.Findings = slices.Concat(a.Config.Findings, toolFindings(a), skillFindings(a))
 	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		addWarning(a, strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}

@@ -49,6 +49,7 @@ type Prompting struct {
 	Instructions string
 	Dynamic      bool     // the function _instructions of the tools script returns the instructions
 	Starters     []string // conversation_starters
+	Project      bool     // inject_project_instructions: the AGENTS.md of the workspace is a part of the instructions
 	Tell         Tell
 }
 
@@ -153,7 +154,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	}
 	c.Prompting = Prompting{
 		Instructions: m.ReadText("instructions", strictyaml.Optional), Dynamic: m.ReadFlag("dynamic_instructions", false),
-		Starters: m.ReadTexts("conversation_starters", strictyaml.Optional),
+		Starters: m.ReadTexts("conversation_starters", strictyaml.Optional), Project: m.ReadFlag("inject_project_instructions", false),
 		Tell: Tell{
 			Todo: m.ReadFlag("inject_todo_instructions", true), Spawn: m.ReadFlag("inject_spawn_instructions", true),
 			Teammates: m.ReadFlag("inject_teammate_instructions", true), User: m.ReadFlag("inject_user_instructions", true),
@@ -190,7 +191,7 @@ func (c *Config) warnUnusedFields(m *strictyaml.Fields) {
 		name string
 		set  bool
 	}{
-		{"enabled_macros", m.HasValue("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.HasValue("memory")},
+		{"enabled_macros", m.HasValue("enabled_macros")}, {"memory", m.HasValue("memory")},
 	} {
 		if f.set {
 			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "not-yet",

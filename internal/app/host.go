@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
@@ -74,8 +73,8 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Variables:   r.Variables,
 		Getenv:      p.overrideLookup(r),
 		Skills: flow.HostSkills{
-			Installed: slices.Concat(check.InstalledSkills(p.Dirs.Config), check.InstalledSkills(r.Workspace), check.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
-			Visible:   p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
+			Installed: p.installedSkills(r.Workspace), Dirs: box.SkillDirs(),
+			Visible: p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
 		},
 		Env:       box.ChildEnv(),
 		ConfigDir: p.Dirs.Config,
@@ -90,6 +89,14 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}, nil
+}
+
+// installedSkills returns the names of the skills that agents in a workspace may enable, whether or not the user has consented to them.
+func (p *Process) installedSkills(workspace string) (names []string) {
+	for _, dir := range append(toolbox.ProjectSkillDirs(workspace), filepath.Join(p.Dirs.Config, "skills")) {
+		names = append(names, check.InstalledSkills(filepath.Dir(dir))...)
+	}
+	return names
 }
 
 // overrideLookup looks up the variables that replace an agent's values: in the start

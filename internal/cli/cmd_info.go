@@ -159,6 +159,7 @@ type agentReport struct {
 	Start        string               `json:"start"`
 	Nodes        []nodeReport         `json:"nodes"`
 	Tools        []toolReport         `json:"tools"`
+	Skills       []toolReport         `json:"skills"`
 	Knowledge    []app.KnowledgeBase  `json:"knowledge"`            // bases, built or not
 	Unreadable   string               `json:"unreadable,omitempty"` // why they cannot be read
 	Variables    []variableReport     `json:"variables"`
@@ -200,7 +201,7 @@ func printAgentInfo(ctx context.Context, env *environment, name, output string) 
 // reportOn returns the report on an agent of either kind.
 func reportOn(a *flow.Agent) agentReport {
 	r := agentReport{
-		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Starters: a.Starters(),
+		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Skills: []toolReport{}, Starters: a.Starters(),
 		Files: a.Sources(), Findings: append([]strictyaml.Finding{}, a.Findings...),
 	}
 	if c := a.Config; c != nil {
@@ -216,6 +217,9 @@ func reportOn(a *flow.Agent) agentReport {
 	for _, t := range a.AvailableTools() {
 		what, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 		r.Tools = append(r.Tools, toolReport{t.Name, what})
+	}
+	for _, s := range a.Skills() {
+		r.Skills = append(r.Skills, toolReport{s.Name, s.Description})
 	}
 	for _, v := range a.Variables() {
 		r.Variables = append(r.Variables, variableReport{v.Name, v.Description, v.Default})
@@ -234,6 +238,9 @@ func agentText(r *agentReport, short func(string) string) string {
 	text.AddField("says", strings.TrimSpace(r.Instructions))
 	for _, t := range r.Tools {
 		text.AddField("tool", t.Name+": "+t.Description)
+	}
+	for _, s := range r.Skills {
+		text.AddField("skill", s.Name+": "+plainText(s.Description))
 	}
 	for _, n := range r.Nodes {
 		text.AddField("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))

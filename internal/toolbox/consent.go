@@ -18,8 +18,11 @@ type ImplicitDir struct {
 	// Packages reports whether it holds interpreters and packages, such as .venv. Until
 	// the user consents, those of the system are used. Files and Digest are empty.
 	Packages bool
-	Files    []string // files that may run, or that decide what runs; relative to Dir
-	Digest   string   // digest of the current content of Files
+	// Skills reports whether it holds skills. Until the user consents, agents do not see them. Files are
+	// their names, and Digest is empty.
+	Skills bool
+	Files  []string // files that may run, or that decide what runs; relative to Dir
+	Digest string   // digest of the current content of Files
 }
 
 // FindImplicitDirs returns what an agent picks up in the working directory without consent:
@@ -44,14 +47,14 @@ func (s *Shared) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
-	return append(list, s.findPackageDirs(a)...), nil
+	return append(append(list, s.findSkillDirs(a)...), s.findPackageDirs(a)...), nil
 }
 
 // RecordConsent records that the user has agreed to a directory as it was shown. Runs
 // that start or are resumed afterwards may use it. If one of its files changes,
 // consent is needed again.
 func (s *Shared) RecordConsent(u ImplicitDir) error {
-	if !u.Packages {
+	if !u.Packages && !u.Skills {
 		return s.consentStore().RecordConsent(u.Dir, u.Digest)
 	}
 	digest, err := permission.DigestTree(u.Dir, s.Dirs.Work)
@@ -64,10 +67,10 @@ func (s *Shared) RecordConsent(u ImplicitDir) error {
 	return s.consentStore().RecordConsent(u.Dir, digest)
 }
 
-// RecordRefusal records that the user does not want packages to be used, so that raddle does
+// RecordRefusal records that the user does not want packages or skills to be used, so that raddle does
 // not ask again. It has no effect on other directories.
 func (s *Shared) RecordRefusal(u ImplicitDir) error {
-	if !u.Packages {
+	if !u.Packages && !u.Skills {
 		return nil
 	}
 	return s.consentStore().RecordRefusal(u.Dir)

@@ -46,7 +46,7 @@ func (s *Shared) NewGate(b *Toolbox, agentDir string, mode *permission.ModeSwitc
 	project := filepath.Join(b.workspace, projectFile)
 	g := &Gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
 		Rules: []permission.Rules{s.Config.Permissions}, Workspace: b.workspace, Home: s.Dirs.Home,
-		Readable: []string{agentDir}, Trusted: b.IsTrusted,
+		Readable: []string{agentDir, filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: b.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
 	own, err := rulesOf(remember)

@@ -7,7 +7,7 @@ import (
 
 // KnownFile is a file or directory that raddle reads if it is there.
 type KnownFile struct {
-	What   string `json:"what"` // tools, servers or permissions
+	What   string `json:"what"` // tools, servers, skills or permissions
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 }
@@ -19,6 +19,9 @@ func (s *Shared) KnownFiles() []KnownFile {
 	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
 	for _, path := range (&Toolbox{shared: s, workspace: d.Work}).serverFiles("")[1:] { // the first belongs to an agent
 		files = append(files, KnownFile{What: "servers", Path: path})
+	}
+	for _, path := range append([]string{filepath.Join(d.Config, skillsDir)}, ProjectSkillDirs(d.Work)[:2]...) {
+		files = append(files, KnownFile{What: "skills", Path: path})
 	}
 	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},
 		KnownFile{What: "permissions", Path: filepath.Join(d.Work, filepath.FromSlash(projectFile))})

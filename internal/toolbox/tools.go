@@ -122,7 +122,7 @@ func newToolInfo(t tool.Tool, rules *Gate) ToolInfo {
 // isReservedName reports whether a name is one of the tools that agents get because of what
 // their files say, without naming them.
 func isReservedName(name string) bool {
-	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", ragPrefix}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", "skill__", ragPrefix}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 const (

@@ -1,0 +1,173 @@
+// Package skill reads skills in the open form of Agent Skills: folders with a file SKILL.md, whose head names and describes the skill
+// and whose text is read only when the skill is needed.
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A Skill is one folder.
+type Skill struct {
+	Name        string // of the folder
+	Description string // one line
+	Dir         string // absolute path of the folder
+}
+
+// FileName is the file that makes a folder a skill.
+const FileName = "SKILL.md"
+
+// The limits of a skill.
+const (
+	longestDescription = 1024      // bytes
+	largestFile        = 256 << 10 // bytes
+	mostFiles          = 100       // in the list of a skill's files
+)
+
+// ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does not exist has no
+// skills.
+func ReadSkills(dir string) (skills []Skill, problems []error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
+		return nil, problems
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(filepath.Join(path, FileName)); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		s, err := readSkill(path)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(path, FileName), err))
+			continue
+		}
+		skills = append(skills, s)
+	}
+	return skills, problems
+}
+
+func readSkill(dir string) (Skill, error) {
+	s := Skill{Name: filepath.Base(dir), Dir: dir}
+	text, err := s.ReadFile(FileName)
+	if err != nil {
+		return s, err
+	}
+	head, _ := splitHead(text)
+	if head == "" {
+		return s, errors.New("the head is missing: begin the file with --- and lines for name and description, and end them with ---")
+	}
+	h := parseHead(head)
+	if s.Description = strings.Join(strings.Fields(h.Description), " "); s.Description == "" {
+		return s, errors.New("the head has no description: without it a model cannot know when to use the skill")
+	}
+	if len(s.Description) > longestDescription {
+		s.Description = strings.ToValidUTF8(s.Description[:longestDescription], "") + "…"
+	}
+	return s, nil
+}
+
+// splitHead returns the lines between the first two lines "---", and the text after them. The head is empty if there is none.
+func splitHead(text string) (head, body string) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return "", text
+	}
+	head, body, ok = strings.Cut("\n"+rest, "\n---\n")
+	if !ok {
+		if head, ok = strings.CutSuffix("\n"+rest, "\n---"); !ok {
+			return "", text
+		}
+	}
+	return head, strings.TrimLeft(body, "\n")
+}
+
+// heading holds the fields of a head that raddle uses.
+type heading struct {
+	Description string `yaml:"description"`
+}
+
+// parseHead reads a head. A description with a colon is often not YAML: then it is the rest of its line.
+func parseHead(head string) (h heading) {
+	if yaml.Unmarshal([]byte(head), &h) == nil {
+		return h
+	}
+	for line := range strings.SplitSeq(head, "\n") {
+		if text, ok := strings.CutPrefix(line, "description:"); ok {
+			return heading{Description: strings.TrimSpace(text)}
+		}
+	}
+	return heading{}
+}
+
+// ReadBody returns the text of the skill without its head, and the paths of its other files, relative to the folder, as slashed paths.
+func (s Skill) ReadBody() (body string, files []string, err error) {
+	text, err := s.ReadFile(FileName)
+	if err != nil {
+		return "", nil, err
+	}
+	_, body = splitHead(text)
+	err = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // what cannot be read is not listed
+		case d.IsDir() && path != s.Dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		case len(files) >= mostFiles:
+			return fs.SkipAll
+		}
+		if rel, err := filepath.Rel(s.Dir, path); err == nil && rel != FileName {
+			files = append(files, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	slices.Sort(files)
+	return body, files, err
+}
+
+// ReadFile returns the text of a file of the skill. It refuses files outside of the folder, also behind links.
+func (s Skill) ReadFile(path string) (string, error) {
+	root, err := os.OpenRoot(s.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("the skill %s has no file %q", s.Name, path)
+	case err != nil:
+		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%q is not a file", path)
+	case info.Size() > largestFile:
+		return "", fmt.Errorf("the file %q has %d bytes, and at most %d can be read", path, info.Size(), largestFile)
+	}
+	f, err := root.Open(filepath.FromSlash(path))
+	if err != nil {
+		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, largestFile))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("the file %q is not text", path)
+	}
+	return string(text), nil
+}
