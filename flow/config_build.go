@@ -102,7 +102,7 @@ func (a *Agent) localTools() []tool.Tool {
 		builtin = append(builtin, queryTool(a))
 	}
 	if a.Config != nil {
-		builtin = append(builtin, skillTools(a.Skills())...)
+		builtin = append(builtin, skillTools(ListSkills(a))...)
 	}
 	for _, t := range builtin {
 		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
@@ -370,7 +370,7 @@ func (c *conversation) withToolTexts(system string) string {
 		texts = append(texts, userInstructions)
 	}
 	if !c.hasNoTools() {
-		texts = append(texts, describeSkills(f.Skills, c.agent.Skills()))
+		texts = append(texts, describeSkills(f.Skills, ListSkills(c.agent)))
 	}
 	if len(c.tools)+len(c.agent.Tools.Servers) > 0 && !c.hasNoTools() && c.agent.host.onlyReads() {
 		texts = append(texts, planInstructions)

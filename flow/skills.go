@@ -57,8 +57,8 @@ func selectSkills(a *Agent, s spec.Skills) (list []skill.Skill) {
 	return list
 }
 
-// Skills returns the skills that the agent itself, or at least one of its nodes, can load.
-func (a *Agent) Skills() (list []skill.Skill) {
+// ListSkills returns the skills that an agent itself, or at least one of its nodes, can load.
+func ListSkills(a *Agent) (list []skill.Skill) {
 	if a.Config != nil {
 		return selectSkills(a, a.Config.Skills)
 	}

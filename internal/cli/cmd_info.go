@@ -218,7 +218,7 @@ func reportOn(a *flow.Agent) agentReport {
 		what, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 		r.Tools = append(r.Tools, toolReport{t.Name, what})
 	}
-	for _, s := range a.Skills() {
+	for _, s := range flow.ListSkills(a) {
 		r.Skills = append(r.Skills, toolReport{s.Name, s.Description})
 	}
 	for _, v := range a.Variables() {
