@@ -104,8 +104,7 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		return
 	}
 	if s.turn != nil {
-		s.Backend.ShowError(errBusy)
-		s.restore(typed)
+		s.queue = append(s.queue, message{shown: typed, command: true})
 		return
 	}
 	s.showMessage(typed)

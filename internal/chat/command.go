@@ -80,19 +80,20 @@ func findCommand(name string) (*command, error) {
 	return nil, failure.NewUsage(next, "unknown command /%s", name)
 }
 
-// runCommand runs a command.
-func (s *Session) runCommand(ctx context.Context, name, rest string) {
+// runCommand runs a command. typed is what was typed. A command that has to wait for the reply is queued.
+func (s *Session) runCommand(ctx context.Context, typed, name, rest string) {
 	c, err := findCommand(name)
 	if err == nil && s.turn != nil && !c.busy {
-		err = errBusy
+		s.queue = append(s.queue, message{shown: typed, command: true})
+		return
 	}
 	if err == nil {
 		err = c.run(ctx, s, rest)
 	}
 	if err != nil && !isLeftOpen(err) {
 		s.Backend.ShowError(err)
-		if s.edit != nil && c == nil || err == errBusy {
-			s.restore("/" + strings.TrimPrefix(name, ".") + " " + rest)
+		if c == nil {
+			s.restore(typed)
 		}
 	}
 }

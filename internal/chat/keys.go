@@ -65,7 +65,7 @@ func (s *Session) handleStop(ctx context.Context, action editor.Action, again bo
 		s.setNotice("Press Ctrl-C again to leave.")
 	case again:
 		s.pressed = tea.KeyPressMsg{}
-		s.runCommand(ctx, "edit", "")
+		s.runCommand(ctx, "/edit", "edit", "")
 	default:
 		s.setNotice("Press Esc again to go back to an earlier message.")
 	}
@@ -91,7 +91,7 @@ func (s *Session) submit(ctx context.Context, typed string) {
 		runShell(ctx, s, text)
 	default:
 		if name, args, ok := parseCommand(text); ok {
-			s.runCommand(ctx, name, args)
+			s.runCommand(ctx, text, name, args)
 			return
 		}
 		m, err := newMessage(s.Process.Dirs, editor.TrimBlock(typed))

@@ -286,14 +286,19 @@ func (s *Session) showRecent(ctx context.Context) {
 	if err != nil || len(turns) == 0 {
 		return
 	}
-	last := turns[len(turns)-1]
 	s.say(fmt.Sprintf("Continuing %q, %s.", s.talk.Title(), countTurns(len(turns))))
-	s.showMessage(last.Prompt)
-	if last.Reply != "" {
-		s.Backend.ShowReply(last.Reply)
+	from := len(turns) - 1
+	if from > 0 && !turns[from].Status.Final() { // it is continued, after what led to it
+		from--
 	}
-	if last.Interrupted {
-		s.say("This reply was interrupted.")
+	for _, turn := range turns[from:] {
+		s.showMessage(turn.Prompt)
+		if turn.Reply != "" {
+			s.Backend.ShowReply(turn.Reply)
+		}
+		if turn.Interrupted {
+			s.say("This reply was interrupted.")
+		}
 	}
 }
 

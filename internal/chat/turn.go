@@ -9,14 +9,14 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
 )
 
 // A message is what the person has sent.
 type message struct {
-	text  string // with everything that is attached
-	shown string // as it was typed
+	text    string // with everything that is attached
+	shown   string // as it was typed
+	command bool   // it is a command, which waits for the end of a turn
 }
 
 // A turn is a message that an agent works on.
@@ -139,10 +139,14 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 		s.keepQueue()
 		return
 	}
-	if len(s.queue) > 0 {
+	for len(s.queue) > 0 && s.turn == nil && !s.leaving {
 		m := s.queue[0]
 		s.queue = s.queue[1:]
-		s.send(ctx, m)
+		if m.command {
+			s.submit(ctx, m.shown)
+		} else {
+			s.send(ctx, m)
+		}
 	}
 }
 
@@ -172,9 +176,6 @@ func (s *Session) takeBack() bool {
 	s.edit.SetText(last.shown)
 	return true
 }
-
-// errBusy says that a command has to wait for the reply.
-var errBusy = failure.NewUsage("press Esc to stop it, or wait", "a reply is being written")
 
 // queuedLines returns the lines that show the queue.
 func queuedLines(queue []message, cols int) []string {

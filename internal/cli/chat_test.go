@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -146,6 +147,16 @@ func finishReason(reason string) any {
 	return reason
 }
 
+// awaitHeld waits until a reply is held.
+func (m *chatModel) awaitHeld() {
+	m.t.Helper()
+	select {
+	case <-m.here:
+	case <-time.After(20 * time.Second):
+		m.t.Fatal("no reply is held")
+	}
+}
+
 // requests returns the requests so far.
 func (m *chatModel) requests() []string {
 	m.mu.Lock()
@@ -196,6 +207,16 @@ func (s *screen) shows(cols int, text string) {
 	s.seen.until(s.t, text, func(all string) bool { return strings.Contains(termtest.Render(cols, all), text) })
 }
 
+// idle waits until no turn works.
+func (s *screen) idle() {
+	s.t.Helper()
+	s.seen.until(s.t, "the end of the turn", func(all string) bool {
+		shown := termtest.Render(80, all)
+		last := shown[strings.LastIndexByte(shown, '\n')+1:]
+		return strings.Contains(last, " · ask · ") && !strings.HasSuffix(last, "Esc stops")
+	})
+}
+
 // leave ends the conversation.
 func (s *screen) leave() {
 	s.t.Helper()
@@ -239,7 +260,7 @@ func TestChatQueue(t *testing.T) {
 	s := m.workplace().chat(80, "chat", "./helper")
 	s.shows(80, chatPrompt)
 	s.press("hold text", enter)
-	<-m.here
+	m.awaitHeld()
 	s.press("next one", enter)
 	s.shows(80, "queued: next one")
 	s.press("too much", enter)
@@ -295,9 +316,9 @@ func TestChatAttachments(t *testing.T) {
 	s := w.chat(80, "chat", "./helper")
 	s.shows(80, chatPrompt)
 	s.press("!echo only shown", enter)
-	s.shows(80, "\nonly shown")
+	s.shows(80, "\nonly shown\n> Ask")
 	s.press("!!printf 'sent %s' too; exit 3", enter)
-	s.shows(80, "Your next message gets this output.")
+	s.shows(80, "Your next message gets this output.\n> Ask")
 	s.press("read @pla\t please", enter)
 	s.shows(80, "> read @notes/plan.md please")
 	s.shows(80, "heard: ")
@@ -467,4 +488,96 @@ func TestChatCompletesFiles(t *testing.T) {
 	}
 	s.press("\x15")
 	s.leave()
+}
+
+// chatPhases are the phases in which a turn can be stopped: what begins it, and what shows that it is there.
+var chatPhases = map[string]struct {
+	message string
+	held    bool   // the model says that it is there
+	shown   string // otherwise the terminal shows it
+}{
+	"before the first token": {message: "hold first", held: true},
+	"in the reasoning":       {message: "hold reasoning", held: true},
+	"in the text":            {message: "hold text", held: true},
+	"in a tool":              {message: `call execute_command {"command":"sleep 3"}`, shown: "sleep 3"},
+	"at a permission":        {message: `call fs_write {"path":"new.txt","contents":"x"}`, shown: "new.txt"},
+	"at a question":          {message: `call user__ask {"question":"Which one?","options":["a","b"]}`, shown: "Which one?"},
+}
+
+// begin sends a message and waits until its turn is in its phase.
+func (m *chatModel) begin(s *screen, phase string) {
+	m.t.Helper()
+	p := chatPhases[phase]
+	s.idle()
+	s.press(p.message, enter)
+	if p.held {
+		m.awaitHeld()
+		return
+	}
+	switch phase {
+	case "in a tool":
+		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), p.shown) > 1 })
+	default:
+		s.awaitNext("leaves the question open")
+	}
+}
+
+// Esc and Ctrl-C stop a turn in every phase, and the provider accepts the next one.
+func TestChatInterrupts(t *testing.T) {
+	for phase := range chatPhases {
+		for name, key := range map[string]string{"Esc": esc, "Ctrl-C": ctrlC} {
+			t.Run(phase+" with "+name, func(t *testing.T) {
+				t.Parallel()
+				m := startChatModel(t)
+				s := m.workplace().chat(80, "chat", "./helper")
+				s.shows(80, chatPrompt)
+				for i := range 2 {
+					m.begin(s, phase)
+					s.press(key)
+					s.seen.until(t, "Stopped.", func(all string) bool { return strings.Count(all, "Stopped. What was said so far is kept.") > i })
+				}
+				s.press("next", enter)
+				s.shows(80, "heard: next")
+				s.leave()
+			})
+		}
+	}
+}
+
+// A killed conversation continues where it was, in every phase; what a model has said is not requested again.
+func TestChatIsKilled(t *testing.T) {
+	for phase := range chatPhases {
+		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
+			m := startChatModel(t)
+			w := m.workplace()
+			s := w.chat(80, "chat", "./helper")
+			s.shows(80, chatPrompt)
+			s.press("hello", enter)
+			s.shows(80, "heard: hello")
+			m.begin(s, phase)
+			if err := s.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = s.cmd.Wait()
+			s = w.chat(80, "-c")
+			s.shows(80, "heard: hello")
+			switch phase {
+			case "in a tool": // the command has no effects, so it runs again
+			case "at a permission", "at a question":
+				s.awaitNext("leaves the question open")
+				s.press(enter)
+			default:
+				m.awaitHeld()
+				close(m.hold)
+				s.shows(80, "The second half.")
+			}
+			if !chatPhases[phase].held {
+				s.shows(80, "The tool said:")
+			}
+			s.press("next", enter)
+			s.shows(80, "heard: next")
+			s.leave()
+		})
+	}
 }
