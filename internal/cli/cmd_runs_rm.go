@@ -73,26 +73,37 @@ func removeFinished(ctx context.Context, env *environment, sessions bool) error 
 	if err != nil {
 		return err
 	}
-	var ids, conversations []string
+	var ids []string
+	kept := 0
 	for _, r := range list {
 		switch {
 		case !r.Final:
 		case r.Session == "":
 			ids = append(ids, r.Run)
 		default:
-			conversations = append(conversations, r.Run)
+			kept++
 		}
 	}
 	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
 		return err
 	}
 	if !sessions {
-		if n := len(conversations); n > 0 {
-			env.printNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(n, "session"))
+		if kept > 0 {
+			env.printNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(kept, "session"))
 		}
-		conversations = nil
+		return removeRuns(ctx, env, nil)
 	}
-	return removeRuns(ctx, env, conversations)
+	all, err := env.process.Runs.ListSessions(ctx, "") // with all branches
+	var threads []string
+	for _, s := range all {
+		if s.Final {
+			threads = append(threads, s.Thread)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return removeRuns(ctx, env, threads)
 }
 
 // noteRemoved says that a run was removed.

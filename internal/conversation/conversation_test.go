@@ -234,6 +234,20 @@ func TestRename(t *testing.T) {
 	c.Close()
 	_, again := x.open("parser")
 	check(t, "by the new name", prompts(t, again), "one\nline two two three")
+	all, err := p.Runs.ListRuns(ctx, "")
+	if err != nil || len(all) != 3 || all[0].Session != "parser" {
+		t.Errorf("runs %+v %v", all, err)
+	}
+	turns, err := again.Turns(ctx)
+	must(t, err)
+	for i, turn := range turns {
+		if d, err := p.Runs.ReadRunDetail(ctx, turn.Run); err != nil || !strings.Contains(fmt.Sprint(d.Snapshot.Result), fmt.Sprint("reply ", i+1)) {
+			t.Errorf("the run of turn %d: %v", i+1, err)
+		}
+		if _, err := p.Runs.ReadModelCalls(ctx, turn.Run); err != nil {
+			t.Errorf("the calls of turn %d: %v", i+1, err)
+		}
+	}
 	list, err := conversation.List(ctx, p, x.work)
 	if err != nil || len(list) != 1 || list[0].Name != "parser" || list[0].Turns != 3 || list[0].Workspace != x.work {
 		t.Errorf("list %+v %v", list, err)

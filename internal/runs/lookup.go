@@ -35,6 +35,7 @@ type runRef struct {
 	run    string
 	first  int64 // its start record, if a session was searched
 	last   int64 // the newest record of an earlier turn of a session; 0 if the run is the last one of the thread
+	copied bool  // the thread is a branch that was forked after the run
 }
 
 // containsRecord reports whether a record of the thread belongs to the run.
@@ -135,7 +136,7 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 			return nil, err
 		}
 		for _, turn := range turns {
-			if turn.run == id {
+			if turn.run == id && !turn.copied {
 				return []runRef{turn}, nil
 			}
 			if strings.HasPrefix(turn.run, id) {
@@ -143,7 +144,25 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 			}
 		}
 	}
-	return found, nil
+	return dropCopies(found, id), nil
+}
+
+// dropCopies leaves out the copies of runs in branches whose original is there, and all but the run with an id if that is there.
+func dropCopies(found []runRef, id string) []runRef {
+	var list []runRef
+	for _, f := range found {
+		at := slices.IndexFunc(list, func(o runRef) bool { return o.run == f.run })
+		switch {
+		case at < 0:
+			list = append(list, f)
+		case !f.copied:
+			list[at] = f
+		}
+	}
+	if at := slices.IndexFunc(list, func(f runRef) bool { return f.run == id }); at >= 0 {
+		return list[at : at+1]
+	}
+	return list
 }
 
 // listTurns returns the runs of a session that are still in its journal, newest first.
@@ -154,7 +173,7 @@ func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, er
 			return nil, err
 		}
 		if e.Kind == graph.KindStart || e.Kind == graph.KindFork {
-			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last})
+			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last, copied: e.Kind == graph.KindFork})
 			last = e.Seq - 1
 		}
 	}

@@ -71,7 +71,24 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]Info, error) {
 		infos = append(infos, i)
 	}
 	slices.SortStableFunc(infos, func(a, b Info) int { return strings.Compare(b.Run, a.Run) })
-	return infos, nil
+	return dropBranches(infos), nil
+}
+
+// dropBranches leaves out branches of conversations without a turn of their own: of several threads whose newest run is the same, it
+// keeps the one that was changed last.
+func dropBranches(infos []Info) []Info {
+	var list []Info
+	for _, i := range infos {
+		last := len(list) - 1
+		switch {
+		case i.Session != "" && strings.HasPrefix(i.Run, sessionPrefix): // the branch before the first turn
+		case i.Session == "" || last < 0 || list[last].Run != i.Run:
+			list = append(list, i)
+		case i.Updated.After(list[last].Updated):
+			list[last] = i
+		}
+	}
+	return list
 }
 
 // ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
