@@ -118,7 +118,7 @@ var importRules = []importRule{
 		reason: "what a terminal gets, and what is typed there, depends on neither graphs nor commands"},
 	{of: "internal/term/editor", may: []string{"internal/term"}, reason: "it knows texts and keys, and nothing of models and runs"},
 	{of: "internal/term/markdown", may: []string{"internal/term"}, reason: "it knows texts and the terminal, and nothing of models and runs"},
-	{of: "internal/term/progress", may: []string{"agent", "flow", "graph", "internal/term", "internal/term/markdown", "internal/wording", "team"},
+	{of: "internal/term/progress", may: []string{"agent", "flow", "flow/spec", "graph", "internal/term", "internal/term/markdown", "internal/wording", "llm", "team", "tool"},
 		reason: "what a run shows follows from its events alone, whatever command drives it"},
 	{of: "internal/term/termtest",
 		reason: "what a terminal displays depends on what is written to it, and not on raddle"},

@@ -116,6 +116,10 @@ type TaskDone struct {
 
 	// Failed says that OnError handles Err.
 	Failed bool
+
+	// Update is what the node returned, also if it was recorded. It is not part of the JSON, because it may be large, and must
+	// not be changed.
+	Update Update
 }
 
 // StepCommitted says that a step's writes are durable as far as the run's

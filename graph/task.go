@@ -168,7 +168,7 @@ func (t *task) continueAfterHang(siblings bool, hung error) bool {
 // startTask delivers that the node starts. It returns false for a task that must not run.
 func (t *task) startTask() bool {
 	if t.recorded {
-		t.deliverEvent(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
+		t.deliverEvent(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil, Update: t.up})
 		return false
 	}
 	if t.err = t.drive.fatalError(); t.err == nil && t.base.Err() != nil {
@@ -263,7 +263,7 @@ func (t *task) deliverTaskDone() {
 		err = t.recovered
 	}
 	now := t.drive.now()
-	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempts, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
+	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempts, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil, Update: t.up})
 }
 
 // runAttempts calls the node until it succeeds, waits, or may not be retried. If hung is

@@ -14,7 +14,7 @@ var commandNames = []string{
 
 // takesValue are the flags of run, and those of every command, whose next word is
 // their value. A test compares them with the flags.
-var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--log-level"}
+var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level"}
 
 // rewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the

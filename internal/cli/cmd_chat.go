@@ -13,7 +13,6 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/chat"
 	"raddle.dev/internal/term"
-	"raddle.dev/internal/term/progress"
 	"raddle.dev/tool/permission"
 )
 
@@ -159,7 +158,7 @@ func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
 	d.watch = newRunWatcher(b.env, run, false, !b.env.plain)
 	d.watch.started = true // which run it is does not matter to the person
 	if run.Agent.Config != nil {
-		d.watch.speech = progress.NewReplyStream(b.env.err, b.env.out, b.env.markdownRenderer(b.raw))
+		d.watch.showReplies(b.raw)
 		if d.watch.live != nil {
 			d.watch.live.Mute, d.watch.speech.ShowPending = true, true
 		}
@@ -178,9 +177,9 @@ func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
 // Command implements [chat.Backend].
 func (b *chatBackend) Command(ctx context.Context, args []string) error {
 	env := b.env
-	quiet, verbose, color, level := env.quiet, env.verbose, env.color, env.logLevel
+	quiet, verbose, color, level, way := env.quiet, env.verbose, env.color, env.logLevel, env.progress
 	root := newRootCommand(env) // its flags set the defaults
-	env.quiet, env.verbose, env.color, env.logLevel = quiet, verbose, color, level
+	env.quiet, env.verbose, env.color, env.logLevel, env.progress = quiet, verbose, color, level, way
 	root.SetArgs(rewriteArgs(args))
 	finishCommand(env, root.ExecuteContext(ctx))
 	return nil

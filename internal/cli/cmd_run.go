@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/llm"
 	"raddle.dev/tool/permission"
@@ -124,7 +125,12 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 	s := app.UIHooks{Replays: func(file string) {
 		if w := env.watching.Load(); w != nil && !env.quiet {
-			w.addNote("raddle: no model is called; replies come from " + env.process.Dirs.ShortPath(file))
+			note := "no model is called; replies come from " + env.process.Dirs.ShortPath(file)
+			if w.report != nil {
+				w.addNote(env.err.Paint(term.Dim, "  "+note))
+				return
+			}
+			w.addNote("raddle: " + note)
 		}
 	}}
 	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }

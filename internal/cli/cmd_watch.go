@@ -19,6 +19,7 @@ import (
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/progress"
 )
 
 // pollInterval is the time between two looks at the journal of a run that another process drives.
@@ -92,14 +93,25 @@ func newWatchedEvents(env *environment, rec *runs.Record) func(graph.Event) {
 	if g, err := a.CompileGraph(); err == nil {
 		addKinds(kinds, "", g.Structure())
 	}
-	n := flow.NewNarrator(dimWriter{env.err}, a, false)
-	n.Detail = env.verbose
+	handle := newWatchedLines(env, a)
 	return func(ev graph.Event) {
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}
 		}
-		n.Event(ev)
+		handle(ev)
 	}
+}
+
+// newWatchedLines returns what writes the lines about the events of another process.
+func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
+	if env.showsBlocks() {
+		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
+		r.Detail = env.verbose
+		return r.HandleEvent
+	}
+	n := flow.NewNarrator(dimWriter{env.err}, a, false)
+	n.Detail = env.verbose
+	return n.Event
 }
 
 // addKinds adds the kinds of the nodes of a graph and of its child graphs, by their paths.

@@ -58,7 +58,7 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 func (d *drive) runAndReport() error {
 	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
 	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
-		d.watch.speech = progress.NewReplyStream(d.env.err, d.env.out, d.env.markdownRenderer(d.raw))
+		d.watch.showReplies(d.raw)
 		if d.watch.live != nil {
 			d.watch.live.Mute, d.watch.speech.ShowPending = true, d.env.err.IsTerminal()
 		}
@@ -228,9 +228,7 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 	switch d.format {
 	case formatText:
 		if o.res.Status == graph.Done {
-			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.IsShownInFull(text) {
-				d.env.printReply(text, d.raw)
-			}
+			d.printOutput(flow.OutcomeOf(o.res).Output)
 		}
 	default:
 		r, err := reportRun(d.env, d.run, o, d.watch.warnings)
@@ -239,10 +237,44 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 		}
 		writeReport(d.env, d.format, r, d.watch.seq+1)
 	}
-	if line := d.watch.spent.String(); line != "" {
-		d.env.printNote("%s", d.env.err.Paint(term.Dim, "▸ "+line))
-	}
+	d.printEnd(o)
 	return d.printNotice(o)
+}
+
+// printOutput writes the result of the run, unless the person has read it already.
+func (d *drive) printOutput(text string) {
+	if d.watch.speech.IsShownInFull(text) {
+		return
+	}
+	if d.watch.report != nil && d.env.out.IsTerminal() && strings.TrimSpace(text) != "" {
+		d.env.err.PrintLine("")
+	}
+	d.env.printReply(text, d.raw)
+}
+
+// printEnd writes the last line about a run: how long it took, and what it cost.
+func (d *drive) printEnd(o driveOutcome) {
+	switch {
+	case d.watch.report == nil:
+		if line := d.watch.spent.String(); line != "" {
+			d.env.printNote("%s", d.env.err.Paint(term.Dim, "▸ "+line))
+		}
+		return
+	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
+		return // the notice about it follows
+	}
+	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.usage.Input + d.watch.spent.usage.Output, Cost: d.watch.spent.costPart()}
+	if o.res.Status == graph.Done {
+		e.Code = flow.OutcomeOf(o.res).ExitCode
+		if d.run.Kept {
+			e.Show = "raddle runs show last"
+		}
+		if d.env.out.IsTerminal() {
+			d.env.err.PrintLine("")
+		}
+	}
+	d.watch.report.PrintEnd(e)
+	d.env.headed = o.res.Status != graph.Done
 }
 
 // printNotice says on standard error how to continue a run that is not over. It is printed

@@ -35,6 +35,8 @@ type environment struct {
 	stopping atomic.Pointer[stopper]    // of the run that is being driven
 	lent     atomic.Bool                // a script has the terminal
 	plain    bool                       // write lines only: the cursor never moves
+	progress string                     // as --progress says
+	headed   bool                       // the last line says what failed, so that only the cause is left to say
 	theme    markdown.Theme             // of formatted text
 }
 
@@ -53,6 +55,8 @@ func (env *environment) addFlags(root *cobra.Command) {
 	flags.BoolVarP(&env.verbose, "verbose", "v", false, "print details of what happens")
 	flags.StringVar(&env.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	completeWords(root, "color", "auto", "always", "never")
+	flags.StringVar(&env.progress, "progress", "auto", "show what a run does in `WAY`: auto, or plain for the lines that are written off a terminal")
+	completeWords(root, "progress", "auto", "plain")
 	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
 	completeWords(root, "log-level", logLevelNames...)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -60,12 +64,23 @@ func (env *environment) addFlags(root *cobra.Command) {
 	}
 }
 
+// showsBlocks reports whether what runs do is shown in the lines for terminals.
+func (env *environment) showsBlocks() bool {
+	return env.err.IsTerminal() && env.progress != progressPlain
+}
+
+// progressPlain is the value of --progress for the lines that are written off a terminal.
+const progressPlain = "plain"
+
 // applyColors applies --color and the environment to the streams.
 func (env *environment) applyColors() error {
 	switch env.color {
 	case "auto", "always", "never":
 	default:
 		return badUsage("use auto, always or never", "--color: %q is unknown", env.color)
+	}
+	if env.progress != "auto" && env.progress != progressPlain {
+		return badUsage("use auto or plain", "--progress: %q is unknown", env.progress)
 	}
 	env.err.Colors = term.WantsColors(env.color, env.err.IsTerminal(), os.Getenv)
 	env.out.Colors = term.WantsColors(env.color, env.out.IsTerminal(), os.Getenv)

@@ -162,12 +162,16 @@ func finishCommand(env *environment, err error) int {
 // printError writes an error to standard error: what and where, why, and the next step.
 func printError(env *environment, err error) {
 	var b strings.Builder
-	b.WriteString(env.err.Paint(term.Red, "raddle: "))
+	if !env.headed {
+		b.WriteString(env.err.Paint(term.Red, "raddle: "))
+	}
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
 			b.WriteString("  " + env.formatFinding(f, env.err.Colors) + "\n" + indentLines(env.formatExcerpt(f, env.err.Colors), "  "))
 		}
+	} else if env.showsBlocks() && !env.verbose {
+		b.WriteString(env.formatCause(err) + "\n")
 	} else {
 		b.WriteString(formatCauses(err))
 	}
@@ -255,6 +259,41 @@ func formatCauses(err error) string {
 	}
 	return b.String()
 }
+
+// formatCause returns an error for a person at a terminal: what failed, unless that was the last line, and the innermost cause.
+func (env *environment) formatCause(err error) string {
+	parts := splitErrorChain(err)
+	text, place := parts[0], ""
+	if m := failedAgent.FindStringSubmatch(text); m != nil {
+		text = m[1] + " failed"
+	}
+	for _, p := range parts[1:] {
+		if m := failedNode.FindStringSubmatch(p); m != nil && place == "" {
+			place = " at " + m[1]
+		}
+	}
+	if env.headed && len(parts) > 1 {
+		text = "  " + strings.TrimPrefix(place, " ")
+	} else {
+		text += place
+	}
+	if len(parts) > 1 {
+		text = strings.TrimRight(text, " ")
+		if text != "" {
+			text += ": "
+		} else {
+			text = "  "
+		}
+		text += parts[len(parts)-1]
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// These match the texts that name a failed agent and a failed node.
+var (
+	failedAgent = regexp.MustCompile(`^(?:Graph execution failed for agent|Agent) '([^']*)'(?: failed)?$`)
+	failedNode  = regexp.MustCompile(`^at node '([^']*)'$`)
+)
 
 // graphFailed matches the beginning of the failure of an agent; its cause follows without
 // an error of its own.

@@ -246,10 +246,11 @@ func TestOneStreamIsATerminal(t *testing.T) {
 	w, _ := newHostile(t, evil)
 	const reply = "result: a reply "
 	out, errs, code := w.onTerminals(false, true, "run", "./graph")
+	errs = strings.ReplaceAll(errs, "\x1b[2m", "")
 	if want := reply + evil + " of a model\nnext line " + evil; code != 0 || !strings.HasPrefix(out, want) {
 		t.Errorf("a pipe gets %q, want %q (exit code %d)", out, want, code)
 	}
-	if found := foreign(errs); found != nil || !strings.Contains(errs, "graph: ") {
+	if found := foreign(errs); found != nil || !strings.Contains(errs, "graph done in") {
 		t.Errorf("%q in %q", found, errs)
 	}
 	out, errs, code = w.onTerminals(true, false, "run", "-v", "./agent", "go")

@@ -85,7 +85,7 @@ func (env *environment) runLogger() *slog.Logger {
 	switch {
 	case env.devLog != nil:
 		return env.devLog
-	case env.verbose:
+	case env.verbose && !env.showsBlocks():
 		return slog.New(&logLines{env: env})
 	}
 	return nil

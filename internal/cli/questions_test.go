@@ -430,9 +430,9 @@ func TestTextAsItComes(t *testing.T) {
 	s := w.screen(nil, "run", "./speak", "go")
 	s.await("I have") // and the reply is not over
 	close(said)
-	s.ends(0, "model calls")
+	s.ends(0, "speak done in")
 	screen := termtest.Render(80, s.seen.String())
-	for _, line := range []string{"\nI have to wait.\n", "\nThe wait is over.\n", "0.0000 USD"} {
+	for _, line := range []string{"\nI have to wait.\n", "\nThe wait is over.\n", "\n● wait_for  ", "\n    waited\n"} {
 		if strings.Count(screen, line) != 1 {
 			t.Errorf("%q is not there once:\n%s", line, screen)
 		}

@@ -242,6 +242,24 @@ func (s *spendTotal) String() string {
 	return line + ", " + costText(s.cost, s.priced, s.unknown)
 }
 
+// costPart returns the cost for the last line about a run, "" if there is none.
+func (s *spendTotal) costPart() string {
+	amount := fmt.Sprintf("$%.4f", s.cost)
+	if s.cost > 0 && s.cost < 0.0001 {
+		amount = "under $0.0001"
+	}
+	missing := "no price known for " + plainText(strings.Join(s.unknown, ", "))
+	switch {
+	case s.calls == 0 || !s.priced && len(s.unknown) == 0:
+		return ""
+	case !s.priced:
+		return missing
+	case len(s.unknown) > 0:
+		return "at least " + amount + " (" + missing + ")"
+	}
+	return amount
+}
+
 // String returns the model calls of a run's journal on one line.
 func (u usageReport) String() string {
 	line := fmt.Sprintf("%s, %d tokens in, %d out", wording.FormatCount(u.Calls, "model call"), u.Input, u.Output)

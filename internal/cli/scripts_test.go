@@ -220,7 +220,7 @@ func newWorkplace(t *testing.T, archive string) *workplace {
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		w.write(f.Name, string(f.Data))
 	}
-	w.env = append(surroundings(w.dir), "PATH="+os.Getenv("PATH"))
+	w.env = append(surroundings(w.dir), "PATH="+os.Getenv("PATH"), "NO_MOTION=1")
 	return w
 }
 

@@ -224,27 +224,26 @@ func TestCrewOnATerminal(t *testing.T) {
 	for _, g := range gates {
 		pass = append(pass, g.arrive())
 	}
-	for _, line := range []string{"… boss", "tool hold", "waiting for 3 agents"} {
+	for _, line := range []string{"… boss", "calling hold", "waiting for 3 agents"} {
 		s.await(line)
 	}
 	for _, p := range pass {
 		p()
 	}
-	s.ends(0, "9 model calls")
+	s.ends(0, "boss done in ")
 	left := termtest.Render(100, s.seen.String())
 	counts := map[string]int{}
 	for line := range strings.Lines(left) {
-		line = regexp.MustCompile(`agent_explore_[0-9a-f]{8}`).ReplaceAllString(strings.TrimSpace(line), "ID")
-		line = regexp.MustCompile(` in \d+\.\d\ds`).ReplaceAllString(line, "")
-		counts[regexp.MustCompile(`^raddle: run \w+$`).ReplaceAllString(line, "run")]++
+		line = regexp.MustCompile(` +\d+(\.\d)? s\b`).ReplaceAllString(strings.TrimSpace(line), "")
+		line = regexp.MustCompile(`^boss · \w+ +`).ReplaceAllString(line, "boss · RUN  ")
+		counts[regexp.MustCompile(`explore·\d`).ReplaceAllString(line, "explore·N")]++
 	}
-	want := map[string]int{"run": 1, "▸ agent: boss (model: local:small)": 1, `▸   tool call: agent__collect {"id":"ID"}`: 3,
-		"▸ agent done": 1, "all of them: a b c": 1, "▸ 9 model calls, 90 tokens in, 18 out, 0.0001 USD": 1}
+	want := map[string]int{"boss · RUN  local:small · ctrl-c to stop": 1, "": 2, "✓ explore·N   24 tokens": 3, "all of them: a b c": 1,
+		"✓ boss done in · 108 tokens · $0.0001 · raddle runs show last": 1}
 	for _, p := range []string{"a", "b", "c"} {
-		want[`▸   tool call: agent__spawn {"agent":"explore","prompt":"`+p+`"}`] = 1
-		want["▸ explore (ID: "+p+") started"] = 1
-		want["▸ explore (ID: "+p+") completed (2 model calls, 24 tokens)"] = 1
-		want[`▸   [ID: `+p+`] tool call: hold {"at":"`+p+`"}`] = 1
+		want["● explore·N started: "+p] = 1
+		want["● explore·N  hold  at "+p] = 1
+		want["held "+p] = 1
 	}
 	if d := cmp.Diff(want, counts); d != "" {
 		t.Errorf("%s\n%s", d, left)
@@ -256,7 +255,7 @@ func TestCrewEventsOnATerminal(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a", "b"))
 	gates := []gate{w.gate("gate-a"), w.gate("gate-b")}
-	s := w.screen(nil, "run", "boss", "go", "--output", "stream-json")
+	s := w.screen(nil, "run", "boss", "go", "--output", "stream-json", "--progress", "plain")
 	pass := []func(){gates[0].arrive(), gates[1].arrive()}
 	s.await("waiting for 2 agents")
 	for _, p := range pass {

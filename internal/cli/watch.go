@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ type runWatcher struct {
 	run    *app.Run
 	stream bool // events go to standard output
 
-	narrator *flow.Narrator
+	narrator *flow.Narrator        // nil: no narration
+	report   *progress.Reporter    // nil: no terminal, or narration
 	log      *flow.RunLog          // nil: no log
 	events   *eventLog             // nil: no log of events
 	live     *progress.LiveLines   // nil: no live lines
@@ -47,18 +49,32 @@ type runWatcher struct {
 // possible.
 func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWatcher {
 	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, activity: progress.NewActivity()}
-	if !env.quiet {
+	switch {
+	case env.quiet:
+	case env.showsBlocks():
+		look := progress.NewLook(env.err.Colors, os.Getenv)
+		w.report = progress.NewReporter(env.err, look, run.Agent)
+		w.report.Detail = env.verbose
+		if wantLive && !term.IsDumb() {
+			w.live = progress.NewLiveLines(env.err, look, run.Agent)
+		}
+	default:
 		w.narrator = flow.NewNarrator(dimWriter{env.err}, run.Agent, false)
 		w.narrator.Detail = env.verbose
-		if wantLive && env.err.IsTerminal() && !term.IsDumb() {
-			w.live = progress.NewLiveLines(env.err, run.Agent)
-		}
 	}
 	if log := env.runLogger(); log != nil {
 		w.log = flow.LogRun(log, run.Agent)
 	}
 	w.events = newEventLog(env.devLog, env.redactBytes, run.Agent)
 	return w
+}
+
+// showReplies shows the text of replies while models write it.
+func (w *runWatcher) showReplies(raw bool) {
+	w.speech = progress.NewReplyStream(w.env.err, w.env.out, w.env.markdownRenderer(raw))
+	if w.report != nil {
+		w.report.Replies = true
+	}
 }
 
 // dimWriter writes dimmed lines.
@@ -74,6 +90,9 @@ func (w *runWatcher) eventTopics() graph.Topic {
 	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
 	if w.narrator != nil {
 		t |= flow.NarrateTopics
+	}
+	if w.report != nil {
+		t |= progress.ReportTopics
 	}
 	if w.log != nil {
 		t |= flow.LogTopics
@@ -174,6 +193,9 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 	if w.narrator != nil {
 		w.narrator.Event(ev)
 	}
+	if w.report != nil {
+		w.report.HandleEvent(ev)
+	}
 	if w.live != nil {
 		w.live.HandleEvent(ev)
 	}
@@ -189,6 +211,11 @@ func (w *runWatcher) showEvent(ev graph.Event) {
 // run yet.
 func (w *runWatcher) printStarted(b graph.RunStarted) {
 	if w.started {
+		return
+	}
+	if w.report != nil {
+		w.report.PrintStart(w.run.ID, b.Resumed)
+		noteFindings(w.env, w.run.Agent)
 		return
 	}
 	verb := "run"

@@ -17,7 +17,8 @@ import (
 // A statusBoard is what a run is doing, derived from its events: a row for each
 // conversation of an agent with its model, and for each other node that runs.
 type statusBoard struct {
-	agent  string      // name of the run's agent
+	names  *agentNames
+	wide   int         // columns of names at least
 	talks  bool        // the agent is one conversation, or a team
 	rows   []*boardRow // in the order of their start
 	tasks  map[string]*boardRow
@@ -26,6 +27,7 @@ type statusBoard struct {
 
 // A boardRow is one conversation or node that runs.
 type boardRow struct {
+	names  *agentNames
 	path   string // of its frame or task, followed by a slash
 	name   string
 	about  string // purpose of a spawned agent; "" if unknown
@@ -40,19 +42,27 @@ type boardRow struct {
 	asked  bool // one of its tasks waits for an answer
 	queued bool // a task or an agent that waits for a place
 	tokens int
-	text   string    // the end of the text that its model is writing
-	again  time.Time // when a failed request is sent again; zero: no such request
-	why    string    // reason of a failure
+	text   string      // the end of the text that its model is writing
+	thinks bool        // the text is reasoning
+	items  *itemCounts // of a map; nil: it is none
+	again  time.Time   // when a failed request is sent again; zero: no such request
+	why    string      // reason of a failure
+	tries  int         // number of the request that is sent again
 }
+
+// itemCounts are the items of a map.
+type itemCounts struct{ total, running, done, failed int }
 
 // A runningCall is a call of a tool, and how far it is.
 type runningCall struct {
 	agent.ToolStarted
+	since    time.Time
 	progress string // as the tool reported it last; "" if it has not
+	output   string // the end of what it has written
 }
 
 func newStatusBoard(agent string, talks bool) *statusBoard {
-	b := &statusBoard{agent: agent, talks: talks, tokens: map[string]int{}}
+	b := &statusBoard{names: newAgentNames(agent, talks), talks: talks, tokens: map[string]int{}}
 	b.clearRows()
 	return b
 }
@@ -61,9 +71,22 @@ func (b *statusBoard) clearRows() { b.rows, b.tasks = nil, map[string]*boardRow{
 
 // handleEvent updates the board with one event.
 func (b *statusBoard) handleEvent(ev graph.Event) {
+	b.names.handleEvent(ev)
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
+		if above := b.mapAbove(ev); above != nil {
+			if ev.Node == itemsNode {
+				return
+			}
+			above.items.running++
+		}
 		r := b.ensureRow(b.rowPath(ev, body.Kind), ev.Time)
+		if above := b.mapAbove(ev); above != nil {
+			r.name = strings.TrimPrefix(r.name, above.name+"/")
+		}
+		if body.Kind == mapKind && r.items == nil {
+			r.items = &itemCounts{}
+		}
 		r.tasks++
 		r.kind, r.asked = body.Kind, false
 		b.tasks[ev.Path+ev.Task] = r
@@ -114,47 +137,10 @@ func (b *statusBoard) findRow(path string) *boardRow {
 func (b *statusBoard) ensureRow(path string, now time.Time) *boardRow {
 	r := b.findRow(path)
 	if r == nil {
-		r = &boardRow{path: path, name: b.displayName(path), since: now, tokens: b.tokens[path]}
+		r = &boardRow{names: b.names, path: path, name: b.names.displayName(path), since: now, tokens: b.tokens[path]}
 		b.rows = append(b.rows, r)
 	}
 	return r
-}
-
-// displayName returns a path for people: the name of a team's agent, or the nodes.
-func (b *statusBoard) displayName(path string) string {
-	path = strings.TrimSuffix(path, "/")
-	above, last := "", path
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		above, last = path[:i], path[i+1:]
-	}
-	switch {
-	case path == "" || last == team.Lead && above == team.Node && b.talks:
-		return b.agent
-	case last == team.Lead && strings.HasSuffix(above, "/"+team.Node):
-		above = strings.TrimSuffix(above, "/"+team.Node)
-		return above[memberEnd(above):]
-	case team.AgentOf(last) != "":
-		return shortAgentName(last)
-	}
-	return path[memberEnd(path):]
-}
-
-// memberEnd returns the offset after the slash that ends the path of the innermost spawned
-// agent in a path, or 0 if there is none.
-func memberEnd(path string) int {
-	for end := len(path); end > 0; {
-		from := strings.LastIndexByte(path[:end], '/')
-		if team.AgentOf(path[from+1:end]) != "" {
-			return min(end+1, len(path))
-		}
-		end = from
-	}
-	return 0
-}
-
-// shortAgentName returns the id of a spawned agent in a form for people.
-func shortAgentName(id string) string {
-	return team.AgentOf(id) + " " + id[strings.LastIndexByte(id, '_')+1:]
 }
 
 // removeRows removes the row of a path and the rows below it.
@@ -162,7 +148,48 @@ func (b *statusBoard) removeRows(path string) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *boardRow) bool { return strings.HasPrefix(r.path, path) })
 }
 
+// mapKind is the kind of a node that runs another one for each item of a list; itemsNode is the node in it that starts them.
+const (
+	mapKind   = "map"
+	itemsNode = "(items)"
+)
+
+// mapAbove returns the row of the map whose item an event's task is, or nil.
+func (b *statusBoard) mapAbove(ev graph.Event) *boardRow {
+	if ev.Path == "" {
+		return nil
+	}
+	if r := b.findRow(ev.Path); r != nil && r.items != nil {
+		return r
+	}
+	return nil
+}
+
+// countItem counts a task of a map that has ended.
+func (b *statusBoard) countItem(ev graph.Event, body graph.TaskDone) {
+	above := b.mapAbove(ev)
+	if above == nil {
+		return
+	}
+	n := above.items
+	if ev.Node == itemsNode {
+		n.total = len(body.Update.Send)
+		return
+	}
+	if !body.Recorded {
+		n.running = max(0, n.running-1)
+	}
+	switch {
+	case body.Waiting:
+	case body.Err != nil:
+		n.failed++
+	default:
+		n.done++
+	}
+}
+
 func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
+	b.countItem(ev, body)
 	id := ev.Path + ev.Task
 	r := b.tasks[id]
 	if r == nil {
@@ -230,14 +257,16 @@ func queuePath(ev graph.Event, parent, id string) string {
 func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 	const most, rest = 4096, 2048
 	switch v := v.(type) {
+	case agent.ReasoningDelta:
+		r.addText(v.Text, true)
 	case agent.TextDelta:
-		r.text, r.again = r.text+v.Text, time.Time{}
+		r.addText(v.Text, false)
 	case agent.RetryScheduled:
-		r.text, r.why, r.again = "", v.Reason, now.Add(v.Wait)
+		r.text, r.why, r.again, r.tries = "", v.Reason, now.Add(v.Wait), v.Request
 	case agent.ReplyDone:
 		b.addTokens(r, v.Usage.Input+v.Usage.Output)
 	case agent.ToolStarted:
-		r.calls = append(r.calls, runningCall{ToolStarted: v})
+		r.calls = append(r.calls, runningCall{ToolStarted: v, since: now})
 	case agent.ToolProgress:
 		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
 			r.calls[i].progress = wording.CutText(v.Text, mostProgress, "...")
@@ -248,6 +277,14 @@ func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 	if len(r.text) > most {
 		r.text = r.text[len(r.text)-rest:]
 	}
+}
+
+// addText adds a piece of a reply, or of the reasoning before it.
+func (r *boardRow) addText(text string, thinks bool) {
+	if r.thinks != thinks {
+		r.text = ""
+	}
+	r.text, r.thinks, r.again = r.text+text, thinks, time.Time{}
 }
 
 func (b *statusBoard) addTokens(r *boardRow, tokens int) {
@@ -271,13 +308,16 @@ func (b *statusBoard) visibleRows(now time.Time) (list []*boardRow, depths []int
 	}
 	shown := map[string]bool{}
 	for _, r := range b.rows {
-		shown[r.path] = (r.member || !above[r.path]) && now.Sub(r.since) >= patience
+		shown[r.path] = (r.member || r.items != nil || !above[r.path]) && now.Sub(r.since) >= patience
 	}
 	below := map[string][]*boardRow{}
 	for _, r := range b.rows {
 		parent := r.parent
 		if inside := strings.TrimSuffix(r.path, "/"); !shown[parent] && !r.member {
 			parent = inside[:memberEnd(inside)]
+		}
+		if at := b.mapOf(r); at != "" && shown[at] {
+			parent = at
 		}
 		if !shown[parent] {
 			parent = ""
@@ -299,23 +339,47 @@ func (b *statusBoard) visibleRows(now time.Time) (list []*boardRow, depths []int
 	return list, depths
 }
 
-// describeState returns what a row does, in a few words; "" if its name says it.
-func (r *boardRow) describeState(now time.Time) string {
+// mapOf returns the path of the map that a row is an item of, or "".
+func (b *statusBoard) mapOf(r *boardRow) string {
+	best := ""
+	for _, o := range b.rows {
+		if o.items != nil && o != r && strings.HasPrefix(r.path, o.path) && len(o.path) > len(best) {
+			best = o.path
+		}
+	}
+	return best
+}
+
+// describeState returns what a row does, in a few words.
+func (r *boardRow) describeState(now time.Time, l Look) string {
 	switch {
 	case r.again.After(now):
-		return r.why + ", trying again in " + wording.FormatDuration(r.again.Sub(now))
+		return fmt.Sprintf("%s, again in %s (request %d)", r.why, formatSince(r.again.Sub(now)+time.Second-1), r.tries)
 	case r.queued:
 		return "waiting for a place"
-	case r.asked && r.tasks == 0:
-		return "waiting for an answer"
+	case r.items != nil:
+		return r.items.describe(l)
+	case r.asked && r.tasks == 0, r.kind == "approval", r.kind == "input":
+		return "waiting for you"
 	case len(r.calls) == 1:
 		return r.describeCall()
 	case len(r.calls) > 1:
 		return r.describeCalls()
+	case r.text != "" && !r.thinks:
+		return "writing"
 	case r.kind == "llm" || r.talks:
 		return "thinking"
+	case r.kind == "rag":
+		return "searching"
+	case r.kind == "":
+		return ""
 	}
-	return r.kind
+	return "running"
+}
+
+// describe returns how far a map is.
+func (n *itemCounts) describe(l Look) string {
+	return fmt.Sprintf("%d of %d done%s%d running%s%d failed", n.done, max(n.total, n.done+n.running+n.failed), l.Dot(), n.running, l.Dot(), n.failed)
 }
 
 // describeCalls describes several calls.
@@ -331,7 +395,7 @@ func (r *boardRow) describeCalls() string {
 	if collects == len(names) {
 		return fmt.Sprintf("waiting for %d agents", collects)
 	}
-	return "tools " + strings.Join(names, ", ")
+	return "calling " + strings.Join(names, ", ")
 }
 
 // mostProgress is how long the progress of a call may be in a row, in bytes.
@@ -351,14 +415,17 @@ func (r *boardRow) describeCall() string {
 	switch {
 	case c.Name != collectTool:
 	case err == nil && len(args.IDs) == 0 && team.AgentOf(args.ID) != "":
-		return "waiting for " + shortAgentName(args.ID)
+		return "waiting for " + r.names.nameAgent(args.ID)
 	case err == nil && len(args.IDs) > 0:
 		return "waiting for " + wording.FormatCount(len(args.IDs), "agent")
 	case args.ID == "":
 		return "waiting for agents"
 	}
-	if c.progress != "" {
-		return "tool " + c.Name + ": " + c.progress
+	if strings.HasPrefix(c.Name, "user__") {
+		return "waiting for you"
 	}
-	return "tool " + c.Name
+	if c.progress != "" {
+		return "calling " + c.Name + ": " + c.progress
+	}
+	return "calling " + c.Name
 }

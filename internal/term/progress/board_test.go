@@ -19,6 +19,9 @@ import (
 	"raddle.dev/team"
 )
 
+// stillLook has no motion and no colours.
+var stillLook = NewLook(false, func(name string) string { return map[string]string{"NO_MOTION": "1", "LANG": "C.UTF-8"}[name] })
+
 // A play is a sequence of events of a run over time.
 type play struct {
 	b  *statusBoard
@@ -42,7 +45,7 @@ func (p *play) emits(path, node string, v any) {
 func (p *play) done(path, node string) { p.event(path, node, 0, graph.TaskDone{}) }
 
 func (p *play) shows(cols, most int) string {
-	return strings.Join(renderBoard(p.b, p.at, cols, most), "\n")
+	return strings.Join(renderBoard(p.b, p.at, cols, most, stillLook), "\n")
 }
 
 const scout, second, third, fourth = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003", "agent_flow_00000004"
@@ -114,7 +117,7 @@ func TestBoard(t *testing.T) {
 			p.starts("", "think", "llm")
 			p.emits("", "think", agent.TextDelta{Text: "I say"})
 			p.at = p.at.Add(3 * time.Second)
-		}, cols: 80, most: 9, want: "… helper, thinking 3s: I say"},
+		}, cols: 80, most: 9, want: "… helper  3 s    writing  “I say”"},
 		"too short to be told": {p: newPlay("helper", true), then: func(p *play) {
 			p.starts("", "think", "llm")
 			p.at = p.at.Add(patience - 1)
@@ -122,7 +125,7 @@ func TestBoard(t *testing.T) {
 		"a node": {p: newPlay("g", false), then: func(p *play) {
 			p.starts("", "fetch", "script")
 			p.at = p.at.Add(3 * time.Second)
-		}, cols: 80, most: 9, want: "… fetch 3s"},
+		}, cols: 80, most: 9, want: "… fetch  3 s    running"},
 		"agents at the same time": {p: newPlay("g", false), then: func(p *play) {
 			p.starts("", "research", "agent")
 			p.starts("", "review", "agent")
@@ -133,8 +136,8 @@ func TestBoard(t *testing.T) {
 			p.emits("review/", "draft", agent.TextDelta{Text: "So"})
 			p.at = p.at.Add(3 * time.Second)
 		}, cols: 80, most: 9, want: `
-… research      thinking                        3s
-  review/draft  thinking                        3s  So`},
+… research      3 s    thinking
+  review/draft  3 s    writing  “So”`},
 		"branches of a map": {p: newPlay("g", false), then: func(p *play) {
 			p.starts("", "fan", "map")
 			p.event("fan/", "each", 0, graph.TaskStarted{Kind: "script"})
@@ -143,19 +146,20 @@ func TestBoard(t *testing.T) {
 			p.event("fan/", "each", 1, graph.TaskDone{})
 			p.at = p.at.Add(3 * time.Second)
 		}, cols: 80, most: 9, want: `
-… fan/each     script                          3s
-  fan/each[2]  script                          3s`},
+… fan       3 s    1 of 3 done · 2 running · 0 failed  ▏████        ▏
+    each    3 s    running
+    each·2  3 s    running`},
 	})
 }
 
 func TestBoardOfATeam(t *testing.T) {
 	testBoards(t, map[string]boardTest{
 		"a team": {p: teamwork(), cols: 110, most: 9, want: `
-… boss                                 waiting for explore 1f2e3d4c   1m07s    1.6k tokens
-    explore 1f2e3d4c: find the cellar  thinking                       1m07s  It is in the cellar.
-      review 00000003                  waiting for an answer             2s
-    explore 00000002                   tool fs_grep                   1m07s      12 tokens
-    explore for task 2: Look again     waiting for a place`},
+… boss                              1m07s  1.6k tokens  waiting for explore·1
+    explore·1: find the cellar      1m07s               writing  “It is in the cellar.”
+      review·1                      2 s                 waiting for you
+    explore·2                       1m07s  12 tokens    calling fs_grep
+    explore for task 2: Look again                      waiting for a place`},
 		"a graph among agents, and one that waits for a place": {p: teamwork(), then: func(p *play) {
 			p.emits("", team.Node, team.AgentEnded{ID: third, Agent: "review", Status: "completed"})
 			p.emits("", team.Node, team.AgentStarted{ID: fourth, Agent: "flow", Parent: scout, Purpose: "sum it up"})
@@ -169,33 +173,35 @@ func TestBoardOfATeam(t *testing.T) {
 			p.starts("team/"+fourth+"/write/", "think", "llm")
 			p.at = p.at.Add(time.Second)
 		}, cols: 110, most: 9, want: `
-… boss                                 waiting for explore 1f2e3d4c   1m08s    1.6k tokens
-    explore 1f2e3d4c: find the cellar  thinking                       1m08s  It is in the cellar.
-      flow 00000004: sum it up                                           1s
-        two                            script                            1s
-        write                          thinking                          1s
-      explore 00000005: and the attic  waiting for a place
-    explore 00000002                   tool fs_grep                   1m08s      12 tokens
-    explore for task 2: Look again     waiting for a place`},
+… boss                              1m08s  1.6k tokens  waiting for explore·1
+    explore·1: find the cellar      1m08s               writing  “It is in the cellar.”
+      flow·1: sum it up             1 s
+        two                         1 s                 running
+        write                       1 s                 thinking
+      explore·3: and the attic                          waiting for a place
+    explore·2                       1m08s  12 tokens    calling fs_grep
+    explore for task 2: Look again                      waiting for a place`},
 		"more than there is room for": {p: teamwork(), cols: 60, most: 3, want: `
-… boss                          waiting for explore…   1m07s
-    explore 1f2e3d4c: find th…  thinking               1m07s
+… boss                          1m07s  waiting for explore·1
+    explore·1: find the cellar  1m07s  writing  “…e cellar.”
   and 3 more`},
-		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 running: boss, explore 1f2e3d4c, rev"},
-		"narrow":   {p: teamwork(), cols: 20, most: 2, want: "… boss  waiting…\n  and 4 more"},
+		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 running: boss, explore·1, review·1, "},
+		"narrow": {p: teamwork(), cols: 20, most: 2, want: `
+… boss  waiting for…
+  and 4 more`},
 		"a place is free, one has ended, one has asked and was cancelled": {p: teamwork(), then: func(p *play) {
 			p.emits("", team.Node, team.AgentEnded{ID: second, Agent: "explore", Status: "completed"})
 			p.emits("", team.Node, team.AgentStarted{ID: "agent_explore_00000004", Agent: "explore", Parent: team.Lead, Task: "2"})
 			p.emits("", team.Node, team.AgentEnded{ID: third, Agent: "review", Status: "cancelled"})
 			p.at = p.at.Add(time.Second)
 		}, cols: 100, most: 9, want: `
-… boss                                 waiting for explore 1f2e3d4c   1m08s    1.6k tokens
-    explore 1f2e3d4c: find the cellar  thinking                       1m08s  It is in the cellar.
-    explore 00000004                   thinking                          1s`},
+… boss                          1m08s  1.6k tokens  waiting for explore·1
+    explore·1: find the cellar  1m08s               writing  “It is in the cellar.”
+    explore·3                   1 s                 thinking`},
 		"the lead ends": {p: teamwork(), then: func(p *play) {
 			p.done("", team.Node)
 			p.starts("", "done", "end")
-		}, cols: 100, most: 9, want: "… boss, thinking 1m07s"},
+		}, cols: 100, most: 9, want: "… boss  1m07s  thinking"},
 		"another drive": {p: teamwork(), then: func(p *play) {
 			p.event("", "", 0, graph.RunEnded{})
 			p.starts("", team.Node, "team")
@@ -203,8 +209,8 @@ func TestBoardOfATeam(t *testing.T) {
 			p.starts("team/lead/", "act", "tools")
 			p.at = p.at.Add(time.Second)
 		}, cols: 100, most: 9, want: `
-… boss                thinking                          1s    1.6k tokens
-    explore 00000002  thinking                          1s      12 tokens`},
+… boss         1 s    1.6k tokens  thinking
+    explore·2  1 s    12 tokens    thinking`},
 	})
 }
 
@@ -215,11 +221,11 @@ func TestBoardShowsWaits(t *testing.T) {
 	p.emits("", "think", agent.TextDelta{Text: "half"})
 	p.emits("", "think", agent.RetryScheduled{Reason: "rate limited", Wait: 20 * time.Second, Request: 2})
 	p.at = p.at.Add(5 * time.Second)
-	if got, want := p.shows(80, 5), "… helper, rate limited, trying again in 15s 5s"; got != want {
+	if got, want := p.shows(80, 5), "… helper  5 s    rate limited, again in 15 s (request 2)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.at = p.at.Add(16 * time.Second)
-	if got, want := p.shows(80, 5), "… helper, thinking 21s"; got != want {
+	if got, want := p.shows(80, 5), "… helper  21 s   thinking"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -233,8 +239,8 @@ func TestBoardOfMany(t *testing.T) {
 		p.event("fan/", "each", i, graph.TaskStarted{Kind: "llm"})
 	}
 	p.at = p.at.Add(time.Second)
-	lines := renderBoard(p.b, p.at, 80, 5)
-	if len(lines) != 5 || !slices.Contains(lines, fmt.Sprintf("  and %d more", many-4)) {
+	lines := renderBoard(p.b, p.at, 80, 5, stillLook)
+	if len(lines) != 5 || !slices.Contains(lines, fmt.Sprintf("  and %d more", many-3)) {
 		t.Errorf("%q", lines)
 	}
 }
@@ -245,10 +251,10 @@ func TestARowShowsHowFarACallIs(t *testing.T) {
 	p.emits("", "act", agent.ToolStarted{ID: "a", Name: "mcp__it__copy", Args: []byte("{}")})
 	p.at = p.at.Add(5 * time.Second)
 	for _, c := range []struct{ text, want string }{
-		{"1 of 4", "tool mcp__it__copy: 1 of 4 "},
-		{"2 of 4", "tool mcp__it__copy: 2 of 4 "},
-		{"\x1b[31mred\nline", "tool mcp__it__copy: red"},
-		{strings.Repeat("long ", 50), "tool mcp__it__copy: long long"},
+		{"1 of 4", "calling mcp__it__copy: 1 of 4"},
+		{"2 of 4", "calling mcp__it__copy: 2 of 4"},
+		{"\x1b[31mred\nline", "calling mcp__it__copy: red"},
+		{strings.Repeat("long ", 50), "calling mcp__it__copy: long long"},
 	} {
 		p.emits("", "act", agent.ToolProgress{ID: "a", Name: "mcp__it__copy", Text: c.text})
 		p.emits("", "act", agent.ToolProgress{ID: "other", Name: "mcp__it__copy", Text: "of another call"})

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,12 +28,14 @@ type LiveLines struct {
 
 	mu     sync.Mutex
 	board  *statusBoard
+	look   Look
 	notice string // the last line; "": none
 }
 
 // NewLiveLines returns the live lines of a run of an agent. The caller must close them.
-func NewLiveLines(t *term.Screen, a *flow.Agent) *LiveLines {
-	l := &LiveLines{t: t, stop: make(chan struct{}), board: newStatusBoard(a.Name, a.Config != nil)}
+func NewLiveLines(t *term.Screen, look Look, a *flow.Agent) *LiveLines {
+	l := &LiveLines{t: t, look: look, stop: make(chan struct{}), board: newStatusBoard(a.Name, a.Config != nil)}
+	l.board.wide = nameWidth(a)
 	l.done.Go(func() {
 		tick := time.NewTicker(term.RedrawInterval)
 		defer tick.Stop()
@@ -60,13 +63,21 @@ func (l *LiveLines) HandleEvent(ev graph.Event) {
 	defer l.mu.Unlock()
 	switch b := ev.Body.(type) {
 	case graph.ValueEmitted:
-		if _, text := b.Value.(agent.TextDelta); text && l.Mute && isReaderPath(ev.Path) {
-			return
+		if text, ok := b.Value.(agent.TextDelta); ok && l.Mute && isReaderPath(ev.Path) {
+			ev.Body = graph.ValueEmitted{Value: agent.TextDelta{Text: blankText(text.Text)}}
 		}
 	case graph.RunEnded:
 		l.t.ClearLive()
 	}
 	l.board.handleEvent(ev)
+}
+
+// blankText returns a text that is not shown, for one that the person sees elsewhere.
+func blankText(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " "
 }
 
 // SetNotice shows a text below the rows, until the end.
@@ -82,82 +93,122 @@ func (l *LiveLines) buildLines(now time.Time) []string {
 	cols, rows := l.t.Size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := renderBoard(l.board, now, cols-1, max(1, rows/2))
+	lines := renderBoard(l.board, now, cols-1, max(1, rows/2), l.look)
 	if l.notice != "" {
 		lines = append(lines, term.CutEnd(l.notice, cols-1))
 	}
 	return lines
 }
 
-// renderBoard shows a board in a number of lines of a width.
-func renderBoard(b *statusBoard, now time.Time, cols, most int) []string {
+// renderBoard shows a board in a number of lines of a width: a line for each row, and below it the end of what its call writes.
+func renderBoard(b *statusBoard, now time.Time, cols, most int, l Look) []string {
 	list, depths := b.visibleRows(now)
 	switch {
 	case len(list) == 0:
 		return nil
-	case len(list) == 1:
-		return []string{list[0].formatSingle(now, cols)}
-	case most == 1:
+	case len(list) > 1 && most == 1:
 		var names []string
 		for _, r := range list {
 			names = append(names, r.name)
 		}
-		return []string{term.CutEnd(fmt.Sprintf("… %d running: %s", len(list), term.CleanLine(strings.Join(names, ", "))), cols)}
+		return []string{term.CutEnd(fmt.Sprintf("%s %d running: %s", l.frame(now), len(list), term.CleanLine(strings.Join(names, ", "))), cols)}
 	}
 	var left []string
 	if len(list) > most {
-		left = []string{term.CutEnd(fmt.Sprintf("  and %d more", len(list)-most+1), cols)}
+		left = []string{term.CutEnd(fmt.Sprintf("%s and %d more", l.blank(), len(list)-most+1), cols)}
 		list = list[:most-1]
 	}
-	names, wide := make([]string, len(list)), 0
+	names, states, wide := make([]string, len(list)), make([]string, len(list)), b.wide
+	stateWide, counts := 0, false
 	for i, r := range list {
+		counts = counts || r.tokens > 0
 		names[i] = strings.Repeat("  ", min(depths[i], 4)) + r.title()
 		wide = max(wide, term.TextWidth(names[i]))
+		states[i] = term.CleanLine(r.describeState(now, l))
+		if r.text != "" {
+			stateWide = max(stateWide, term.TextWidth(states[i]))
+		}
 	}
-	const others = 12 // columns of the margins and the time
-	wide = min(wide, max(cols/3, min(cols/2, cols-stateWidth(cols)-others), 8))
-	lines := make([]string, 0, len(list)+1)
+	wide = min(wide, max(cols/2, 8))
+	var lines []string
+	room := most - len(list) - len(left)
 	for i, r := range list {
-		lines = append(lines, r.formatListed(term.PadText(names[i], wide), now, cols))
+		mark := l.blank()
+		if i == 0 {
+			mark = l.frame(now)
+		}
+		if r.text != "" {
+			states[i] = term.PadText(states[i], min(stateWide, max(cols/3, 8)))
+		}
+		lines = append(lines, r.formatRow(mark+" "+term.PadText(names[i], wide), states[i], counts, now, cols, l))
+		for _, line := range r.lastOutput(min(room, outputTail)) {
+			lines = append(lines, l.cutRight("    "+line, cols))
+			room--
+		}
 	}
-	lines[0] = "… " + lines[0][len("  "):]
 	return append(lines, left...)
 }
 
-// stateWidth returns the width of a row's state in a line with the given width.
-func stateWidth(cols int) int { return min(28, max(cols/3, 8)) }
+// blank returns blanks that are as wide as the mark of what runs.
+func (l Look) blank() string { return strings.Repeat(" ", term.TextWidth(l.spinner[0])) }
 
-// formatSingle returns the line of a row that is the only one.
-func (r *boardRow) formatSingle(now time.Time, cols int) string {
-	head := "… " + r.title()
-	if state := r.describeState(now); (r.talks || r.again.After(now)) && state != "" {
-		head += ", " + term.CleanLine(state)
-	}
-	head += " " + wording.FormatDuration(now.Sub(r.since))
-	text := strings.Join(strings.Fields(r.text), " ")
-	if text != "" {
-		head += ": "
-	}
-	return term.FitLine(head+text, cols, len(head))
-}
-
-// formatListed returns the line of a row that is one of several.
-func (r *boardRow) formatListed(name string, now time.Time, cols int) string {
-	line := "  " + name + "  " + term.PadText(term.CleanLine(r.describeState(now)), stateWidth(cols))
+// formatRow returns the line of a row: its name, for how long it runs, what it does, and the end of what its model writes.
+// counts reserves columns for tokens.
+func (r *boardRow) formatRow(name, state string, counts bool, now time.Time, cols int, l Look) string {
+	line := name
 	add := func(column string) {
-		if term.TextWidth(line)+term.TextWidth(column) <= cols {
-			line += column
+		if column != "" && term.TextWidth(line)+2+term.TextWidth(column) <= cols {
+			line += "  " + column
 		}
 	}
-	if !r.queued {
-		add(fmt.Sprintf("  %6s", wording.FormatDuration(now.Sub(r.since))))
+	took, tokens := formatSince(now.Sub(r.since)), ""
+	if r.queued {
+		took = ""
 	}
 	if r.tokens > 0 {
-		add(fmt.Sprintf("  %6s tokens", wording.FormatTokens(r.tokens)))
+		tokens = wording.FormatTokens(r.tokens) + " tokens"
 	}
-	text := strings.Join(strings.Fields(r.text), " ")
-	if text == "" {
-		return strings.TrimRight(term.CutEnd(line, cols), " ")
+	if cols >= 40 {
+		add(fmt.Sprintf("%-5s", took))
 	}
-	return term.FitLine(line+"  "+text, cols, len(line)+len("  "))
+	if counts && cols >= 70 {
+		add(fmt.Sprintf("%-11s", tokens))
+	}
+	if r.items != nil {
+		if bar := l.bar(r.items); term.TextWidth(line+state+bar)+4 <= cols {
+			state += "  " + bar
+		}
+	}
+	if room := cols - term.TextWidth(line) - 2; room > 3 {
+		line += "  " + l.cutRight(state, room)
+	}
+	text := strings.Join(strings.Fields(term.CleanLine(r.text)), " ")
+	if room := cols - term.TextWidth(line) - 2 - term.TextWidth(l.open+l.close); text != "" && room > 6 {
+		if term.TextWidth(text) > room {
+			text = l.more + term.CutStart(text, room-term.TextWidth(l.more))
+		}
+		line += "  " + l.open + text + l.close
+	}
+	return strings.TrimRight(term.CutEnd(line, cols), " ")
+}
+
+// bar returns a bar that shows how many items of a map are done.
+func (l Look) bar(n *itemCounts) string {
+	const wide = 12
+	total := max(n.total, n.done+n.failed+n.running)
+	if total == 0 {
+		return ""
+	}
+	done := (n.done + n.failed) * wide / total
+	return l.half + strings.Repeat(l.full, done) + strings.Repeat(l.empty, wide-done) + l.half
+}
+
+// lastOutput returns the last lines of what a call of the row has written.
+func (r *boardRow) lastOutput(most int) []string {
+	for _, c := range slices.Backward(r.calls) {
+		if lines := textLines(c.output); len(lines) > 0 && most > 0 {
+			return lines[max(0, len(lines)-most):]
+		}
+	}
+	return nil
 }
