@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,13 @@ func (p *fakeProvider) last() (model, key string) {
 	return p.models[len(p.models)-1], p.keys[len(p.keys)-1]
 }
 
+// requireNoKeychain skips a test that would write to the keychain of the person who runs it.
+func requireNoKeychain(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		t.Skip("this system has a keychain, which the test would change")
+	}
+}
+
 // mode returns the permissions of a file.
 func (w *workplace) mode(name string) os.FileMode {
 	w.t.Helper()
@@ -156,6 +164,9 @@ func TestChooseModel(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			if test.config != "" {
+				requireNoKeychain(t)
+			}
 			p, w := newFakeProvider(t), newWorkplace(t, newcomer)
 			if test.config != "" {
 				w.write(configFile, test.config)
@@ -185,6 +196,7 @@ func TestChooseModel(t *testing.T) {
 
 // A terminal that prints lines only asks for the key without echo.
 func TestChooseModelOnADumbTerminal(t *testing.T) {
+	requireNoKeychain(t)
 	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
 	s := w.screen([]string{"TERM=dumb", "OPENAI_API_BASE=" + p.URL, "OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
 	s.await("No key of a provider was found, and no model on this machine.")
@@ -251,7 +263,7 @@ func TestLoginAsks(t *testing.T) {
 	w := newWorkplace(t, "")
 	s := w.screen(nil, "login", "--file", "claude")
 	s.await("Key of anthropic (it is not shown): ")
-	s.answer(testKey, enter)
+	s.answer("\x1b[200~"+testKey+"\n\x1b[201~", enter) // a paste, as terminals mark it
 	s.ends(0, "To remove it: raddle logout anthropic")
 	if strings.Contains(s.seen.String(), testKey) || !strings.Contains(w.read(".config/raddle/keys.json"), testKey) {
 		t.Errorf("%s\n%s", s.seen, w.read(".config/raddle/keys.json"))
