@@ -50,6 +50,7 @@ type Client struct {
 	Name    string
 	Type    string
 	Base    string // URL; "": the default of the provider
+	BaseAt  int    // line of api_base in config.yaml; 0: there is no such key
 	Key     string
 	KeyVar  string  // variable that Key is taken from; "": config.yaml holds the key itself, or no key
 	KeyLine int     // line of api_key in config.yaml; 0: there is no such key

@@ -34,12 +34,12 @@ func TestConfig(t *testing.T) {
 			env:  Environ{"KEY=secret"},
 			want: Config{Clients: []Client{
 				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY", KeyLine: 2},
-				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []Model{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
+				{Name: "mine", Type: "openai-compatible", Base: "http://x", BaseAt: 5, Models: []Model{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
 			}},
 		},
 		"clients by name": {
 			file: "clients:\n  gemini: {api_key: k}\n  far: {type: ollama, api_base: h}\n",
-			want: Config{Clients: []Client{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h"}}},
+			want: Config{Clients: []Client{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h", BaseAt: 3}}},
 		},
 	}
 	for name, test := range tests {

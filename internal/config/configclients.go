@@ -58,7 +58,7 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 				r.ReportFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
-			cl.Base = s
+			cl.Base, cl.BaseAt = s, v.Line
 		case key == "api_key":
 			if cl.Key = s; s != "" {
 				cl.KeyLine = v.Line

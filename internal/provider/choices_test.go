@@ -141,3 +141,30 @@ func (m *Resolver) findClientFor(t *testing.T, name string) *client {
 	}
 	return c
 }
+
+// A server that cannot be reached is reported with the place of its address.
+func TestUnreachableServer(t *testing.T) {
+	closed := "http://127.0.0.1:1"
+	tests := map[string]struct {
+		clients []config.Client
+		env     config.Environ
+		id      string
+		want    string
+	}{
+		"the file":     {clients: []config.Client{{Name: "mine", Type: "openai-compatible", Base: closed, BaseAt: 5}}, id: "mine:x", want: "is the address right? The address is from config.yaml:5."},
+		"a variable":   {env: config.Environ{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + closed}, id: "openai:x", want: "The address is from OPENAI_BASE_URL."},
+		"its client's": {clients: []config.Client{{Name: "mine", Type: "ollama"}}, env: config.Environ{"MINE_API_BASE=" + closed}, id: "mine:x", want: "The address is from MINE_API_BASE."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			model, err := NewResolver(&config.Config{Clients: test.clients}, config.Dirs{}, test.env).Open(context.Background(), "", test.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = llm.Generate(context.Background(), model, llm.Request{Messages: []llm.Message{llm.User("hi")}})
+			if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}

@@ -43,6 +43,7 @@ var otherKeys = []string{
 type client struct {
 	config.Client
 	keyNames   []string // variables that may hold the key; messages name the first
+	baseFrom   string   // variable that Base is from; "": none
 	configured bool
 	stored     keystore.Place // where the key is if Key is ""; it is read for a call
 }
@@ -80,7 +81,7 @@ func collectClients(c *config.Config, env config.Environ) []client {
 		cl := client{Client: config.Client{Name: p.name, Type: p.typ, Base: p.base}, keyNames: p.keys}
 		cl.Key, _ = env.LookupFirst(p.keys)
 		if base, ok := env.LookupFirst(p.at); ok {
-			cl.Base = base
+			cl.Base, cl.baseFrom = base, findFirst(env, p.at)
 		}
 		all = append(all, cl)
 	}
@@ -119,11 +120,22 @@ func configuredClient(cc config.Client, env config.Environ) client {
 	}
 	if cl.Base == "" {
 		cl.Base, _ = env.LookupFirst(at)
+		cl.baseFrom = findFirst(env, at)
 	}
 	if cl.Base == "" && p != nil {
 		cl.Base = p.base
 	}
 	return cl
+}
+
+// findFirst returns the name of the first variable that is set and not empty, or "".
+func findFirst(env config.Environ, names []string) string {
+	for _, name := range names {
+		if _, ok := env.Lookup(name); ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // firstChatModel returns the first chat model of the client.

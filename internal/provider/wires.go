@@ -18,10 +18,10 @@ func (m *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
 		return nil, err
 	}
 	model, err := wireOf(c, name, *m.config)
-	if err != nil || c.Key == "" {
-		return model, err
+	if err != nil {
+		return nil, err
 	}
-	return refusedKey(model, "; set "+c.keyNames[0]+" to a key that is valid for this model", c.keySource(m.env)), nil
+	return &explainedModel{model: model, client: c, env: m.env}, nil
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.

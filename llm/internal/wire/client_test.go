@@ -58,7 +58,7 @@ func TestNetworkFailures(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"refused", dial(syscall.ECONNREFUSED), "Connection refused: api.example.org: cannot connect; is the server running, and is the base URL right?"},
+		{"refused", dial(syscall.ECONNREFUSED), "Connection refused: api.example.org: cannot connect. Is the server running, and is the address right?"},
 		{"reset", dial(syscall.ECONNRESET), "Connection reset: api.example.org: the server closed the connection without an answer"},
 		{"broken pipe", dial(syscall.EPIPE), "Connection reset: api.example.org: the server closed the connection without an answer"},
 		{"end", io.EOF, "Connection reset: api.example.org: the server closed the connection without an answer"},

@@ -133,7 +133,7 @@ func (c *Client) networkError(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &llm.Error{
 			Class: llm.Network, Code: llm.CodeRefused, Host: c.base.Host, Err: syscall.ECONNREFUSED,
-			Message: "cannot connect; is the server running, and is the base URL right?",
+			Message: "cannot connect. Is the server running, and is the address right?",
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return &llm.Error{Class: llm.Timeout, Host: c.base.Host, Message: "no connection within the time limit"}
