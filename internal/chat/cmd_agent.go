@@ -203,6 +203,7 @@ var talkCommands = []command{
 	{name: "sessions", help: "list the conversations of this directory, and continue one", group: groupTalk, run: chooseSession},
 	{name: "session", args: "[NAME]", help: "start or continue the conversation NAME", dots: []string{"session"}, group: groupTalk, run: openSession},
 	{name: "name", args: "NAME", help: "give this conversation a name", group: groupTalk, run: renameTalk},
+	{name: "compact", help: "replace the conversation so far by a summary", dots: []string{"compress"}, group: groupTalk, run: compactTalk},
 	{name: "context", help: "show what fills the model's window", group: groupTalk, busy: true, run: showContext},
 	{name: "cost", help: "show tokens and money of each model", group: groupTalk, busy: true, run: showCost},
 	{name: "info", help: "show where this conversation is", dots: []string{"info"}, group: groupTalk, busy: true, run: showInfo},
@@ -268,5 +269,14 @@ func renameTalk(ctx context.Context, s *Session, name string) error {
 		return err
 	}
 	s.say("Continue it later with: raddle -s " + name)
+	return nil
+}
+
+func compactTalk(ctx context.Context, s *Session, _ string) error {
+	if err := s.requireTalk(); err != nil {
+		return err
+	}
+	s.say("Summarizing the conversation. Later messages get the summary, the last message and the last reply.")
+	s.startWork(ctx, s.talk.Compact, "")
 	return nil
 }

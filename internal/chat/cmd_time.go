@@ -17,6 +17,7 @@ var timeCommands = []command{
 	{name: "retry", args: "[MODEL]", help: "send the last message again, as a new branch", dots: []string{"regenerate"}, group: groupTime, run: retryTurn},
 	{name: "edit", help: "choose an earlier message, change it, and continue from there", dots: []string{"edit"}, group: groupTime, run: editTurn},
 	{name: "fork", help: "continue on a new branch; this one stays as it is", group: groupTime, run: forkTalk},
+	{name: "rewind", help: "go back to before a message: the conversation, the files, or both", group: groupTime, run: rewindTalk},
 	{name: "branches", args: "[NAME]", help: "list the branches, and change to one", group: groupTime, run: switchBranch},
 }
 
@@ -187,5 +188,41 @@ func switchBranch(ctx context.Context, s *Session, name string) error {
 		return err
 	}
 	s.showRecent(ctx)
+	return nil
+}
+
+func rewindTalk(ctx context.Context, s *Session, _ string) error {
+	_, n, err := s.chooseTurn(ctx, "Go back to before which message?")
+	if err != nil {
+		return err
+	}
+	preview, err := s.talk.PreviewRewind(ctx, n)
+	if err != nil {
+		return err
+	}
+	question := fmt.Sprintf("Go back with what? %d files would change.", len(preview.Restored)+len(preview.Removed))
+	if len(preview.Skipped) > 0 {
+		question += fmt.Sprintf(" %d files stay as they are.", len(preview.Skipped))
+	}
+	at, err := s.choose(ctx, question, []string{"the conversation and the files", "only the conversation", "only the files"})
+	if err != nil {
+		return err
+	}
+	report, err := s.talk.Rewind(ctx, n, []conversation.RewindMode{conversation.RewindBoth, conversation.RewindConversation, conversation.RewindFiles}[at])
+	if err != nil {
+		return err
+	}
+	for _, path := range report.Restored {
+		s.say("restored " + s.Process.Dirs.ShortPath(path))
+	}
+	for _, path := range report.Removed {
+		s.say("removed " + s.Process.Dirs.ShortPath(path))
+	}
+	for _, skipped := range report.Skipped {
+		s.warn("left " + s.Process.Dirs.ShortPath(skipped.Path) + " as it is: " + skipped.Reason)
+	}
+	if at != 2 {
+		s.say(fmt.Sprintf("Back to before message %d. The old way stays as a branch: /branches", n))
+	}
 	return nil
 }

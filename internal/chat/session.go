@@ -115,18 +115,14 @@ func (s *Session) Run(ctx context.Context) error {
 func (s *Session) openFirst(ctx context.Context) error {
 	name, agent := s.Options.Name, s.Options.Agent
 	if s.Options.Continue {
-		list, err := conversation.List(ctx, s.Process, s.Process.Dirs.Work)
-		if err != nil {
+		last, err := conversation.Latest(ctx, s.Process, s.Process.Dirs.Work)
+		switch {
+		case err != nil:
 			return err
-		}
-		for _, c := range list {
-			if agent == "" || agent == c.Agent {
-				agent, name = c.Agent, c.Name
-				break
-			}
-		}
-		if name == "" {
+		case last == nil:
 			s.say("There is no conversation in this directory yet. This is a new one.")
+		default:
+			agent, name = last.Agent, last.Name
 		}
 	}
 	if agent == "" && name != "" {

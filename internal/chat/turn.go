@@ -44,10 +44,15 @@ func (s *Session) send(ctx context.Context, m message) {
 		m.text = strings.Join(append(s.appended, m.text), "\n\n")
 		s.appended = nil
 	}
+	s.startWork(ctx, s.talk.StartTurn, m.text)
+}
+
+// startWork drives the run that start prepares for a prompt.
+func (s *Session) startWork(ctx context.Context, start func(app.Request) (*app.Run, error), prompt string) {
 	s.work(func() (*app.Run, error) {
-		req := app.Request{Agent: s.name, Prompt: m.text, Model: s.model, Variables: declaredValues(s.vars, s.agent)}
+		req := app.Request{Agent: s.name, Prompt: prompt, Model: s.model, Variables: declaredValues(s.vars, s.agent)}
 		req.Mode = s.mode
-		return s.Backend.Start(ctx, req, s.talk.StartTurn)
+		return s.Backend.Start(ctx, req, start)
 	})
 }
 

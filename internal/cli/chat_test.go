@@ -518,7 +518,7 @@ func (m *chatModel) begin(s *screen, phase string) {
 	case "in a tool":
 		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), p.shown) > 1 })
 	default:
-		s.awaitNext("leaves the question open")
+		s.awaitNext("answer later")
 	}
 }
 
@@ -565,7 +565,7 @@ func TestChatIsKilled(t *testing.T) {
 			switch phase {
 			case "in a tool": // the command has no effects, so it runs again
 			case "at a permission", "at a question":
-				s.awaitNext("leaves the question open")
+				s.awaitNext("answer later")
 				s.press(enter)
 			default:
 				m.awaitHeld()
@@ -579,5 +579,61 @@ func TestChatIsKilled(t *testing.T) {
 			s.shows(80, "heard: next")
 			s.leave()
 		})
+	}
+}
+
+// A rewind takes back the files that tools changed, and leaves what the person has changed since.
+func TestChatRewinds(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	w.write("a.txt", "before\n")
+	w.write("b.txt", "before\n")
+	s := w.chat(80, "chat", "./helper", "--mode", "edits")
+	s.shows(80, chatPrompt)
+	for _, name := range []string{"a", "b", "new"} {
+		s.press(fmt.Sprintf(`call fs_write {"path":"%s.txt","contents":"by the agent\n"}`, name), enter)
+		s.shows(80, `"`+name+`.txt"`)
+		s.seen.until(t, "the result", func(all string) bool {
+			return strings.Count(termtest.Render(80, all), "The tool said:") == map[string]int{"a": 1, "b": 2, "new": 3}[name]
+		})
+	}
+	w.write("b.txt", "by the person\n")
+	s.press("/rewind", enter)
+	s.answer(down + down + enter) // before the first message
+	s.answer(enter)               // the conversation and the files
+	s.shows(80, "restored a.txt")
+	s.shows(80, "removed new.txt")
+	s.shows(80, "left b.txt as it is")
+	s.press("/info", enter)
+	s.shows(80, "messages      0")
+	s.leave()
+	for name, want := range map[string]string{"a.txt": "before\n", "b.txt": "by the person\n"} {
+		if got, err := os.ReadFile(filepath.Join(w.dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "new.txt")); !os.IsNotExist(err) {
+		t.Errorf("new.txt: %v", err)
+	}
+}
+
+// A long conversation is replaced by a summary, which later messages begin with.
+func TestChatCompacts(t *testing.T) {
+	m := startChatModel(t)
+	s := m.workplace().chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	for i := range 4 {
+		s.press(fmt.Sprint("message number ", i), enter)
+		s.shows(80, fmt.Sprint("heard: message number ", i))
+	}
+	s.press("/compact", enter)
+	s.shows(80, "Summarizing the conversation.")
+	s.idle()
+	s.press("after", enter)
+	s.shows(80, "heard: after")
+	s.leave()
+	all := m.requests()
+	if last := all[len(all)-1]; !strings.Contains(last, "[Summary of 6 earlier messages") || len(all) != 6 {
+		t.Errorf("%d requests, the last one: %s", len(all), last)
 	}
 }
