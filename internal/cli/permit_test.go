@@ -64,10 +64,10 @@ func TestPermissionBox(t *testing.T) {
 	s.awaitNext("Enter to choose")
 	s.press("3")
 	s.await("Reason: ")
-	s.awaitNext("answer later")
+	s.awaitNext("Esc: back")
 	s.press("keep the build", enter)
 	s.ends(0, "RESULT=")
-	if !strings.Contains(s.seen.String(), "└ ✓ No, and say why") || !strings.Contains(s.seen.String(), "does not want this call of execute_command: keep the build") {
+	if !strings.Contains(s.seen.String(), "Reason: keep the build") || !strings.Contains(s.seen.String(), "does not want this call of execute_command: keep the build") {
 		t.Errorf("the reason did not reach the model:\n%s", s.seen)
 	}
 	if !w.exists("build/a") || w.exists("made") {
@@ -95,7 +95,7 @@ func TestEditedCommand(t *testing.T) {
 				s.await("answer later")
 				s.press("e")
 				s.await("command: mkdir made")
-				s.awaitNext("answer later")
+				s.awaitNext("Esc: back")
 				s.press(strings.Repeat("\x7f", len("made && rm -rf build")), "other", enter)
 				s.await("dev wants to run a command (with your arguments)")
 				s.awaitNext("answer later")
@@ -120,15 +120,15 @@ func TestAlwaysShowsTheRule(t *testing.T) {
 	s.await("answer later")
 	s.press("3")
 	s.await("Rule: execute_command(mkdir made)")
-	s.awaitNext("answer later")
+	s.awaitNext("Esc: back")
 	s.press("\x7f\x7f\x7f\x7f\x7f*)", enter)
 	s.await("may allow more than execute_command(mkdir made)")
-	s.awaitNext("answer later")
+	s.awaitNext("Esc: back")
 	s.press(esc) // back to the choices
 	s.awaitNext("Enter to choose")
 	s.press("3")
 	s.awaitNext("Rule: execute_command(mkdir made)")
-	s.awaitNext("answer later")
+	s.awaitNext("Esc: back")
 	s.press(enter)
 	s.ends(0, "RESULT=")
 	rules := w.read("../.config/raddle/permissions.yaml")

@@ -121,11 +121,11 @@ func (p *permit) listChoices() []term.Choice {
 		if label == "" {
 			label = term.CleanText(o)
 		}
-		add(o, term.Choice{Label: label, Word: o})
+		add(o, term.Choice{Label: label, Word: o, Step: o == choiceAlways})
 	}
-	add(choiceReason, term.Choice{Label: "No, and say why"})
-	add(choiceEdit, term.Choice{Label: "Edit the " + what, Key: "e", Word: choiceEdit})
-	add(choiceExplain, term.Choice{Label: "Explain why it asks", Key: "?", Word: choiceExplain})
+	add(choiceReason, term.Choice{Label: "No, and say why", Step: true})
+	add(choiceEdit, term.Choice{Label: "Edit the " + what, Step: true, Key: "e", Word: choiceEdit})
+	add(choiceExplain, term.Choice{Label: "Explain why it asks", Step: true, Key: "?", Word: choiceExplain})
 	return choices
 }
 

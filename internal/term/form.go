@@ -17,6 +17,7 @@ type formPrompter struct {
 	in      *os.File
 	screen  *Screen
 	keys    *Keyboard
+	step    bool // the next text completes a choice, and Esc returns to the choices
 	guarded bool // the person may not expect the next form: keys typed before it and during its graceTime are ignored
 }
 
@@ -33,7 +34,10 @@ func (p *formPrompter) ChooseOne(ctx context.Context, m Menu) (int, error) {
 	if err := p.runForm(ctx, f); err != nil {
 		return 0, err
 	}
-	p.printAnswer(m, m.Choices[f.at()].Label)
+	c := m.Choices[f.at()]
+	if p.step = c.Step; !c.Step {
+		p.printAnswer(m, c.Label)
+	}
 	return f.at(), nil
 }
 
@@ -75,6 +79,7 @@ func (p *formPrompter) printAnswer(m Menu, label string) {
 
 func (p *formPrompter) ReadText(ctx context.Context, prompt, text string) (string, error) {
 	f := newTextField(prompt, text)
+	f.step = p.step
 	if err := p.runForm(ctx, f); err != nil {
 		return "", err
 	}
@@ -129,8 +134,8 @@ type formField interface {
 	pasteText(text string)
 	// renderLines returns the field as at most rows lines, none of which is wider than the terminal.
 	renderLines(cols, rows int) []string
-	// describeKeys explains the keys.
-	describeKeys() string
+	// describeKeys explains the keys, the best explanation first: the first one that fits is shown.
+	describeKeys() []string
 }
 
 // A formState says whether a form is over.
@@ -239,10 +244,20 @@ func (f *form) View() tea.View {
 		lines := f.field.renderLines(f.cols, max(f.rows-2, 1))
 		f.shown = strings.Join(lines, "\n") + "\n"
 		if f.ready {
-			f.shown += f.colors.paintDirectly(Dim, CutEnd(f.field.describeKeys(), f.cols-1))
+			f.shown += f.colors.paintDirectly(Dim, firstThatFits(f.field.describeKeys(), f.cols-1))
 		}
 	}
 	return tea.NewView(f.shown)
+}
+
+// firstThatFits returns the first text that fits into a width, or the beginning of the last one.
+func firstThatFits(texts []string, width int) string {
+	for _, text := range texts {
+		if TextWidth(text) <= width {
+			return text
+		}
+	}
+	return CutEnd(texts[len(texts)-1], width)
 }
 
 // paintDirectly is Paint for text that does not go through a [Writer].

@@ -60,7 +60,7 @@ func TestFormGrace(t *testing.T) {
 		}
 	}
 	f.pause()
-	if shown := f.View().Content; !strings.Contains(shown, "Enter to choose") {
+	if shown := f.View().Content; !strings.Contains(shown, "1–3 or Enter · Esc: later") {
 		t.Errorf("no hint:\n%s", shown)
 	}
 	f.press(lineFeed)

@@ -140,20 +140,22 @@ func (f *menuField) keyOf(index int) string {
 	return ""
 }
 
-func (f *menuField) describeKeys() string {
-	keys := "↑↓"
+func (f *menuField) describeKeys() []string {
+	keys, short := "↑↓", "Enter"
 	if n := f.countNumbers(); n > 1 {
+		short = "1–" + strconv.Itoa(n) + " or Enter"
 		keys += " or 1–" + strconv.Itoa(n)
 	}
 	hint := keys + ", Enter to choose"
 	if f.marked != nil {
-		hint = "Space chooses, Enter is done"
+		hint, short = "Space chooses, Enter is done", "Space, Enter"
 	}
 	hint += " · Esc: answer later"
+	list := []string{hint, short + " · Esc: later", "Esc: later"}
 	if f.menu.Hint != "" {
-		hint += " · " + f.menu.Hint
+		list = append([]string{hint + " · " + f.menu.Hint}, list...)
 	}
-	return hint
+	return list
 }
 
 // menuFrame is the frame of a menu that has no other one.

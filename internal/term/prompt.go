@@ -25,6 +25,7 @@ const graceTime = 300 * time.Millisecond
 type Choice struct {
 	Label string // for the person; must be clean
 	Word  string // what the person may type instead of the number; "": only the number
+	Step  bool   // it is not the answer yet: a form does not leave it on the screen
 	Key   string // one character that chooses it instead of a number; "": its number does
 }
 

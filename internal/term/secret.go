@@ -45,7 +45,9 @@ func (f *secretField) pasteText(text string) {
 	f.input, _ = f.input.Update(tea.PasteMsg{Content: text})
 }
 
-func (f *secretField) describeKeys() string { return "Enter sends · Esc: answer later" }
+func (f *secretField) describeKeys() []string {
+	return []string{"Enter sends · Esc: answer later", "Esc: answer later"}
+}
 
 func (f *secretField) renderLines(cols, _ int) []string {
 	f.input.SetWidth(max(cols-TextWidth(f.input.Prompt)-2, 1))

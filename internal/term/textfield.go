@@ -11,6 +11,7 @@ import (
 // A textField lets a person write a text of one or several lines.
 type textField struct {
 	prompt string
+	step   bool // Esc returns to the choices
 	area   textarea.Model
 }
 
@@ -55,8 +56,11 @@ func (f *textField) pasteText(text string) {
 // lineEnds replaces what ends lines in a paste: most terminals send a carriage return.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-func (f *textField) describeKeys() string {
-	return "Enter sends, Alt-Enter adds a line · Esc: answer later"
+func (f *textField) describeKeys() []string {
+	if f.step {
+		return []string{"Enter sends, Alt-Enter adds a line · Esc: back", "Enter sends · Esc: back"}
+	}
+	return []string{"Enter sends, Alt-Enter adds a line · Esc: answer later", "Enter sends · Esc: later", "Esc: later"}
 }
 
 func (f *textField) renderLines(cols, rows int) []string {

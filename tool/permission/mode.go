@@ -104,7 +104,7 @@ func (p *Policy) judgeByMode(n need) (Verdict, string) {
 	switch {
 	case p.Mode != ModeAsk || n.fallback != Allow:
 	case n.kind == writing && !n.guess:
-		return Ask, "is a change, and the mode is ask"
+		return Ask, "would be changed, and the mode is ask"
 	case n.kind == theCall && n.changes:
 		return Ask, "does not say that it only reads, and the mode is ask"
 	}
