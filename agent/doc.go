@@ -32,6 +32,14 @@
 // Nothing is ever removed from the conversation's key. What does not fit in the
 // model's [Window] is only left out of requests.
 //
+// # Interruptions
+//
+// A person can end a turn at any moment: see [WithInterrupt]. What the model has
+// said so far is its reply, calls that run are cancelled, every call has an
+// outcome, and the run is done. The journal says so before anything depends on
+// it: whatever a crash leaves of an interrupted turn ends in the same way, and no
+// model is asked again.
+//
 // # The cost of a turn
 //
 // A [Budget] limits one agent. [Budget.Share] makes one budget for all agents

@@ -120,6 +120,13 @@ func markInterrupted(ctx context.Context) {
 	}
 }
 
+// interruptFlag is the name of the shared value that says that a turn was interrupted.
+const interruptFlag = "interrupted"
+
+// IsInterruptRecord reports whether an effect records that a turn was interrupted. what is the effect's id, as
+// [graph.Entry] has it in ID.
+func IsInterruptRecord(what string) bool { return what == "\x00shared\x00="+interruptFlag }
+
 // check reports whether the turn was interrupted, and records it if now is set.
 func (i *interruption) check(ctx context.Context, now bool) bool {
 	i.mu.Lock()
@@ -130,7 +137,7 @@ func (i *interruption) check(ctx context.Context, now bool) bool {
 	if i.read && !now {
 		return false
 	}
-	flag, err := graph.Share[bool](ctx, "interrupted")
+	flag, err := graph.Share[bool](ctx, interruptFlag)
 	if err != nil {
 		return now // outside of a node
 	}

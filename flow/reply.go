@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/llm"
 )
 
@@ -30,6 +31,8 @@ type Reply struct {
 	// Flaw says what is wrong with the reply, as the Flaw of [llm.Reply] does. Useless reports whether the reply has no text.
 	Flaw    string `json:"flaw,omitempty"`
 	Useless bool   `json:"useless,omitempty"`
+	// Interrupted reports whether a person cut the reply off: its model and its usage are not known.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 func newReply(r llm.Reply) Reply {
@@ -75,7 +78,7 @@ func ReadReply(data []byte) (r Reply, err error) {
 	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
 	switch {
 	case talk.Message.Role != "":
-		r.Text = talk.Text()
+		r.Text, r.Interrupted = talk.Text(), talk.Stop == agent.StopInterrupted
 		r.Flaw, r.Useless = talk.DescribeFlaw()
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
 		r.Flaw, r.Useless = talk.DescribeFlaw()

@@ -159,8 +159,12 @@ func (s *storyteller) describeEffect(m *runs.Moment) string {
 	failed := m.Kind == graph.KindFailure
 	open := m.Kind == graph.KindIntent
 	switch {
+	case agent.IsInterruptRecord(m.ID):
+		return agent.InterruptReason
 	case m.Call != nil:
 		return describeCall(m)
+	case m.Reply != nil && m.Reply.Interrupted:
+		return "the reply was cut off"
 	case m.Reply != nil:
 		text := modelName(m.Reply.Model) + " answered"
 		if m.Effect == "summary" {
