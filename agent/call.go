@@ -198,6 +198,9 @@ func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (
 			graph.Emit(ctx, ToolStarted{ID: c.ID, Name: t.Name, Args: c.Args})
 		}
 		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }
+		printed := &printedLines{emit: func(text string) { graph.Emit(ctx, ToolOutput{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }}
+		defer printed.close()
+		c.Output = printed.add
 	}
 	run, release := Interruptible(ctx)
 	defer release()

@@ -43,6 +43,12 @@ type (
 		Name string `json:"name"`
 		Text string `json:"text"`
 	}
+	// ToolOutput is what a call prints while it runs: whole lines. Its outcome repeats them, as far as the tool says.
+	ToolOutput struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Text string `json:"text"`
+	}
 	// ToolDone reports the outcome of a call.
 	ToolDone struct {
 		ID    string        `json:"id"`
@@ -104,6 +110,9 @@ func (ToolStarted) EventType() string { return "tool_started" }
 
 // EventType returns "tool_progress".
 func (ToolProgress) EventType() string { return "tool_progress" }
+
+// EventType returns "tool_output".
+func (ToolOutput) EventType() string { return "tool_output" }
 
 // EventType returns "tool_done".
 func (ToolDone) EventType() string { return "tool_done" }

@@ -71,6 +71,9 @@ type Call struct {
 	// Progress shows a person how far the call is; nil: no person watches. It may be called
 	// concurrently, and not after Run has returned.
 	Progress func(text string)
+	// Output shows a person what the call prints while it runs, in pieces; nil: no person watches. It may be called concurrently, and
+	// not after Run has returned.
+	Output func(text string)
 }
 
 // An Effect says what a repetition of a call does.

@@ -269,9 +269,7 @@ func (d *drive) printEnd(o driveOutcome) {
 		if d.run.Kept {
 			e.Show = "raddle runs show last"
 		}
-		if d.env.out.IsTerminal() {
-			d.env.err.PrintLine("")
-		}
+		e.Apart = d.env.out.IsTerminal()
 	}
 	d.watch.report.PrintEnd(e)
 	d.env.headed = o.res.Status != graph.Done

@@ -148,7 +148,7 @@ func (l *eventLog) logEvent(ev graph.Event) {
 	level := slog.LevelDebug
 	if b, ok := ev.Body.(graph.ValueEmitted); ok {
 		switch b.Value.(type) {
-		case agent.TextDelta, agent.ReasoningDelta, agent.ToolProgress:
+		case agent.TextDelta, agent.ReasoningDelta, agent.ToolProgress, agent.ToolOutput:
 			level = flow.LevelTrace
 		}
 	}

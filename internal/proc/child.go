@@ -122,9 +122,7 @@ func (ch *child) copyStreams(c Command) {
 		if o.pipe == nil {
 			continue
 		}
-		if i == 0 {
-			o.kept.watch = c.Watch
-		}
+		o.kept.watch = []io.Writer{c.Watch, c.WatchStderr}[i]
 		readers.Go(func() { _, o.err = io.Copy(&o.kept, o.pipe) })
 	}
 	go func() {

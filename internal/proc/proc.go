@@ -61,6 +61,8 @@ type Command struct {
 	Mark string
 	// Watch, if set, receives everything that the child writes to stdout, as it is written. It must not block, and its errors are ignored.
 	Watch io.Writer
+	// WatchStderr is like Watch, for stderr. It may be the same writer if that is safe for concurrent use.
+	WatchStderr io.Writer
 	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
 	// kills the group, and Run returns it.
 	Started func(Handle) error

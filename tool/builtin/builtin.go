@@ -56,6 +56,8 @@ type Host struct {
 	// directories below. nil: nothing is left out, and permission is needed for all
 	// that lies there.
 	Hidden func(tool string) func(path string) bool
+
+	printed func(text string) // of the call that runs: shows what it prints; may be nil
 }
 
 // endings are what files of tools end in.
@@ -117,6 +119,8 @@ func (d definition) buildTool(h Host) tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
+			h := h
+			h.printed = c.Output
 			return d.run(ctx, h, a)
 		},
 	}

@@ -112,6 +112,9 @@ func reportMissing(r tool.Result, err error) (tool.Result, error) {
 // be started is an error; a child that fails is a result with that failure.
 func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool.Result, error) {
 	c.Dir, c.Env, c.Timeout, c.Limit = h.Workspace, h.childEnv(), h.programTimeout(), h.outputLimit()
+	if h.printed != nil {
+		c.Watch, c.WatchStderr = printedWriter(h.printed), printedWriter(h.printed)
+	}
 	res, err := proc.Run(ctx, c)
 	output := string(proc.StripEscapes(res.Stdout))
 	stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
@@ -143,6 +146,14 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	result := tool.JSONResult(fields)
 	result.Error = err != nil
 	return result, nil
+}
+
+// printedWriter shows what a program prints while it runs.
+type printedWriter func(text string)
+
+func (w printedWriter) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
 }
 
 // childEnv is the environment of programs. Many refuse to work without TERM.

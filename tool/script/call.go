@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,12 +165,27 @@ func (r *scriptCall) runProcess(ctx context.Context, cmd proc.Command) (proc.Res
 			return started(ctx, note)
 		}
 	}
+	var lines *lineWriter
 	if printed := r.host.Printed; printed != nil {
-		lines := &lineWriter{line: func(line string) { printed(ctx, line) }}
+		lines = &lineWriter{line: func(line string) { printed(ctx, line) }}
 		cmd.Watch = lines
 		defer lines.flushRest()
 	}
+	if show := r.call.Output; show != nil {
+		cmd.WatchStderr = shownWriter(show)
+		if cmd.Watch = io.Writer(shownWriter(show)); lines != nil {
+			cmd.Watch = io.MultiWriter(lines, cmd.Watch)
+		}
+	}
 	return proc.Run(ctx, cmd)
+}
+
+// shownWriter shows what a process prints while it runs.
+type shownWriter func(text string)
+
+func (w shownWriter) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
 }
 
 // buildResult turns the end of a process into what the model reads.

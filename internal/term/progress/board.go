@@ -271,6 +271,11 @@ func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
 			r.calls[i].progress = wording.CutText(v.Text, mostProgress, "...")
 		}
+	case agent.ToolOutput:
+		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
+			text := r.calls[i].output + v.Text
+			r.calls[i].output = strings.ToValidUTF8(text[max(0, len(text)-most):], "")
+		}
 	case agent.ToolDone:
 		r.calls = slices.DeleteFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID })
 	}

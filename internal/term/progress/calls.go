@@ -101,6 +101,9 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 			end += "  " + wording.FormatCount(len(lines), "line")
 		}
 		lines = nil
+	case v.Name == "fs_write" || v.Name == "fs_patch":
+		end += "  unchanged"
+		lines = nil
 	case v.Name == "execute_command":
 		end += "  " + l.Done()
 	}
@@ -124,7 +127,7 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 		block = append(block, l.dim("    "+l.cut(line, cols-4)))
 	}
 	if more > 0 {
-		block = append(block, l.dim(fmt.Sprintf("    (%s more)", wording.FormatCount(more, "line"))))
+		block = append(block, l.dim("    ("+wording.FormatCount(more, "more line")+")"))
 	}
 	for _, c := range v.Changes {
 		block = append(block, l.formatDiff(c, cols, detail)...)
@@ -137,14 +140,17 @@ func (l Look) formatCounts(c tool.FileChange) string {
 	if c.Withheld != "" {
 		return "  " + string(c.Kind)
 	}
-	text := ""
+	var parts []string
 	if c.Added > 0 {
-		text += "  " + l.colors.Paint(term.Green, fmt.Sprintf("+%d", c.Added))
+		parts = append(parts, l.colors.Paint(term.Green, fmt.Sprintf("+%d", c.Added)))
 	}
 	if c.Removed > 0 {
-		text += "  " + l.colors.Paint(term.Red, fmt.Sprintf("%s%d", l.minus, c.Removed))
+		parts = append(parts, l.colors.Paint(term.Red, fmt.Sprintf("%s%d", l.minus, c.Removed)))
 	}
-	return strings.Replace(text, "  ", " ", max(0, strings.Count(text, "  ")-1))
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(parts, " ")
 }
 
 // A callResult is the result of a call in parts.
@@ -195,8 +201,9 @@ func textLines(text string) []string {
 }
 
 var (
-	framePattern = regexp.MustCompile(`^\s*File "(?:[^"]*/)?([^"/]+)", line (\d+)`)
-	exitPattern  = regexp.MustCompile(`(exited with code \d+|was ended by \S+|timed out after .*)$`)
+	framePattern   = regexp.MustCompile(`^\s*File "(?:[^"]*/)?([^"/]+)", line (\d+)`)
+	unknownPattern = regexp.MustCompile(`^Unexpected call: (\S+) [\s\S]*use only tools listed in your catalog`)
+	exitPattern    = regexp.MustCompile(`(exited with code \d+|was ended by \S+|timed out after .*)$`)
 )
 
 // failureLines returns the lines that say why a call failed: the last line of a trace with its place, else the end of what the call
@@ -220,6 +227,9 @@ func failureLines(r callResult) []string {
 			why = m
 		}
 		return append(wrote[max(0, len(wrote)-previewLines+1):], "("+why+")")
+	}
+	if m := unknownPattern.FindStringSubmatch(r.failure); m != nil {
+		return []string{"There is no tool " + m[1] + " for this agent."}
 	}
 	if r.failure != "" {
 		return []string{strings.ReplaceAll(r.failure, "\n", " ")}

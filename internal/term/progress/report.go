@@ -157,6 +157,7 @@ type Ending struct {
 	Tokens int    // of all calls of models in this process
 	Cost   string // "": there is none, or it is unknown
 	Show   string // the command that shows the run; "": there is none
+	Apart  bool   // write an empty line before it
 }
 
 // PrintEnd writes the last line about a run.
@@ -185,6 +186,9 @@ func (r *Reporter) PrintEnd(e Ending) {
 	name := r.look.cut(r.agent.Name, 30)
 	for len(parts) > 1 && term.TextWidth(name+strings.Join(parts, r.look.Dot()))+4 > r.cols() {
 		parts = parts[:len(parts)-1]
+	}
+	if e.Apart && r.last != wroteReply {
+		r.screen.PrintLine("")
 	}
 	r.print(mark + " " + name + " " + r.look.dim(strings.Join(parts, r.look.Dot())))
 }
