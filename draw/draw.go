@@ -20,17 +20,54 @@ const (
 // Options are the options of a drawing. With the zero value, everything is drawn from top to bottom.
 type Options struct {
 	Direction Direction
-	Title     string // above the drawing; "": the name of the graph
-	NoRoutes  bool   // leaves out the targets that nodes name themselves
-	NoEnds    bool   // leaves out the dots of start and end; the nodes that run first get a bold outline
+	Title     string                            // above the drawing; "": the name of the graph
+	NoRoutes  bool                              // leaves out the targets that nodes name themselves
+	Theme     Theme                             // colours of SVG and PNG
+	Columns   int                               // width of a drawing with characters; 0: 80
+	ASCII     bool                              // draws with ASCII characters
+	Paint     func(ink Ink, text string) string // colours a drawing with characters; nil: no colours
+
+	// Run is what a run did with each node, by its path: the names from the outermost graph on, with slashes. Nodes that are missing were not
+	// reached. nil: the picture shows no run.
+	Run map[string]Note
+	// Taken are the edges that a run has followed, by the paths of their nodes.
+	Taken map[[2]string]bool
+
+	notesInNames bool // the notes of a run are in the names of nodes
+
+	NoEnds bool // leaves out the dots of start and end; the nodes that run first get a bold outline
 }
 
+// A Note says what a run did with a node.
+type Note struct {
+	Status string // one of the statuses below
+	Text   string // more, such as its time, on one line
+}
+
+// sentence returns the note as a picture shows it.
+func (n Note) sentence() string {
+	if n.Text == "" {
+		return n.Status
+	}
+	return n.Text
+}
+
+// The statuses of nodes in pictures of runs.
+const (
+	StatusDone    = "done"
+	StatusFailed  = "failed"
+	StatusWaiting = "waiting"
+	StatusRunning = "running"
+)
+
 // Formats returns the names that [Write] knows.
-func Formats() []string { return []string{"mermaid", "dot", "svg", "png", "json"} }
+func Formats() []string { return []string{"text", "mermaid", "dot", "svg", "png", "json"} }
 
 // Write draws s in the named format. An unknown format is an error.
 func Write(w io.Writer, format string, s graph.Structure, o Options) error {
 	switch format {
+	case "text":
+		return WriteText(w, s, o)
 	case "mermaid":
 		return WriteMermaid(w, s, o)
 	case "dot":

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-var extensions = map[string]string{"mermaid": "mmd", "dot": "dot", "svg": "svg", "json": "json"}
+var extensions = map[string]string{"text": "txt", "mermaid": "mmd", "dot": "dot", "svg": "svg", "json": "json"}
 
 // TestGolden compares every sample in every text format with its file. Look at the pictures after an update.
 func TestGolden(t *testing.T) {
@@ -120,6 +120,21 @@ type sample struct {
 	o    Options
 }
 
+// triageRun is a run of triage that failed at one node and waits at another.
+func triageRun(theme Theme) Options {
+	s := triage()
+	o := Options{Theme: theme, Title: "triage · a run", Run: map[string]Note{}, Taken: map[[2]string]bool{}}
+	for i, n := range s.Nodes[:len(s.Nodes)/2+1] {
+		o.Run[n.Name] = Note{Status: [...]string{StatusDone, StatusDone, StatusFailed, StatusWaiting, StatusRunning}[i%5], Text: "2× · 1.2 s · 85 tokens"}
+	}
+	for _, e := range s.Edges {
+		if o.Run[e.From].Status == StatusDone {
+			o.Taken[[2]string{e.From, e.To}] = true
+		}
+	}
+	return o
+}
+
 func samples() []sample {
 	return []sample{
 		{"empty", graph.Structure{Name: "empty"}, Options{}},
@@ -128,6 +143,11 @@ func samples() []sample {
 		{"triage", triage(), Options{}},
 		{"triage-right", triage(), Options{Direction: Right}},
 		{"fanout", fanout(), Options{}},
+		{"triage-run", triage(), triageRun(Light)},
+		{"triage-dark", triage(), triageRun(Dark)},
+		{"triage-auto", triage(), triageRun(Auto)},
+		{"triage-narrow", triage(), Options{Columns: 30, ASCII: true}},
+		{"loops-ascii", loops(), Options{ASCII: true}},
 		{"loops", loops(), Options{}},
 		{"loops-right", loops(), Options{Direction: Right}},
 		{"kinds", kinds(), Options{}},

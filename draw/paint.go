@@ -66,17 +66,51 @@ func (p *painter) paintNode(v vertex, b block, r box) {
 	if v.first {
 		g.figs[0].width = boldWidth
 	}
+	ink, muted, noteInk := p.runInks(v, &g)
 	pad := s.form.textPadding()
 	middle := r.x + float64(pad[0]) + (r.w-float64(pad[0]+pad[2]))/2
 	y := r.y + float64(pad[1])
 	for _, line := range b.name {
-		g.texts = append(g.texts, textAt(nameText, pt{middle, y}, inkColor, line))
+		g.texts = append(g.texts, textAt(nameText, pt{middle, y}, ink, line))
 		y += float64(nameText.line)
 	}
 	if b.small != "" {
-		g.texts = append(g.texts, textAt(smallText, pt{middle, y}, mutedColor, b.small))
+		g.texts = append(g.texts, textAt(smallText, pt{middle, y}, muted, b.small))
+		y += float64(smallText.line)
+	}
+	if b.note != "" {
+		g.texts = append(g.texts, textAt(smallText, pt{middle, y}, noteInk, b.note))
 	}
 	p.scene.groups = append(p.scene.groups, g)
+}
+
+// runInks changes the figures of a node for a picture of a run: nodes that were not reached are pale, and those that failed or wait have a
+// strong outline. It returns the colours of the name, the small word and the note.
+func (p *painter) runInks(v vertex, g *group) (name, small, note string) {
+	name, small, note = inkColor, mutedColor, doneColor
+	if p.o.Run == nil || v.role != roleNode {
+		return name, small, note
+	}
+	n, reached := p.o.Run[v.path]
+	strong := ""
+	switch {
+	case !reached:
+		for i := range g.figs {
+			g.figs[i].fill, g.figs[i].stroke = paperColor, unreachedLine
+		}
+		return unreachedInk, unreachedInk, unreachedInk
+	case n.Status == StatusFailed:
+		strong = failedColor
+	case n.Status != StatusDone:
+		strong = waitingColor
+	default:
+		return name, small, note
+	}
+	for i := range g.figs {
+		g.figs[i].stroke, g.figs[i].width = strong, boldWidth
+	}
+	g.data = append(g.data, attr{"data-status", n.Status})
+	return name, small, strong
 }
 
 // textAt sets a line whose top middle is at the given point.
@@ -90,6 +124,9 @@ func (p *painter) paintFrame(v vertex, b block, r box) {
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
 	if v.first {
 		g.figs[0].width = boldWidth
+	}
+	if _, reached := p.o.Run[v.path]; reached {
+		p.runInks(v, &g)
 	}
 	at := pt{r.x + 14, r.y + 22}
 	g.texts = []caption{{at: at, left: true, style: nameText, color: inkColor, text: b.name[0]}}
@@ -109,6 +146,14 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	points[0] = p.snapToOutline(c, k.from, points[0], off)
 	points[len(points)-1] = p.snapToOutline(c, k.to, points[len(points)-1], off)
 	s := k.linkStyle()
+	width := lineWidth
+	if p.o.Run != nil && c.level.vertices[k.from].role == roleNode {
+		if p.o.Taken[[2]string{c.level.vertices[k.from].path, c.level.vertices[k.to].path}] {
+			width = 2.6
+		} else if c.level.vertices[k.to].role == roleNode {
+			s.color = unreachedLine
+		}
+	}
 	g := group{class: "edge edge-" + edgeClass(k.kind), tip: k.label}
 	for _, end := range []struct {
 		key string
@@ -122,7 +167,7 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	if !k.headless {
 		head = cutArrowHead(points)
 	}
-	g.figs = append(g.figs, figure{path: curvePath(points), stroke: s.color, width: lineWidth, dash: s.dash, round: s.round})
+	g.figs = append(g.figs, figure{path: curvePath(points), stroke: s.color, width: width, dash: s.dash, round: s.round})
 	if s.round {
 		g.figs[0].width = 2.2
 	}
@@ -488,6 +533,8 @@ const boldWidth = 3.0
 // code green, knowledge blue.
 var kindStyles = map[string]style{
 	"llm":      {formRound, "#f3f0ff", "#7c5cdb"},
+	"model":    {formRound, "#f3f0ff", "#7c5cdb"},
+	"server":   {formCall, "#eaf7ef", "#3a9464"},
 	"agent":    {formCall, "#fbeefc", "#b14fc5"},
 	"team":     {formCall, "#fbeefc", "#b14fc5"},
 	"script":   {formBox, "#eaf7ef", "#3a9464"},
@@ -512,6 +559,10 @@ const (
 	dotColor   = "#334155" // start, end and joins
 	frameFill  = "#f7f9fb"
 	frameLine  = "#b6c2d1"
+
+	doneColor    = "#3a9464" // what a run did
+	failedColor  = "#d13438"
+	waitingColor = "#d1930f"
 )
 
 // nodeStyle returns the style of a vertex.
@@ -542,11 +593,11 @@ type edgeStyle struct {
 func (k link) linkStyle() edgeStyle {
 	switch k.kind {
 	case graph.EdgeBranch:
-		return edgeStyle{color: "#4f5fc4", dash: []float64{7, 4}, weight: 2}
+		return edgeStyle{color: "#4f5fc4", dash: []float64{7, 4}, weight: 8}
 	case graph.EdgeRoute:
-		return edgeStyle{color: "#0f7b72", dash: []float64{3, 3}, weight: 2}
+		return edgeStyle{color: "#0f7b72", dash: []float64{3, 3}, weight: 8}
 	case graph.EdgeError:
 		return edgeStyle{color: "#d13438", dash: []float64{0, 4.5}, round: true, weight: 1}
 	}
-	return edgeStyle{color: "#55637a", weight: 3}
+	return edgeStyle{color: "#55637a", weight: 12}
 }

@@ -36,6 +36,7 @@ type block struct {
 	w, h  int
 	name  []string
 	small string
+	note  string  // what a run did
 	inner *canvas // of a frame
 }
 
@@ -51,6 +52,7 @@ type canvas struct {
 type painter struct {
 	measurer *textMeasurer
 	right    bool
+	o        Options
 	scene    scene
 }
 
@@ -64,7 +66,7 @@ func buildScene(s graph.Structure, o Options) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &painter{measurer: r, right: o.Direction == Right}
+	p := &painter{measurer: r, right: o.Direction == Right, o: o}
 	c, err := p.arrangeLevel(top)
 	if err != nil {
 		return nil, err
@@ -143,13 +145,19 @@ func (p *painter) measureVertex(l *level, i int) (block, error) {
 	if b.small != "" {
 		b.small = p.measurer.wrapText(smallText, b.small, nameWidest, 1)[0]
 	}
-	text := max(p.maxLineWidth(nameText, b.name), p.measurer.textWidth(smallText, b.small))
+	if note, ok := p.o.Run[v.path]; ok {
+		b.note = p.measurer.wrapText(smallText, note.sentence(), nameWidest, 1)[0]
+	}
+	text := max(p.maxLineWidth(nameText, b.name), p.measurer.textWidth(smallText, b.small), p.measurer.textWidth(smallText, b.note))
 	if v.sub != nil {
 		var err error
 		if b.inner, err = p.arrangeLevel(v.sub); err != nil {
 			return b, err
 		}
 		b.name = p.measurer.wrapText(nameText, oneLine(v.displayName()), max(nameWidest, b.inner.layout.W), 1)
+		if b.note != "" {
+			b.small += " · " + b.note
+		}
 		text = p.measurer.textWidth(nameText, b.name[0]) + 12 + p.measurer.textWidth(smallText, b.small)
 		b.w = max(b.inner.layout.W, text) + 2*framePad
 		b.h = b.inner.layout.H + frameHead + framePad
@@ -159,6 +167,9 @@ func (p *painter) measureVertex(l *level, i int) (block, error) {
 	b.w = max(text, 60) + pad[0] + pad[2]
 	b.h = nameText.line*len(b.name) + pad[1] + pad[3]
 	if b.small != "" {
+		b.h += smallText.line
+	}
+	if b.note != "" {
 		b.h += smallText.line
 	}
 	b.w, b.h = b.w+b.w&1, b.h+b.h&1
@@ -192,7 +203,7 @@ func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 func (v vertex) subtitleText() string {
 	kind, name := oneLine(cleanLabel(v.info.Kind)), oneLine(cleanLabel(v.info.Name))
 	switch {
-	case name == oneLine(v.displayName()):
+	case name == oneLine(v.displayName()) || name == kind:
 		return kind
 	case kind == "":
 		return name

@@ -16,6 +16,12 @@ const (
 	maxNodes = 20_000
 )
 
+// statusSigns are the signs of what a run did, in formats that have only names.
+var statusSigns = map[string]string{StatusDone: "✓ ", StatusFailed: "✗ ", StatusWaiting: "⏸ ", StatusRunning: "◐ "}
+
+// endKind is the kind of nodes that are an end themselves.
+const endKind = "end"
+
 // role says what a vertex of the picture represents.
 type role int
 
@@ -92,6 +98,9 @@ func (p *planner) planLevel(s *graph.Structure, path string, depth int) (*level,
 		}
 		v.info = n
 		v.path = path + n.Name
+		if note, ok := p.o.Run[v.path]; ok && p.o.notesInNames {
+			v.info.Title = v.displayName() + "\n" + statusSigns[note.Status] + note.sentence()
+		}
 		var err error
 		if v.sub, err = p.planContents(&n, v.path+"/", depth+1); err != nil {
 			return nil, err
@@ -175,6 +184,9 @@ func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) erro
 		from, err := find("an edge leads from", e.From)
 		if err != nil {
 			return err
+		}
+		if e.To == graph.End && s.Nodes[slices.IndexFunc(s.Nodes, func(n graph.NodeInfo) bool { return n.Name == e.From })].Kind == endKind {
+			continue // the node itself is the sign of the end
 		}
 		if p.o.NoEnds && e.To == graph.End || p.o.NoRoutes && e.Kind == graph.EdgeRoute {
 			continue

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"
@@ -43,8 +44,9 @@ func WritePNG(w io.Writer, s graph.Structure, o Options) error {
 	c := &pngCanvas{
 		img:   image.NewRGBA(image.Rect(0, 0, width, height)),
 		faces: make(map[textStyle]font.Face),
+		theme: o.Theme,
 	}
-	imagedraw.Draw(c.img, c.img.Bounds(), image.NewUniform(parseColor(paperColor)), image.Point{}, imagedraw.Src)
+	imagedraw.Draw(c.img, c.img.Bounds(), image.NewUniform(c.color(paperColor)), image.Point{}, imagedraw.Src)
 	for _, g := range sc.groups {
 		for _, f := range g.figs {
 			c.drawFigure(f)
@@ -81,12 +83,16 @@ func checkGlyphs(sc *scene) error {
 type pngCanvas struct {
 	img   *image.RGBA
 	faces map[textStyle]font.Face
+	theme Theme
 }
+
+// color returns a colour of the light theme in the theme of the picture.
+func (c *pngCanvas) color(light string) color.RGBA { return parseColor(c.theme.colorIn(light)) }
 
 func (c *pngCanvas) drawFigure(f figure) {
 	lines := flattenPath(f.path, pngScale)
 	if f.fill != "" {
-		fillShape(c.img, lines, parseColor(f.fill))
+		fillShape(c.img, lines, c.color(f.fill))
 	}
 	if f.stroke == "" {
 		return
@@ -95,7 +101,7 @@ func (c *pngCanvas) drawFigure(f figure) {
 	if f.dash != nil {
 		lines = dashPolylines(lines, f.dash, pngScale)
 	}
-	fillShape(c.img, s.strokeOutline(lines), parseColor(f.stroke))
+	fillShape(c.img, s.strokeOutline(lines), c.color(f.stroke))
 }
 
 func (c *pngCanvas) drawText(t caption) error {
@@ -103,15 +109,34 @@ func (c *pngCanvas) drawText(t caption) error {
 	if err != nil {
 		return err
 	}
-	d := font.Drawer{Dst: c.img, Src: image.NewUniform(parseColor(t.color)), Face: face}
+	d := font.Drawer{Dst: c.img, Src: image.NewUniform(c.color(t.color)), Face: face}
 	text := stripIgnorable(t.text)
 	x := fixed.Int26_6(t.at.x * pngScale * 64)
 	if !t.left {
 		x -= d.MeasureString(text) / 2
 	}
 	d.Dot = fixed.Point26_6{X: x, Y: fixed.Int26_6(t.at.y * pngScale * 64)}
-	d.DrawString(text)
+	for _, part := range strings.SplitAfter(text, "-") {
+		part, hyphen := strings.CutSuffix(part, "-")
+		d.DrawString(part)
+		if hyphen {
+			c.drawHyphen(&d)
+		}
+	}
 	return nil
+}
+
+// drawHyphen draws a hyphen at the dot and moves on. That of the built-in font is as long as a dash.
+func (c *pngCanvas) drawHyphen(d *font.Drawer) {
+	advance := d.MeasureString("-")
+	bounds, _ := d.BoundString("-")
+	side := advance / 4
+	y := (bounds.Min.Y + bounds.Max.Y) / 2
+	half := (bounds.Max.Y - bounds.Min.Y) / 2
+	at := func(v fixed.Int26_6) float64 { return float64(v) / 64 }
+	corner := box{at(d.Dot.X + side), at(y - half), at(advance - 2*side), at(2 * half)}
+	fillShape(c.img, flattenPath(roundRect(corner, 0, 0), 1), d.Src.(*image.Uniform).C.(color.RGBA))
+	d.Dot.X += advance
 }
 
 // stripIgnorable removes the characters that are never visible.

@@ -5,7 +5,9 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,13 +25,20 @@ func WriteSVG(w io.Writer, s graph.Structure, o Options) error {
 		return err
 	}
 	b := bufio.NewWriter(w)
-	v := svg{b}
+	v := svg{w: b, theme: o.Theme}
 	v.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" font-family="%s">`+"\n",
 		formatNumber(sc.w), formatNumber(sc.h), fontFamily)
 	if sc.title != "" {
 		v.printf("<title>%s</title>\n", escapeXML(sc.title))
 	}
-	v.printf(`<rect width="100%%" height="100%%" fill="%s"/>`+"\n", paperColor)
+	if o.Theme == Auto {
+		v.printf("<style>@media (prefers-color-scheme: dark) {\n")
+		for _, light := range slices.Sorted(maps.Keys(darkColors)) {
+			v.printf("[fill=\"%s\"]{fill:%s}[stroke=\"%[1]s\"]{stroke:%[2]s}\n", light, darkColors[light])
+		}
+		v.printf("}</style>\n")
+	}
+	v.printf(`<rect width="100%%" height="100%%" fill="%s"/>`+"\n", v.color(paperColor))
 	for _, g := range sc.groups {
 		v.writeGroup(g)
 	}
@@ -38,7 +47,18 @@ func WriteSVG(w io.Writer, s graph.Structure, o Options) error {
 }
 
 // svg writes the elements. The buffered writer keeps an error of w until Flush.
-type svg struct{ w *bufio.Writer }
+type svg struct {
+	w     *bufio.Writer
+	theme Theme
+}
+
+// color returns a colour of the light theme in the theme of the picture. With Auto the page chooses.
+func (v svg) color(light string) string {
+	if v.theme == Auto {
+		return light
+	}
+	return v.theme.colorIn(light)
+}
 
 func (v svg) printf(format string, args ...any) { fmt.Fprintf(v.w, format, args...) }
 
@@ -61,13 +81,13 @@ func (v svg) writeGroup(g group) {
 }
 
 func (v svg) writeFigure(f figure) {
-	fill := f.fill
-	if fill == "" {
-		fill = "none"
+	fill := "none"
+	if f.fill != "" {
+		fill = v.color(f.fill)
 	}
 	v.printf(`<path d="%s" fill="%s"`, pathData(f.path), fill)
 	if f.stroke != "" {
-		v.printf(` stroke="%s" stroke-width="%s"`, f.stroke, formatNumber(f.width))
+		v.printf(` stroke="%s" stroke-width="%s"`, v.color(f.stroke), formatNumber(f.width))
 	}
 	if f.dash != nil {
 		v.printf(` stroke-dasharray="%s"`, dashText(edgeStyle{dash: f.dash}))
@@ -84,7 +104,7 @@ func (v svg) writeText(t caption) {
 		anchor = ""
 	}
 	v.printf(`<text x="%s" y="%s"%s font-size="%d" font-weight="%s" fill="%s" xml:space="preserve">%s</text>`+"\n",
-		formatNumber(t.at.x), formatNumber(t.at.y), anchor, t.style.size, t.style.face.weight, t.color, escapeXML(t.text))
+		formatNumber(t.at.x), formatNumber(t.at.y), anchor, t.style.size, t.style.face.weight, v.color(t.color), escapeXML(t.text))
 }
 
 // pathData writes a path in the notation of SVG.

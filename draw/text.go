@@ -13,6 +13,7 @@ import (
 
 // WriteMermaid writes s as a Mermaid flowchart, for instance for a Markdown page. Ids are generated; names are labels.
 func WriteMermaid(w io.Writer, s graph.Structure, o Options) error {
+	o.notesInNames = true
 	top, err := planPicture(s, o)
 	if err != nil {
 		return err
@@ -172,6 +173,7 @@ func (m *mermaid) writeStyles(top *level) {
 
 // WriteDOT writes s as a digraph for Graphviz. Ids are generated; names are labels.
 func WriteDOT(w io.Writer, s graph.Structure, o Options) error {
+	o.notesInNames = true
 	top, err := planPicture(s, o)
 	if err != nil {
 		return err

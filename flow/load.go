@@ -164,7 +164,7 @@ func openTools(a *Agent, global, servers []string) (err error) {
 // toolFindings returns the problems of the agent's tools: in the file that is at fault, otherwise at the name in the
 // agent's file. If the agent lists tools and none exists, the problems are certain.
 func toolFindings(a *Agent) []strictyaml.Finding {
-	listed, source := a.listedTools()
+	listed, source := listedTools(a)
 	var found []strictyaml.Finding
 	for _, p := range a.Tools.Problems {
 		f := strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "tool-missing", Message: p.Text, Hint: p.Hint, Pos: p.Pos}
@@ -182,7 +182,7 @@ func toolFindings(a *Agent) []strictyaml.Finding {
 }
 
 // listedTools returns the global tools that the agent's file lists, and the file's top level.
-func (a *Agent) listedTools() ([]string, strictyaml.Mapping) {
+func listedTools(a *Agent) ([]string, strictyaml.Mapping) {
 	if a.Config != nil {
 		return a.Config.GlobalTools, a.Config.Source
 	}

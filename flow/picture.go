@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
@@ -16,6 +18,88 @@ import (
 func (a *Agent) Structure() graph.Structure {
 	s := buildStructure(a, map[string]bool{})
 	a.host.redactStructure(&s)
+	return s
+}
+
+// Picture returns the structure as people know it: an agent of a config.yaml is its model, its tools, its servers and the agents
+// that it may start, instead of the steps of its loop. Secrets are removed as in Structure.
+func (a *Agent) Picture() graph.Structure {
+	s := (&illustrator{above: map[string]bool{}}).picture(a)
+	a.host.redactStructure(&s)
+	return s
+}
+
+// These are the nodes of an agent in a picture: what its runs did with them is at these names.
+const (
+	PictureModel     = "model"
+	PictureTools     = "tools"
+	PictureDocuments = "documents"
+)
+
+// An illustrator makes pictures of agents. above are the directories of the agents around the current one.
+type illustrator struct{ above map[string]bool }
+
+func (p *illustrator) picture(a *Agent) graph.Structure {
+	p.above[a.Dir] = true
+	defer delete(p.above, a.Dir)
+	if a.Config == nil {
+		s := buildStructure(a, map[string]bool{})
+		for i := range s.Nodes {
+			n := a.File.Node(s.Nodes[i].Name)
+			if child := a.children[needsOf(n).agent]; child != nil && !p.above[child.Dir] {
+				inner := p.picture(child)
+				s.Nodes[i].Child = &inner
+			}
+		}
+		return s
+	}
+	return p.pictureConfig(a)
+}
+
+// mostToolNames is how many tools a picture names.
+const mostToolNames = 3
+
+// pictureConfig returns the picture of an agent of a config.yaml.
+func (p *illustrator) pictureConfig(a *Agent) graph.Structure {
+	s := graph.Structure{Name: a.Name, Start: []string{PictureModel}}
+	title := a.Name
+	if id := a.modelID(""); id != "" {
+		title += "\n" + id
+	}
+	s.Nodes = append(s.Nodes, graph.NodeInfo{Name: PictureModel, Kind: "model", Title: title, Doc: a.Config.Description})
+	add := func(name, kind, title, label string) {
+		s.Nodes = append(s.Nodes, graph.NodeInfo{Name: name, Kind: kind, Title: title})
+		s.Edges = append(s.Edges, graph.EdgeInfo{From: PictureModel, To: name, Label: label, Kind: graph.EdgeRoute})
+	}
+	if a.Tools != nil {
+		if names := a.Tools.toolNames(); len(names) > 0 {
+			title := strings.Join(names[:min(len(names), mostToolNames)], "\n")
+			if more := len(names) - mostToolNames; more > 0 {
+				title = strings.Join(names[:2], "\n") + fmt.Sprintf("\nand %d more", len(names)-2)
+			}
+			add(PictureTools, "tools", title, "")
+		}
+		for _, server := range a.Tools.Servers {
+			if server != PictureModel && server != PictureTools && server != PictureDocuments {
+				add(server, "server", "", "")
+			}
+		}
+	}
+	if len(a.Config.Documents.Paths) > 0 {
+		add(PictureDocuments, "rag", PictureDocuments, "")
+	}
+	if a.spawnSet != nil {
+		for _, name := range sortedNames(a.spawnSet.agents) {
+			if slices.ContainsFunc(s.Nodes, func(n graph.NodeInfo) bool { return n.Name == name }) {
+				continue // its box would be another one
+			}
+			add(name, "agent", name, "")
+			if m := a.spawnSet.agents[name]; slices.Contains(a.spawnSet.named, name) && !p.above[m.Dir] {
+				inner := p.picture(m)
+				s.Nodes[len(s.Nodes)-1].Child = &inner
+			}
+		}
+	}
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
@@ -222,14 +223,14 @@ func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum
 	}
 	took, cost := "", ""
 	if sum.Active > 0 {
-		took = formatSeconds(sum.Active)
+		took = story.FormatSeconds(sum.Active)
 	}
 	if u := usageOf(env.process, sum.Calls); u.Calls > 0 && u.Cost != nil && *u.Cost > 0 {
 		cost = formatCost(*u.Cost)
 	}
 	what := waitsFor(*r)
 	if r.Status != graph.Waiting.String() && sum.Prompt != "" {
-		what = strings.TrimRight(quoteText(plainText(sum.Prompt))+" "+what, " ")
+		what = strings.TrimRight(story.QuoteText(plainText(sum.Prompt))+" "+what, " ")
 	}
 	mark, style := statusMark(r.Status)
 	status := r.Status
@@ -414,7 +415,7 @@ func (n *treeNode) formatFacts(models bool) string {
 		add("asks %s", plainText(q))
 	}
 	if n.Error != "" {
-		add("%s", shortenLine(n.Error))
+		add("%s", story.ShortenLine(n.Error))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -490,7 +491,7 @@ func addBranchRows(table *term.Table, n *treeNode, depth int) {
 			notes = append(notes, "asks "+joinWords(c.Questions))
 		}
 		if c.Error != "" {
-			notes = append(notes, "("+wording.CutText(shortenLine(c.Error), 70, "…")+")")
+			notes = append(notes, "("+wording.CutText(story.ShortenLine(c.Error), 70, "…")+")")
 		}
 		why := strings.Join(notes, "; ")
 		began := ""
@@ -499,7 +500,7 @@ func addBranchRows(table *term.Table, n *treeNode, depth int) {
 		}
 		took, cost := "", ""
 		if c.Started != nil {
-			took = formatSeconds(time.Duration(c.Seconds * float64(time.Second)))
+			took = story.FormatSeconds(time.Duration(c.Seconds * float64(time.Second)))
 		}
 		if u := c.Usage; u.Cost != nil && *u.Cost > 0 {
 			cost = formatCost(*u.Cost)

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
 )
 
@@ -82,24 +83,24 @@ func printStory(ctx context.Context, env *environment, run string) error {
 	if err != nil {
 		return err
 	}
-	story, err := env.process.Runs.ReadStory(ctx, run, 0)
+	moments, err := env.process.Runs.ReadStory(ctx, run, 0)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	day := ""
-	teller := newStoryteller(story, &d.Info)
-	for i := range story {
-		text := teller.describeMoment(&story[i])
+	teller := story.NewTeller(moments, &d.Info)
+	for i := range moments {
+		text := teller.DescribeMoment(&moments[i])
 		if text == "" {
 			continue
 		}
-		at := story[i].Time.Local()
+		at := moments[i].Time.Local()
 		if date := at.Format(time.DateOnly); date != day {
 			day = date
 			b.WriteString(env.out.Paint(term.Dim, date) + "\n")
 		}
-		fmt.Fprintf(&b, "%6d  %s  %s\n", story[i].Seq, env.out.Paint(term.Dim, at.Format(time.TimeOnly)), term.CleanLine(text))
+		fmt.Fprintf(&b, "%6d  %s  %s\n", moments[i].Seq, env.out.Paint(term.Dim, at.Format(time.TimeOnly)), term.CleanLine(text))
 	}
 	env.out.PrintText(b.String())
 	return nil

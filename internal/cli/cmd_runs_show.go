@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
@@ -64,8 +65,8 @@ type runView struct {
 	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
 	Cut       bool              `json:"interrupted"` // a person ended the turn
 
-	story []runs.Moment
-	talks bool // the run is a conversation, whose state is raddle's own
+	moments []runs.Moment
+	talks   bool // the run is a conversation, whose state is raddle's own
 }
 
 func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
@@ -121,7 +122,7 @@ func describeRun(ctx context.Context, env *environment, d *runs.Detail) (*runVie
 	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
-	if s.story, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
+	if s.moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
 	s.talks, s.Cut = d.Talks(), d.WasInterrupted()
@@ -161,7 +162,7 @@ func openItems(values []graph.StoredValue) string {
 
 // shownText returns a run for people; wholeState reports whether its state is not cut.
 func shownText(s *runView, wholeState bool) string {
-	teller := newStoryteller(s.story, &s.Info)
+	teller := story.NewTeller(s.moments, &s.Info)
 	text := term.NewFields(10)
 	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
@@ -190,7 +191,7 @@ func shownText(s *runView, wholeState bool) string {
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", u.String())
 	}
-	row("said", teller.describeSaid(s.story, s.Calls))
+	row("said", teller.DescribeSaid(s.moments, s.Calls))
 	row("tree", treeText(&s.Tree))
 	for _, w := range s.Warnings {
 		row("warning", plainText(w))
@@ -216,28 +217,16 @@ func shownText(s *runView, wholeState bool) string {
 	return text.String()
 }
 
-// mostCallText is how many characters of a text are shown on one line.
-const mostCallText = 160
-
 // searchesText lists the queries, and the places that were found.
 func searchesText(searches []flow.Search) string {
 	var b strings.Builder
 	for _, s := range searches {
-		fmt.Fprintf(&b, "%s\n", shortenLine(s.Query))
+		fmt.Fprintf(&b, "%s\n", story.ShortenLine(s.Query))
 		for _, c := range s.Chunks {
-			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, shortenLine(c.Text))
+			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, story.ShortenLine(c.Text))
 		}
 	}
 	return b.String()
-}
-
-// shortenLine returns a text on one line, cut to a maximum length.
-func shortenLine(s string) string {
-	s = plainText(strings.Join(strings.Fields(s), " "))
-	if r := []rune(s); len(r) > mostCallText {
-		return string(r[:mostCallText]) + "..."
-	}
-	return s
 }
 
 // mostPoints is how many checkpoints are shown to people.
@@ -246,8 +235,8 @@ const mostPoints = 15
 // pointsText lists checkpoints, newest first, each with what it changed.
 func (s *runView) pointsText() string {
 	moments := map[int64]*runs.Moment{}
-	for i := range s.story {
-		moments[s.story[i].Seq] = &s.story[i]
+	for i := range s.moments {
+		moments[s.moments[i].Seq] = &s.moments[i]
 	}
 	var b strings.Builder
 	for i, c := range s.Points {
@@ -257,9 +246,9 @@ func (s *runView) pointsText() string {
 		}
 		text := pointText(&c)
 		if m := moments[c.At]; m != nil && c.Kind == graph.KindStep.String() && len(m.From) > 0 {
-			text = joinWords(m.From) + cmp.Or(arrowTo(c.Next), " → end")
+			text = joinWords(m.From) + cmp.Or(story.ArrowTo(c.Next), " → end")
 			if !m.Inner {
-				text += writtenText(m.Keys)
+				text += story.WrittenText(m.Keys)
 			}
 			if c.Path != "" {
 				text += "  in " + pointPlace(&c)
@@ -325,32 +314,11 @@ func formatVariables(m map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-// callText returns a call and, on the next line, its outcome.
-func callText(c *runs.ToolCall) string {
-	outcome := c.Status
-	switch c.Status {
-	case "done":
-		outcome = "ok"
-	case "begun":
-		outcome = "its outcome is not recorded"
-	}
-	switch {
-	case c.Outcome != "" && c.Status == "failed":
-		outcome += ": " + outcomeLine(c.Outcome)
-	case c.Outcome != "":
-		outcome += ": " + shortenLine(c.Outcome)
-	}
-	return "● " + plainText(c.Tool) + " " + plainText(cmp.Or(describeArgs(c.Args), "{}")) + "\n  " + outcome
-}
-
-// isEmptyLook reports whether a call has looked for messages and found none.
-func isEmptyLook(c runs.ToolCall) bool {
-	var box struct{ Messages *[]json.RawMessage }
-	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
-}
-
-// mostStateLines is how many lines of a value of the state are shown.
-const mostStateLines = 3
+// mostStateLines is how many lines of a value of the state are shown, and mostStateText how many characters of a line.
+const (
+	mostStateLines = 3
+	mostStateText  = 160
+)
 
 // stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each value after some
 // lines, and of a conversation it leaves out what raddle keeps there itself.
@@ -371,7 +339,7 @@ func stateText(state json.RawMessage, talks, whole bool) string {
 		}
 		for _, l := range lines {
 			if !whole {
-				l = wording.CutText(l, mostCallText, "…")
+				l = wording.CutText(l, mostStateText, "…")
 			}
 			b.WriteString(strings.TrimRight(plainText(l), " ") + "\n")
 		}

@@ -1,4 +1,5 @@
-package cli
+// Package story says what happened in a run, from its journal: in words, line by line, and in a picture of its graph.
+package story
 
 import (
 	"cmp"
@@ -15,19 +16,20 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
 
-// A storyteller describes what happened in a run, in words for people.
-type storyteller struct {
+// A Teller describes what happened in one run, in words for people.
+type Teller struct {
 	agents map[string]string // names of spawned agents by their ids
 	lead   string            // name of the agent of the run
 }
 
-// newStoryteller returns a storyteller of one run. Spawned agents get their name, and a number if several have it.
-func newStoryteller(story []runs.Moment, info *runs.Info) *storyteller {
-	s := &storyteller{agents: map[string]string{}, lead: info.Agent}
+// NewTeller returns a Teller of one run. Spawned agents get their name, and a number if several have it.
+func NewTeller(story []runs.Moment, info *runs.Info) *Teller {
+	s := &Teller{agents: map[string]string{}, lead: info.Agent}
 	var ids []string
 	count := map[string]int{}
 	for _, m := range story {
@@ -50,7 +52,7 @@ func newStoryteller(story []runs.Moment, info *runs.Info) *storyteller {
 }
 
 // nameNode returns the path of a node or agent for people: agents by their name, without the node of their team.
-func (s *storyteller) nameNode(path string) string {
+func (s *Teller) nameNode(path string) string {
 	var parts []string
 	for id := range strings.SplitSeq(path, "/") {
 		switch name, ok := s.agents[id]; {
@@ -64,18 +66,18 @@ func (s *storyteller) nameNode(path string) string {
 }
 
 // nameAgents replaces the ids of agents in a text by their names.
-func (s *storyteller) nameAgents(text string) string {
+func (s *Teller) nameAgents(text string) string {
 	for _, id := range slices.Sorted(maps.Keys(s.agents)) {
 		text = strings.ReplaceAll(text, id, s.agents[id])
 	}
 	return text
 }
 
-// describeMoment describes a moment on one line, "" if it says nothing to people.
-func (s *storyteller) describeMoment(m *runs.Moment) string { return s.nameAgents(s.describeRecord(m)) }
+// DescribeMoment describes a moment on one line, "" if it says nothing to people.
+func (s *Teller) DescribeMoment(m *runs.Moment) string { return s.nameAgents(s.describeRecord(m)) }
 
-// describeRecord is describeMoment with the ids of agents.
-func (s *storyteller) describeRecord(m *runs.Moment) string {
+// describeRecord is DescribeMoment with the ids of agents.
+func (s *Teller) describeRecord(m *runs.Moment) string {
 	node := s.nameNode(m.Node)
 	at := func(text string) string {
 		if node == "" {
@@ -88,13 +90,13 @@ func (s *storyteller) describeRecord(m *runs.Moment) string {
 		if m.Inner {
 			return "started"
 		}
-		return "started" + arrowTo(m.Next) + writtenText(m.Keys)
+		return "started" + ArrowTo(m.Next) + WrittenText(m.Keys)
 	case graph.KindClaim:
-		return "resumed" + writtenText(m.Keys)
+		return "resumed" + WrittenText(m.Keys)
 	case graph.KindCall:
 		switch {
 		case !m.Inner:
-			return at("started" + arrowTo(m.Next))
+			return at("started" + ArrowTo(m.Next))
 		case node == "": // the lead of a team
 			return ""
 		}
@@ -107,12 +109,12 @@ func (s *storyteller) describeRecord(m *runs.Moment) string {
 		if node != "" {
 			prefix = node + ": "
 		}
-		return prefix + joinWords(m.From) + cmp.Or(arrowTo(m.Next), " → end") + writtenText(m.Keys)
+		return prefix + strings.Join(m.From, ", ") + cmp.Or(ArrowTo(m.Next), " → end") + WrittenText(m.Keys)
 	case graph.KindTask:
 		if m.Inner {
 			return ""
 		}
-		return at("done" + writtenText(m.Keys))
+		return at("done" + WrittenText(m.Keys))
 	case graph.KindVoid:
 		return at("its results were dropped: " + m.What)
 	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
@@ -121,7 +123,7 @@ func (s *storyteller) describeRecord(m *runs.Moment) string {
 		if m.Question.Rejected != "" {
 			return at("the answer was not accepted: " + m.Question.Rejected)
 		}
-		return at("asked " + quoteText(m.Question.Prompt))
+		return at("asked " + QuoteText(m.Question.Prompt))
 	case graph.KindAnswer:
 		return at(describeAnswer(m))
 	case graph.KindReturn:
@@ -130,9 +132,9 @@ func (s *storyteller) describeRecord(m *runs.Moment) string {
 		}
 		return at("ended")
 	case graph.KindEdit:
-		return at("you edited " + m.What + arrowTo(m.Next))
+		return at("you edited " + m.What + ArrowTo(m.Next))
 	case graph.KindFork:
-		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + arrowTo(m.Next)
+		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + ArrowTo(m.Next)
 	case graph.KindSnapshot:
 		return ""
 	case graph.KindEnd:
@@ -155,7 +157,7 @@ func describeEnd(m *runs.Moment) string {
 }
 
 // describeEffect describes an effect without its node.
-func (s *storyteller) describeEffect(m *runs.Moment) string {
+func (s *Teller) describeEffect(m *runs.Moment) string {
 	failed := m.Kind == graph.KindFailure
 	open := m.Kind == graph.KindIntent
 	switch {
@@ -174,21 +176,21 @@ func (s *storyteller) describeEffect(m *runs.Moment) string {
 			text += ", " + wording.FormatTokens(n) + " tokens"
 		}
 		if m.Took > 0 {
-			text += ", " + formatSeconds(m.Took)
+			text += ", " + FormatSeconds(m.Took)
 		}
 		var names []string
 		for _, c := range m.Asks {
 			names = append(names, c.Name)
 		}
 		if len(names) > 0 {
-			text += ", and calls " + joinWords(slices.Compact(names))
+			text += ", and calls " + strings.Join(slices.Compact(names), ", ")
 		}
 		if m.Reply.Flaw != "" {
 			text += " (" + m.Reply.Flaw + ")"
 		}
 		return text
 	case m.Search != nil:
-		return fmt.Sprintf("searched %s: %s", quoteText(m.Search.Query), wording.FormatCount(len(m.Search.Chunks), "passage"))
+		return fmt.Sprintf("searched %s: %s", QuoteText(m.Search.Query), wording.FormatCount(len(m.Search.Chunks), "passage"))
 	case m.Effect == "script" && failed:
 		return "its script failed" + tookText(m)
 	case m.Effect == "script" && open:
@@ -258,7 +260,7 @@ func outcomeLine(outcome string) string {
 		lines := strings.Split(strings.TrimSpace(wrapped.Stderr), "\n")
 		outcome = cmp.Or(lines[len(lines)-1], wrapped.Error, outcome)
 	}
-	return shortenLine(outcome)
+	return ShortenLine(outcome)
 }
 
 // describeAnswer describes an answer and who gave it.
@@ -268,9 +270,9 @@ func describeAnswer(m *runs.Moment) string {
 		who = "answered ahead: "
 	}
 	if m.Refused != "" {
-		return "you refused: " + shortenLine(m.Refused)
+		return "you refused: " + ShortenLine(m.Refused)
 	}
-	return who + quoteText(answerValue(m.Answer))
+	return who + QuoteText(answerValue(m.Answer))
 }
 
 // answerValue returns an answer as its person has given it.
@@ -298,11 +300,11 @@ func tookText(m *runs.Moment) string {
 	if m.Took <= 0 {
 		return ""
 	}
-	return ", " + formatSeconds(m.Took)
+	return ", " + FormatSeconds(m.Took)
 }
 
-// formatSeconds returns a duration for people: "0.1 s", "41 s", "2m05s".
-func formatSeconds(d time.Duration) string {
+// FormatSeconds returns a duration for people: "0.1 s", "41 s", "2m05s".
+func FormatSeconds(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -312,25 +314,25 @@ func formatSeconds(d time.Duration) string {
 	return wording.FormatDuration(d)
 }
 
-// arrowTo returns an arrow to the nodes that run next, "" if none does.
-func arrowTo(next []string) string {
+// ArrowTo returns an arrow to the nodes that run next, "" if none does.
+func ArrowTo(next []string) string {
 	if len(next) == 0 {
 		return ""
 	}
-	return " → " + joinWords(next)
+	return " → " + strings.Join(next, ", ")
 }
 
-// writtenText returns the keys that a record has written, after two spaces.
-func writtenText(keys []string) string {
+// WrittenText returns the keys that a record has written, after two spaces.
+func WrittenText(keys []string) string {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == agent.Messages.Name() })
 	if len(keys) == 0 {
 		return ""
 	}
-	return "  wrote " + joinWords(keys)
+	return "  wrote " + strings.Join(keys, ", ")
 }
 
-// quoteText returns the first line of a text in quotes, cut to a length.
-func quoteText(text string) string {
+// QuoteText returns the first line of a text in quotes, cut to a length.
+func QuoteText(text string) string {
 	first, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first = wording.CutText(first, 60, "…")
 	if more != "" && !strings.HasSuffix(first, "…") {
@@ -345,9 +347,9 @@ const (
 	mostReplyText = 12 // lines of a reply
 )
 
-// describeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
+// DescribeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
 // are those of the run, with the outcomes that are no effects.
-func (s *storyteller) describeSaid(story []runs.Moment, calls []runs.ToolCall) string {
+func (s *Teller) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) string {
 	var blocks []string
 	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == graph.KindAnswer) && m.Node != "" })
 	add := func(node, text string) {
@@ -365,17 +367,17 @@ func (s *storyteller) describeSaid(story []runs.Moment, calls []runs.ToolCall) s
 			add(m.Node, cutLines(m.Reply.Text, mostReplyText))
 			for _, c := range m.Asks {
 				if at := slices.IndexFunc(calls, func(k runs.ToolCall) bool { return k.Path == m.Path && k.ID == c.ID }); at >= 0 && !isEmptyLook(calls[at]) {
-					add(m.Node, callText(&calls[at]))
+					add(m.Node, describeCallLines(&calls[at]))
 				}
 			}
 		case m.Kind == graph.KindAnswer && m.Question != nil:
-			add(m.Node, "asks "+quoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
+			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
 		}
 	}
 	if more := len(blocks) - mostSaid; more > 0 {
 		blocks = append([]string{fmt.Sprintf("(%d before: raddle runs history)", more)}, blocks[more:]...)
 	}
-	return plainText(strings.Join(blocks, "\n"))
+	return term.CleanText(strings.Join(blocks, "\n"))
 }
 
 // cutLines returns the first lines of a text, wrapped nowhere, and says how many are left out.
@@ -386,4 +388,40 @@ func cutLines(text string, most int) string {
 		lines = append(lines[:most], fmt.Sprintf("… %s", wording.FormatCount(more, "more line")))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// describeCallLines returns a call and, on the next line, its outcome.
+func describeCallLines(c *runs.ToolCall) string {
+	outcome := c.Status
+	switch c.Status {
+	case "done":
+		outcome = "ok"
+	case "begun":
+		outcome = "its outcome is not recorded"
+	}
+	switch {
+	case c.Outcome != "" && c.Status == "failed":
+		outcome += ": " + outcomeLine(c.Outcome)
+	case c.Outcome != "":
+		outcome += ": " + ShortenLine(c.Outcome)
+	}
+	return "● " + term.CleanText(c.Tool) + " " + term.CleanText(cmp.Or(describeArgs(c.Args), "{}")) + "\n  " + outcome
+}
+
+// isEmptyLook reports whether a call has looked for messages and found none.
+func isEmptyLook(c runs.ToolCall) bool {
+	var box struct{ Messages *[]json.RawMessage }
+	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
+}
+
+// mostCallText is how many characters of a text are shown on one line.
+const mostCallText = 160
+
+// ShortenLine returns a text on one line, cut to a maximum length.
+func ShortenLine(s string) string {
+	s = term.CleanText(strings.Join(strings.Fields(s), " "))
+	if r := []rune(s); len(r) > mostCallText {
+		return string(r[:mostCallText]) + "..."
+	}
+	return s
 }
