@@ -49,6 +49,7 @@ func makeTurn(turn string) error {
 	if err != nil {
 		return err
 	}
+	defer c.Close()
 	run, err := c.StartTurn(app.Request{Prompt: in.Text})
 	if err != nil {
 		return err
