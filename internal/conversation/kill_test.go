@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -66,14 +67,16 @@ func TestKilledConversation(t *testing.T) {
 			t.Run(fmt.Sprint("request ", at, ", interrupted ", interrupts), func(t *testing.T) {
 				x := newPlace(t)
 				dies, dead := make(chan struct{}), make(chan struct{})
-				requests := 0
+				var requests atomic.Int32
+				x.mu.Lock()
 				x.answer = func(body []byte) llmtest.Turn {
-					if requests++; requests == at {
+					if requests.Add(1) == int32(at) {
 						close(dies)
 						<-dead
 					}
 					return replyTo(t, body)
 				}
+				x.mu.Unlock()
 				in, err := json.Marshal(map[string]any{"Work": x.work, "Env": x.env, "Text": writeCall("file.txt", "by the agent")})
 				must(t, err)
 				self, err := os.Executable()
@@ -125,8 +128,8 @@ func TestKilledConversation(t *testing.T) {
 				} else if at == 1 {
 					file = "by the agent"
 				}
-				if requests != want {
-					t.Errorf("%d requests, want %d", requests, want)
+				if n := int(requests.Load()); n != want {
+					t.Errorf("%d requests, want %d", n, want)
 				}
 				check(t, "the file", x.read("file.txt"), file)
 				check(t, "the file when the process died", written, map[int]string{1: "none", 2: "by the agent"}[at])
