@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/flow"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
@@ -21,6 +22,7 @@ var agentCommands = []command{
 	{name: "permissions", help: "show the mode and the rules", group: groupAgent, run: showPermissions},
 	{name: "mcp", help: "list the MCP servers of the agent", group: groupAgent, run: showServers},
 	{name: "rag", help: "show the state of the agent's knowledge base", dots: []string{"rag"}, group: groupAgent, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "rag", "status", s.name) }},
+	{name: "skills", help: "list the skills that the agent can load", group: groupAgent, run: showSkills},
 	{name: "set", args: "KEY VALUE", help: "set model or mode", dots: []string{"set"}, group: groupAgent, run: setOption},
 }
 
@@ -278,5 +280,19 @@ func compactTalk(ctx context.Context, s *Session, _ string) error {
 	}
 	s.say("Summarizing the conversation. Later messages get the summary, the last message and the last reply.")
 	s.startWork(ctx, s.talk.Compact, "")
+	return nil
+}
+
+func showSkills(_ context.Context, s *Session, _ string) error {
+	list := flow.ListSkills(s.agent)
+	if len(list) == 0 {
+		s.say(s.agent.Name + " has no skills. See: raddle help agents")
+		return nil
+	}
+	t := term.NewTable("SKILL", "DESCRIPTION")
+	for _, skill := range list {
+		t.AddRow(skill.Name, skill.Description)
+	}
+	s.printTable(t)
 	return nil
 }

@@ -174,11 +174,11 @@ func showTodo(ctx context.Context, s *Session, _ string) error {
 	return nil
 }
 
-// showDetails shows the last results and the reasoning in full.
+// showDetails shows the results and the reasoning of the last turn in full.
 func (s *Session) showDetails() {
-	text := s.usage.takeDetails()
+	text := s.usage.details.format(s.Screen.Paint)
 	if text == "" {
-		s.setNotice("Nothing was left out.")
+		s.setNotice("There are no results and no reasoning to show.")
 		return
 	}
 	s.Screen.PrintLine(text)

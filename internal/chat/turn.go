@@ -40,6 +40,7 @@ func (s *Session) send(ctx context.Context, m message) {
 		return
 	}
 	s.showMessage(m.shown)
+	s.usage.details.reset()
 	if len(s.appended) > 0 {
 		m.text = strings.Join(append(s.appended, m.text), "\n\n")
 		s.appended = nil

@@ -14,7 +14,8 @@ import (
 
 // usage is what the models of a conversation have used since it was opened. It is safe for concurrent use.
 type usage struct {
-	models *provider.Resolver
+	models  *provider.Resolver
+	details details
 
 	mu      sync.Mutex
 	context int // tokens of the last request of the conversation, with its reply
@@ -50,6 +51,12 @@ func (u *usage) handleEvent(ev graph.Event) {
 		return
 	}
 	switch v := b.Value.(type) {
+	case agent.ReasoningDelta:
+		u.details.addReasoning(v.Text)
+	case agent.ToolStarted:
+		u.details.addCall(v.ID, v.Name, string(v.Args))
+	case agent.ToolDone:
+		u.details.addResult(v.ID, v.Name, v.Text)
 	case agent.ReplyDone:
 		u.addCall(v.Model, v.Usage, v.Cost, v.Priced, ev.Path == "")
 	case agent.SummaryDone:
@@ -129,6 +136,3 @@ func (u *usage) list() []modelUsage {
 	defer u.mu.Unlock()
 	return slices.Clone(u.rows)
 }
-
-// takeDetails returns what was shown in part since it was called last.
-func (u *usage) takeDetails() string { return "" }
