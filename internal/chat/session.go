@@ -15,6 +15,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -264,9 +266,10 @@ const noticeTime = 4 * time.Second
 // greet says where the conversation is.
 func (s *Session) greet(ctx context.Context) {
 	paint := s.Screen.Paint
-	head := paint(term.Bold, "raddle") + paint(term.Dim, " · "+term.CleanLine(s.agent.Name)+" · "+placeName(s.Process))
+	cols, _ := s.Screen.Size()
+	head := paint(term.Bold, "raddle") + paint(term.Dim, " · "+term.CleanLine(s.agent.Name)+term.CutEnd(" · "+placeName(s.Process), max(cols-1-len("raddle · ")-term.TextWidth(s.agent.Name), 0)))
 	s.Screen.PrintLine(head)
-	s.Screen.PrintLine(paint(term.Dim, "/help lists commands · Esc stops a reply · Ctrl-D leaves"))
+	s.Screen.PrintLine(paint(term.Dim, term.CutEnd("/help lists commands · Esc stops a reply · Ctrl-D leaves", cols-1)))
 	if s.talk.IsGraph() {
 		s.Screen.PrintLine(paint(term.Dim, "Each message runs this graph from its start."))
 	}
@@ -326,7 +329,8 @@ func (t *Terminal) warn(text string) {
 
 // showMessage writes a message of the person, as it was sent.
 func (t *Terminal) showMessage(text string) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	cols, _ := t.Screen.Size()
+	lines := strings.Split(ansi.Wrap(term.CleanText(strings.TrimRight(text, "\n")), max(cols-3, 10), ""), "\n")
 	const most = 20
 	hidden := 0
 	if len(lines) > most {

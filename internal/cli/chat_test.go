@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,8 +20,10 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/termtest"
 )
 
@@ -128,10 +132,8 @@ func (m *chatModel) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		write(map[string]any{"content": "The second half."}, "stop")
 	case word == "say":
-		for len(rest) > 0 {
-			n := min(7, len(rest))
-			write(map[string]any{"content": rest[:n]}, "")
-			rest = rest[n:]
+		for part := range slices.Chunk([]rune(rest), 7) {
+			write(map[string]any{"content": string(part)}, "")
 		}
 		write(map[string]any{}, "stop")
 	default:
@@ -635,5 +637,82 @@ func TestChatCompacts(t *testing.T) {
 	all := m.requests()
 	if last := all[len(all)-1]; !strings.Contains(last, "[Summary of 6 earlier messages") || len(all) != 6 {
 		t.Errorf("%d requests, the last one: %s", len(all), last)
+	}
+}
+
+// changingText matches what differs in each run: times, and identifiers of runs.
+var changingText = regexp.MustCompile(`\d+\.\d s\b|\b1m[0-9a-z]{12}\b`)
+
+// The screens of a conversation, from 20 to 200 columns. Run with UPDATE_SCREENS=1 to write them again.
+func TestChatScreens(t *testing.T) {
+	for _, cols := range []int{20, 40, 80, 200} {
+		t.Run(itoa(cols), func(t *testing.T) {
+			t.Parallel()
+			m := startChatModel(t)
+			w := m.workplace()
+			w.write("main.go", "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n")
+			s := w.chat(uint16(cols), "chat", "./helper", "--mode", "edits")
+			s.shows(cols, "> Ask")
+			turns := 0
+			say := func(text string) {
+				turns++
+				s.press(text, enter)
+				s.seen.until(t, "the end of a turn", func(all string) bool {
+					shown := termtest.Render(cols, all)
+					return strings.Count(shown, "\n> ") > turns && len(m.requests()) >= turns && strings.Contains(shown[max(0, len(shown)-400):], "> Ask")
+				})
+				s.settle()
+			}
+			say("say # Title\n\nA **bold** word, `code`, a [link](https://example.org) and a rather long line that has to be wrapped.")
+			say("say | file | 日本語 | note |" + "\n|---|---|---|" + "\n| a.go | 東京 | 🎉 done |" + "\n| long-name-of-a-file.go | שלום | a cell with several words |")
+			say("say ```go" + "\nfunc main() { println(\"x\") }" + "\n```")
+			say(`call fs_write {"path":"main.go","contents":"package main\n\nfunc main() {\n\tprintln(\"bye\")\n}\n"}`)
+			say(`call execute_command {"command":"seq 9"}`)
+			s.press("/he")
+			s.shows(cols, "> /he")
+			s.settle()
+			got := changingText.ReplaceAllStringFunc(termtest.Render(cols, s.seen.String()), func(text string) string {
+				if strings.HasSuffix(text, "s") && strings.Contains(text, ".") {
+					return "0.0 s"
+				}
+				return "RUN"
+			}) + "\n"
+			_, got, _ = strings.Cut(got, "\n") // the first line has the directory
+			path := filepath.Join("testdata", "screens", fmt.Sprintf("chat-%d.txt", cols))
+			if os.Getenv("UPDATE_SCREENS") != "" {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Error(d)
+			}
+			for line := range strings.Lines(got) {
+				if n := term.TextWidth(strings.TrimRight(line, "\n")); n > cols {
+					t.Errorf("a line has %d columns: %q", n, line)
+				}
+			}
+			s.press("\x15")
+			s.leave()
+		})
+	}
+}
+
+// settle waits until nothing more is written.
+func (s *screen) settle() {
+	for before := -1; ; {
+		all := len(s.seen.String())
+		if all == before {
+			return
+		}
+		before = all
+		time.Sleep(150 * time.Millisecond)
 	}
 }

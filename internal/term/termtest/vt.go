@@ -88,14 +88,19 @@ func (v *Display) putRune(r rune) {
 		v.row, v.col = v.row+1, 0
 		v.addRows()
 	}
-	for range ansi.StringWidthWc(string(r)) {
+	for i := range ansi.StringWidthWc(string(r)) {
 		for len(v.lines[v.row]) <= v.col {
 			v.lines[v.row] = append(v.lines[v.row], ' ')
 		}
-		v.lines[v.row][v.col] = r
+		if v.lines[v.row][v.col] = r; i > 0 {
+			v.lines[v.row][v.col] = rightHalf
+		}
 		v.col++
 	}
 }
+
+// rightHalf is in the second cell of a wide character.
+const rightHalf = -1
 
 func (v *Display) obeySequence(args string, command byte) {
 	switch command {
@@ -161,6 +166,7 @@ func (v *Display) Resize(cols int) {
 func (v *Display) String() string {
 	var text []string
 	for _, l := range v.lines {
+		l = slices.DeleteFunc(slices.Clone(l), func(r rune) bool { return r == rightHalf })
 		text = append(text, strings.TrimRight(string(l), " "))
 	}
 	return strings.TrimRight(strings.Join(text, "\n"), "\n")
