@@ -54,7 +54,7 @@ func runInit(ctx context.Context, env *environment, _ noOptions, _ []string) err
 		}
 		next = cmp.Or(hint, next)
 	}
-	env.printNote("next: %s", next)
+	env.printNote("next: raddle (a conversation), or: %s", next)
 	return nil
 }
 

@@ -306,7 +306,7 @@ func TestInit(t *testing.T) {
 	s.await(".config/raddle/agents/mine/tools.sh")
 	s.await("Set up completion with Tab? This adds to .home/.bashrc:")
 	s.answer(enter)
-	s.ends(0, "next: raddle run mine 'How long is the word \"shuttle\"?'")
+	s.ends(0, "or: raddle run mine 'How long is the word \"shuttle\"?'")
 	if got, want := w.read(".home/.bashrc"), "# mine\n\n# Completion of raddle's commands.\neval \"$(raddle completion bash)\"\n"; got != want {
 		t.Errorf(".bashrc is\n%s", got)
 	}
@@ -320,7 +320,7 @@ func TestInit(t *testing.T) {
 	s.answer(enter)
 	s.await("Send one short request to openai:gpt-5")
 	s.answer(down, enter)
-	s.ends(0, `next: raddle run mine "a prompt"`)
+	s.ends(0, `or: raddle run mine "a prompt"`)
 	if text := s.seen.String(); strings.Contains(text, "Create a first agent") || strings.Contains(text, "Set up completion") {
 		t.Errorf("the terminal shows\n%s", text)
 	}
@@ -334,7 +334,7 @@ func TestInitSkips(t *testing.T) {
 	s.answer(esc)
 	s.await("Create a first agent")
 	s.answer(esc)
-	s.ends(0, "next: raddle help agents")
+	s.ends(0, "next: raddle (a conversation), or: raddle help agents")
 	s = w.screen(append(p.environ(), "SHELL=/bin/sh"), "init")
 	s.await("Which model shall raddle use?")
 	s.answer(ctrlC)
@@ -356,7 +356,7 @@ func TestInitWithARefusedKey(t *testing.T) {
 	s.await(`The key of client "openai" (OPENAI_API_KEY) was refused.`)
 	s.await("next: raddle doctor --online, or: raddle init")
 	s.answer(esc)
-	s.ends(0, "next: raddle help agents")
+	s.ends(0, "next: raddle (a conversation), or: raddle help agents")
 }
 
 func TestDoctorOnATerminal(t *testing.T) {
