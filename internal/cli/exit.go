@@ -191,6 +191,7 @@ func nextStep(env *environment, err error) string {
 		ours  *failure.Error
 		model *flow.MissingModelError
 		needs *flow.VariablesError
+		file  *config.FileError
 	)
 	switch {
 	case errors.As(err, &own) && own.next != "":
@@ -199,6 +200,8 @@ func nextStep(env *environment, err error) string {
 		return ours.Next
 	case errors.As(err, &model):
 		return missingModelHint(env, model.Agent)
+	case errors.As(err, &file):
+		return "correct it: raddle config edit"
 	case errors.As(err, &needs):
 		return "set them: --agent-variable NAME VALUE"
 	}
