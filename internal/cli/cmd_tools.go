@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -156,13 +157,15 @@ type toolsCallOptions struct{ answers, variables []string }
 func newToolsCallCommand(env *environment) *cobra.Command {
 	var opts toolsCallOptions
 	cmd := newCommand(env, &opts, runToolsCall, &cobra.Command{
-		Use:   "call [AGENT] NAME [JSON|-]",
+		Use:   "call [AGENT] NAME [JSON|-|ARGUMENT=VALUE...]",
 		Short: "Call a tool and print what a model would read",
-		Long: `JSON is an object with the arguments; for - it is read from standard input. raddle runs the tool without asking for permission, and records
+		Long: `JSON is an object with the arguments; for - it is read from standard input. In ARGUMENT=VALUE a value that is JSON, such as 3 or true, counts
+as such, and any other one is a text. raddle runs the tool without asking for permission, and records
 nothing. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
+  raddle tools call fs_ls path=.
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
-		Args: checkArgCount(1, 3, "the name of a tool"),
+		Args: checkArgCount(1, -1, "the name of a tool"),
 	})
 	cmd.Flags().StringArrayVar(&opts.answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
 	cmd.Flags().StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
@@ -174,23 +177,12 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 	if err != nil {
 		return err
 	}
-	call := runs.ToolCall{Args: json.RawMessage("{}")}
-	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || last == "-" || strings.HasPrefix(last, "{")) {
-		if args = args[:len(args)-1]; last == "-" {
-			text, err := readAll(env.in)
-			if err != nil {
-				return err
-			}
-			last = text
-		}
-		call.Args = json.RawMessage(last)
+	words, arguments, err := takeArguments(env, args)
+	if err != nil {
+		return err
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(call.Args, &object); err != nil {
-		return badUsage(`write them like '{"path": "README.md"}'`, "the arguments must be a JSON object: %v", err)
-	}
-	agent, name := splitAgentAndName(args)
-	call.Tool = name
+	agent, name := splitAgentAndName(words)
+	call := runs.ToolCall{Args: arguments, Tool: name}
 	l, err := listTools(env, agent, variables)
 	if err != nil {
 		return err
@@ -214,6 +206,47 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 		return silentExit{exitFailed}
 	}
 	return nil
+}
+
+// argumentWord matches an argument of a tool as a word of the command line.
+var argumentWord = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*)=`)
+
+// takeArguments returns the words that name an agent and a tool, and the arguments after them as a JSON object.
+func takeArguments(env *environment, args []string) (words []string, arguments json.RawMessage, err error) {
+	object := map[string]json.RawMessage{}
+	for len(args) > 1 && argumentWord.MatchString(args[len(args)-1]) {
+		name, value, _ := strings.Cut(args[len(args)-1], "=")
+		if args = args[:len(args)-1]; object[name] == nil { // the last one counts
+			object[name] = json.RawMessage(value)
+			if !json.Valid(object[name]) {
+				object[name], _ = json.Marshal(value)
+			}
+		}
+	}
+	const most = 2
+	if len(object) > 0 {
+		if len(args) > most {
+			return nil, nil, badUsage("write the agent, the tool, and then ARGUMENT=VALUE", "unexpected argument %q", args[most])
+		}
+		arguments, err = json.Marshal(object)
+		return args, arguments, err
+	}
+	last := strings.TrimSpace(args[len(args)-1])
+	if len(args) == 1 || len(args) == most && last != "-" && !strings.HasPrefix(last, "{") {
+		return args, json.RawMessage("{}"), nil
+	}
+	if args = args[:len(args)-1]; len(args) > most {
+		return nil, nil, badUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
+	}
+	if last == "-" {
+		if last, err = readAll(env.in); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := json.Unmarshal([]byte(last), &object); err != nil {
+		return nil, nil, badUsage(`write them like '{"path": "README.md"}' or path=README.md`, "the arguments must be a JSON object: %v", err)
+	}
+	return args, json.RawMessage(last), nil
 }
 
 func newToolsBuildCommand(env *environment) *cobra.Command {
