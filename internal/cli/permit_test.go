@@ -204,3 +204,22 @@ func TestPastedAnswerKeepsItsLines(t *testing.T) {
 	s.press("\x1b[200~first line\rsecond line\x1b[201~", enter)
 	s.ends(0, "RESULT=yes/first line\r\nsecond line.")
 }
+
+// An edit that is only recorded counts when the run continues, in another process.
+func TestEditInTheInbox(t *testing.T) {
+	w := newAsksToRun(t)
+	if r := w.run("run", "-q", "../dev", "remove it"); r.code != 5 {
+		t.Fatalf("exit code %d\n%s", r.code, r.err)
+	}
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "inbox", "--no-resume")
+	s.await("dev wants to run a command")
+	s.awaitNext("answer later")
+	s.press("e")
+	s.await("command: mkdir made")
+	s.awaitNext("Esc: back")
+	s.press(strings.Repeat("\x7f", len("mkdir made && rm -rf build")), "ls", enter)
+	s.ends(0, "1 answer of run")
+	if r := w.run("resume", "-q", "last"); r.code != 0 || !strings.Contains(r.out, `It was made with: {"command":"ls"}`) || !w.exists("build/a") || w.exists("made") {
+		t.Errorf("exit code %d, %q\n%s", r.code, r.out, r.err)
+	}
+}

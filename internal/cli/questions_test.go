@@ -462,7 +462,7 @@ func TestConsent(t *testing.T) {
 			s.press(step.key)
 		}
 		s.ends(0, "RESULT")
-		if got := strings.Contains(s.seen.String(), "may run or decide what runs: permissions.yaml"); got != step.asked {
+		if got := strings.Contains(s.seen.String(), "This project brings its own rules (.raddle/permissions.yaml)"); got != step.asked {
 			t.Errorf("step %d: asked: %v\n%s", i, got, s.seen)
 		}
 	}

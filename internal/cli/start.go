@@ -263,7 +263,12 @@ func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, request
 	case u.Agent:
 		otherwise = "; until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
 	default:
-		otherwise = "; without consent it may only forbid or ask"
+		files := make([]string, len(u.Files))
+		for i, file := range u.Files {
+			files[i] = term.QuoteName(p.Dirs.ShortPath(filepath.Join(u.Dir, filepath.FromSlash(file))))
+		}
+		return "This project brings its own rules (" + joinWords(files) + "). They can let tools run without asking.",
+			"Trust them, until one of these files changes?", " Until you trust them at a terminal, they can only deny or ask."
 	}
 	return name + " was not named by you, and may run or decide what runs: " + quoteNames(u.Files), "Use it, until one of these files changes?", otherwise
 }
