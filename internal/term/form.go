@@ -17,8 +17,9 @@ type formPrompter struct {
 	in      *os.File
 	screen  *Screen
 	keys    *Keyboard
-	step    bool // the next text completes a choice, and Esc returns to the choices
-	guarded bool // the person may not expect the next form: keys typed before it and during its graceTime are ignored
+	step    bool   // the next text completes a choice, and Esc returns to the choices
+	frame   string // of the menu of that choice
+	guarded bool   // the person may not expect the next form: keys typed before it and during its graceTime are ignored
 }
 
 func (p *formPrompter) ShowQuestion(_ context.Context, question string, _ []Choice) error {
@@ -35,7 +36,7 @@ func (p *formPrompter) ChooseOne(ctx context.Context, m Menu) (int, error) {
 		return 0, err
 	}
 	c := m.Choices[f.at()]
-	if p.step = c.Step; !c.Step {
+	if p.step, p.frame = c.Step, m.Frame; !c.Step {
 		p.printAnswer(m, c.Label)
 	}
 	return f.at(), nil
@@ -83,7 +84,11 @@ func (p *formPrompter) ReadText(ctx context.Context, prompt, text string) (strin
 	if err := p.runForm(ctx, f); err != nil {
 		return "", err
 	}
-	p.screen.PrintLine(prompt + strings.ReplaceAll(RevealText(f.text()), "\n", "\n  "))
+	frame := ""
+	if p.step {
+		frame = p.frame + " "
+	}
+	p.screen.PrintLine(frame + prompt + strings.ReplaceAll(RevealText(f.text()), "\n", "\n"+frame+"  "))
 	return f.text(), nil
 }
 

@@ -277,7 +277,7 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	}
 	switch {
 	case d.Verdict == Deny && planned:
-		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". " + planAdvice
+		d.Model = "in the mode plan you may only read: " + strings.ReplaceAll(strings.Join(denied, "; "), " "+inPlan, "") + ". " + planAdvice
 		d.Grant, d.Lasting = nil, false
 	case d.Verdict == Deny:
 		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
