@@ -26,20 +26,20 @@ import (
 const pollInterval = 200 * time.Millisecond
 
 func newWatchCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runWatch, &cobra.Command{
+	return newOutputCommand(env, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run that another process drives",
 		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
 or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
 The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
-  raddle watch last~1`,
+  raddle watch last --output stream-json`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
 }
 
-func runWatch(ctx context.Context, env *environment, _ noOptions, args []string) error {
+func runWatch(ctx context.Context, env *environment, opts outputOptions, args []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
@@ -49,6 +49,7 @@ func runWatch(ctx context.Context, env *environment, _ noOptions, args []string)
 	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
 	show := newWatchedEvents(env, d.Record)
 	id := d.Run
+	seq := int64(0)
 	follower := env.process.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
@@ -61,9 +62,18 @@ func runWatch(ctx context.Context, env *environment, _ noOptions, args []string)
 			break
 		}
 		for _, ev := range events {
+			if seq++; opts.output == formatStream {
+				ev.Seq, ev.Run = seq, id
+				if err := env.printJSON(ev); err != nil {
+					return err
+				}
+			}
 			show(ev)
 		}
-		if d.Status != runs.Running || d.Snapshot.Status == graph.Waiting {
+		switch over := d.Status != runs.Running || d.Snapshot.Status == graph.Waiting; {
+		case over && opts.output != formatText:
+			return writeWatched(ctx, env, d, opts.output, seq+1)
+		case over:
 			return reportWatched(ctx, env, d)
 		}
 		select {
@@ -122,6 +132,35 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 			addKinds(kinds, prefix+n.Name+"/", *n.Child)
 		}
 	}
+}
+
+// writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
+func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format string, seq int64) error {
+	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
+	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
+	switch status := d.Snapshot.Status; {
+	case status == graph.Done:
+		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		if err != nil {
+			return err
+		}
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		r.Output, r.ExitCode = &o.Output, doneCode(o, calls)
+	case status == graph.Waiting:
+		r.ExitCode, r.Questions = exitParked, append(r.Questions, d.Snapshot.Questions...)
+	case status == graph.Abandoned:
+		r.ExitCode = exitStale
+	case d.Reason != "":
+		r.Error = &d.Reason
+	}
+	if !d.Final && d.Status != runs.Running {
+		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
+	}
+	if err := fromJournal(env, d, r); err != nil {
+		return err
+	}
+	writeReport(env, format, r, seq)
+	return exitSilently(r.ExitCode)
 }
 
 // reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
