@@ -245,3 +245,27 @@ func TestInterruptedGraph(t *testing.T) {
 		t.Errorf("%v %v", res.Status, err)
 	}
 }
+
+// A turn that is interrupted before it begins is recorded with its message, and makes no request.
+func TestInterruptionBeforeTheTurn(t *testing.T) {
+	x := newPlace(t)
+	m := &model{t: t, text: "fine"}
+	x.serve(m)
+	x.write("talker/config.yaml", "name: Talker\nmodel: local:small\n")
+	x.write("talker/notes.md", "# Notes\n")
+	p, _ := x.process(-1)
+	stop := make(chan struct{})
+	close(stop)
+	for _, d := range []Driver{{Interrupt: stop}, {}} {
+		run, err := p.StartRun(Request{Agent: "./talker", Prompt: "Go.", Session: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := run.Drive(t.Context(), d)
+		run.Close()
+		want := map[bool]int{true: 0, false: 1}[d.Interrupt != nil]
+		if err != nil || res.Status != graph.Done || agent.WasInterrupted(res.State) != (d.Interrupt != nil) || m.requests() != want {
+			t.Errorf("%v %v, interrupted: %v, %d requests", res.Status, err, agent.WasInterrupted(res.State), m.requests())
+		}
+	}
+}
