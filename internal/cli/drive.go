@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,8 @@ type drive struct {
 	watch *runWatcher
 	stop  *stopper
 	calls runs.Calls // calls of a run without an output
+
+	worksSince time.Time // the start, or the last answer
 
 	defaults sync.Map // questions that took their default, by ID, until their event arrives
 }
@@ -82,6 +85,8 @@ func (d *drive) driveRun() (graph.Result, error) {
 	ask := d.newAsker()
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+			d.notify("waits for you")
+			defer func() { d.worksSince = time.Now() }()
 			d.env.working.Store(false)
 			defer d.env.working.Store(true)
 			return ask.answerQuestions(d.stop.asking, open)
@@ -100,7 +105,11 @@ func (d *drive) driveRun() (graph.Result, error) {
 		driver.Reply = d.replyDefault
 	}
 	d.env.working.Store(true)
+	d.worksSince = time.Now()
 	res, err := d.run.Drive(d.stop.ctx, driver)
+	if !d.stop.isStopped() {
+		d.notify("is done")
+	}
 	d.shown = ask.shown
 	if !d.run.Resumed {
 		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
@@ -109,6 +118,17 @@ func (d *drive) driveRun() (graph.Result, error) {
 		err = d.warnUntakenAnswers(ask, res)
 	}
 	return res, err
+}
+
+// noticeAfter is how long a run works before a person may have turned to something else.
+const noticeAfter = 20 * time.Second
+
+// notify calls a person back who has waited for long.
+func (d *drive) notify(what string) {
+	if d.env.quiet || os.Getenv("NO_MOTION") != "" || term.IsDumb() || time.Since(d.worksSince) < noticeAfter {
+		return
+	}
+	d.env.err.Notify(d.run.Agent.Name+" "+what, os.Getenv)
 }
 
 // newAsker returns what answers the questions of the run.

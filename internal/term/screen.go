@@ -280,6 +280,32 @@ func (s *Screen) ClearAll() {
 	s.writeRaw(wrapMark("[H") + wrapMark("[2J") + s.drawSequence())
 }
 
+// Notify calls the person back to the terminal: with a notice of the desktop where the terminal is known to show them (OSC 9), otherwise
+// with the bell. The text must be clean.
+func (s *Screen) Notify(text string, getenv func(string) string) {
+	if !s.IsTerminal() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if showsNotices(getenv) {
+		s.writeRaw(wrapMark("]9;" + strings.ReplaceAll(CleanLine(text), string(markEnd), "") + "\a"))
+		return
+	}
+	s.writeRaw(wrapMark("\a"))
+}
+
+// showsNotices reports whether the terminal is known to show notices.
+func showsNotices(getenv func(string) string) bool {
+	switch {
+	case getenv("TMUX") != "" || strings.HasPrefix(getenv("TERM"), "screen"):
+		return false
+	case getenv("KITTY_WINDOW_ID") != "" || getenv("WEZTERM_PANE") != "" || getenv("GHOSTTY_RESOURCES_DIR") != "" || getenv("WT_SESSION") != "":
+		return true
+	}
+	return slices.Contains([]string{"iTerm.app", "WezTerm", "ghostty"}, getenv("TERM_PROGRAM"))
+}
+
 // CopyText copies a text to the clipboard of the terminal (OSC 52). Terminals may refuse that, or cut a long text.
 func (s *Screen) CopyText(text string) {
 	s.mu.Lock()
