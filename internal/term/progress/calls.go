@@ -104,11 +104,16 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 	case v.Name == "fs_write" || v.Name == "fs_patch":
 		end += "  unchanged"
 		lines = nil
-	case v.Name == "execute_command":
-		end += "  " + l.Done()
 	}
+	took := ""
 	if v.Took > 0 {
-		end += "  " + l.dim(FormatTook(v.Took))
+		took = "  " + l.dim(FormatTook(v.Took))
+		if v.Name == "execute_command" && !v.Error {
+			took = "  " + l.Done() + " " + l.dim(FormatTook(v.Took))
+		}
+	}
+	if term.TextWidth(term.StripMarks(head+end+took)) <= cols {
+		end += took
 	}
 	room := cols - term.TextWidth(term.StripMarks(head+end)) - 2
 	if about := l.cut(mainArgument(args), room); about != "" && room > 3 {

@@ -136,7 +136,10 @@ func nameWidth(a *flow.Agent) (wide int) {
 
 // PrintStart writes which run it is, before the first event of a drive.
 func (r *Reporter) PrintStart(id string, resumed bool) {
-	head := r.look.colors.Paint(term.Bold, term.CleanLine(r.agent.Name)) + r.look.Dot() + id
+	head := r.look.colors.Paint(term.Bold, r.look.cut(r.agent.Name, r.cols()))
+	if term.TextWidth(term.StripMarks(head)+r.look.Dot()+id) <= r.cols() {
+		head += r.look.Dot() + id
+	}
 	if resumed {
 		head += r.look.Dot() + "resumed"
 	}
@@ -184,7 +187,7 @@ func (r *Reporter) PrintEnd(e Ending) {
 		}
 	}
 	name := r.look.cut(r.agent.Name, 30)
-	for len(parts) > 1 && term.TextWidth(name+strings.Join(parts, r.look.Dot()))+4 > r.cols() {
+	for len(parts) > 1 && term.TextWidth(term.StripMarks(mark)+name+strings.Join(parts, r.look.Dot()))+2 > r.cols() {
 		parts = parts[:len(parts)-1]
 	}
 	if e.Apart && r.last != wroteReply {
@@ -341,13 +344,13 @@ func (r *Reporter) formatNode(ev graph.Event, n *reportedNode, b graph.TaskDone)
 	}
 	line := mark + " " + name
 	const gap = "   "
-	if n.kind != "approval" && n.kind != "input" {
-		line += gap + r.look.dim(term.PadText(FormatTook(b.Took), 5))
-	}
-	if n.tokens > 0 {
-		line += gap + r.look.dim(wording.FormatTokens(n.tokens)+" tokens")
-	}
 	width := func() int { return r.cols() - term.TextWidth(term.StripMarks(line)) - len(gap) }
+	if took := FormatTook(b.Took); n.kind != "approval" && n.kind != "input" && width() >= len(took) {
+		line += gap + r.look.dim(term.PadText(took, min(5, width())))
+	}
+	if tokens := wording.FormatTokens(n.tokens) + " tokens"; n.tokens > 0 && width() >= len(tokens) {
+		line += gap + r.look.dim(tokens)
+	}
 	add := func(part string, sep string) {
 		if room := width(); part != "" && room > 4 {
 			line += sep + r.look.cut(part, room)
