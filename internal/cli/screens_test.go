@@ -132,7 +132,7 @@ func (w *workplace) show(cols int, args ...string) (written, shown string) {
 }
 
 var (
-	shownTime = regexp.MustCompile(`\b\d+\.\d(\s)s`)
+	shownTime = regexp.MustCompile(`\b\d+\.\d(\s+)s`)
 	shownRun  = regexp.MustCompile(`\b1m[0-9a-z]{12}\b`)
 )
 
