@@ -165,6 +165,7 @@ func printError(env *environment, err error) {
 	if !env.headed {
 		b.WriteString(env.err.Paint(term.Red, "raddle: "))
 	}
+	defer func() { env.headed = false }()
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {

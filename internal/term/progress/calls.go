@@ -19,7 +19,7 @@ import (
 const previewLines = 5
 
 // mainArguments are the names of arguments that say what a call is about, the best first.
-var mainArguments = []string{"command", "path", "file_path", "file", "filename", "pattern", "query", "url", "subject", "code", "prompt", "question", "name", "tool", "id", "message", "text"}
+var mainArguments = []string{"command", "pattern", "path", "file_path", "file", "filename", "query", "url", "subject", "code", "prompt", "question", "name", "tool", "id", "message", "text"}
 
 // mainArgument returns what a call is about, in the words of its arguments.
 func mainArgument(args json.RawMessage) string {

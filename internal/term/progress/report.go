@@ -366,7 +366,7 @@ func (r *Reporter) formatNode(ev graph.Event, n *reportedNode, b graph.TaskDone)
 
 // nodeParts returns what is to be said about a node that has ended: what it wrote, where it led, and what did not go well.
 func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) (parts []string) {
-	if m := r.maps[n.path]; m != nil {
+	if m := r.maps[n.path]; m != nil && m.total > 0 {
 		text := wording.FormatCount(m.total, "item")
 		if m.failed > 0 {
 			text += fmt.Sprintf(", %d failed", m.failed)
@@ -379,7 +379,14 @@ func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) 
 	file := r.nodeOf(ev)
 	switch {
 	case n.failed != "":
-		parts = append(parts, r.look.cut(lastSentence(n.failed), 60), r.look.arrow+" "+n.to)
+		to := n.to
+		if to == "" {
+			to = strings.Join(b.Update.Goto, ", ")
+		}
+		parts = append(parts, r.look.cut(lastSentence(n.failed), 60))
+		if to != "" {
+			parts = append(parts, r.look.arrow+" "+to)
+		}
 	case b.Failed:
 		to := failureTarget(file)
 		parts = append(parts, r.look.cut(reasonOf(b.Err), 60))
@@ -530,6 +537,10 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 		if n := r.nodes[taskKey(ev)]; n != nil {
 			if m := handledPattern.FindStringSubmatch(v.Text); m != nil {
 				n.failed, n.to = m[2], m[1]
+				return
+			}
+			if why, ok := strings.CutPrefix(v.Text, "llm node failed: "); ok {
+				n.failed = why
 				return
 			}
 		}
