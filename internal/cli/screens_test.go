@@ -3,7 +3,6 @@
 package cli_test
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +16,6 @@ import (
 
 	"raddle.dev/internal/term/termtest"
 )
-
-var updateScreens = flag.Bool("update-screens", false, "write the screens in testdata/screens again")
 
 // screenFiles are agents whose runs are shown on terminals of several widths.
 const screenFiles = `
@@ -136,7 +133,7 @@ var (
 	shownRun  = regexp.MustCompile(`\b1m[0-9a-z]{12}\b`)
 )
 
-// TestScreens compares what terminals of several widths show at the end of runs.
+// TestScreens compares what terminals of several widths show at the end of runs. Run with UPDATE_SCREENS=1 to write the screens again.
 func TestScreens(t *testing.T) {
 	needBash(t)
 	triage, err := filepath.Abs("../../examples/triage")
@@ -168,7 +165,7 @@ func TestScreens(t *testing.T) {
 				fmt.Fprintf(&got, "== %d columns ==\n%s\n", cols, strings.ReplaceAll(shown, w.dir, "DIR"))
 			}
 			golden := filepath.Join("testdata", "screens", name+".txt")
-			if *updateScreens {
+			if os.Getenv("UPDATE_SCREENS") != "" {
 				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -178,7 +175,7 @@ func TestScreens(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(string(want), got.String()); d != "" {
-				t.Errorf("run with -update-screens and look (-want +got):\n%s", d)
+				t.Errorf("run with UPDATE_SCREENS=1 and look (-want +got):\n%s", d)
 			}
 		})
 	}

@@ -286,7 +286,7 @@ func TestCrewOnPlainTerminals(t *testing.T) {
 		s := (&workplace{t: t, dir: w.dir, env: w.env}).screen([]string{env}, "run", "boss", "go")
 		pass := g.arrive()
 		if env == "TERM=dumb" {
-			s.await("tool call: agent__collect")
+			s.await("explore-1 started: a")
 		} else {
 			s.await("… boss")
 		}

@@ -35,7 +35,7 @@ type LiveLines struct {
 // NewLiveLines returns the live lines of a run of an agent. The caller must close them.
 func NewLiveLines(t *term.Screen, look Look, a *flow.Agent) *LiveLines {
 	l := &LiveLines{t: t, look: look, stop: make(chan struct{}), board: newStatusBoard(a.Name, a.Config != nil)}
-	l.board.wide = nameWidth(a)
+	l.board.wide, l.board.names.dot = nameWidth(a), look.dot
 	l.done.Go(func() {
 		tick := time.NewTicker(term.RedrawInterval)
 		defer tick.Stop()

@@ -14,12 +14,13 @@ type agentNames struct {
 	agent  string            // the agent of the run
 	talks  bool              // it is one conversation, or a team
 	long   bool              // add the ids of spawned agents
+	dot    string            // what separates a name and a number
 	short  map[string]string // names of spawned agents, by their ids
 	counts map[string]int    // spawned agents of each name
 }
 
 func newAgentNames(agent string, talks bool) *agentNames {
-	return &agentNames{agent: agent, talks: talks, short: map[string]string{}, counts: map[string]int{}}
+	return &agentNames{agent: agent, talks: talks, dot: "·", short: map[string]string{}, counts: map[string]int{}}
 }
 
 // handleEvent numbers a spawned agent when it is mentioned for the first time.
@@ -42,7 +43,7 @@ func (n *agentNames) nameAgent(id string) string {
 	if !known {
 		name = team.AgentOf(id)
 		n.counts[name]++
-		name = fmt.Sprintf("%s·%d", name, n.counts[name])
+		name = fmt.Sprintf("%s%s%d", name, n.dot, n.counts[name])
 		n.short[id] = name
 	}
 	if n.long {
@@ -70,7 +71,7 @@ func (n *agentNames) displayName(path string) string {
 	case team.AgentOf(last) != "":
 		return n.nameAgent(last)
 	}
-	return itemPattern.ReplaceAllString(path[memberEnd(path):], "·$1")
+	return itemPattern.ReplaceAllString(path[memberEnd(path):], n.dot+"$1")
 }
 
 // labelOf returns who does what happens at a path, for the lines of several that work at the same time; "" for the agent of the run.
@@ -82,7 +83,7 @@ func (n *agentNames) labelOf(path string) string {
 		case team.AgentOf(id) != "":
 			parts = []string{n.nameAgent(id)}
 		default:
-			parts = append(parts, itemPattern.ReplaceAllString(id, "·$1"))
+			parts = append(parts, itemPattern.ReplaceAllString(id, n.dot+"$1"))
 		}
 	}
 	return strings.Join(parts, "/")

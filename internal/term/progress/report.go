@@ -116,7 +116,7 @@ func NewReporter(screen *term.Screen, look Look, a *flow.Agent) *Reporter {
 	r := &Reporter{screen: screen, look: look, agent: a, names: newAgentNames(a.Name, a.Config != nil), nodes: map[string]*reportedNode{},
 		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*reportedMap{}, args: map[string]json.RawMessage{},
 		reasoning: map[string]*reasoning{}, members: map[string]*reportedMember{}}
-	r.wide = nameWidth(a)
+	r.wide, r.names.dot = nameWidth(a), look.dot
 	return r
 }
 
