@@ -319,12 +319,20 @@ func countTurns(n int) string {
 
 // say writes a line of the conversation itself.
 func (t *Terminal) say(text string) {
-	t.Screen.PrintLine(t.Screen.Paint(term.Dim, term.CleanLine(text)))
+	t.printWrapped(term.Dim, text)
 }
 
 // warn writes a line that the person should not miss.
 func (t *Terminal) warn(text string) {
-	t.Screen.PrintLine(t.Screen.Paint(term.Yellow, term.CleanLine(text)))
+	t.printWrapped(term.Yellow, text)
+}
+
+// printWrapped writes a text in lines that fit the terminal.
+func (t *Terminal) printWrapped(style term.Style, text string) {
+	cols, _ := t.Screen.Size()
+	for line := range strings.SplitSeq(ansi.Wrap(term.CleanLine(text), max(cols-1, 8), ""), "\n") {
+		t.Screen.PrintLine(t.Screen.Paint(style, line))
+	}
 }
 
 // showMessage writes a message of the person, as it was sent.

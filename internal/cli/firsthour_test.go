@@ -3,10 +3,14 @@
 package cli_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/internal/term/termtest"
 	"raddle.dev/internal/testneed"
@@ -80,5 +84,98 @@ func TestFirstHour(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(w.dir, "cart.sh")); err != nil || !strings.Contains(string(got), "* 3") {
 		t.Errorf("cart.sh: %q, %v", got, err)
+	}
+}
+
+// recorded is the conversation of the recording.
+const recorded = `
+-- cart.sh --
+total() {
+  echo $(( $1 * 2 ))
+}
+-- test.sh --
+. ./cart.sh
+[ "$(total 2)" = 6 ] && echo "ok: total of 2" || { echo "FAILED: total of 2 is $(total 2), not 6"; exit 1; }
+-- talk.yaml --
+- tool_calls:
+    - {name: execute_command, args: {command: bash test.sh}}
+- text: |
+    The test expects **6** for two items, and ` + "`total`" + ` in ` + "`cart.sh`" + ` multiplies by 2:
+
+    | items | expected | is |
+    |---|---|---|
+    | 2 | 6 | 4 |
+
+    The price is 3, so the factor must be 3. Shall I change it?
+- tool_calls:
+    - {name: fs_write, args: {path: cart.sh, contents: "total() {\n  echo $(( $1 * 3 ))\n}\n"}}
+- tool_calls:
+    - {name: execute_command, args: {command: bash test.sh}}
+- text: "Done: ` + "`total`" + ` multiplies by 3, and the test passes."
+`
+
+// The recording in the README is what raddle shows. Run with UPDATE_SCREENS=1 to record it again.
+func TestRecording(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	w := newWorkplace(t, recorded)
+	w.env = append(w.env, "TERM=xterm-256color")
+	const cols, rows = 84, 26
+	r := &termtest.Recording{Cols: cols, Rows: rows, Title: "A conversation with raddle: a test that fails, a change that asks first and is shown, and a message that is taken back"}
+	cmd := w.command("chat", "--model", "script:"+filepath.Join(w.dir, "talk.yaml"))
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: cols})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, cmd: cmd, tty: tty, seen: newConsole()}
+	go func() { _, _ = io.Copy(s.seen, tty) }() // until the process closes its side
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = tty.Close() })
+	frame := func(seconds float64) {
+		s.settle()
+		text := changingText.ReplaceAllString(strings.ReplaceAll(s.seen.String(), w.dir, "~/shop"), "0.1 s")
+		r.AddFrame("$ raddle\r\n"+text, seconds)
+	}
+	write := func(text string) {
+		half := len(text) / 2
+		s.press(text[:half])
+		frame(0.5)
+		s.press(text[half:])
+		frame(0.7)
+		s.press(enter)
+	}
+	s.shows(cols, chatPrompt)
+	frame(1.5)
+	write("Why does test.sh fail?")
+	s.answer()
+	frame(2.5)
+	s.press("1")
+	s.shows(cols, "Shall I change it?")
+	frame(4)
+	write("Yes, and run the test.")
+	s.answer()
+	frame(3)
+	s.press("1")
+	s.shows(cols, "+   echo $(( $1 * 3 ))")
+	s.answer()
+	frame(2.5)
+	s.press("1")
+	s.shows(cols, "the test passes")
+	frame(4)
+	write("/undo")
+	s.shows(cols, "Took back 1 message")
+	frame(4)
+	s.leave()
+	path := filepath.Join("..", "..", "docs", "chat.svg")
+	got := r.SVG()
+	if os.Getenv("UPDATE_SCREENS") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Error(d)
 	}
 }

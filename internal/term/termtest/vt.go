@@ -9,6 +9,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
+// A cell is one place of a terminal.
+type cell struct {
+	r     rune
+	style string // the numbers of an SGR sequence, "" for plain text
+}
+
 // A Display is what a terminal of some width displays after what was written to it: it knows the
 // sequences that raddle sends, and no others. Long lines wrap.
 type Display struct {
@@ -17,7 +23,8 @@ type Display struct {
 	cols     int
 	rows     int // of the terminal; 0: no limit
 	top      int // the first line that is not above the terminal
-	lines    [][]rune
+	lines    [][]cell
+	style    string // of what is written next: the numbers of an SGR sequence
 	row, col int
 }
 
@@ -29,7 +36,7 @@ func Render(cols int, written string) string {
 }
 
 // NewDisplay returns an empty display without a limit of its height.
-func NewDisplay(cols int) *Display { return &Display{cols: cols, lines: [][]rune{{}}} }
+func NewDisplay(cols int) *Display { return &Display{cols: cols, lines: [][]cell{{}}} }
 
 // NewTerminal returns an empty display with a number of rows: the cursor cannot go back to lines that have left it at the top.
 func NewTerminal(cols, rows int) *Display {
@@ -90,10 +97,10 @@ func (v *Display) putRune(r rune) {
 	}
 	for i := range ansi.StringWidthWc(string(r)) {
 		for len(v.lines[v.row]) <= v.col {
-			v.lines[v.row] = append(v.lines[v.row], ' ')
+			v.lines[v.row] = append(v.lines[v.row], cell{r: ' '})
 		}
-		if v.lines[v.row][v.col] = r; i > 0 {
-			v.lines[v.row][v.col] = rightHalf
+		if v.lines[v.row][v.col] = (cell{r, v.style}); i > 0 {
+			v.lines[v.row][v.col].r = rightHalf
 		}
 		v.col++
 	}
@@ -105,6 +112,9 @@ const rightHalf = -1
 func (v *Display) obeySequence(args string, command byte) {
 	switch command {
 	case 'm':
+		if v.style += ";" + args; args == "" || args == "0" {
+			v.style = ""
+		}
 	case 'h', 'l': // modes change nothing that is displayed
 	case 'A':
 		v.row = max(v.top, v.row-countOf(args))
@@ -118,7 +128,7 @@ func (v *Display) obeySequence(args string, command byte) {
 	case 'G':
 		v.col = min(countOf(args)-1, v.cols-1)
 	case 'L':
-		v.lines = slices.Insert(v.lines, v.row, make([][]rune, countOf(args))...)
+		v.lines = slices.Insert(v.lines, v.row, make([][]cell, countOf(args))...)
 		if v.rows > 0 {
 			v.lines = v.lines[:min(len(v.lines), v.top+v.rows)] // what leaves it at the bottom is gone
 		}
@@ -148,7 +158,7 @@ func (v *Display) Cursor() (row, col int) { return v.row, v.col }
 
 // Resize changes the width. The lines reflow, as terminals do.
 func (v *Display) Resize(cols int) {
-	var lines [][]rune
+	var lines [][]cell
 	for i, l := range v.lines {
 		if i == v.row {
 			v.row, v.col = len(lines)+v.col/cols, v.col%cols
@@ -166,8 +176,18 @@ func (v *Display) Resize(cols int) {
 func (v *Display) String() string {
 	var text []string
 	for _, l := range v.lines {
-		l = slices.DeleteFunc(slices.Clone(l), func(r rune) bool { return r == rightHalf })
-		text = append(text, strings.TrimRight(string(l), " "))
+		text = append(text, strings.TrimRight(textOf(l), " "))
 	}
 	return strings.TrimRight(strings.Join(text, "\n"), "\n")
+}
+
+// textOf returns the text of cells.
+func textOf(cells []cell) string {
+	var b strings.Builder
+	for _, c := range cells {
+		if c.r != rightHalf {
+			b.WriteRune(c.r)
+		}
+	}
+	return b.String()
 }
