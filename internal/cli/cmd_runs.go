@@ -222,6 +222,9 @@ func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum
 		agent += " -s " + r.Session
 	}
 	took, cost := "", ""
+	if r.Status == runs.Running {
+		sum.Active += max(0, time.Since(r.Updated))
+	}
 	if sum.Active > 0 {
 		took = story.FormatSeconds(sum.Active)
 	}

@@ -187,7 +187,9 @@ func shownText(s *runView, wholeState bool) string {
 	if !s.talks {
 		row("path", pathText(s.Path))
 	}
-	row("next", joinWords(s.Next))
+	if !s.talks {
+		row("next", joinWords(s.Next))
+	}
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", u.String())
 	}

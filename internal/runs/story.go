@@ -67,6 +67,9 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 	return b.finishStory(), nil
 }
 
+// conversationStart is the first node of the agent of a config.yaml.
+const conversationStart = "begin"
+
 // A storyBuilder makes moments of records, oldest first.
 type storyBuilder struct {
 	moments []Moment
@@ -89,6 +92,9 @@ func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
 	switch e.Kind {
 	case graph.KindStep:
 		m.From = b.next[e.Path]
+		if len(m.From) == 1 && m.From[0] == conversationStart && len(e.Next) == 1 && (e.Next[0] == agent.NodeThink || e.Next[0] == team.Node) {
+			b.talks[e.Path] = true
+		}
 	case graph.KindTask:
 		m.Node = publicPath(e.Path + e.What + "/")
 	case graph.KindQuestion:

@@ -236,9 +236,10 @@ func (p *runPicture) nodeAt(path string) *nodeRun {
 
 // finish sets the status of the nodes that have not ended.
 func (p *runPicture) finish() {
+	ended := map[*nodeRun]bool{} // in a step that has not ended
 	for _, n := range p.nodes {
 		if n.status == draw.StatusRunning {
-			n.status = draw.StatusDone
+			n.status, ended[n] = draw.StatusDone, true
 		}
 	}
 	final := p.detail.Snapshot.Status
@@ -258,9 +259,12 @@ func (p *runPicture) finish() {
 		}
 		for _, name := range next {
 			n := p.node(join(frame, name))
+			if n == nil { // a step of a conversation
+				n = p.nodeAt(join(frame, flow.PictureModel))
+			}
 			switch {
-			case n == nil:
-			case asks[p.locate(join(frame, name))]:
+			case n == nil || ended[n]:
+			case asks[p.locate(join(frame, name))] && p.locate(join(frame, name)) != "" || p.locate(join(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
 				n.status = draw.StatusWaiting
 			case p.detail.Status == runs.Running:
 				n.status = draw.StatusRunning

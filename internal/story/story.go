@@ -250,6 +250,31 @@ func describeArgs(args json.RawMessage) string {
 // mostArgText is how many characters of the arguments of a call are shown on its line.
 const mostArgText = 80
 
+// mostOutcomeLines is how many lines of an outcome are shown.
+const mostOutcomeLines = 3
+
+// previewOutcome returns the first lines of an outcome: of the text that a script printed, if it is one.
+func previewOutcome(outcome string) string {
+	var printed struct {
+		Output *string `json:"output"`
+	}
+	if json.Unmarshal([]byte(outcome), &printed) != nil || printed.Output == nil {
+		return ShortenLine(outcome)
+	}
+	lines := strings.Split(strings.TrimSpace(*printed.Output), "\n")
+	more := len(lines) - mostOutcomeLines
+	if more > 0 {
+		lines = lines[:mostOutcomeLines]
+	}
+	for i, l := range lines {
+		lines[i] = ShortenLine(l)
+	}
+	if more > 0 {
+		lines = append(lines, "… "+wording.FormatCount(more, "more line"))
+	}
+	return strings.Join(lines, "\n    ")
+}
+
 // outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, otherwise the first.
 func outcomeLine(outcome string) string {
 	var wrapped struct {
@@ -403,7 +428,7 @@ func describeCallLines(c *runs.ToolCall) string {
 	case c.Outcome != "" && c.Status == "failed":
 		outcome += ": " + outcomeLine(c.Outcome)
 	case c.Outcome != "":
-		outcome += ": " + ShortenLine(c.Outcome)
+		outcome += ": " + previewOutcome(c.Outcome)
 	}
 	return "● " + term.CleanText(c.Tool) + " " + term.CleanText(cmp.Or(describeArgs(c.Args), "{}")) + "\n  " + outcome
 }
