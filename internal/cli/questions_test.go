@@ -274,16 +274,16 @@ func TestPromptsOfTools(t *testing.T) {
 		}, want: `{"answer":"yes"}`},
 		"permission once": {args: append(city, "write"), keys: func(s *screen) {
 			s.await("+hello")
-			s.await("no, and say why")
-			s.answer(up, up, up, enter)
+			s.await("No, and say why")
+			s.answer("1")
 		}, want: "● fs_write "},
 		"permission, Enter alone": {args: append(city, "write"), keys: func(s *screen) {
-			s.await("no, and say why")
+			s.await("No, and say why")
 			s.answer(enter)
 		}, want: "the user does not want this call of fs_write"},
 		"lines: permission, with a reason against": {env: []string{"TERM=dumb"}, args: append(city, "write"), keys: func(s *screen) {
-			s.await("1) once (allow this call)")
-			s.await("Number [1-5]: ")
+			s.await("1) Allow once")
+			s.await("Number [1-5 e ?]: ")
 			s.press("5\n")
 			s.await("Reason: ")
 			s.press("not there\n")
