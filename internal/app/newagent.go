@@ -34,7 +34,7 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	var made []string
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
-		err := writeNew(path, "name: "+place.Name+"\n", f)
+		err := writeNew(path, schemaLine(graph)+"name: "+place.Name+"\n", f)
 		if errors.Is(err, fs.ErrExist) {
 			continue // a script that existed before
 		}
@@ -44,6 +44,15 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 		made = append(made, path)
 	}
 	return place, made, nil
+}
+
+// schemaLine returns the line from which an editor learns the schema of a definition.
+func schemaLine(graph bool) string {
+	name := "agent"
+	if graph {
+		name = "graph"
+	}
+	return "# yaml-language-server: $schema=https://raddle.dev/schema/" + name + ".json\n"
 }
 
 // newFile returns the first version of a file. A definition starts with the agent's name.

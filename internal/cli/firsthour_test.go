@@ -89,14 +89,14 @@ func TestFirstHour(t *testing.T) {
 
 // recorded is the conversation of the recording.
 const recorded = `
--- cart.sh --
+-- shop/cart.sh --
 total() {
   echo $(( $1 * 2 ))
 }
--- test.sh --
+-- shop/test.sh --
 . ./cart.sh
 [ "$(total 2)" = 6 ] && echo "ok: total of 2" || { echo "FAILED: total of 2 is $(total 2), not 6"; exit 1; }
--- talk.yaml --
+-- shop/talk.yaml --
 - tool_calls:
     - {name: execute_command, args: {command: bash test.sh}}
 - text: |
@@ -117,8 +117,8 @@ total() {
 // The recording in the README is what raddle shows. Run with UPDATE_SCREENS=1 to record it again.
 func TestRecording(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
-	w := newWorkplace(t, recorded)
-	w.env = append(w.env, "TERM=xterm-256color")
+	home := newWorkplace(t, recorded)
+	w := &workplace{t: t, dir: filepath.Join(home.dir, "shop"), env: append(home.env, "TERM=xterm-256color", "HOME="+home.dir)}
 	const cols, rows = 84, 26
 	r := &termtest.Recording{Cols: cols, Rows: rows, Title: "A conversation with raddle: a test that fails, a change that asks first and is shown, and a message that is taken back"}
 	cmd := w.command("chat", "--model", "script:"+filepath.Join(w.dir, "talk.yaml"))
@@ -131,7 +131,7 @@ func TestRecording(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = tty.Close() })
 	frame := func(seconds float64) {
 		s.settle()
-		text := changingText.ReplaceAllString(strings.ReplaceAll(s.seen.String(), w.dir, "~/shop"), "0.1 s")
+		text := changingText.ReplaceAllString(s.seen.String(), "0.1 s")
 		r.AddFrame("$ raddle\r\n"+text, seconds)
 	}
 	write := func(text string) {
