@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -151,6 +152,7 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 		p.endNode(m.Node, "", p.began[m.Path])
 	case graph.KindStep:
 		for _, from := range m.From {
+			p.endFrames(join(frame, from))
 			if !m.Inner {
 				p.endNode(join(frame, from), from, p.began[m.Path])
 			}
@@ -167,6 +169,14 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 	case graph.KindReturn:
 		delete(p.current, frame)
 	}
+}
+
+// endFrames forgets what was to run in the graphs of a node, which end with it.
+func (p *runPicture) endFrames(node string) {
+	maps.DeleteFunc(p.current, func(frame string, _ []string) bool {
+		rest, inside := strings.CutPrefix(frame, node)
+		return inside && frame != "" && (rest == "" || rest[0] == '/' || rest[0] == '[')
+	})
 }
 
 // endNode records the end of a node. A node of a parallel step ends with its task, and is in its step again.
