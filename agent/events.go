@@ -49,6 +49,11 @@ type (
 		Name string `json:"name"`
 		Text string `json:"text"`
 	}
+	// ServerStarting says that a node waits for the start of a server of tools, or that the wait is over.
+	ServerStarting struct {
+		Server string `json:"server"`
+		Over   bool   `json:"over,omitempty"` // the server has started, or could not be started
+	}
 	// ToolDone reports the outcome of a call.
 	ToolDone struct {
 		ID    string        `json:"id"`
@@ -113,6 +118,9 @@ func (ToolProgress) EventType() string { return "tool_progress" }
 
 // EventType returns "tool_output".
 func (ToolOutput) EventType() string { return "tool_output" }
+
+// EventType returns "server_starting".
+func (ServerStarting) EventType() string { return "server_starting" }
 
 // EventType returns "tool_done".
 func (ToolDone) EventType() string { return "tool_done" }

@@ -398,7 +398,7 @@ func TestEventsConform(t *testing.T) {
 		flow.ExtractionStarted{Repair: true}, flow.ExtractionStarted{},
 		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.ReplyDone{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
 		agent.ReplyDone{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.ReplyDone{Message: llm.Message{Role: llm.RoleAssistant}},
-		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolOutput{ID: "i", Name: "n", Text: "t"}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
+		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolOutput{ID: "i", Name: "n", Text: "t"}, agent.ServerStarting{Server: "s", Over: true}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
 		agent.WindowShortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.SummaryDone{Model: "m", Usage: used}, agent.SpendReport{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Purpose: "p", Resumed: true}, team.AgentStarted{}, team.AgentQueued{ID: "i", Agent: "a", Parent: "lead", Purpose: "p"}, team.AgentQueued{},
 		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},

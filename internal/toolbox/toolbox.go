@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
@@ -369,9 +370,18 @@ func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.ChildEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
-		Log: b.Log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
+		Log: b.Log, CallTimeout: b.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart})
 	b.servers[path] = s
 	return s, nil
+}
+
+// emitServerStart reports that a node waits for the start of a server, and when the wait is over.
+func emitServerStart(ctx context.Context, server string) (ended func()) {
+	if !graph.IsEmitEnabled(ctx) {
+		return func() {}
+	}
+	graph.Emit(ctx, agent.ServerStarting{Server: server})
+	return func() { graph.Emit(ctx, agent.ServerStarting{Server: server, Over: true}) }
 }
 
 // Close ends all servers.

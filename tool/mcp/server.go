@@ -50,6 +50,14 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	select {
 	case <-a.done:
 		return a.conn, a.err
+	default:
+	}
+	if s.options.Waiting != nil {
+		defer s.options.Waiting(ctx, s.config.ID)()
+	}
+	select {
+	case <-a.done:
+		return a.conn, a.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -49,6 +49,9 @@ type Options struct {
 	// as well; 0: DefaultDirect; negative: never.
 	Direct int
 
+	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
+	Waiting func(ctx context.Context, server string) (ended func())
+
 	// Redact removes further secrets from what servers say. Those that their
 	// entries hold and refer to are always removed; nil: there are no others.
 	Redact func(text string) string

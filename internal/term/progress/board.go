@@ -48,6 +48,8 @@ type boardRow struct {
 	again  time.Time   // when a failed request is sent again; zero: no such request
 	why    string      // reason of a failure
 	tries  int         // number of the request that is sent again
+
+	starting string // a server of tools that it waits for; "": none
 }
 
 // itemCounts are the items of a map.
@@ -271,6 +273,10 @@ func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
 			r.calls[i].progress = wording.CutText(v.Text, mostProgress, "...")
 		}
+	case agent.ServerStarting:
+		if r.starting = v.Server; v.Over {
+			r.starting = ""
+		}
 	case agent.ToolOutput:
 		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
 			text := r.calls[i].output + v.Text
@@ -366,6 +372,8 @@ func (r *boardRow) describeState(now time.Time, l Look) string {
 		return r.items.describe(l)
 	case r.asked && r.tasks == 0, r.kind == "approval", r.kind == "input":
 		return "waiting for you"
+	case r.starting != "":
+		return "starting server " + r.starting
 	case len(r.calls) == 1:
 		return r.describeCall()
 	case len(r.calls) > 1:

@@ -214,6 +214,21 @@ func TestBoardOfATeam(t *testing.T) {
 	})
 }
 
+// A node that waits for a server of tools says so.
+func TestBoardShowsStartsOfServers(t *testing.T) {
+	p := newPlay("helper", true)
+	p.starts("", "think", "llm")
+	p.emits("", "think", agent.ServerStarting{Server: "shop"})
+	p.at = p.at.Add(5 * time.Second)
+	if got, want := p.shows(80, 5), "… helper  5 s    starting server shop"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.emits("", "think", agent.ServerStarting{Server: "shop", Over: true})
+	if got, want := p.shows(80, 5), "… helper  5 s    thinking"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A wait for a provider is counted down, and is over when the model speaks.
 func TestBoardShowsWaits(t *testing.T) {
 	p := newPlay("helper", true)
@@ -265,5 +280,53 @@ func TestARowShowsHowFarACallIs(t *testing.T) {
 	p.emits("", "act", agent.ToolDone{ID: "a", Name: "mcp__it__copy"})
 	if got := p.shows(120, 5); strings.Contains(got, "copy") {
 		t.Errorf("after the call: %q", got)
+	}
+}
+
+// A map of twelve shows how far it is, and the items that run, on terminals of several widths.
+func TestBoardOfAMap(t *testing.T) {
+	p := newPlay("g", false)
+	p.starts("", "each", "map")
+	p.event("each/", itemsNode, 0, graph.TaskStarted{Kind: "map"})
+	p.event("each/", itemsNode, 0, graph.TaskDone{Update: graph.Update{Send: make([]graph.Send, 12)}})
+	for i := range 11 {
+		p.event("each/", "one", i+1, graph.TaskStarted{Kind: "llm"})
+		if i < 7 {
+			p.event("each/", "one", i+1, graph.TaskDone{})
+		}
+	}
+	p.event("each/", "one", 9, graph.ValueEmitted{Value: agent.ReasoningDelta{Text: "Let me see"}})
+	p.event("each/", "one", 10, graph.ValueEmitted{Value: agent.TextDelta{Text: "日本語 This is a reply that is longer than the line"}})
+	p.event("each/", "one", 11, graph.ValueEmitted{Value: agent.RetryScheduled{Reason: "rate limited", Wait: 5 * time.Second, Request: 2}})
+	p.at = p.at.Add(3 * time.Second)
+	for cols, want := range map[int]string{
+		20: `
+… each      7 of 12…
+    one·8   thinking
+    one·9   thinking
+    one·10  writing
+    one·11  rate li…`,
+		40: `
+… each      3 s    7 of 12 done · 4 run…
+    one·8   3 s    thinking
+    one·9   3 s    thinking  “…t me see”
+    one·10  3 s    writing  “… the line”
+    one·11  3 s    rate limited, again …`,
+		80: `
+… each      3 s    7 of 12 done · 4 running · 0 failed  ▏███████     ▏
+    one·8   3 s    thinking
+    one·9   3 s    thinking  “Let me see”
+    one·10  3 s    writing  “…本語 This is a reply that is longer than the line”
+    one·11  3 s    rate limited, again in 2 s (request 2)`,
+		200: `
+… each      3 s    7 of 12 done · 4 running · 0 failed  ▏███████     ▏
+    one·8   3 s    thinking
+    one·9   3 s    thinking  “Let me see”
+    one·10  3 s    writing  “日本語 This is a reply that is longer than the line”
+    one·11  3 s    rate limited, again in 2 s (request 2)`,
+	} {
+		if d := cmp.Diff(strings.TrimPrefix(want, "\n"), p.shows(cols, 12)); d != "" {
+			t.Errorf("%d columns (-want +got):\n%s", cols, d)
+		}
 	}
 }
