@@ -448,6 +448,26 @@ func TestChatNeedsATerminal(t *testing.T) {
 	}
 }
 
+// Wrong flags are refused before anything starts.
+func TestChatFlags(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"chat", "--theme", "pink"}, "--theme pink: it must be one of auto, dark, light, mono"},
+		{[]string{"chat", "--mode", "all"}, "--mode all: it must be one of plan, ask, edits"},
+		{[]string{"-c", "-s", "x"}, "--continue and --session exclude each other"},
+		{[]string{"chat", "./helper", "-s", "a/b"}, "a/b"},
+		{[]string{"chat", "nosuch"}, "nosuch"},
+	} {
+		s := w.chat(80, test.args...)
+		s.ends(2, "")
+		s.shows(80, test.want)
+	}
+}
+
 // The text is edited in another program.
 func TestChatEditor(t *testing.T) {
 	m := startChatModel(t)

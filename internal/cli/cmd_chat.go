@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/chat"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/term"
 	"raddle.dev/tool/permission"
 )
@@ -57,8 +58,8 @@ func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default ask)")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
 	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
-	flags.StringVar(&opts.theme, "theme", "auto", "use the colours of `THEME`: auto, dark, light or mono")
-	completeWords(cmd, "theme", themeNames...)
+	flags.StringVar(&opts.theme, "theme", "", "use the colours of `THEME`: auto, dark, light or mono")
+	completeWords(cmd, "theme", config.Themes...)
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
 }
 
@@ -78,9 +79,6 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	} else if chosen != nil {
 		mode = chosen.Mode()
 	}
-	if !env.setTheme(opts.theme) {
-		return badUsage(suggestWord(opts.theme, themeNames), "--theme %s: it must be one of %s", opts.theme, joinWords(themeNames))
-	}
 	if opts.continues && opts.session != "" {
 		return badUsage("leave one of them out", "--continue and --session exclude each other")
 	}
@@ -95,6 +93,9 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		if err := ensureModel(ctx, env, &app.Request{Agent: firstOrEmpty(append(args, chat.DefaultAgent)), Model: opts.model}); err != nil {
 			return err
 		}
+	}
+	if opts.theme != "" && !env.setTheme(opts.theme) {
+		return badUsage(suggestWord(opts.theme, config.Themes), "--theme %s: it must be one of %s", opts.theme, joinWords(config.Themes))
 	}
 	var ended os.Signal
 	ctx, cancel := context.WithCancel(ctx)

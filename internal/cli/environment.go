@@ -114,6 +114,7 @@ func (env *environment) openProcess() error {
 func (env *environment) openWithFaults() *app.Process {
 	if env.process == nil {
 		env.process, env.problem = app.Open(app.Options{Log: env.devLog})
+		_ = env.setTheme(env.process.Config.Theme) // "" keeps the usual one
 		logDirs(env.devLog, env.process.Dirs)
 	}
 	return env.process
@@ -167,9 +168,6 @@ func (env *environment) printResult(format string, value any, makeText func() st
 	env.out.PrintText(makeText())
 	return nil
 }
-
-// themeNames are the names of the themes.
-var themeNames = []string{"auto", "dark", "light", "mono"}
 
 // setTheme changes the colours of formatted text. It returns false for an unknown name.
 func (env *environment) setTheme(name string) bool {

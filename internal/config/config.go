@@ -39,6 +39,7 @@ type Config struct {
 	InDoubt         tool.Doubt    // for calls that a crash interrupted, if neither tool nor agent says it
 	MCP             *bool         // nil: on
 	MCPFile         string        // a further file of MCP servers, relative to the configuration
+	Theme           string        // colours of formatted text on a terminal: one of Themes; "": the first
 	Permissions     permission.Rules
 	RAG             RAG
 	Skills          Skills
@@ -115,6 +116,7 @@ var settings = []setting{
 	{"stream_timeout", func(c *Config, s string) (err error) { c.StreamTimeout, err = parseTimeLimit(s); return }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = parseNumber(s, 0, 2); return }},
 	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = parseTimeLimit(s); return }},
+	{"theme", func(c *Config, s string) (err error) { c.Theme, err = parseTheme(s); return }},
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = parseNumber(s, 0, 1); return }},
 }
 
@@ -209,6 +211,16 @@ func parseMebibytes(s string) (int, error) {
 		return -1, nil
 	}
 	return n << 20, nil
+}
+
+// Themes are the names of the themes. The colours of the first one suit every background.
+var Themes = []string{"auto", "dark", "light", "mono"}
+
+func parseTheme(s string) (string, error) {
+	if slices.Contains(Themes, s) {
+		return s, nil
+	}
+	return "", fmt.Errorf("must be one of %s", strings.Join(Themes, ", "))
 }
 
 // parseTimeLimit parses a time in seconds; 0 means no limit.
