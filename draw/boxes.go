@@ -238,12 +238,23 @@ func (t *textDrawing) inkOf(v vertex) Ink {
 	return InkDone
 }
 
-// isDrawn reports whether a link is a line of the drawing: an edge for failures is only drawn if no other edge leads to its target.
+// isDrawn reports whether a link is a line of the drawing. Of the edges for failures, only the last one to a node is drawn, and only if no
+// other edge leads to that node; the boxes name the others.
 func (t *textDrawing) isDrawn(l *level, k *link) bool {
 	if k.kind != graph.EdgeError {
 		return true
 	}
-	return !slices.ContainsFunc(l.links, func(o link) bool { return o.to == k.to && o.kind != graph.EdgeError && o.from != o.to })
+	last := -1
+	for i, o := range l.links {
+		switch {
+		case o.to != k.to || o.from == o.to:
+		case o.kind != graph.EdgeError:
+			return false
+		default:
+			last = i
+		}
+	}
+	return last >= 0 && l.links[last].from == k.from
 }
 
 // A textBox is a vertex in a drawing.

@@ -138,6 +138,7 @@ type vertex struct {
 type seg struct {
 	up, down         int
 	upPort, downPort int
+	light            bool // of an edge with the least weight
 	conflict         bool // crosses the straight part of a long edge: not to be drawn straight itself
 }
 
@@ -211,7 +212,7 @@ func (s *layoutState) buildSegments() {
 	s.downs = make([][]int, len(s.vs))
 	for e, chain := range s.chains {
 		for i := 1; i < len(chain); i++ {
-			g := seg{up: chain[i-1], down: chain[i]}
+			g := seg{up: chain[i-1], down: chain[i], light: s.edgeWeight(e) == 1}
 			if s.vs[g.up].layer == s.vs[g.down].layer {
 				continue // a bend next to its node
 			}

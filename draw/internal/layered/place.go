@@ -143,7 +143,11 @@ func (c corner) middleNeighbours(v int) []int {
 	}
 	type end struct{ v, key, seg int }
 	var ends []end
+	heavy := slices.ContainsFunc(segs, func(g int) bool { return !s.segs[g].light })
 	for _, g := range segs {
+		if heavy && s.segs[g].light {
+			continue // it does not move what other edges hold in place
+		}
 		if c.fromBelow {
 			ends = append(ends, end{s.segs[g].down, s.downKey(g), g})
 		} else {
