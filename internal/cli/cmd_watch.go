@@ -117,7 +117,12 @@ func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
 	if env.showsBlocks() {
 		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
 		r.Detail = env.verbose
-		return r.HandleEvent
+		return func(ev graph.Event) {
+			if ev.Path != "" && !strings.HasSuffix(ev.Path, "/") {
+				ev.Path += "/"
+			}
+			r.HandleEvent(ev)
+		}
 	}
 	n := flow.NewNarrator(dimWriter{env.err}, a, false)
 	n.Detail = env.verbose

@@ -320,6 +320,9 @@ func (r *Reporter) finishStep(ev graph.Event, b graph.StepCommitted) {
 		key := ev.Path + "\x00" + name
 		if n := r.nodes[key]; n != nil {
 			delete(r.nodes, key)
+			if n.kind == "end" || r.isInMap(ev.Path) {
+				continue
+			}
 			done := graph.TaskDone{Took: ev.Time.Sub(n.since)}
 			if len(b.Nodes) == 1 {
 				done.Update.Goto = b.Next
