@@ -141,6 +141,8 @@ func TestResizeWhileAReplyArrives(t *testing.T) {
 		x.stream(text, 7, func(i int) {
 			time.Sleep(5 * time.Millisecond)
 			if i%100 == 99 && len(sizes) > 0 {
+				time.Sleep(time.Millisecond) // so that no update of the live lines is due at this time
+				synctest.Wait()
 				if _, err := x.tty.WriteString(fmt.Sprintf("%s%03d", mark, sizes[0])); err != nil {
 					t.Error(err)
 				}

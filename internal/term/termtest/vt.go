@@ -159,8 +159,9 @@ func (v *Display) Cursor() (row, col int) { return v.row, v.col }
 // Resize changes the width. The lines reflow, as terminals do.
 func (v *Display) Resize(cols int) {
 	var lines [][]cell
+	row := v.row
 	for i, l := range v.lines {
-		if i == v.row {
+		if i == row {
 			v.row, v.col = len(lines)+v.col/cols, v.col%cols
 		}
 		for len(l) > cols {
