@@ -144,9 +144,9 @@ func TestPrompts(t *testing.T) {
 		"another answer, and the default": {keys: func(s *screen) {
 			s.await("Other…")
 			s.answer(down, down, down, enter)
-			s.await("Custom response:")
-			s.answer("maybe", enter)
 			s.await("Your answer:")
+			s.answer("maybe", enter)
+			s.await("Who signs?")
 			s.answer(enter)
 		}, want: "RESULT=maybe/Bob."},
 		"no colours": {env: []string{"NO_COLOR=1"}, keys: func(s *screen) {
@@ -159,9 +159,10 @@ func TestPrompts(t *testing.T) {
 			s.press("7\n")
 			s.await("There is no option")
 			s.press("4\n")
-			s.await("Custom response:")
-			s.press("maybe\n")
 			s.await("Your answer: ")
+			s.press("maybe\n")
+			s.await("Who signs?")
+			s.awaitNext("Your answer: ")
 			s.press("Ann\n")
 		}, want: "RESULT=maybe/Ann."},
 		"lines: the option's own words": {env: []string{"TERM=dumb"}, keys: func(s *screen) {
@@ -271,11 +272,11 @@ func TestOptionalTmux(t *testing.T) {
 	await("later")
 	time.Sleep(time.Second / 2) // keys in the first moments of a question are ignored
 	tmux("send-keys", "Down", "Down", "Down", "Enter")
-	await("Custom response:")
+	await("Your answer:")
 	time.Sleep(time.Second / 2)
 	tmux("send-keys", "-l", "möglich 日本")
 	tmux("send-keys", "Enter")
-	await("Your answer:")
+	await("Who signs?")
 	time.Sleep(time.Second / 2)
 	tmux("send-keys", "Enter")
 	shown := await("over: 0")
