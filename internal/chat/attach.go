@@ -76,8 +76,8 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 	if strings.TrimSpace(paths) == "" {
 		return failure.NewUsage("write: /file PATH", "/file: the path is missing")
 	}
-	for _, path := range strings.Fields(paths) {
-		text, err := readAttachment(s.Process.Dirs, strings.Trim(path, `"`))
+	for _, path := range splitPaths(paths) {
+		text, err := readAttachment(s.Process.Dirs, path)
 		if err != nil {
 			return err
 		}
@@ -88,6 +88,18 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 		s.edit.SetText(strings.TrimSpace(prompt))
 	}
 	return nil
+}
+
+// quotedPath matches a path. A path with spaces is in quotes.
+var quotedPath = regexp.MustCompile(`"[^"]+"|[^\s"]+`)
+
+// splitPaths returns the paths of a list.
+func splitPaths(list string) []string {
+	paths := quotedPath.FindAllString(list, -1)
+	for i, path := range paths {
+		paths[i] = strings.Trim(path, `"`)
+	}
+	return paths
 }
 
 // maxShellOutput is how much of the output of a shell command a message gets, in bytes.

@@ -47,6 +47,7 @@ func changeAgent(ctx context.Context, s *Session, rest string) error {
 		return err
 	}
 	s.greet(ctx)
+	s.continueTurn(ctx)
 	return nil
 }
 
@@ -225,6 +226,7 @@ func startNew(ctx context.Context, s *Session, name string) error {
 		return err
 	}
 	s.greet(ctx)
+	s.continueTurn(ctx)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
 )
@@ -71,6 +73,10 @@ func termCommands() []command {
 
 func quit(ctx context.Context, s *Session, rest string) error {
 	if rest == "session" || rest == "agent" { // the reference's commands leave only these
+		if s.turn != nil {
+			s.queue = append(s.queue, message{shown: ".exit " + rest, command: true})
+			return nil
+		}
 		return startNew(ctx, s, "")
 	}
 	s.leaving = true
@@ -92,16 +98,24 @@ func showHelp(_ context.Context, s *Session, word string) error {
 			group = c.group
 			b.WriteString("\n" + s.Screen.Paint(term.Bold, group) + "\n")
 		}
-		const wide = 26
-		left := term.PadText("/"+strings.TrimSpace(c.name+" "+c.args), min(wide, max(cols/2, 8)))
-		b.WriteString(term.CutEnd("  "+left+"  "+c.help, cols-1) + "\n")
+		b.WriteString(helpLine("/"+strings.TrimSpace(c.name+" "+c.args), c.help, 26, cols) + "\n")
 	}
 	if shown == 0 {
 		return failure.NewUsage("see: /help", "no command is about %q", word)
 	}
-	b.WriteString("\n" + s.Screen.Paint(term.Dim, term.CutEnd("!COMMAND runs a shell command, !!COMMAND adds its output to your next message, @PATH attaches a file.", cols-1)))
+	b.WriteString("\n" + s.Screen.Paint(term.Dim, ansi.Wrap("!COMMAND runs a shell command, !!COMMAND adds its output to your next message, @PATH attaches a file.", max(cols-1, 8), "")))
 	s.Screen.PrintLine(b.String())
 	return nil
+}
+
+// helpLine returns what is explained, in a column that is wide cells wide, and the explanation: on lines of its own if both do not fit.
+func helpLine(what, text string, wide, cols int) string {
+	line := "  " + term.PadText(what, wide) + "  " + text
+	if term.TextWidth(line) < cols {
+		return line
+	}
+	wrapped := strings.ReplaceAll(ansi.Wrap(text, max(cols-7, 8), ""), "\n", "\n      ")
+	return strings.ReplaceAll(ansi.Wrap("  "+what, max(cols-1, 8), ""), "\n", "\n    ") + "\n      " + wrapped
 }
 
 // keyHelp lists the keys, for /keys.
@@ -118,7 +132,7 @@ func showKeys(_ context.Context, s *Session, _ string) error {
 	cols, _ := s.Screen.Size()
 	var lines []string
 	for _, k := range keyHelp {
-		lines = append(lines, term.CutEnd("  "+term.PadText(k[0], min(28, max(cols/2, 8)))+"  "+k[1], cols-1))
+		lines = append(lines, helpLine(k[0], k[1], 28, cols))
 	}
 	s.Screen.PrintLine("\n" + strings.Join(lines, "\n"))
 	return nil

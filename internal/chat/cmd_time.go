@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 var timeCommands = []command{
@@ -122,10 +123,10 @@ func (s *Session) chooseTurn(ctx context.Context, question string) ([]conversati
 func describeTurn(t conversation.Turn) string {
 	var parts []string
 	if n := len(t.Calls); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d calls", n))
+		parts = append(parts, wording.FormatCount(n, "call"))
 	}
 	if n := len(t.Files); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d files", n))
+		parts = append(parts, wording.FormatCount(n, "file"))
 	}
 	if t.Interrupted {
 		parts = append(parts, "interrupted")
@@ -154,6 +155,9 @@ func forkTalk(ctx context.Context, s *Session, _ string) error {
 	if err != nil {
 		return err
 	}
+	if len(turns) == 0 {
+		return failure.NewUsage("", "there is no message yet")
+	}
 	if err := s.talk.BranchAt(ctx, len(turns)+1); err != nil {
 		return err
 	}
@@ -168,6 +172,9 @@ func switchBranch(ctx context.Context, s *Session, name string) error {
 	list, err := s.talk.Branches(ctx)
 	if err != nil {
 		return err
+	}
+	if len(list) == 0 {
+		return failure.NewUsage("", "there is no message yet, and no branch")
 	}
 	if name == "" {
 		var labels []string

@@ -70,12 +70,12 @@ func findCommand(name string) (*command, error) {
 	if len(begin) == 1 {
 		return begin[0], nil
 	}
-	next := "see: /help"
+	next := "see: /help, or send it as a message: begin with a space"
 	switch {
 	case len(begin) > 1:
 		next = "did you mean /" + begin[0].name + " or /" + begin[1].name + "?"
 	case wording.FindNearest(name, names) != "":
-		next = "did you mean /" + wording.FindNearest(name, names) + "?"
+		next = "did you mean /" + wording.FindNearest(name, names) + "? To send it as a message, begin with a space"
 	}
 	return nil, failure.NewUsage(next, "unknown command /%s", name)
 }

@@ -82,15 +82,15 @@ func (s *Session) enter(ctx context.Context) {
 	s.submit(ctx, typed)
 }
 
-// submit handles a text that was entered.
+// submit handles a text that was entered. One that begins with a space is a message, whatever follows.
 func (s *Session) submit(ctx context.Context, typed string) {
 	text := strings.TrimSpace(typed)
 	switch {
 	case text == "":
-	case strings.HasPrefix(text, "!"):
+	case strings.HasPrefix(typed, "!"):
 		runShell(ctx, s, text)
 	default:
-		if name, args, ok := parseCommand(text); ok {
+		if name, args, ok := parseCommand(strings.TrimRight(typed, " \t\n")); ok {
 			s.runCommand(ctx, text, name, args)
 			return
 		}

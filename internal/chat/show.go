@@ -41,7 +41,13 @@ func (t *Terminal) printTable(table *term.Table) {
 // describeAge says how long ago something was.
 func describeAge(at time.Time) string {
 	if ago := time.Since(at); ago >= time.Minute {
-		return wording.FormatDuration(ago.Truncate(time.Minute)) + " ago"
+		switch {
+		case ago < time.Hour:
+			return wording.FormatCount(int(ago.Minutes()), "minute") + " ago"
+		case ago < 24*time.Hour:
+			return wording.FormatCount(int(ago.Hours()), "hour") + " ago"
+		}
+		return wording.FormatCount(int(ago.Hours()/24), "day") + " ago"
 	}
 	return "just now"
 }

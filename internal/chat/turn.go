@@ -25,6 +25,7 @@ type turn struct {
 	interrupt func() // ends the turn at once
 	cancel    func() // stops it, to be continued later
 	stopped   bool   // the person has interrupted it
+	failed    bool   // its run has failed before, and is only ended
 }
 
 // turnEnd is how a turn ended.
@@ -130,6 +131,12 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 	case end.err != nil && !errors.Is(end.err, context.Canceled):
 		s.Backend.ShowError(end.err)
 		s.keepQueue()
+		if !t.failed {
+			s.endFailed(ctx)
+		}
+		return
+	case t.failed:
+		s.say("Your message is kept. To send it again: /retry")
 		return
 	case end.result.Status == graph.Waiting && !s.talk.IsGraph() && !s.leaving:
 		s.resume(ctx, end.result.Run, true) // the person left a question open
@@ -154,6 +161,19 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 			s.send(ctx, m)
 		}
 	}
+}
+
+// endFailed ends a turn whose run has failed, so that the next message can be sent. What was said is kept.
+func (s *Session) endFailed(ctx context.Context) {
+	if s.talk.IsGraph() || s.leaving {
+		return
+	}
+	run, status, err := s.talk.OpenTurn(ctx)
+	if err != nil || run == "" || status != graph.Failed {
+		return
+	}
+	s.resume(ctx, run, true)
+	s.turn.failed = true
 }
 
 // keepQueue puts the queued messages back into the editor: the person decides what to do with them.

@@ -32,6 +32,7 @@ import (
 //	call NAME ARGS   calls a tool, and then repeats its result
 //	hold PHASE       stops in a phase, until the client leaves or the test goes on
 //	say TEXT         answers TEXT
+//	refuse           refuses the key
 //
 // It answers everything else with "heard: " and the message.
 type chatModel struct {
@@ -94,6 +95,11 @@ func (m *chatModel) serve(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.bodies = append(m.bodies, string(body))
 	m.mu.Unlock()
+	if word, _, _ := strings.Cut(req.lastText("user"), " "); word == "refuse" {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"error":{"message":"no such key"}}`)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	write := func(delta any, finish string) {
 		line, _ := json.Marshal(map[string]any{"id": "r", "object": "chat.completion.chunk", "model": "small",
@@ -333,6 +339,83 @@ func TestChatAttachments(t *testing.T) {
 	const want = "Output of `printf 'sent %s' too; exit 3`:\n```\nsent too\n```\n(exit code 3)\n\nread @notes/plan.md please\n\nFile notes/plan.md:\nthe plan of the week"
 	if got := req.lastText("user"); got != want {
 		t.Errorf("the message is %q", got)
+	}
+}
+
+// Commands in a conversation without a message say what is missing. A text that begins with a space is a message, also if it looks
+// like a command, and /file takes a path with spaces.
+func TestChatBeforeTheFirstMessage(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	w.write("my plan.md", "the plan of the week")
+	s := w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("/branches", enter)
+	s.shows(80, "there is no message yet, and no branch")
+	s.press("/fork", enter)
+	s.shows(80, "raddle: there is no message yet\n")
+	s.press("/tmp is full", enter)
+	s.shows(80, "send it as a message: begin with a space")
+	s.press("\x15", ` /file "my plan.md"`, enter)
+	s.shows(80, "heard: /file")
+	s.press(`/file "my plan.md"`, enter)
+	s.shows(80, "Your next message gets my plan.md.")
+	s.press(" !read it", enter)
+	s.shows(80, ">  !read it")
+	s.shows(80, "the plan of the week")
+	s.leave()
+	if all := m.requests(); len(all) != 2 || !strings.Contains(all[1], "!read it") {
+		t.Errorf("%d requests: %s", len(all), all)
+	}
+}
+
+// After a reply that the provider refuses, the next message is sent as always, and /retry sends the one that failed.
+func TestChatAfterAFailure(t *testing.T) {
+	m := startChatModel(t)
+	s := m.workplace().chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("refuse this", enter)
+	s.shows(80, "no such key")
+	s.shows(80, "To send it again: /retry")
+	s.idle()
+	s.press("hello", enter)
+	s.shows(80, "heard: hello")
+	s.press("refuse more", enter)
+	s.seen.until(t, "the second failure", func(all string) bool { return strings.Count(all, "To send it again: /retry") == 2 })
+	s.press("/retry", enter)
+	s.seen.until(t, "the third failure", func(all string) bool { return strings.Count(all, "To send it again: /retry") == 3 })
+	s.leave()
+}
+
+// A conversation that another command opens continues the reply that a kill has cut; a command that leaves the conversation waits for the
+// end of the reply.
+func TestChatOpensAKilledConversation(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	s := w.chat(80, "chat", "./helper", "-s", "one")
+	s.shows(80, chatPrompt)
+	s.press("hold text", enter)
+	m.awaitHeld()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	s = w.chat(80, "chat", "./helper")
+	s.shows(80, chatPrompt)
+	s.press("/session one", enter)
+	s.shows(80, "Continuing where the last reply stopped.")
+	m.awaitHeld()
+	s.press(".exit session", enter)
+	s.shows(80, "queued: .exit session")
+	close(m.hold)
+	s.shows(80, "The first half. The second half.")
+	s.idle()
+	s.press("fresh", enter)
+	s.shows(80, "heard: fresh")
+	s.leave()
+	all := m.requests()
+	if last := all[len(all)-1]; strings.Contains(last, "hold text") {
+		t.Errorf("the new conversation sends the old one: %s", last)
 	}
 }
 
