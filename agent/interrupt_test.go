@@ -303,8 +303,7 @@ func (k interruptCase) checkOutcomes(t *testing.T, res graph.Result) {
 // Two turns in a row may be interrupted, and a turn that waits may be interrupted by a process that has only read it.
 func TestInterruptionsInARow(t *testing.T) {
 	for _, wire := range []string{"openai", "anthropic"} {
-		var x *scene
-		x = newScene(t, wire, tools, func(n int, _ string) wireReply {
+		x := newScene(t, wire, tools, func(n int, _ string) wireReply {
 			switch n {
 			case 1, 2:
 				return wireReply{text: []string{fmt.Sprint("answer ", n)}, hang: true}
@@ -331,8 +330,7 @@ func TestInterruptionsInARow(t *testing.T) {
 
 // A call that a crash left in doubt has an outcome when the turn is interrupted, and nobody is asked about it.
 func TestInterruptionOfACallInDoubt(t *testing.T) {
-	var x *scene
-	x = newScene(t, "openai", tools, replies(calls("send", "{}")))
+	x := newScene(t, "openai", tools, replies(calls("send", "{}")))
 	x.turn("Go.", nil)
 	var kept []graph.Record
 	for r, err := range graph.Records(t.Context(), x.store, "t", graph.Range{}) {

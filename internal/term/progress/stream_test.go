@@ -106,9 +106,6 @@ func (x *terminal) stream(text string, size int, pause func(piece int)) {
 	scr.ClearLive()
 }
 
-// words returns a text without what depends on the width of its lines.
-func words(text string) string { return strings.Join(strings.Fields(text), " ") }
-
 // A long reply at 200 pieces a second costs at most three times its bytes, with all that is drawn below it, and each line of it is
 // there once.
 func TestStreamedReplyIsShort(t *testing.T) {
