@@ -21,7 +21,7 @@ import (
 // body returns what a wire sends for r. The server's answer is of no vendor's shape, so that the call fails.
 func body(t *testing.T, model func(base string) (llm.Model, error), r llm.Request) []byte {
 	t.Helper()
-	s := wiretest.Serve(t, wiretest.Stream("data: {}\n\n"))
+	s := wiretest.StartServer(t, wiretest.StreamHandler("data: {}\n\n"))
 	m, err := model(s.URL)
 	if err != nil {
 		t.Fatal(err)
