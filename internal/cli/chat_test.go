@@ -465,7 +465,7 @@ func TestChatWithAGraph(t *testing.T) {
 		s.press(fmt.Sprint("page ", i), enter)
 		s.shows(80, fmt.Sprintf("Print page %d?", i))
 		s.answer(answer)
-		s.shows(80, "RESULT="+[]string{"yes", "no"}[i])
+		s.shows(80, "\nRESULT="+[]string{"yes", "no"}[i]+"\n>") // above the editor
 	}
 	s.press("/session work", enter)
 	s.shows(80, "session")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -186,8 +187,10 @@ func (b *chatBackend) Command(ctx context.Context, args []string) error {
 	return nil
 }
 
-// ShowReply implements [chat.Backend].
-func (b *chatBackend) ShowReply(text string) { b.env.printReply(text, b.raw) }
+// ShowReply implements [chat.Backend]. The screen writes the text above the editor.
+func (b *chatBackend) ShowReply(text string) {
+	b.env.err.PassThrough(b.env.out, strings.TrimRight(b.env.renderReply(text, b.raw), "\n")+"\n")
+}
 
 // ShowError implements [chat.Backend].
 func (b *chatBackend) ShowError(err error) {

@@ -20,12 +20,16 @@ func (env *environment) markdownRenderer(raw bool) *markdown.Renderer {
 
 // printReply writes the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
 func (env *environment) printReply(text string, raw bool) {
+	env.out.PrintText(env.renderReply(text, raw))
+}
+
+// renderReply returns a text of a model as printReply shows it.
+func (env *environment) renderReply(text string, raw bool) string {
 	r := env.markdownRenderer(raw)
 	if r == nil || json.Valid([]byte(text)) {
-		env.out.PrintText(text)
-		return
+		return text
 	}
-	env.out.PrintText(r.RenderText(text))
+	return r.RenderText(text)
 }
 
 // showsLinks reports whether the terminal is known to show links (OSC 8). Others ignore them, so that their readers would not see
