@@ -58,6 +58,8 @@ func delegateCall(ctx context.Context, kind, id, text string) (tool.Result, erro
 	child, err := graph.CallChild(withToolSpend(ctx, nil), name, kind, Turn(text)...) // its cost is in its state
 	toolSpendOf(ctx).add(spentIn(child.State))
 	switch {
+	case err == nil && WasInterrupted(child.State):
+		return tool.Result{}, ErrInterrupted // it may notice the interruption before this call does
 	case err == nil:
 		return tool.TextResult(LastResponse(child.State)), nil
 	case isWaiting(err) || IsBudgetExhausted(ctx, err) || ctx.Err() != nil:

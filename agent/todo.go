@@ -75,7 +75,7 @@ var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result
 func TodoTools() []tool.Tool {
 	id := `"id":{"type":"integer","description":"The number of the item"}`
 	specs := []struct{ name, doc, schema string }{
-		{"todo__init", "Begin a new todo list, in place of the old one.",
+		{"todo__init", "Begin a new todo list, which replaces the old one.",
 			`{"type":"object","properties":{"goal":{"type":"string","description":"What is to be reached in the end"}},"required":["goal"]}`},
 		{"todo__add", "Add an item to the todo list. Returns its id.",
 			`{"type":"object","properties":{"task":{"type":"string","description":"One thing to do"}},"required":["task"]}`},

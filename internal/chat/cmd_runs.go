@@ -24,12 +24,13 @@ func runAgent(ctx context.Context, s *Session, rest string) error {
 	if name == "" {
 		return failure.NewUsage("write: /run AGENT PROMPT", "/run: the agent is missing")
 	}
-	args := []string{"run", name}
-	if prompt = strings.TrimSpace(prompt); prompt != "" {
-		args = append(args, prompt)
-	}
+	args := []string{"run"}
 	if s.model != "" {
 		args = append(args, "--model", s.model)
+	}
+	args = append(args, name)
+	if prompt = strings.TrimSpace(prompt); prompt != "" {
+		args = append(args, "--", prompt)
 	}
 	return s.runCLI(ctx, args...)
 }

@@ -28,6 +28,7 @@ func (s *Session) runPlain(ctx context.Context) error {
 		if err != nil {
 			break // the end of the input, or a terminal that was closed
 		}
+		s.echoed = text
 		s.submit(ctx, text)
 	}
 	s.stopTurn()

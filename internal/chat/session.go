@@ -94,6 +94,7 @@ type Session struct {
 	usage    usage
 	output   string // the last one of a graph
 	keys     *term.Keys
+	echoed   string // what the terminal itself has shown as it was typed
 	leaving  bool
 }
 

@@ -26,7 +26,7 @@ func (t *Terminal) choose(ctx context.Context, question string, labels []string)
 	if err := t.Prompter.ShowQuestion(ctx, question, choices); err != nil {
 		return 0, err
 	}
-	return t.Prompter.ChooseOne(ctx, term.Menu{Choices: choices})
+	return t.Prompter.ChooseOne(ctx, term.Menu{Choices: choices, Leave: "cancel"})
 }
 
 // isLeftOpen reports whether the person did not choose.

@@ -40,7 +40,10 @@ func (s *Session) send(ctx context.Context, m message) {
 		s.queue = append(s.queue, m)
 		return
 	}
-	s.showMessage(m.shown)
+	if s.echoed != m.shown {
+		s.showMessage(m.shown)
+	}
+	s.echoed = ""
 	s.usage.details.reset()
 	if len(s.appended) > 0 {
 		m.text = strings.Join(append(s.appended, m.text), "\n\n")

@@ -623,7 +623,7 @@ func (m *chatModel) begin(s *screen, phase string) {
 	case "in a tool":
 		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), p.shown) > 1 })
 	default:
-		s.awaitNext("answer later")
+		s.awaitNext("Esc: stop")
 	}
 }
 
@@ -670,7 +670,7 @@ func TestChatIsKilled(t *testing.T) {
 			switch phase {
 			case "in a tool": // the command has no effects, so it runs again
 			case "at a permission", "at a question":
-				s.awaitNext("answer later")
+				s.awaitNext("Esc: stop")
 				s.press(enter)
 			default:
 				m.awaitHeld()

@@ -122,7 +122,7 @@ func chooseLabel(ctx context.Context, who term.Prompter, question string, labels
 	if err := who.ShowQuestion(ctx, question, choices); err != nil {
 		return 0, err
 	}
-	return who.ChooseOne(ctx, term.Menu{Choices: choices})
+	return who.ChooseOne(ctx, term.Menu{Choices: choices, Leave: "cancel"})
 }
 
 // modelLabels returns a line for each model: its id, how much it takes, and what it costs.

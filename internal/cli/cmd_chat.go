@@ -86,7 +86,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if !canChat(env) {
 		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
 	}
-	env.plain = opts.plain || term.IsDumb()
+	env.plain, env.leave = opts.plain || term.IsDumb(), "stop"
 	if err := env.openProcess(); err != nil {
 		return err
 	}
@@ -179,6 +179,8 @@ func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
 // Command implements [chat.Backend].
 func (b *chatBackend) Command(ctx context.Context, args []string) error {
 	env := b.env
+	defer func(leave string) { env.leave = leave }(env.leave)
+	env.leave = "" // its questions can be answered later
 	quiet, verbose, color, level, way := env.quiet, env.verbose, env.color, env.logLevel, env.progress
 	root := newRootCommand(env) // its flags set the defaults
 	env.quiet, env.verbose, env.color, env.logLevel, env.progress = quiet, verbose, color, level, way

@@ -35,6 +35,7 @@ type environment struct {
 	stopping atomic.Pointer[stopper]    // of the run that is being driven
 	lent     atomic.Bool                // a script has the terminal
 	plain    bool                       // write lines only: the cursor never moves
+	leave    string                     // what Esc does at a question; "": it is answered later
 	progress string                     // as --progress says
 	headed   bool                       // the last line says what failed, so that only the cause is left to say
 	theme    markdown.Theme             // of formatted text
@@ -135,7 +136,7 @@ func (env *environment) newPrompter() term.Prompter {
 	if env.plain {
 		return term.NewLinePrompter(env.in, env.err, env.keys)
 	}
-	return term.NewPrompter(env.in, env.err, env.keys)
+	return term.NewPrompter(env.in, env.err, env.keys, env.leave)
 }
 
 // printNote writes a line about what was done, unless --quiet is set.

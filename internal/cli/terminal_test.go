@@ -99,7 +99,7 @@ func (s *screen) awaitNext(text string) {
 // answer presses keys as soon as the question on the screen accepts them.
 func (s *screen) answer(keys ...string) {
 	s.t.Helper()
-	const hint = "answer later"
+	const hint = "Esc: "
 	s.awaitNext(hint)
 	s.press(keys...)
 }

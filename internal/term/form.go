@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ type formPrompter struct {
 	keys    *Keyboard
 	step    bool   // the next text completes a choice, and Esc returns to the choices
 	frame   string // of the menu of that choice
+	leave   string // what Esc does
 	guarded bool   // the person may not expect the next form: keys typed before it and during its graceTime are ignored
 }
 
@@ -32,7 +34,7 @@ func (p *formPrompter) ShowQuestion(_ context.Context, question string, _ []Choi
 
 func (p *formPrompter) ChooseOne(ctx context.Context, m Menu) (int, error) {
 	f := newMenuField(m, p.screen.Colors)
-	if err := p.runForm(ctx, f); err != nil {
+	if err := p.runLeaving(ctx, f, cmp.Or(m.Leave, p.leave)); err != nil {
 		return 0, err
 	}
 	c := m.Choices[f.at()]
@@ -94,7 +96,13 @@ func (p *formPrompter) ReadText(ctx context.Context, prompt, text string) (strin
 
 // runForm shows a form with one field until it is submitted or cancelled.
 func (p *formPrompter) runForm(ctx context.Context, field formField) error {
+	return p.runLeaving(ctx, field, p.leave)
+}
+
+// runLeaving is runForm for a field where Esc does something else than usual.
+func (p *formPrompter) runLeaving(ctx context.Context, field formField, leave string) error {
 	form := newForm(field, p.screen.Colors, p.guarded)
+	form.leave = leave
 	if p.guarded {
 		p.keys.DiscardInput()
 	}
@@ -164,6 +172,21 @@ type form struct {
 	cols   int
 	rows   int
 	shown  string // the last view
+	leave  string // what Esc does; "": the question is answered later
+}
+
+// describeKeys explains the keys of the field, with what Esc does.
+func (f *form) describeKeys() []string {
+	hints := f.field.describeKeys()
+	if f.leave == "" {
+		return hints
+	}
+	usual := strings.NewReplacer("Esc: answer later", "Esc: "+f.leave, "Esc: later", "Esc: "+f.leave)
+	changed := make([]string, len(hints))
+	for i, hint := range hints {
+		changed[i] = usual.Replace(hint)
+	}
+	return changed
 }
 
 func newForm(field formField, colors Colors, guarded bool) *form {
@@ -249,7 +272,7 @@ func (f *form) View() tea.View {
 		lines := f.field.renderLines(f.cols, max(f.rows-2, 1))
 		f.shown = strings.Join(lines, "\n") + "\n"
 		if f.ready {
-			f.shown += f.colors.paintDirectly(Dim, firstThatFits(f.field.describeKeys(), f.cols-1))
+			f.shown += f.colors.paintDirectly(Dim, firstThatFits(f.describeKeys(), f.cols-1))
 		}
 	}
 	return tea.NewView(f.shown)

@@ -37,6 +37,7 @@ type Menu struct {
 
 	Frame string // the character on the left of a form, which ends a box above it; "": the form is no part of a box
 	Hint  string // follows the explanation of the keys; must be clean
+	Leave string // what Esc does, in a word or two; "": what the prompter says
 }
 
 // A Prompter asks a person at a terminal. Its methods return [ErrLeftOpen] if the person leaves the
@@ -57,15 +58,15 @@ type Prompter interface {
 }
 
 // NewPrompter returns what asks the person at a terminal, or nil unless both the input and the screen are a
-// terminal. The caller handles signals and ends the contexts.
-func NewPrompter(in *os.File, screen *Screen, keys *Keyboard) Prompter {
+// terminal. leave says what Esc does, in a few words. The caller handles signals and ends the contexts.
+func NewPrompter(in *os.File, screen *Screen, keys *Keyboard, leave string) Prompter {
 	switch {
 	case !IsTerminal(in) || !screen.IsTerminal():
 		return nil
 	case IsDumb():
 		return &linePrompter{in: in, screen: screen, keys: keys}
 	}
-	return &formPrompter{in: in, screen: screen, keys: keys}
+	return &formPrompter{in: in, screen: screen, keys: keys, leave: leave}
 }
 
 // NewLinePrompter returns what asks with plain lines, for people who cannot use a cursor that moves, or nil as [NewPrompter] does.
