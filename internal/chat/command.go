@@ -88,7 +88,12 @@ func (s *Session) runCommand(ctx context.Context, typed, name, rest string) {
 		return
 	}
 	if err == nil {
+		s.talking.Lock()
 		err = c.run(ctx, s, rest)
+		if s.turn == nil {
+			s.title = s.talk.Title()
+		}
+		s.talking.Unlock()
 	}
 	if err != nil && !isLeftOpen(err) {
 		s.Backend.ShowError(err)

@@ -136,7 +136,7 @@ func statusLine(s *Session, cols int) string {
 	if cost := s.usage.costText(); cost != "" {
 		parts = append(parts, cost)
 	}
-	parts = append(parts, string(s.mode.Mode()), cmp.Or(s.talk.Title(), s.agent.Name))
+	parts = append(parts, string(s.mode.Mode()), cmp.Or(s.title, s.agent.Name))
 	if s.turn != nil {
 		parts = append(parts, "Esc stops")
 	}

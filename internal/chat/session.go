@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -83,6 +84,8 @@ type Session struct {
 	name     string // of the agent, as a request names it
 	model    string // replaces every model; "": as the agent says
 	talk     *conversation.Conversation
+	talking  sync.Mutex // guards what talk holds: a turn that starts changes it
+	title    string     // of talk
 	vars     map[string]string
 	queue    []message // sent while a turn works
 	appended []string  // to be sent with the next message
@@ -161,7 +164,7 @@ func (s *Session) openAgent(ctx context.Context, name, session string) error {
 		return err
 	}
 	s.closeAgent()
-	s.agent, s.name, s.talk = a, name, talk
+	s.agent, s.name, s.talk, s.title = a, name, talk, talk.Title()
 	s.usage.reset()
 	s.output, s.appended = "", nil
 	return nil

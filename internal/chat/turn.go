@@ -54,10 +54,17 @@ func (s *Session) send(ctx context.Context, m message) {
 
 // startWork drives the run that start prepares for a prompt.
 func (s *Session) startWork(ctx context.Context, start func(app.Request) (*app.Run, error), prompt string) {
+	req := app.Request{Agent: s.name, Prompt: prompt, Model: s.model, Variables: declaredValues(s.vars, s.agent)}
+	req.Mode = s.mode
+	if s.title == "" {
+		s.title = firstWords(prompt)
+	}
 	s.work(func() (*app.Run, error) {
-		req := app.Request{Agent: s.name, Prompt: prompt, Model: s.model, Variables: declaredValues(s.vars, s.agent)}
-		req.Mode = s.mode
-		return s.Backend.Start(ctx, req, start)
+		return s.Backend.Start(ctx, req, func(req app.Request) (*app.Run, error) {
+			s.talking.Lock()
+			defer s.talking.Unlock()
+			return start(req)
+		})
 	})
 }
 
@@ -130,6 +137,7 @@ func (s *Session) stopTurn() {
 func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 	t := s.turn
 	s.turn = nil
+	s.title = s.talk.Title()
 	switch {
 	case end.err != nil && !errors.Is(end.err, context.Canceled):
 		s.Backend.ShowError(end.err)

@@ -598,15 +598,14 @@ func TestChatCompletesFiles(t *testing.T) {
 // chatPhases are the phases in which a turn can be stopped: what begins it, and what shows that it is there.
 var chatPhases = map[string]struct {
 	message string
-	held    bool   // the model says that it is there
-	shown   string // otherwise the terminal shows it
+	held    bool // the model says that it is there
 }{
 	"before the first token": {message: "hold first", held: true},
 	"in the reasoning":       {message: "hold reasoning", held: true},
 	"in the text":            {message: "hold text", held: true},
-	"in a tool":              {message: `call execute_command {"command":"sleep 3"}`, shown: "sleep 3"},
-	"at a permission":        {message: `call fs_write {"path":"new.txt","contents":"x"}`, shown: "new.txt"},
-	"at a question":          {message: `call user__ask {"question":"Which one?","options":["a","b"]}`, shown: "Which one?"},
+	"in a tool":              {message: `call execute_command {"command":"sleep 20"}`},
+	"at a permission":        {message: `call fs_write {"path":"new.txt","contents":"x"}`},
+	"at a question":          {message: `call user__ask {"question":"Which one?","options":["a","b"]}`},
 }
 
 // begin sends a message and waits until its turn is in its phase.
@@ -615,13 +614,11 @@ func (m *chatModel) begin(s *screen, phase string) {
 	p := chatPhases[phase]
 	s.idle()
 	s.press(p.message, enter)
-	if p.held {
+	switch {
+	case p.held:
 		m.awaitHeld()
-		return
-	}
-	switch phase {
-	case "in a tool":
-		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), p.shown) > 1 })
+	case phase == "in a tool":
+		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), "sleep 20") > 1 })
 	default:
 		s.awaitNext("Esc: stop")
 	}
