@@ -328,7 +328,7 @@ func TestInterruptionsInARow(t *testing.T) {
 	}
 }
 
-// A call that a crash left in doubt has an outcome when the turn is interrupted, and nobody is asked about it.
+// A call that a crash left in doubt has an outcome when the turn is interrupted, and no person is asked about it.
 func TestInterruptionOfACallInDoubt(t *testing.T) {
 	x := newScene(t, "openai", tools, replies(calls("send", "{}")))
 	x.turn("Go.", nil)

@@ -229,7 +229,7 @@ func loadEdit(ctx context.Context, c tool.Call, edits int) (args json.RawMessage
 	return loadRecorded[json.RawMessage](ctx, name, key)
 }
 
-// loadEdits returns the arguments of a call that was begun: those of the model, or
+// loadEdits returns the arguments of a call that was started: those of the model, or
 // those by which a person has replaced them, which are then also edited.
 func (a *actStep) loadEdits(ctx context.Context, c tool.Call) (args, edited json.RawMessage, err error) {
 	args = c.Args

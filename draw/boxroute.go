@@ -37,19 +37,19 @@ type wire struct {
 func (w *wire) low() int  { return min(w.from, w.to) }
 func (w *wire) high() int { return max(w.from, w.to) }
 
-// column returns the column of an x of the layout.
-func column(x int) int { return x / boxUnit }
+// gridColumn returns the column of an x of the layout.
+func gridColumn(x int) int { return x / boxUnit }
 
 // draw draws everything.
 func (r *textRouter) draw() {
 	least := 0
 	for i, b := range r.g.boxes {
-		r.g.boxes[i].x = column(r.rows.X[i]) - b.w/2
+		r.g.boxes[i].x = gridColumn(r.rows.X[i]) - b.w/2
 		least = min(least, r.g.boxes[i].x)
 	}
 	for _, row := range r.rows.Rows {
 		for _, p := range row {
-			least = min(least, column(p.X))
+			least = min(least, gridColumn(p.X))
 		}
 	}
 	shift := 1 - least
@@ -59,7 +59,7 @@ func (r *textRouter) draw() {
 	}
 	for _, row := range r.rows.Rows {
 		for _, p := range row {
-			r.rails = max(r.rails, column(p.X)+shift+1)
+			r.rails = max(r.rails, gridColumn(p.X)+shift+1)
 		}
 	}
 	r.collectWires(shift)
@@ -104,7 +104,7 @@ func (r *textRouter) collectWires(shift int) {
 		}
 		chain := r.rows.Chains[e]
 		for i := 1; i < len(chain); i++ {
-			w := &wire{from: column(chain[i-1]) + shift, to: column(chain[i]) + shift, group: k.from, start: i == 1, arrow: i == len(chain)-1, pen: p}
+			w := &wire{from: gridColumn(chain[i-1]) + shift, to: gridColumn(chain[i]) + shift, group: k.from, start: i == 1, arrow: i == len(chain)-1, pen: p}
 			if i > 1 {
 				w.group = len(r.g.boxes) + e
 			}
@@ -288,7 +288,7 @@ func (r *textRouter) drawWires(shift int) {
 		chain := r.rows.Chains[e]
 		for j := 1; j < len(chain)-1; j++ { // the rows that it passes
 			row := r.rows.First[e] + j
-			r.penOf(k).through(column(chain[j])+shift, r.tops[row], r.bottom(row)-1)
+			r.penOf(k).through(gridColumn(chain[j])+shift, r.tops[row], r.bottom(row)-1)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func findScriptTargets(path string) []scriptTarget {
 			rest := line[m[1]:]
 			if v := variableTarget.FindStringSubmatch(rest); v != nil {
 				for j, other := range lines {
-					for _, a := range assignments(other, v[1]) {
+					for _, a := range findAssignments(other, v[1]) {
 						add(other[a[0]:a[1]], other, j+1, a[0])
 					}
 				}
@@ -87,8 +87,8 @@ func choiceLength(text string) int {
 	return len(text)
 }
 
-// assignments returns where a line of bash assigns a literal word to a variable.
-func assignments(line, variable string) (list [][2]int) {
+// findAssignments returns where a line of bash assigns a literal word to a variable.
+func findAssignments(line, variable string) (list [][2]int) {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return nil
 	}

@@ -267,7 +267,7 @@ func renameTalk(ctx context.Context, s *Session, name string) error {
 		return err
 	}
 	if name == "" {
-		return failure.NewUsage("write: /name NAME", "there is no name")
+		return failure.NewUsage("write: /name NAME", "/name: the name is missing")
 	}
 	if err := s.talk.Rename(ctx, name); err != nil {
 		return err

@@ -68,11 +68,11 @@ func termCommands() []command {
 		{name: "help", args: "[WORD]", help: "list the commands, or those about a word", also: []string{"?"}, dots: []string{"help"}, group: groupTerm, busy: true, run: showHelp},
 		{name: "keys", help: "list the keys", group: groupTerm, busy: true, run: showKeys},
 		{name: "theme", args: "[auto|dark|light|mono]", help: "change the colours", group: groupTerm, busy: true, run: changeTheme},
-		{name: "quit", help: "leave; raddle -c continues", also: []string{"exit"}, dots: []string{"exit"}, group: groupTerm, busy: true, run: quit},
+		{name: "quit", help: "leave; raddle -c continues", also: []string{"exit"}, dots: []string{"exit"}, group: groupTerm, busy: true, run: leaveChat},
 	}
 }
 
-func quit(ctx context.Context, s *Session, rest string) error {
+func leaveChat(ctx context.Context, s *Session, rest string) error {
 	if rest == "session" || rest == "agent" { // the reference's commands leave only these
 		if s.turn != nil {
 			s.queue = append(s.queue, message{shown: ".exit " + rest, command: true})
@@ -90,7 +90,7 @@ func showHelp(_ context.Context, s *Session, word string) error {
 	shown := 0
 	group := ""
 	word = strings.ToLower(strings.TrimPrefix(word, "/"))
-	for _, c := range commands() {
+	for _, c := range listCommands() {
 		if word != "" && !strings.Contains(strings.ToLower(c.name+" "+c.help+" "+strings.Join(c.also, " ")+" "+strings.Join(c.dots, " ")), word) {
 			continue
 		}

@@ -22,23 +22,28 @@ var timeCommands = []command{
 	{name: "branches", args: "[NAME]", help: "list the branches, and change to one", group: groupTime, run: switchBranch},
 }
 
-func undoTurns(ctx context.Context, s *Session, rest string) error {
+// listTurns returns the turns of the current branch, oldest first. It returns an error if there are none.
+func (s *Session) listTurns(ctx context.Context) ([]conversation.Turn, error) {
 	if err := s.requireTalk(); err != nil {
+		return nil, err
+	}
+	turns, err := s.talk.Turns(ctx)
+	if err == nil && len(turns) == 0 {
+		err = failure.NewUsage("send a message first", "there is no message yet")
+	}
+	return turns, err
+}
+
+func undoTurns(ctx context.Context, s *Session, rest string) error {
+	turns, err := s.listTurns(ctx)
+	if err != nil {
 		return err
 	}
 	n := 1
 	if rest != "" {
-		var err error
 		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
 			return failure.NewUsage("write: /undo 2", "the number of messages must be 1 or more")
 		}
-	}
-	turns, err := s.talk.Turns(ctx)
-	if err != nil {
-		return err
-	}
-	if len(turns) == 0 {
-		return failure.NewUsage("", "there is no message to take back")
 	}
 	n = min(n, len(turns))
 	if err := s.talk.Undo(ctx, n); err != nil {
@@ -60,15 +65,9 @@ func redoTurns(ctx context.Context, s *Session, _ string) error {
 }
 
 func retryTurn(ctx context.Context, s *Session, model string) error {
-	if err := s.requireTalk(); err != nil {
-		return err
-	}
-	turns, err := s.talk.Turns(ctx)
+	turns, err := s.listTurns(ctx)
 	if err != nil {
 		return err
-	}
-	if len(turns) == 0 {
-		return failure.NewUsage("", "there is no message to send again")
 	}
 	if model != "" {
 		if err := s.setModel(model); err != nil {
@@ -101,15 +100,9 @@ func editTurn(ctx context.Context, s *Session, _ string) error {
 
 // chooseTurn asks for a message, the newest first, and returns its number.
 func (s *Session) chooseTurn(ctx context.Context, question string) ([]conversation.Turn, int, error) {
-	if err := s.requireTalk(); err != nil {
-		return nil, 0, err
-	}
-	turns, err := s.talk.Turns(ctx)
+	turns, err := s.listTurns(ctx)
 	if err != nil {
 		return nil, 0, err
-	}
-	if len(turns) == 0 {
-		return nil, 0, failure.NewUsage("", "there is no earlier message")
 	}
 	var labels []string
 	for i := len(turns); i > 0; i-- {
@@ -148,15 +141,9 @@ func firstWords(text string) string {
 }
 
 func forkTalk(ctx context.Context, s *Session, _ string) error {
-	if err := s.requireTalk(); err != nil {
-		return err
-	}
-	turns, err := s.talk.Turns(ctx)
+	turns, err := s.listTurns(ctx)
 	if err != nil {
 		return err
-	}
-	if len(turns) == 0 {
-		return failure.NewUsage("", "there is no message yet")
 	}
 	if err := s.talk.BranchAt(ctx, len(turns)+1); err != nil {
 		return err

@@ -30,8 +30,8 @@ const (
 	groupTerm  = "Terminal"
 )
 
-// commands returns all commands, in the order of /help. It is a function, because /help reads it.
-func commands() []command {
+// listCommands returns all commands, in the order of /help. It is a function, because /help reads it.
+func listCommands() []command {
 	return slices.Concat(talkCommands, agentCommands, timeCommands, runCommands, termCommands())
 }
 
@@ -45,7 +45,7 @@ func parseCommand(text string) (name, rest string, ok bool) {
 	switch {
 	case text[0] == '/' && !strings.Contains(word, "/") && word != "":
 		return word, strings.TrimSpace(rest), true
-	case text[0] == '.' && slices.ContainsFunc(commands(), func(c command) bool { return slices.Contains(c.dots, word) }):
+	case text[0] == '.' && slices.ContainsFunc(listCommands(), func(c command) bool { return slices.Contains(c.dots, word) }):
 		return "." + word, strings.TrimSpace(rest), true
 	}
 	return "", "", false
@@ -53,7 +53,7 @@ func parseCommand(text string) (name, rest string, ok bool) {
 
 // findCommand returns the command with a name, or with a unique beginning of it. A name with a dot is a spelling of the reference tool.
 func findCommand(name string) (*command, error) {
-	all := commands()
+	all := listCommands()
 	dotted, isDot := strings.CutPrefix(name, ".")
 	var begin []*command
 	var names []string

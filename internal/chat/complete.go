@@ -44,7 +44,7 @@ func completeCommand(word string) editor.Completion {
 	c := editor.Completion{Word: word, Always: word[0] == '/'}
 	part := strings.ToLower(word[1:])
 	for _, begins := range []bool{true, false} {
-		for _, cmd := range commands() {
+		for _, cmd := range listCommands() {
 			if word[0] == '.' {
 				for _, dot := range cmd.dots {
 					if begins && strings.HasPrefix(dot, part) {

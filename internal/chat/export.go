@@ -24,7 +24,7 @@ import (
 func (s *Session) lastAnswer(ctx context.Context) (string, error) {
 	if s.talk.IsGraph() {
 		if s.output == "" {
-			return "", failure.NewUsage("", "there is no answer yet")
+			return "", failure.NewUsage("send a message first", "there is no answer yet")
 		}
 		return s.output, nil
 	}
@@ -37,7 +37,7 @@ func (s *Session) lastAnswer(ctx context.Context) (string, error) {
 			return m.Text(), nil
 		}
 	}
-	return "", failure.NewUsage("", "there is no answer yet")
+	return "", failure.NewUsage("send a message first", "there is no answer yet")
 }
 
 func copyAnswer(ctx context.Context, s *Session, rest string) error {
@@ -50,7 +50,7 @@ func copyAnswer(ctx context.Context, s *Session, rest string) error {
 		n, err := strconv.Atoi(rest)
 		blocks := codeBlocks(text)
 		if err != nil || n < 1 || n > len(blocks) {
-			return failure.NewUsage("", "the answer has %d code blocks; there is no block %s", len(blocks), rest)
+			return failure.NewUsage("write a number from 1, or /copy for the whole answer", "the answer has %d code blocks; there is no block %s", len(blocks), rest)
 		}
 		text, what = blocks[n-1], fmt.Sprintf("code block %d", n)
 	}

@@ -25,6 +25,7 @@ import (
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/termtest"
+	"raddle.dev/internal/testneed"
 )
 
 // A chatModel is a strict provider whose model does what the last message says:
@@ -218,8 +219,14 @@ func (s *screen) shows(cols int, text string) {
 // idle waits until no turn works.
 func (s *screen) idle() {
 	s.t.Helper()
+	s.idleAt(80)
+}
+
+// idleAt is idle for a terminal of another width.
+func (s *screen) idleAt(cols int) {
+	s.t.Helper()
 	s.seen.until(s.t, "the end of the turn", func(all string) bool {
-		shown := termtest.Render(80, all)
+		shown := termtest.Render(cols, all)
 		last := shown[strings.LastIndexByte(shown, '\n')+1:]
 		return strings.Contains(last, " · ask · ") && !strings.HasSuffix(last, "Esc stops")
 	})
@@ -571,9 +578,7 @@ func TestChatEditor(t *testing.T) {
 
 // git says which files a completion lists.
 func TestChatCompletesFiles(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	testneed.RequirePrograms(t, "git")
 	m := startChatModel(t)
 	w := m.workplace()
 	w.write("shown.txt", "a")

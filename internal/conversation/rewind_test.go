@@ -39,7 +39,7 @@ func TestRewind(t *testing.T) {
 	x.say(c, writeCall("kept.txt", "second\n")+"\n"+writeCall("theirs.txt", "b\n")+"\n"+writeCall("between.txt", "1\n")+"\n"+writeCall("sub/made.txt", "new\n"))
 	x.write("between.txt", "by hand\n")
 	x.say(c, writeCall("kept.txt", "third\n")+"\n"+`CALL fs_rm {"path":"removed.txt"}`+"\n"+writeCall("between.txt", "2\n")+"\n"+writeCall("short.txt", "x")+"\n"+`CALL fs_rm {"path":"short.txt"}`+"\n"+writeCall("data.bin", "\x00\x01"))
-	x.write("theirs.txt", "by somebody\n")
+	x.write("theirs.txt", "by an editor\n")
 	turns, err := c.Turns(ctx)
 	must(t, err)
 	base := func(paths []string) string {
@@ -68,7 +68,7 @@ func TestRewind(t *testing.T) {
 		skipped = append(skipped, base([]string{s.Path})+": "+s.Reason)
 	}
 	check(t, "skipped", strings.Join(skipped, "; "), "theirs.txt: it was changed outside of the conversation since; between.txt: it was changed outside of the conversation between two turns, and is as that change left it")
-	check(t, "files", x.read("kept.txt")+x.read("removed.txt")+x.read("theirs.txt")+x.read("between.txt")+x.read("sub/made.txt")+x.read("data.bin"), "first\nold\nby somebody\nby hand\nnonenone")
+	check(t, "files", x.read("kept.txt")+x.read("removed.txt")+x.read("theirs.txt")+x.read("between.txt")+x.read("sub/made.txt")+x.read("data.bin"), "first\nold\nby an editor\nby hand\nnonenone")
 	if info, err := os.Stat(filepath.Join(x.work, "kept.txt")); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v %v", info.Mode(), err)
 	}

@@ -74,13 +74,13 @@ const conversationStart = "begin"
 type storyBuilder struct {
 	moments []Moment
 	next    map[string][]string     // nodes that run next, by the path of their frame
-	begun   map[string]int          // indexes of intents without a result, by path and id
+	open    map[string]int          // indexes of intents without a result, by path and id
 	calls   map[string]llm.ToolCall // requested calls, by path and id
 	talks   map[string]bool         // frames of conversations
 }
 
 func newStoryBuilder() *storyBuilder {
-	return &storyBuilder{next: map[string][]string{}, begun: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}}
+	return &storyBuilder{next: map[string][]string{}, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}}
 }
 
 // addRecord adds a record.
@@ -140,7 +140,7 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 	if err := b.readEffect(&m, data); err != nil {
 		return err
 	}
-	if i, ok := b.begun[key]; ok {
+	if i, ok := b.open[key]; ok {
 		if m.Kind == graph.KindIntent { // a note about the same effect
 			return nil
 		}
@@ -148,9 +148,9 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 			m.Took = m.Time.Sub(began.Time)
 		}
 		b.moments[i].Seq = 0 // the result says it all
-		delete(b.begun, key)
+		delete(b.open, key)
 	} else if m.Kind == graph.KindIntent {
-		b.begun[key] = len(b.moments)
+		b.open[key] = len(b.moments)
 	}
 	b.moments = append(b.moments, m)
 	return nil

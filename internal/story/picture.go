@@ -133,8 +133,8 @@ func (p *runPicture) node(path string) *nodeRun {
 	return p.nodes[place]
 }
 
-// join puts a node after the path of its frame.
-func join(frame, node string) string { return strings.TrimPrefix(frame+"/"+node, "/") }
+// joinPath puts a node after the path of its frame.
+func joinPath(frame, node string) string { return strings.TrimPrefix(frame+"/"+node, "/") }
 
 // addMoment adds one moment.
 func (p *runPicture) addMoment(m *runs.Moment) {
@@ -152,12 +152,12 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 		p.endNode(m.Node, "", p.began[m.Path])
 	case graph.KindStep:
 		for _, from := range m.From {
-			p.endFrames(join(frame, from))
+			p.endFrames(joinPath(frame, from))
 			if !m.Inner {
-				p.endNode(join(frame, from), from, p.began[m.Path])
+				p.endNode(joinPath(frame, from), from, p.began[m.Path])
 			}
 			for _, to := range m.Next {
-				if edge := [2]string{p.locate(join(frame, from)), p.locate(join(frame, to))}; p.edges[edge] {
+				if edge := [2]string{p.locate(joinPath(frame, from)), p.locate(joinPath(frame, to))}; p.edges[edge] {
 					p.taken[edge] = true
 				}
 			}
@@ -199,10 +199,10 @@ func (p *runPicture) endNode(path, inStep string, began time.Duration) {
 func (p *runPicture) addEffect(m *runs.Moment) {
 	path := m.Node
 	switch {
-	case m.Reply != nil && hasKey(p.kinds, join(p.locate(path), flow.PictureModel)) && (path == "" || p.locate(path) != ""):
-		path = join(path, flow.PictureModel)
-	case m.Call != nil && hasKey(p.kinds, join(p.locate(path), flow.PictureTools)):
-		path = join(path, flow.PictureTools)
+	case m.Reply != nil && hasKey(p.kinds, joinPath(p.locate(path), flow.PictureModel)) && (path == "" || p.locate(path) != ""):
+		path = joinPath(path, flow.PictureModel)
+	case m.Call != nil && hasKey(p.kinds, joinPath(p.locate(path), flow.PictureTools)):
+		path = joinPath(path, flow.PictureTools)
 	}
 	for {
 		if n := p.nodeAt(path); n != nil {
@@ -234,7 +234,7 @@ func (p *runPicture) nodeAt(path string) *nodeRun {
 	if last != flow.PictureModel && last != flow.PictureTools {
 		return p.node(path)
 	}
-	place := join(p.locate(path[:max(i, 0)]), last)
+	place := joinPath(p.locate(path[:max(i, 0)]), last)
 	if !hasKey(p.kinds, place) {
 		return nil
 	}
@@ -268,13 +268,13 @@ func (p *runPicture) finish() {
 			continue
 		}
 		for _, name := range next {
-			n := p.node(join(frame, name))
+			n := p.node(joinPath(frame, name))
 			if n == nil { // a step of a conversation
-				n = p.nodeAt(join(frame, flow.PictureModel))
+				n = p.nodeAt(joinPath(frame, flow.PictureModel))
 			}
 			switch {
 			case n == nil || ended[n]:
-			case asks[p.locate(join(frame, name))] && p.locate(join(frame, name)) != "" || p.locate(join(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
+			case asks[p.locate(joinPath(frame, name))] && p.locate(joinPath(frame, name)) != "" || p.locate(joinPath(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
 				n.status = draw.StatusWaiting
 			case p.detail.Status == runs.Running:
 				n.status = draw.StatusRunning
