@@ -23,7 +23,7 @@ var timeCommands = []command{
 }
 
 // listTurns returns the turns of the current branch, oldest first. It returns an error if there are none.
-func (s *Session) listTurns(ctx context.Context) ([]conversation.Turn, error) {
+func listTurns(ctx context.Context, s *Session) ([]conversation.Turn, error) {
 	if err := s.requireTalk(); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Session) listTurns(ctx context.Context) ([]conversation.Turn, error) {
 }
 
 func undoTurns(ctx context.Context, s *Session, rest string) error {
-	turns, err := s.listTurns(ctx)
+	turns, err := listTurns(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func redoTurns(ctx context.Context, s *Session, _ string) error {
 }
 
 func retryTurn(ctx context.Context, s *Session, model string) error {
-	turns, err := s.listTurns(ctx)
+	turns, err := listTurns(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func editTurn(ctx context.Context, s *Session, _ string) error {
 
 // chooseTurn asks for a message, the newest first, and returns its number.
 func (s *Session) chooseTurn(ctx context.Context, question string) ([]conversation.Turn, int, error) {
-	turns, err := s.listTurns(ctx)
+	turns, err := listTurns(ctx, s)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -141,7 +141,7 @@ func firstWords(text string) string {
 }
 
 func forkTalk(ctx context.Context, s *Session, _ string) error {
-	turns, err := s.listTurns(ctx)
+	turns, err := listTurns(ctx, s)
 	if err != nil {
 		return err
 	}
