@@ -31,6 +31,15 @@ func readRawKeys(console *os.File) {
 	_ = windows.SetConsoleMode(windows.Handle(console.Fd()), mode|windows.ENABLE_VIRTUAL_TERMINAL_INPUT)
 }
 
+// hideInput turns echo off. Lines and signals are as before.
+func hideInput(console *os.File) {
+	var mode uint32
+	if windows.GetConsoleMode(windows.Handle(console.Fd()), &mode) != nil {
+		return
+	}
+	_ = windows.SetConsoleMode(windows.Handle(console.Fd()), mode&^windows.ENABLE_ECHO_INPUT)
+}
+
 func discardInput(console *os.File) {
 	_ = windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
 }

@@ -10,4 +10,6 @@ func disableEcho(*os.File) {}
 
 func readRawKeys(*os.File) {}
 
+func hideInput(*os.File) {}
+
 func discardInput(*os.File) {}

@@ -31,3 +31,13 @@ func readRawKeys(tty *os.File) {
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
 	_ = unix.IoctlSetTermios(int(tty.Fd()), setMode, mode)
 }
+
+// hideInput turns echo off. Lines and signals are as before.
+func hideInput(tty *os.File) {
+	mode, err := unix.IoctlGetTermios(int(tty.Fd()), getMode)
+	if err != nil {
+		return
+	}
+	mode.Lflag &^= unix.ECHO
+	_ = unix.IoctlSetTermios(int(tty.Fd()), setMode, mode)
+}

@@ -60,6 +60,7 @@ func (p *linePrompter) ReadSecret(ctx context.Context, prompt string) (string, e
 	defer p.keys.SaveMode()() // a read that is abandoned leaves the echo off
 	signals, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	hideInput(p.in) // before the prompt: keys pressed as soon as it is seen would be shown
 	p.printText("%s", prompt)
 	type result struct {
 		text []byte
