@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,6 +53,7 @@ func Load(path string, h Host) (*Agent, error) {
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
 	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
+	h.log().Log(context.Background(), LevelTrace, "loading the agent", "dir", dir)
 	return l.loadAgent(loadContext{dir: dir, depth: h.Depth})
 }
 

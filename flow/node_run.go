@@ -188,7 +188,7 @@ func (v *nodeRun) logf(level slog.Level, format string, args ...any) {
 	}
 }
 
-// LevelTrace is the level of log records that hold whole states. It is below the
+// LevelTrace is the level of log records that hold whole states, and of each load of an agent. It is below the
 // levels of log/slog.
 const LevelTrace = slog.LevelDebug - 4
 

@@ -40,7 +40,7 @@ type UIHooks struct {
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
-	recorded []string // ids of replies that the run has recorded
+	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
 }
 
 // newHost returns the environment that an agent runs in, as its start record says.

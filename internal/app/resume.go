@@ -86,9 +86,11 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err := p.restoreVariables(rec, "set %s to it, then resume the run again"); err != nil {
 		return nil, err
 	}
-	if c.recorded, err = st.ListReplyIDs(ctx, thread); err != nil {
+	replies, err := st.ListReplyIDs(ctx, thread)
+	if err != nil {
 		return nil, err
 	}
+	c.recorded = func() []string { return replies }
 	if c.Mode == nil {
 		recorded, ok := permission.ParseMode(rec.Mode)
 		if !ok {

@@ -52,44 +52,45 @@ func (p *Process) sessionThread(a *flow.Agent, asked string, transient bool) (st
 // openSession takes the lock of a session and adds its earlier turns to a run that is
 // about to start the next one: the values of the agent's variables, and the
 // replies that were recorded.
-func (p *Process) openSession(run *Run) (recorded []string, err error) {
+func (p *Process) openSession(run *Run) error {
 	st, err := p.Runs.OpenStore()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	agent, name, _ := runs.SessionOf(run.Thread)
 	if run.lock, err = st.LockRun(run.Thread); err != nil {
 		if driven, ok := errors.AsType[*runs.BusyError](err); ok {
-			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or use another session"}
+			return &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
-		return nil, err
+		return err
 	}
 	snap, err := graph.Inspect(context.Background(), st.Store, run.Thread, 0)
 	switch {
 	case errors.Is(err, graph.ErrNoThread):
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	case !snap.Status.Final():
-		return nil, failure.NewStale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
+		return failure.NewStale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := runs.DecodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
-			return nil, failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
+			return failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
 		if err := sameVariables(run, before, name); err != nil {
-			return nil, err
+			return err
 		}
 		run.Record.Variables, run.Record.VariablesFrom = mergeValues(before.Variables, run.Record.Variables), before.VariablesFrom
 		if err := p.restoreVariables(run.Record, "pass it again with --agent-variable, or set %s to it"); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
-		return nil, nil // only transcripts need to know their position
+		return nil // only transcripts need to know their position
 	}
-	return st.ListReplyIDs(context.Background(), run.Thread)
+	run.replies, err = st.ListReplyIDs(context.Background(), run.Thread)
+	return err
 }
 
 // sameVariables returns an error if a variable has another value than at the start of

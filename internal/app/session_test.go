@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,28 @@ func turn(t *testing.T, work string, req Request, d Driver) (*Run, graph.Result,
 	defer run.Close()
 	res, err := run.Drive(t.Context(), d)
 	return run, res, err
+}
+
+// A turn of a session loads its agent once, and twice if only the session has the value of a variable.
+func TestLoadsOfATurn(t *testing.T) {
+	work := t.TempDir()
+	write(t, filepath.Join(work, "waiter", "config.yaml"), "name: waiter\nmodel: script:t.yaml\nagent_session: main\nvariables: [{name: who, description: who is served}]\ninstructions: Serve {{who}}.\n")
+	write(t, filepath.Join(work, "waiter", "t.yaml"), "[{match: first, text: one}, {match: second, text: two}, {match: third, text: three}]\n")
+	ada := map[string]string{"who": "Ada"}
+	for i, test := range []struct {
+		prompt    string
+		variables map[string]string
+		want      int
+	}{{"first", ada, 1}, {"second", ada, 1}, {"third", nil, 2}} {
+		var log strings.Builder
+		trace := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: flow.LevelTrace}))
+		if _, _, err := turn(t, work, Request{Agent: "./waiter", Prompt: test.prompt, Variables: test.variables, UIHooks: UIHooks{Log: trace}}, Driver{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "loading the agent"); n != test.want {
+			t.Errorf("turn %d loads its agent %d times, want %d", i+1, n, test.want)
+		}
+	}
 }
 
 // Runs of a session are turns of one conversation: its messages, its list and its

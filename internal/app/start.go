@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,6 +51,7 @@ type Run struct {
 
 	runner   *graph.Runner
 	lock     *runs.Lock
+	replies  []string    // ids of the replies that the session had recorded before the run
 	input    graph.Input // of a run that has not started
 	accept   bool
 	takeover bool
@@ -97,8 +100,10 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	return run, nil
 }
 
-// prepareRun loads a run's agent; in a session, with what its earlier turns have left.
+// prepareRun loads a run's agent. In a session it loads the agent again if an earlier turn set variables that
+// the request lacks: what is loaded depends on them.
 func (p *Process) prepareRun(run *Run, req Request) error {
+	req.recorded = func() []string { return run.replies }
 	host, err := p.loadAgent(run, req)
 	if err != nil {
 		return err
@@ -109,17 +114,23 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	}
 	if thread != "" {
 		run.Thread = thread
-		if req.recorded, err = p.openSession(run); err != nil {
+		given := run.Record.Variables
+		if err := p.openSession(run); err != nil {
 			return err
 		}
-		if host, err = p.loadAgent(run, req); err != nil {
-			return err
+		if !maps.Equal(given, run.Record.Variables) {
+			_ = run.Agent.Close() // it has not run
+			if host, err = p.loadAgent(run, req); err != nil {
+				return err
+			}
 		}
-	}
-	if missing := run.Agent.MissingVariables(); req.NeedAll && missing != nil && run.Agent.ValidationFailure() == nil {
-		return &flow.VariablesError{Missing: missing}
 	}
 	g, err := compileGraph(run.Agent, host)
+	if _, unset := errors.AsType[*flow.VariablesError](err); req.NeedAll && (err == nil || unset) {
+		if missing := run.Agent.MissingVariables(); missing != nil {
+			return &flow.VariablesError{Missing: missing}
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -127,14 +138,23 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		return err
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
-	if run.input = run.Agent.Input(req.Prompt); req.Compact {
-		run.input = run.Agent.CompactInput()
-	}
-	run.Record.Prompt = run.Agent.Redact(req.Prompt)
-	if run.input.Meta, err = p.encodeRecord(run.Record); err != nil {
+	if err := p.SetPrompt(run, req.Prompt); err != nil {
 		return err
 	}
+	if req.Compact {
+		meta := run.input.Meta
+		run.input = run.Agent.CompactInput()
+		run.input.Meta = meta
+	}
 	return p.acquireStore(run, g)
+}
+
+// SetPrompt replaces the prompt of a run that has not started.
+func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
+	run.input = run.Agent.Input(prompt)
+	run.Record.Prompt = run.Agent.Redact(prompt)
+	run.input.Meta, err = p.encodeRecord(run.Record)
+	return err
 }
 
 // loadAgent loads a run's agent and records which variables of the environment it takes.

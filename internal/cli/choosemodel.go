@@ -40,23 +40,32 @@ func chooseModel(ctx context.Context, env *environment) (model string, err error
 	return model, saveModel(env, model)
 }
 
-// ensureModel asks for a model before an agent runs that needs one and has none. Without a person, the start of the run reports that.
-func ensureModel(ctx context.Context, env *environment, req *app.Request) error {
-	if env.process.Config.Model != "" || req.Model != "" || req.Headless || env.newPrompter() == nil {
+// ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the first turn reports that.
+func ensureModel(ctx context.Context, env *environment, agent, model string) error {
+	if env.process.Config.Model != "" || model != "" || env.newPrompter() == nil {
 		return nil
 	}
-	a, err := env.process.Load(app.LoadRequest{Agent: req.Agent, Strict: req.Strict})
+	a, err := env.process.Load(app.LoadRequest{Agent: agent})
 	if err == nil {
 		_, err = a.CompileGraph()
 	}
 	if _, missing := errors.AsType[*flow.MissingModelError](err); !missing {
 		return nil
 	}
-	_, asked := chooseModel(ctx, env)
-	if own, ok := errors.AsType[*exitError](asked); ok && own.code == exitInvalid {
-		return noModelError(env, err, req.Agent)
+	return askModel(ctx, env, app.Request{Agent: agent}, err)
+}
+
+// askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does not choose, it returns
+// that error with a command to paste.
+func askModel(ctx context.Context, env *environment, req app.Request, missing error) error {
+	if req.Headless || req.Model != "" || env.process.Config.Model != "" {
+		return noModelError(env, missing, req.Agent)
 	}
-	return asked
+	_, err := chooseModel(ctx, env)
+	if own, ok := errors.AsType[*exitError](err); ok && own.code == exitInvalid {
+		return noModelError(env, missing, req.Agent)
+	}
+	return err
 }
 
 // noModelError returns the error that no model is set, with a command to paste that names one.

@@ -91,7 +91,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		return err
 	}
 	if !opts.continues {
-		if err := ensureModel(ctx, env, &app.Request{Agent: firstOrEmpty(append(args, chat.DefaultAgent)), Model: opts.model}); err != nil {
+		if err := ensureModel(ctx, env, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (b *chatBackend) Start(ctx context.Context, req app.Request, start func(app
 	mode := req.Mode
 	req.UIHooks = newUIHooks(ctx, b.env)
 	req.Mode = mode
-	return startConsenting(ctx, b.env, req, start)
+	return startConsenting(ctx, b.env, &req, start)
 }
 
 // Resume implements [chat.Backend].

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -97,23 +96,14 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	for _, path := range opts.files {
 		req.Files = append(req.Files, env.process.Dirs.AbsPath(path))
 	}
-	if err := ensureModel(ctx, env, &req); err != nil {
-		return err
-	}
-	if err := askStarter(ctx, env, &req); err != nil {
-		return err
-	}
-	run, err := startWith(ctx, env, req)
-	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
-		return noModelError(env, err, args[0])
-	}
+	run, err := startPrompted(ctx, env, req)
 	if err != nil {
 		return err
 	}
 	if opts.dry {
 		return dryRun(env, run, opts.output)
 	}
-	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
+	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
 		run.Close()
 		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}

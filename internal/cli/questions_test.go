@@ -343,6 +343,32 @@ nodes: {done: {type: end, output: "asked: {{initial_prompt}}."}}
 	w.screen(nil, "run", "./plain").ends(0, "asked: .")
 }
 
+// A run loads its agent once, also if a starter is chosen at the terminal. The value of a variable makes a second load.
+func TestLoadsOfARun(t *testing.T) {
+	w := newWorkplace(t, talking)
+	trace := []string{"RADDLE_LOG=trace"}
+	loads := func(seen string) int { return strings.Count(seen, "loading the agent") }
+	city := []string{"run", "./ask", "--agent-variable", "city", "Oslo"}
+	plain := w.run(append(city, "hi", "--no-stdin", "--log-level", "trace")...)
+	if n := loads(plain.err); plain.code != 0 || n != 1 {
+		t.Errorf("a run loads its agent %d times, want 1: exit code %d\n%s", n, plain.code, plain.err)
+	}
+	s := w.screen(trace, city...)
+	s.await("What shall ask do?")
+	s.answer(enter)
+	s.ends(0, "to Oslo")
+	if n := loads(s.seen.String()); n != 1 {
+		t.Errorf("a run with a starter loads its agent %d times, want 1", n)
+	}
+	s = w.screen(trace, "run", "./ask", "hi")
+	s.await("city (Where to?): ")
+	s.answer("Oslo", enter)
+	s.ends(0, "to Oslo")
+	if n := loads(s.seen.String()); n != 2 {
+		t.Errorf("a run with a variable from the terminal loads its agent %d times, want 2", n)
+	}
+}
+
 // A variable that is left open is the same error as without a terminal.
 func TestLeavingAVariable(t *testing.T) {
 	w := newWorkplace(t, talking)

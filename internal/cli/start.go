@@ -125,35 +125,48 @@ func readSoon(r io.Reader, wait time.Duration) (string, error) {
 	}
 }
 
-// askStarter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
+// askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
-func askStarter(ctx context.Context, env *environment, req *app.Request) error {
-	who := env.newPrompter()
-	if req.Prompt != "" || req.Headless || who == nil {
+func askStarter(ctx context.Context, env *environment, run *app.Run, agent string) error {
+	who, a := env.newPrompter(), run.Agent
+	if run.Record.Prompt != "" || run.Record.Headless || who == nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil
-	}
-	a, err := env.process.Load(app.LoadRequest{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
-	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
-		return nil // Start reports what is wrong
 	}
 	answer, err := question.Ask(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
-		return badUsage("give it: raddle run "+quoteWord(req.Agent)+" PROMPT", "there is no prompt")
+		return badUsage("give it: raddle run "+quoteWord(agent)+" PROMPT", "there is no prompt")
 	}
-	if text, ok := answer.(string); ok {
-		req.Prompt = text
+	if err != nil {
+		return err
 	}
-	return err
+	text, _ := answer.(string)
+	return env.process.SetPrompt(run, text)
 }
 
-// startWith starts a run, with the consent that it needs for what the user did not name.
-func startWith(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
-	return startConsenting(ctx, env, req, env.process.StartRun)
+// startPrompted starts a run. It asks the person at the terminal for what the run lacks: a model, variables, consent and a
+// prompt. The agent is loaded again only after an answer on which its parts depend.
+func startPrompted(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
+	run, err := startConsenting(ctx, env, &req, env.process.StartRun)
+	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
+		if err := askModel(ctx, env, req, err); err != nil {
+			return nil, err
+		}
+		run, err = startConsenting(ctx, env, &req, env.process.StartRun)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := askStarter(ctx, env, run, req.Agent); err != nil {
+		run.Close()
+		return nil, err
+	}
+	return run, nil
 }
 
-// startConsenting is startWith for a run that another function starts.
-func startConsenting(ctx context.Context, env *environment, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
-	run, err := startSet(ctx, env, &req, start)
+// startConsenting starts a run with the consent that it needs for what the user did not name, and with the values of its
+// variables, which it adds to the request.
+func startConsenting(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	run, err := startSet(ctx, env, req, start)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +178,7 @@ func startConsenting(ctx context.Context, env *environment, req app.Request, sta
 	if err != nil {
 		return nil, err
 	}
-	return start(req)
+	return start(*req)
 }
 
 // startSet starts a run. If the agent needs variables that are not set, it asks the

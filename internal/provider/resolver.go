@@ -30,7 +30,7 @@ type Resolver struct {
 	learned func(key string)  // called with every key that is read from stored; may be nil
 	replays func(file string) // called once for every transcript that is replayed
 
-	recorded []string // ids of replies that the run has recorded
+	recorded func() []string // returns the ids of replies that the run has recorded; may be nil
 
 	mu      sync.Mutex
 	scripts map[string]*lazyModel // by the absolute path of the transcript
@@ -73,8 +73,9 @@ func (m *Resolver) withKey(c *client) (*client, error) {
 }
 
 // ForRun returns the same models for one run: transcripts start after the replies that the
-// run has recorded, and replays, if not nil, is called once for every transcript.
-func (m *Resolver) ForRun(recorded []string, replays func(file string)) *Resolver {
+// run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
+// opened, and recorded called, when a model is first called.
+func (m *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
 	return &Resolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, stored: m.stored, learned: m.learned, recorded: recorded, replays: replays}
 }
 
@@ -214,7 +215,11 @@ func (m *Resolver) openTranscript(path string) (llm.Model, error) {
 		return model, nil
 	}
 	model := &lazyModel{open: func() (llm.Model, error) {
-		model, err := openScript(path, m.recorded)
+		var recorded []string
+		if m.recorded != nil {
+			recorded = m.recorded()
+		}
+		model, err := openScript(path, recorded)
 		if err == nil && m.replays != nil {
 			m.replays(path)
 		}
