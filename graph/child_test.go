@@ -876,3 +876,38 @@ func ExampleSuspend() {
 	// paused <nil>
 	// done <nil>
 }
+
+// ChildNames lists what earlier drives have started: here a node starts one child in each
+// drive, under the next free name.
+func ExampleChildNames() {
+	worker := sound(graph.Def{Name: "worker", Nodes: []graph.Node{aNode("work", doNothing)}, Edges: []graph.Edge{anEdge("work", graph.End)}, Start: []string{"work"}})
+	lead := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		names, err := graph.ChildNames(ctx)
+		if err != nil || len(names) == 2 {
+			fmt.Println("found", names)
+			return graph.Update{}, err
+		}
+		fmt.Println("found", names, "and started one more")
+		if _, err := graph.CallChild(ctx, fmt.Sprint("worker", len(names)), "worker"); err != nil {
+			return graph.Update{}, err
+		}
+		return graph.Update{}, graph.Suspend(ctx)
+	}
+	g := sound(graph.Def{
+		Name:  "shifts",
+		Nodes: []graph.Node{{Name: "lead", Run: lead, Children: map[string]graph.ChildGraph{"worker": {Graph: worker}}}},
+		Edges: []graph.Edge{anEdge("lead", graph.End)},
+		Start: []string{"lead"},
+	})
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t"})
+	for err == nil && res.Status == graph.Paused {
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
+	}
+	fmt.Println(res.Status, err)
+	// Output:
+	// found [] and started one more
+	// found [worker0] and started one more
+	// found [worker0 worker1]
+	// done <nil>
+}
