@@ -19,6 +19,9 @@ IN_CI := $(filter-out 0 false no,$(CI))
 # The race detector needs a C compiler. Nothing else does: the command is built without.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
+# What .ci/prepare installs in clients/ is not ours.
+NOT_INSTALLED := -not -path './clients/*/node_modules/*' -not -path './clients/*/.venv/*'
+
 # The packages of bench/ that need no other engine.
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
@@ -38,7 +41,7 @@ build: ## build bin/raddle
 check: build ## build, vet, gofmt and staticcheck
 	$(GO) vet ./...
 	$(GO) -C tools vet ./...
-	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
+	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $$(find . -name '*.go' $(NOT_INSTALLED))); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
 	$(GO) -C bench vet $(BENCHED)
@@ -52,7 +55,7 @@ $(GO) test $(RACE) $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json $(3) |
 endef
 
 # packages_with PREFIX: the packages that have tests whose names begin with PREFIX.
-packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' . | sed -E 's|/[^/]*$$||' | sort -u)
+packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=.venv . | sed -E 's|/[^/]*$$||' | sort -u)
 
 test: testreport ## run the tests that need no more than the programs of the README
 	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"

@@ -2,6 +2,9 @@ module raddle.dev
 
 go 1.26.0
 
+// Clients of other languages: what .ci/prepare installs there can have Go files.
+ignore ./clients
+
 require (
 	charm.land/bubbles/v2 v2.2.1
 	charm.land/bubbletea/v2 v2.0.9

@@ -76,6 +76,8 @@ var importRules = []importRule{
 		reason: "it is the conversation on a terminal; what shows a run comes from the command line"},
 	{of: "internal/cli", may: []string{"agent", "internal/chat", "docs/guide", "draw", "flow", "graph", "internal/app", "internal/config", "internal/doctor", "internal/failure", "internal/keystore", "internal/provider", "internal/question", "internal/runs", "internal/schema", "internal/story", "internal/term", "internal/term/progress", "internal/toolbox", "llm", "team", "tool", "tool/permission", "internal/wording", "internal/strictyaml", "internal/jsonvalue", "flow/check", "flow/spec", "internal/term/markdown"},
 		reason: "it talks to people: it runs and shows things and asks questions, and leaves vendors to internal/provider and stores to internal/stores"},
+	{of: "internal/clienttest", may: []string{"internal/testneed"},
+		reason: "clients of others see raddle as a program, and so does what runs them"},
 	{of: "internal/config", may: []string{"internal/failure", "internal/wording", "tool", "tool/permission", "internal/strictyaml"},
 		reason: "directories, environment and config.yaml are read before anything is opened, and know nothing of processes and runs"},
 	{of: "internal/conversation", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/runs", "internal/wording", "llm", "tool"},

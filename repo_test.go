@@ -118,7 +118,7 @@ func walk(visit func(name string) error) error {
 			return nil
 		case name == ".":
 			return nil
-		case name == ".git" || name == "bin" || name == "out" || d.Name() == "node_modules" || d.Name() == "vendor":
+		case name == ".git" || name == "bin" || name == "out" || d.Name() == "node_modules" || d.Name() == ".venv" || d.Name() == "vendor":
 			return fs.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {

@@ -32,6 +32,18 @@ func RequirePrograms(t testing.TB, names ...string) {
 	}
 }
 
+// RequireClients skips the test unless .ci/prepare has installed what a file stands for: clients/FOLDER/node_modules/.prepared or
+// clients/FOLDER/.venv/.prepared. The name of the test must begin with TestExtra.
+func RequireClients(t testing.TB, file string) {
+	t.Helper()
+	if err := mayUse(t.Name(), filepath.ToSlash(file), "extra"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root(), file)); err != nil {
+		t.Skipf("the packages of %s are not installed: run .ci/prepare", filepath.Dir(filepath.Dir(file)))
+	}
+}
+
 // mayUse returns an error if the test may not use a program of the group.
 func mayUse(test, program, group string) error {
 	prefix := map[string]string{"extra": "TestExtra", "optional": "TestOptional"}[group]
@@ -55,8 +67,7 @@ func isInstalled(program string) bool {
 
 // readGroups returns the group of each program of .ci/programs.
 var readGroups = sync.OnceValues(func() (map[string]string, error) {
-	_, file, _, _ := runtime.Caller(0)
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", ".ci", "programs"))
+	data, err := os.ReadFile(filepath.Join(root(), ".ci", "programs"))
 	if err != nil {
 		return nil, err
 	}
@@ -72,3 +83,9 @@ var readGroups = sync.OnceValues(func() (map[string]string, error) {
 	}
 	return groups, nil
 })
+
+// root returns the directory of the repository.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
