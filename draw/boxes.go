@@ -13,6 +13,7 @@ import (
 )
 
 // An Ink is the colour of a part of a drawing with characters.
+// It says what a part means, not which colour it has: [Options].Paint chooses that.
 type Ink string
 
 // The inks.
@@ -34,6 +35,8 @@ const (
 
 // WriteText draws s with box characters, or ASCII characters, for a terminal. A drawing that does not fit into o.Columns becomes a list
 // of the nodes. Graphs inside nodes follow below.
+// It tries several sizes of boxes, the widest first. Where o.Paint is set, it is called with each
+// run of characters of one ink, and its result must be as wide as its text.
 func WriteText(w io.Writer, s graph.Structure, o Options) error {
 	top, err := planPicture(s, o)
 	if err != nil {
@@ -62,6 +65,9 @@ type textDrawing struct {
 }
 
 // writeLevel writes a level, and then the levels inside its nodes.
+// The title is that of the picture, or says which node the level is in. The sizes are tried in
+// order: first texts are cut, then boxes are moved closer together. If even the smallest drawing is
+// too wide, the level becomes a list.
 func (t *textDrawing) writeLevel(l *level, title string) error {
 	if title = cmp.Or(title, oneLine(l.name)); title != "" {
 		t.w.WriteString(" " + t.paint(InkName, title) + "\n")
@@ -107,6 +113,7 @@ func (t *textDrawing) paint(ink Ink, text string) string {
 }
 
 // writeList writes a level that is too wide as a list.
+// Each line has a node, what boxText says about it, and the names of the nodes that follow.
 func (t *textDrawing) writeList(l *level) {
 	for i, v := range l.vertices {
 		if v.role != roleNode {
@@ -138,6 +145,7 @@ func (t *textDrawing) writeList(l *level) {
 	}
 }
 
+// dot is the sign of a node in a list, and of the start in a drawing.
 func (t *textDrawing) dot() string {
 	if t.o.ASCII {
 		return "*"
@@ -145,6 +153,7 @@ func (t *textDrawing) dot() string {
 	return "●"
 }
 
+// arrow is the sign between a node and what follows it, in a text.
 func (t *textDrawing) arrow() string {
 	if t.o.ASCII {
 		return "->"
@@ -153,6 +162,7 @@ func (t *textDrawing) arrow() string {
 }
 
 // A boxLine is a line in a box.
+// All of a line has one ink.
 type boxLine struct {
 	text string
 	ink  Ink
@@ -160,7 +170,11 @@ type boxLine struct {
 
 // boxText returns the lines of a vertex: its name and kind, what a run did, and where its labels lead. widest is the width of the
 // box; 0 means a list, which also has the edges that a drawing shows as lines.
+// The label of an edge is a line in the box that the edge leaves, with the name of its target:
+// there is no room for it beside the line of the edge. An edge from a node to itself is never
+// drawn; its box says what is repeated.
 func (t *textDrawing) boxText(l *level, i, widest int) []boxLine {
+	// A list has no lines, so the texts name the targets of all edges for failures.
 	ends := widest == 0
 	v := l.vertices[i]
 	switch v.role {
@@ -210,6 +224,7 @@ func (t *textDrawing) boxText(l *level, i, widest int) []boxLine {
 }
 
 // mark returns the sign of what a run did with a node.
+// It is empty in a picture without a run, and for a node that the run did not reach.
 func (t *textDrawing) mark(n Note, seen bool) string {
 	if t.o.Run == nil {
 		return ""
@@ -223,6 +238,7 @@ func (t *textDrawing) mark(n Note, seen bool) string {
 }
 
 // inkOf returns the ink of a node in a picture of a run.
+// It is empty in other pictures: the caller then chooses one.
 func (t *textDrawing) inkOf(v vertex) Ink {
 	if t.o.Run == nil || v.role != roleNode {
 		return ""
@@ -258,6 +274,7 @@ func (t *textDrawing) isDrawn(l *level, k *link) bool {
 }
 
 // A textBox is a vertex in a drawing.
+// x and y are the column and row of its upper left corner in the grid.
 type textBox struct {
 	lines      []boxLine
 	x, y, w, h int
@@ -267,6 +284,7 @@ type textBox struct {
 }
 
 // A textGrid is a drawing of one level.
+// Cells exist only where something was drawn: most of a large drawing is empty.
 type textGrid struct {
 	boxes []textBox
 	cells map[[2]int]*cell // by row and column
@@ -275,6 +293,8 @@ type textGrid struct {
 }
 
 // A cell is one character of a drawing.
+// Lines that cross or join are one cell with several arms, so the order in which edges are drawn
+// does not matter.
 type cell struct {
 	arms   byte // directions of lines that meet in it
 	dashed bool
@@ -290,9 +310,12 @@ const (
 	armRight
 )
 
+// width returns the number of columns.
 func (g *textGrid) width() int { return g.cols }
 
 // layOutBoxes places the boxes of a level and draws its edges.
+// The layout works in units smaller than a column, in which it centres boxes over others. Edges
+// between the same two nodes are one line, and an edge from a node to itself is none.
 func (t *textDrawing) layOutBoxes(l *level, size boxSize) (*textGrid, error) {
 	g := &textGrid{cells: map[[2]int]*cell{}}
 	var in layered.Graph
@@ -314,6 +337,7 @@ func (t *textDrawing) layOutBoxes(l *level, size boxSize) (*textGrid, error) {
 	}
 	var links []link
 	for _, k := range l.links {
+		// The boxes name what these lines do not show.
 		same := slices.ContainsFunc(links, func(o link) bool { return o.from == k.from && o.to == k.to })
 		if k.from != k.to && !same && t.isDrawn(l, &k) {
 			links = append(links, k)
@@ -339,13 +363,17 @@ func (g *textGrid) at(row, col int) *cell {
 }
 
 // A pen draws lines of one edge.
+// A solid line is on top of a dashed one where both are in one cell.
 type pen struct {
 	g      *textGrid
 	dashed bool
 	ink    Ink
 }
 
+// arm adds arms to a cell. The first line that is drawn there sets its ink, unless a solid one
+// follows a dashed one.
 func (p pen) arm(row, col int, arms byte) {
+	// A cell that two lines share shows the more certain one.
 	c := p.g.at(row, col)
 	if c.arms == 0 {
 		c.dashed, c.ink = p.dashed, p.ink
@@ -387,9 +415,12 @@ func (p pen) across(row, a, b int) {
 }
 
 // lineCharacters are the characters for lines, by their arms.
+// The index is the sum of the arms, and the first one, for a cell without any, is not used.
 var lineCharacters = [16]rune{0, '│', '│', '│', '─', '┘', '┐', '┤', '─', '└', '┌', '├', '─', '┴', '┬', '┼'}
 
 // character returns the character of a cell.
+// Only a cell on a straight piece of a line can be dashed; corners and crossings have solid
+// characters.
 func (c *cell) character(ascii bool) string {
 	if c.text != "" {
 		return c.text
@@ -417,6 +448,8 @@ func (c *cell) character(ascii bool) string {
 }
 
 // render returns the drawing as lines.
+// Characters with the same ink are painted together, with the spaces between them. Spaces at the
+// end of a line are left out.
 func (g *textGrid) render(t *textDrawing) string {
 	var b strings.Builder
 	for r := range g.rows {
@@ -433,6 +466,7 @@ func (g *textGrid) render(t *textDrawing) string {
 			if k := g.cells[[2]int{r, c}]; k != nil {
 				text, own = k.character(t.o.ASCII), k.ink
 			}
+			// Spaces have no ink: they do not end a run of characters.
 			if own != ink && strings.TrimSpace(text) != "" {
 				flush()
 				ink = own

@@ -11,6 +11,19 @@ import (
 )
 
 // A textRouter gives the boxes of a level their rows and columns, and draws its edges between them.
+// The drawing has rows of boxes with channels between them. A channel has one line for each track,
+// and one for the arrows:
+//
+//	┌─────┐           row 0
+//	│ ask │
+//	└──┬──┘
+//	   ├────────┐     channel 1: a track,
+//	   ▼        ▼     and the line of the arrows
+//	┌─────┐  ┌─────┐  row 1
+//
+// An edge to the next row is one wire in the channel between the rows. An edge across several rows
+// is a chain of wires, with a line through each row that it passes. An edge that leads back runs
+// along a rail at the right of all boxes.
 type textRouter struct {
 	t     *textDrawing
 	g     *textGrid
@@ -41,6 +54,9 @@ func (w *wire) high() int { return max(w.from, w.to) }
 func gridColumn(x int) int { return x / boxUnit }
 
 // draw draws everything.
+// The layout says only in which order and at which x the boxes of a row are. draw moves everything
+// to the right until the first column is free, and puts the rails behind the last one. Boxes are
+// drawn before wires, because a wire opens the border of the box that it leaves.
 func (r *textRouter) draw() {
 	least := 0
 	for i, b := range r.g.boxes {
@@ -71,6 +87,8 @@ func (r *textRouter) draw() {
 }
 
 // penOf returns the pen of a link.
+// Edges that a node chooses and edges for failures are dashed. In the picture of a run an edge that
+// the run followed is solid and has the colour of finished nodes.
 func (r *textRouter) penOf(k *link) pen {
 	p := pen{g: r.g, dashed: k.kind == graph.EdgeRoute || k.kind == graph.EdgeBranch || k.kind == graph.EdgeError, ink: InkDim}
 	switch {
@@ -85,6 +103,12 @@ func (r *textRouter) penOf(k *link) pen {
 }
 
 // collectWires splits the edges into wires.
+// Every edge that leads back gets its own rail, in the order of the edges; drawWires counts the
+// rails in the same order. Such an edge needs a wire in a channel only at an end that is not the
+// rightmost box of its row: the rightmost box is connected to the rail directly.
+//
+// The first wire of a chain has the group of its box, so that all edges of the box leave it as one
+// line. The others have a group of their own: their lines must not be taken for one.
 func (r *textRouter) collectWires(shift int) {
 	r.channels = make([][]*wire, len(r.rows.Rows)+1)
 	rail := r.rails + 1
@@ -93,9 +117,12 @@ func (r *textRouter) collectWires(shift int) {
 		p := r.penOf(k)
 		if r.rows.Back[e] {
 			from, to := r.rows.Row[k.from], r.rows.Row[k.to]
+			// The wire leads from below the box to the rail.
 			if !r.isRightmost(k.from) {
 				r.channels[from+1] = append(r.channels[from+1], &wire{from: r.middle(k.from), to: rail, group: k.from, start: true, upward: true, pen: p})
 			}
+			// The wire leads from the rail to above the box; it ends in an arrow. Its group is its
+			// own.
 			if !r.isRightmost(k.to) {
 				r.channels[to] = append(r.channels[to], &wire{from: rail, to: r.middle(k.to), group: -1 - e, arrow: true, upward: true, pen: p})
 			}
@@ -154,6 +181,9 @@ func assignTracks(wires []*wire) int {
 		s := spans[i]
 		s.low, s.high, s.wires = min(s.low, w.low()), max(s.high, w.high()), append(s.wires, w)
 	}
+	// Two wires that have the same column, one above and one below, would look like one line if the
+	// first were not above. Where both spans must be above the other, the order of the edges
+	// decides.
 	before := func(a, b *span) bool { // a must be above b
 		return slices.ContainsFunc(a.wires, func(x *wire) bool {
 			return slices.ContainsFunc(b.wires, func(y *wire) bool { return x.from == y.to })
@@ -168,7 +198,9 @@ func assignTracks(wires []*wire) int {
 		}
 		return 0
 	})
+	// A span gets the first track below all earlier spans that overlap with it.
 	tracks := 0
+	// A span gets the first track below all earlier ones that share a column with it.
 	for i, s := range spans {
 		track := 0
 		for _, o := range spans[:i] {
@@ -185,6 +217,9 @@ func assignTracks(wires []*wire) int {
 }
 
 // placeRows gives each row of boxes its lines.
+// A row begins below the channel above it, which has a line for each of its tracks and one for the
+// arrows. The first channel has no line if no wire is in it. Boxes without a border are at the
+// bottom of their row, all others at its top.
 func (r *textRouter) placeRows() {
 	y := 0
 	for i, row := range r.rows.Rows {
@@ -214,8 +249,12 @@ func (r *textRouter) placeRows() {
 }
 
 // drawBox draws a box with its lines.
+// The border shows the kind of the node: round corners for models, double lines for agents, thick
+// lines for ends. A character that is two columns wide leaves an empty cell behind it, which render
+// skips.
 func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 	if !b.bare {
+		// The order is: top left, horizontal, top right, vertical, bottom left, bottom right.
 		border := []rune("┌─┐│└┘")
 		switch {
 		case t.o.ASCII:
@@ -247,6 +286,7 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 		if !b.bare {
 			row, col = row+1, col+2
 		}
+		// The line is centred between the borders.
 		col += (b.w - 4*boolInt(!b.bare) - ansi.StringWidth(line.text)) / 2
 		for text := line.text; text != ""; {
 			character, width := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
@@ -259,6 +299,7 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 	}
 }
 
+// boolInt returns 1 for true.
 func boolInt(b bool) int {
 	if b {
 		return 1
@@ -267,6 +308,7 @@ func boolInt(b bool) int {
 }
 
 // drawWires draws the edges.
+// A chain gets its lines through the rows here; its wires in the channels are drawn by drawWire.
 func (r *textRouter) drawWires(shift int) {
 	for i, channel := range r.channels {
 		top := 0 // first line of the channel
@@ -312,6 +354,9 @@ func (p pen) through(col, from, to int) {
 }
 
 // drawWire draws a wire in its channel, whose first line is top.
+// A wire leads down from its first column, along its track, and down in its last column to the
+// arrow. A wire that stays in its column is one line. A wire at a rail is only the part at the box:
+// the rail itself ends in the wire's track.
 func (r *textRouter) drawWire(w *wire, channel, top int) {
 	end := r.tops[channel] - 1 // the line above the boxes below
 	from := top
@@ -322,6 +367,7 @@ func (r *textRouter) drawWire(w *wire, channel, top int) {
 			r.port(box, w.from)
 		}
 	}
+	// The wire turns in the line of its track.
 	turn := top + max(w.track, 0)
 	if w.track < 0 {
 		w.pen.through(w.from, from, end)
@@ -348,6 +394,8 @@ func (r *textRouter) drawWire(w *wire, channel, top int) {
 }
 
 // boxAbove returns the box from which a wire comes.
+// It finds the box by the column of its middle, and returns nil if the wire comes from another
+// wire.
 func (r *textRouter) boxAbove(w *wire, channel int) *textBox {
 	for _, p := range r.rows.Rows[channel-1] {
 		if p.Node >= 0 && r.middle(p.Node) == w.from {
@@ -358,6 +406,8 @@ func (r *textRouter) boxAbove(w *wire, channel int) *textBox {
 }
 
 // port opens the lower border of a box where a wire leaves it.
+// The character of the border says which kind of border it is. Boxes without a border and drawings
+// with ASCII characters have no open borders.
 func (r *textRouter) port(b *textBox, col int) {
 	if b.bare || r.t.o.ASCII {
 		return
@@ -374,6 +424,8 @@ func (r *textRouter) port(b *textBox, col int) {
 }
 
 // drawBack draws an edge that leads back, along a rail at the right.
+// At each end, the rail is connected to the box itself if nothing is to the right of the box.
+// Otherwise collectWires has made a wire, which leads to the rail below or above the row.
 func (r *textRouter) drawBack(k *link, rail int) {
 	p := r.penOf(k)
 	low, high := r.railEnd(k.from, false, rail), r.railEnd(k.to, true, rail)
@@ -403,6 +455,8 @@ func (r *textRouter) drawBack(k *link, rail int) {
 }
 
 // railEnd returns the line in which a rail meets the wire of a box: beside it, or in a channel below or above it.
+// At a box that is high enough the edge comes in at the first line of text and goes out at the last
+// one, so that both can be seen.
 func (r *textRouter) railEnd(box int, target bool, rail int) int {
 	row := r.rows.Row[box]
 	if r.isRightmost(box) {
@@ -412,6 +466,7 @@ func (r *textRouter) railEnd(box int, target bool, rail int) int {
 		}
 		return b.y + b.h - 2
 	}
+	// The rail meets the wire in the channel: below the box for a source, above it for a target.
 	at, top := row+1, r.bottom(row)
 	if target {
 		if at, top = row, 0; row > 0 {

@@ -18,6 +18,7 @@ const (
 )
 
 // Options are the options of a drawing. With the zero value, everything is drawn from top to bottom.
+// Each format ignores the options that it has no use for.
 type Options struct {
 	Direction Direction
 	Title     string                            // above the drawing; "": the name of the graph
@@ -39,6 +40,7 @@ type Options struct {
 }
 
 // A Note says what a run did with a node.
+// It is shown below the name of the node, or as a sign in front of it.
 type Note struct {
 	Status string // one of the statuses below
 	Text   string // more, such as its time, on one line
@@ -64,6 +66,7 @@ const (
 func Formats() []string { return []string{"text", "mermaid", "dot", "svg", "png", "json"} }
 
 // Write draws s in the named format. An unknown format is an error.
+// The caller chooses the format by a word from a person, as [Formats] lists them.
 func Write(w io.Writer, format string, s graph.Structure, o Options) error {
 	switch format {
 	case "text":
@@ -83,6 +86,7 @@ func Write(w io.Writer, format string, s graph.Structure, o Options) error {
 }
 
 // scene is a finished picture, which both SVG and PNG draw.
+// Its coordinates are pixels of the SVG, from the upper left corner.
 type scene struct {
 	w, h   float64
 	title  string
@@ -90,6 +94,7 @@ type scene struct {
 }
 
 // group holds the figures and texts of one node, edge or frame.
+// A page can find the group by its class and its attributes.
 type group struct {
 	class string // node, edge, frame, start, finish, join or title
 	data  []attr // attributes for a page that shows the SVG
@@ -98,9 +103,11 @@ type group struct {
 	texts []caption
 }
 
+// attr is an attribute of an SVG element. Its value is text, which is escaped when it is written.
 type attr struct{ key, value string }
 
 // figure is a filled or stroked path. An empty colour is not painted.
+// A figure may be filled, stroked, or both; its line is then painted over the area.
 type figure struct {
 	path   path
 	fill   string
@@ -111,6 +118,7 @@ type figure struct {
 }
 
 // caption is one line of text.
+// Its style says which face and size it has; wrapText has made sure that it fits.
 type caption struct {
 	at    pt // of the baseline
 	left  bool

@@ -14,6 +14,8 @@ const (
 )
 
 // paintCanvas adds a canvas to the scene, its corner at (x, y), on a ground of the given colour.
+// Edges come first, so that nodes cover their ends. The ground is the colour behind labels, which
+// hide the lines that pass below them.
 func (p *painter) paintCanvas(c *canvas, x, y int, ground string) {
 	for i := range c.level.links {
 		p.paintEdge(c, i, pt{float64(x), float64(y)}, ground)
@@ -31,6 +33,8 @@ func (p *painter) paintCanvas(c *canvas, x, y int, ground string) {
 	}
 }
 
+// newGroup returns the empty group of a vertex. That of a node carries the node's path and kind for
+// pages, and as its tip the title, the name and the description, each of them once.
 func (v vertex) newGroup(class string) group {
 	g := group{class: class}
 	if v.role == roleNode {
@@ -48,6 +52,8 @@ func (v vertex) newGroup(class string) group {
 	return g
 }
 
+// paintNode adds a vertex that is not a frame: its outline, and its lines of text from the top. b
+// is what was measured, r is where the layout put it.
 func (p *painter) paintNode(v vertex, b block, r box) {
 	s := v.nodeStyle()
 	class := [...]string{"node", "start", "finish", "join"}[v.role]
@@ -114,17 +120,22 @@ func (p *painter) runInks(v vertex, g *group) (name, small, note string) {
 }
 
 // textAt sets a line whose top middle is at the given point.
+// The baseline is a bit more than a third of the size below the middle of the line, which centres
+// letters of the Go fonts. The conversions keep the digits the same on every machine.
 func textAt(s textStyle, top pt, color, text string) caption {
 	base := top.y + float64(s.line)/2 + float64(float64(s.size)*0.36)
 	return caption{at: pt{top.x, base}, style: s, color: color, text: text}
 }
 
+// paintFrame adds the frame around a level, with its title and small words in the upper left
+// corner.
 func (p *painter) paintFrame(v vertex, b block, r box) {
 	g := v.newGroup("frame")
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
 	if v.first {
 		g.figs[0].width = boldWidth
 	}
+	// A frame that the run did not reach keeps its colours: its nodes are pale already.
 	if _, reached := p.o.Run[v.path]; reached {
 		p.runInks(v, &g)
 	}
@@ -137,12 +148,16 @@ func (p *painter) paintFrame(v vertex, b block, r box) {
 	p.scene.groups = append(p.scene.groups, g)
 }
 
+// paintEdge adds the edge with the index i: its line from outline to outline, its arrow head, and
+// its label. In the picture of a run, edges that were not followed are pale, and those that were
+// are wide.
 func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	k, r := c.level.links[i], c.layout.Edges[i]
 	points := make([]pt, len(r.Path))
 	for j, q := range r.Path {
 		points[j] = pt{off.x + float64(q.X), off.y + float64(q.Y)}
 	}
+	// The path ends at the boxes of both nodes; their outlines may lie further in.
 	points[0] = p.snapToOutline(c, k.from, points[0], off)
 	points[len(points)-1] = p.snapToOutline(c, k.to, points[len(points)-1], off)
 	s := k.linkStyle()
@@ -159,6 +174,7 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 		key string
 		v   vertex
 	}{{"data-from", c.level.vertices[k.from]}, {"data-to", c.level.vertices[k.to]}} {
+		// Only nodes have names that a page may refer to.
 		if end.v.role == roleNode {
 			g.data = append(g.data, attr{end.key, end.v.path})
 		}
@@ -179,6 +195,7 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 }
 
 // curvePath is the path through the points of a chain of curves; curves that are straight become lines.
+// A chain has three points for each curve, after the first point of all.
 func curvePath(points []pt) path {
 	var p path
 	p.moveTo(points[0].x, points[0].y)
@@ -209,6 +226,7 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 }
 
 // snapToOutline moves the end of an edge from the box of its node onto the node's outline.
+// The layout ends edges at the box around a node, but a hexagon or a circle does not fill that box.
 func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
 	v, r := c.level.vertices[vertex], c.layout.Nodes[vertex]
 	if v.sub != nil {
@@ -238,9 +256,12 @@ func sideOf(b box, q pt) side {
 }
 
 // cutArrowHead returns the head at the end of a path and shortens the path to where the head begins.
+// The head points in the direction in which the path arrives. It is nil for a path without a
+// length. The line ends a pixel inside the head, so that no gap is visible.
 func cutArrowHead(points []pt) path {
 	n := len(points)
 	tip, from := points[n-1], points[n-2]
+	// Control points that lie on the tip give no direction.
 	for i := n - 2; i > 0 && pointDistance(from, tip) < 1; i-- {
 		from = points[i-1]
 	}
@@ -251,6 +272,7 @@ func cutArrowHead(points []pt) path {
 	ux, uy := (tip.x-from.x)/d, (tip.y-from.y)/d
 	back := pt{tip.x - float64(ux*arrowLong), tip.y - float64(uy*arrowLong)}
 	points[n-1] = pt{tip.x - float64(ux*(arrowLong-1)), tip.y - float64(uy*(arrowLong-1))}
+	// A last piece that is shorter than the head would come out of it on the other side.
 	if room := pointDistance(points[n-2], tip); room < arrowLong {
 		points[n-2] = points[n-1]
 	}
@@ -260,6 +282,7 @@ func cutArrowHead(points []pt) path {
 }
 
 // edgeClass names the kind of an edge in an SVG.
+// Kinds that this version does not know are plain, as in linkStyle.
 func edgeClass(k graph.EdgeKind) string {
 	switch k {
 	case graph.EdgeBranch, graph.EdgeJoin, graph.EdgeRoute, graph.EdgeError:
@@ -280,6 +303,7 @@ const (
 )
 
 // outlinePaths returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
+// Most forms have one part. A cylinder, a stack and a call have several.
 func (f form) outlinePaths(b box) []path {
 	x0, y0, x1, y1 := b.x, b.y, b.x+b.w, b.y+b.h
 	switch f {
@@ -345,6 +369,8 @@ func (f form) textPadding() [4]int {
 
 // flatLength is the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
 // right side) at which several edges may end.
+// The layout spreads the ends of edges over this length. It is 0 for circles: all edges end in the
+// middle.
 func (f form) flatLength(w, h int, right bool) int {
 	if right {
 		switch f {
@@ -382,6 +408,7 @@ func (s side) inwardVector() pt {
 }
 
 // outlineInset returns how far inside the box the outline lies, at an offset from the middle of the side.
+// It is 0 for sides that are straight and lie on the box.
 func (f form) outlineInset(b box, s side, off float64) float64 {
 	upright := s == sideTop || s == sideBottom
 	switch f {
@@ -425,6 +452,7 @@ type pathOp struct {
 }
 
 // path is an outline or a line.
+// It begins with a moveTo; an outline ends with close.
 type path []pathOp
 
 func (p *path) moveTo(x, y float64) { *p = append(*p, pathOp{'M', [3]pt{{x, y}}}) }
@@ -498,12 +526,14 @@ func ellipsePath(r box) path { return roundRect(r, r.w/2, r.h/2) }
 // box is a rectangle from its top left corner.
 type box struct{ x, y, w, h float64 }
 
+// centrePoint returns the middle of the box.
 func (b box) centrePoint() pt { return pt{b.x + b.w/2, b.y + b.h/2} }
 
 // pointDistance of two points.
 func pointDistance(a, b pt) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }
 
 // form is the outline of a node.
+// The layout knows only its box; where the outline lies in it, outlineInset says.
 type form int
 
 const (
@@ -521,6 +551,7 @@ const (
 )
 
 // style is the look of a kind of node.
+// Colours are those of the light theme; Theme.colorIn replaces them when the picture is written.
 type style struct {
 	form         form
 	fill, stroke string
@@ -582,6 +613,7 @@ func (v vertex) nodeStyle() style {
 }
 
 // edgeStyle is the look of a kind of edge.
+// Dashes and dots let a reader see the kind of an edge without its colour.
 type edgeStyle struct {
 	color  string
 	dash   []float64 // lengths of strokes and gaps, nil for a solid line

@@ -18,6 +18,14 @@ import (
 	"raddle.dev/graph"
 )
 
+// This file and four others make the picture that SVG and PNG share. plan.go adds to a structure
+// what only a picture has, such as the dot of the start. picture.go measures texts and asks package
+// layered for the places of nodes and edges. paint.go turns places into paths, captions and
+// colours: a scene. svg.go and png.go write the scene.
+//
+// The formats for other programs, in text.go, need only the plan: Mermaid and Graphviz place nodes
+// themselves. Drawings with characters, in boxes.go and boxroute.go, have a layout of their own,
+// because their unit is a character and not a pixel.
 // Measures of the pictures, in pixels.
 const (
 	margin      = 28
@@ -32,6 +40,7 @@ const (
 )
 
 // block is a vertex with the size of its picture and the lines of its text.
+// It is measured before the layout, which needs its size, and painted after it.
 type block struct {
 	w, h  int
 	name  []string
@@ -49,6 +58,8 @@ type canvas struct {
 }
 
 // painter builds pictures.
+// It works in three steps: planPicture says what is drawn, arrangeLevel measures and places it, and
+// paintCanvas turns the places into figures and texts of a scene. SVG and PNG draw that scene.
 type painter struct {
 	measurer *textMeasurer
 	right    bool
@@ -57,6 +68,7 @@ type painter struct {
 }
 
 // buildScene lays s out and returns the scene.
+// It uses no font of the system: texts are measured with the fonts that are part of the program.
 func buildScene(s graph.Structure, o Options) (*scene, error) {
 	top, err := planPicture(s, o)
 	if err != nil {
@@ -75,11 +87,15 @@ func buildScene(s graph.Structure, o Options) (*scene, error) {
 	return &p.scene, nil
 }
 
+// paintAll sets the size of the scene, with a margin on each side, and paints the title and the
+// outermost level. A title that is wider than the drawing makes the picture wider, with the drawing
+// in the middle.
 func (p *painter) paintAll(c *canvas) {
 	x, y := margin, margin
 	w := c.layout.W
 	p.scene.title = c.level.name
 	if name := c.level.name; name != "" {
+		// A title may be wider than a small drawing, but not without limit.
 		line := p.measurer.wrapText(titleText, oneLine(name), max(400, w), 1)[0]
 		w = max(w, p.measurer.textWidth(titleText, line))
 		p.scene.groups = append(p.scene.groups, group{class: "title", texts: []caption{{
@@ -93,6 +109,8 @@ func (p *painter) paintAll(c *canvas) {
 }
 
 // arrangeLevel sizes the vertices of a level, the frames among them by arranging what is within, and lays the level out.
+// The layout places nodes from top to bottom. For a picture from left to right the sizes are
+// swapped before it and the places after it.
 func (p *painter) arrangeLevel(l *level) (*canvas, error) {
 	c := &canvas{level: l, blocks: make([]block, len(l.vertices)), labels: make([][]string, len(l.links))}
 	var g layered.Graph
@@ -102,6 +120,7 @@ func (p *painter) arrangeLevel(l *level) (*canvas, error) {
 			return nil, err
 		}
 		c.blocks[i] = b
+		// A frame is a rectangle, whatever the kind of its node.
 		f := v.nodeStyle().form
 		if v.sub != nil {
 			f = formBox
@@ -131,6 +150,9 @@ func (p *painter) arrangeLevel(l *level) (*canvas, error) {
 }
 
 // measureVertex measures one vertex.
+// A node is as wide as the widest of its lines and what its outline needs around them. A frame is
+// as large as the level inside it, with room for its title. Widths and heights are even, so that
+// the middle is a whole pixel.
 func (p *painter) measureVertex(l *level, i int) (block, error) {
 	v := l.vertices[i]
 	switch v.role {
@@ -158,11 +180,13 @@ func (p *painter) measureVertex(l *level, i int) (block, error) {
 		if b.note != "" {
 			b.small += " · " + b.note
 		}
+		// The title and the small words share one line above the level.
 		text = p.measurer.textWidth(nameText, b.name[0]) + 12 + p.measurer.textWidth(smallText, b.small)
 		b.w = max(b.inner.layout.W, text) + 2*framePad
 		b.h = b.inner.layout.H + frameHead + framePad
 		return b, nil
 	}
+	// Even a node with a short name is wide enough to be seen as a box.
 	pad := v.nodeStyle().form.textPadding()
 	b.w = max(text, 60) + pad[0] + pad[2]
 	b.h = nameText.line*len(b.name) + pad[1] + pad[3]
@@ -177,6 +201,7 @@ func (p *painter) measureVertex(l *level, i int) (block, error) {
 }
 
 // barSize is long enough for all edges of a join to end apart.
+// The bar is upright in a picture from left to right.
 func (p *painter) barSize(l *level, i int) block {
 	ends := 0
 	for _, k := range l.links {
@@ -191,6 +216,7 @@ func (p *painter) barSize(l *level, i int) block {
 	return b
 }
 
+// maxLineWidth returns the width of the widest of some lines, in pixels.
 func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 	w := 0
 	for _, l := range lines {
@@ -200,6 +226,7 @@ func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 }
 
 // subtitleText is the word below a node's name: its kind, and its name where a title stands above.
+// It is empty for a node without a kind whose name is already in the picture.
 func (v vertex) subtitleText() string {
 	kind, name := oneLine(cleanLabel(v.info.Kind)), oneLine(cleanLabel(v.info.Name))
 	switch {
@@ -212,6 +239,7 @@ func (v vertex) subtitleText() string {
 }
 
 // typeface is one of the two faces of the pictures.
+// They are the Go fonts, regular and medium.
 type typeface struct {
 	parse  func() (*sfnt.Font, error)
 	weight string // of the SVG
@@ -224,6 +252,7 @@ var (
 )
 
 // textStyle is a face in a size.
+// All texts of pictures have one of the four styles below.
 type textStyle struct {
 	face *typeface
 	size int // pixels
@@ -238,11 +267,14 @@ var (
 )
 
 // textMeasurer measures text. It is not safe for concurrent use.
+// It keeps a buffer between calls, which the font library needs to read a glyph.
 type textMeasurer struct {
 	buf   sfnt.Buffer
 	fonts map[*typeface]*sfnt.Font
 }
 
+// newTextMeasurer returns a measurer with both faces. An error means that the fonts in the program
+// are damaged.
 func newTextMeasurer() (*textMeasurer, error) {
 	r := &textMeasurer{fonts: make(map[*typeface]*sfnt.Font)}
 	for _, f := range []*typeface{regularFace, mediumFace} {
@@ -274,6 +306,9 @@ func (m *textMeasurer) textWidth(s textStyle, text string) int {
 	return sum.Ceil()
 }
 
+// glyphAdvance returns how far a character moves the next one to the right. Characters that combine
+// with the one before them have no width. Of the characters that the face lacks, wide ones of East
+// Asian scripts count as a square, and all others as seven tenths of it.
 func (m *textMeasurer) glyphAdvance(s textStyle, r rune) fixed.Int26_6 {
 	if isIgnorable(r) {
 		return 0
@@ -284,6 +319,7 @@ func (m *textMeasurer) glyphAdvance(s textStyle, r rune) fixed.Int26_6 {
 			return a
 		}
 	}
+	// The font may lack an accent that a viewer puts on the character before it.
 	if unicode.Is(unicode.Mn, r) {
 		return 0
 	}
@@ -301,6 +337,8 @@ func isIgnorable(r rune) bool {
 
 // wrapText breaks text into lines of at most the given width, between words if possible, otherwise within them. Text that
 // does not fit into the number of lines is cut off with an ellipsis.
+// A newline in the text always ends a line. The text is not read to its end once there are more
+// lines than allowed: a label may be very long.
 func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(text, "\n") {
@@ -316,6 +354,7 @@ func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []st
 				lines = append(lines, strings.TrimRight(line, " "))
 				line = ""
 			}
+			// A part that is wider than a line by itself is cut within the word.
 			for m.textWidth(s, part) > widest && len(lines) <= most {
 				head := m.longestFittingPrefix(s, part, widest)
 				lines = append(lines, head)
@@ -326,6 +365,7 @@ func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []st
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	if len(lines) > most {
+		// The last line gives up as many characters as the ellipsis needs.
 		const dots = "…"
 		room := widest - m.textWidth(s, dots)
 		last := m.longestFittingPrefix(s, lines[most-1], room)
@@ -336,6 +376,7 @@ func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []st
 
 // splitBreakable splits a line into the parts between which it may be broken: after spaces and after the signs that join
 // words in names.
+// The parts together are the line; the sign or space is the end of its part.
 func splitBreakable(s string) []string {
 	var parts []string
 	start := 0
@@ -363,6 +404,8 @@ func (m *textMeasurer) longestFittingPrefix(s textStyle, text string, room int) 
 
 // cleanLabel makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control characters.
 // Characters that cannot be shown become the replacement character.
+// Names come from files and programs, and a terminal or a page would obey control characters in
+// them.
 func cleanLabel(s string) string {
 	s = strings.TrimRightFunc(strings.ReplaceAll(s, "\r\n", "\n"), unicode.IsSpace)
 	return strings.Map(func(r rune) rune {
@@ -379,6 +422,7 @@ func cleanLabel(s string) string {
 }
 
 // displayName returns the name of a node in the picture.
+// It is the title, if the node has one, and may have several lines.
 func (v vertex) displayName() string {
 	if t := cleanLabel(v.info.Title); t != "" {
 		return t

@@ -33,6 +33,7 @@ const (
 )
 
 // vertex is something drawn with edges at it.
+// Its id does not come from the name of a node, because names may have any characters.
 type vertex struct {
 	id   string // unique in the whole picture and safe in every format
 	role role
@@ -44,6 +45,7 @@ type vertex struct {
 }
 
 // link is a drawn edge between two vertices of a level.
+// The numbers are indexes of the level's vertices.
 type link struct {
 	from, to int
 	label    string
@@ -52,6 +54,8 @@ type link struct {
 }
 
 // level is one graph of the picture.
+// Levels are a tree: the graph inside a node is the sub of its vertex. All formats draw the same
+// levels.
 type level struct {
 	name     string
 	vertices []vertex
@@ -65,6 +69,9 @@ type planner struct {
 }
 
 // planPicture checks s and adds what a picture shows in addition to nodes and edges.
+// These are the dot of the start, the end, and the bars of joins. It returns an error for a
+// structure that cannot be drawn: two nodes with one name, an edge to a node that does not exist,
+// or more than the limits.
 func planPicture(s graph.Structure, o Options) (*level, error) {
 	l, err := (&planner{o: o}).planLevel(&s, "", 0)
 	if err == nil && o.Title != "" {
@@ -73,11 +80,15 @@ func planPicture(s graph.Structure, o Options) (*level, error) {
 	return l, err
 }
 
+// newVertex returns a vertex with the next id of the picture. The caller adds it to a level.
 func (p *planner) newVertex(r role) vertex {
 	p.nodes++
 	return vertex{id: "n" + strconv.Itoa(p.nodes-1), role: r}
 }
 
+// planLevel returns the level of a structure. path is the path of the node that it is in, with a
+// slash at the end, and depth is the number of graphs around it. The dot of the start is always the
+// first vertex, if there is one.
 func (p *planner) planLevel(s *graph.Structure, path string, depth int) (*level, error) {
 	if depth > maxDepth {
 		return nil, depthError(s.Name)
@@ -99,6 +110,7 @@ func (p *planner) planLevel(s *graph.Structure, path string, depth int) (*level,
 		v.info = n
 		v.path = path + n.Name
 		if note, ok := p.o.Run[v.path]; ok && p.o.notesInNames {
+			// Formats that can only name nodes show the run in the second line of the name.
 			v.info.Title = v.displayName() + "\n" + statusSigns[note.Status] + note.sentence()
 		}
 		var err error
@@ -153,6 +165,11 @@ func (p *planner) planContents(n *graph.NodeInfo, path string, depth int) (*leve
 }
 
 // addLinks adds the links of a level, and the bars and the end to which they lead.
+// at maps the names of nodes to the indexes of their vertices. All edges of one join meet at the
+// same bar, from which one arrow leads to the target.
+//
+// Options may leave out edges: NoEnds those from the start and to the end, NoRoutes those that
+// nodes choose. An edge to the end from a node of the kind end is never drawn.
 func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) error {
 	find := func(what, name string) (int, error) {
 		i, ok := at[name]
@@ -172,6 +189,7 @@ func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) erro
 		}
 		l.links = append(l.links, link{from: 0, to: to, kind: graph.EdgePlain})
 	}
+	// Edges of one join have the same target and the same number.
 	type group struct {
 		to   string
 		join int
@@ -215,17 +233,22 @@ func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) erro
 	return nil
 }
 
+// depthError reports graphs within graphs that are more than maxDepth deep. name is the innermost
+// one.
 func depthError(name string) error {
 	return fmt.Errorf("draw: graph %q: more than %d graphs within each other: does it contain itself?", name, maxDepth)
 }
 
+// sizeError reports more than maxNodes nodes. name is the graph in which they became too many.
 func sizeError(name string) error {
 	return fmt.Errorf("draw: graph %q: more than %d nodes, those of its child graphs included: draw a part of it", name, maxNodes)
 }
 
 // checkDepth finds a structure that contains itself.
+// It applies the limits of planPicture to the formats that do not need a plan.
 func checkDepth(s *graph.Structure) error {
 	var walk func(s *graph.Structure, depth int) error
+	// The count is for the whole structure: a child in many places counts at each of them.
 	left := maxNodes
 	walk = func(s *graph.Structure, depth int) error {
 		if depth > maxDepth {

@@ -28,6 +28,7 @@ const (
 // WritePNG writes s as a picture at twice the size of the SVG, for sharp screens. It returns an error for a text with a
 // character that the built-in font (Latin, Greek and Cyrillic) does not have, and for a picture above 16384 pixels a
 // side or 64 million in all.
+// Nothing is written if it returns one of these errors.
 func WritePNG(w io.Writer, s graph.Structure, o Options) error {
 	sc, err := buildScene(s, o)
 	if err != nil {
@@ -80,6 +81,7 @@ func checkGlyphs(sc *scene) error {
 }
 
 // pngCanvas paints on an image.
+// It holds a font face for each style, because creating a face is slow.
 type pngCanvas struct {
 	img   *image.RGBA
 	faces map[textStyle]font.Face
@@ -89,6 +91,7 @@ type pngCanvas struct {
 // color returns a colour of the light theme in the theme of the picture.
 func (c *pngCanvas) color(light string) color.RGBA { return parseColor(c.theme.colorIn(light)) }
 
+// drawFigure fills a path and then draws its line: the line is an area, which is filled, too.
 func (c *pngCanvas) drawFigure(f figure) {
 	lines := flattenPath(f.path, pngScale)
 	if f.fill != "" {
@@ -104,6 +107,7 @@ func (c *pngCanvas) drawFigure(f figure) {
 	fillShape(c.img, s.strokeOutline(lines), c.color(f.stroke))
 }
 
+// drawText draws one line of text, with its middle or its left end at the place of the caption.
 func (c *pngCanvas) drawText(t caption) error {
 	face, err := c.openFace(t.style)
 	if err != nil {
@@ -116,6 +120,7 @@ func (c *pngCanvas) drawText(t caption) error {
 		x -= d.MeasureString(text) / 2
 	}
 	d.Dot = fixed.Point26_6{X: x, Y: fixed.Int26_6(t.at.y * pngScale * 64)}
+	// Hyphens are drawn by hand: see drawHyphen.
 	for _, part := range strings.SplitAfter(text, "-") {
 		part, hyphen := strings.CutSuffix(part, "-")
 		d.DrawString(part)
@@ -140,6 +145,7 @@ func (c *pngCanvas) drawHyphen(d *font.Drawer) {
 }
 
 // stripIgnorable removes the characters that are never visible.
+// The font would draw a box for each of them.
 func stripIgnorable(s string) string {
 	var out []rune
 	for _, r := range s {
@@ -150,6 +156,8 @@ func stripIgnorable(s string) string {
 	return string(out)
 }
 
+// openFace returns the font face of a style at the scale of the picture, without hinting: the same
+// text has the same shape at every place.
 func (c *pngCanvas) openFace(s textStyle) (font.Face, error) {
 	if f, ok := c.faces[s]; ok {
 		return f, nil
@@ -176,15 +184,20 @@ func parseColor(s string) color.RGBA {
 }
 
 // bandHeight bounds the buffer of the rasterizer: large shapes are filled band by band.
+// The rasterizer needs memory for its whole area, which for a tall frame would be that of the
+// picture.
 const bandHeight = 512
 
 // polyline is a chain of points.
+// In a closed one the last point is connected to the first.
 type polyline struct {
 	points []pt
 	closed bool
 }
 
 // flattenPath turns curves into short straight pieces and scales them.
+// The pieces are short enough that no corner is visible at this scale. A closed outline does not
+// repeat its first point at the end.
 func flattenPath(p path, scale float64) []polyline {
 	var out []polyline
 	var cur *polyline
@@ -222,9 +235,13 @@ func scalePoints(points []pt, scale float64) []pt {
 	return out
 }
 
+// appendCurve adds points on a Bézier curve from the last point, with the control points c[0] and
+// c[1] and the end c[2]. A longer curve gets more points. Each point is found by dividing the lines
+// between the control points (de Casteljau's method).
 func appendCurve(points []pt, c [3]pt, scale float64) []pt {
 	a := points[len(points)-1]
 	length := pointDistance(a, c[0]) + pointDistance(c[0], c[1]) + pointDistance(c[1], c[2])
+	// The length is that of the control lines, which the curve does not exceed.
 	steps := min(200, 4+int(length*scale/6))
 	for i := 1; i <= steps; i++ {
 		t := float64(i) / float64(steps)
@@ -235,6 +252,8 @@ func appendCurve(points []pt, c [3]pt, scale float64) []pt {
 }
 
 // fillShape fills the area within the lines, each of which is closed. Areas that overlap must turn the same way.
+// An area that turned the other way would cut a hole: the rasterizer adds up the turns around each
+// pixel.
 func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
 	lo, hi := pt{math.Inf(1), math.Inf(1)}, pt{math.Inf(-1), math.Inf(-1)}
 	for _, l := range lines {
@@ -250,6 +269,7 @@ func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
 	bounds = bounds.Intersect(dst.Bounds())
 	src := image.NewUniform(c)
 	var r vector.Rasterizer
+	// Only the part of the shape that is on the image is filled.
 	for y := bounds.Min.Y; y < bounds.Max.Y; y += bandHeight {
 		band := image.Rect(bounds.Min.X, y, bounds.Max.X, min(y+bandHeight, bounds.Max.Y))
 		r.Reset(band.Dx(), band.Dy())
@@ -260,6 +280,7 @@ func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
 	}
 }
 
+// addLine adds an area to the rasterizer, whose coordinates begin at the origin of its band.
 func addLine(r *vector.Rasterizer, l polyline, origin image.Point) {
 	for i, q := range l.points {
 		x, y := float32(q.x-float64(origin.X)), float32(q.y-float64(origin.Y))
@@ -273,6 +294,7 @@ func addLine(r *vector.Rasterizer, l polyline, origin image.Point) {
 }
 
 // dashPolylines cuts lines into strokes.
+// A closed line is cut from its first point all the way around, back to that point.
 func dashPolylines(lines []polyline, dash []float64, scale float64) []polyline {
 	var out []polyline
 	for _, l := range lines {
@@ -285,6 +307,8 @@ func dashPolylines(lines []polyline, dash []float64, scale float64) []polyline {
 	return out
 }
 
+// dashLine cuts one line. dash has the lengths of strokes and gaps in turn, as in SVG; at is the
+// index of the current one, and left is how much of it remains. A stroke continues around corners.
 func dashLine(points []pt, dash []float64, scale float64) []polyline {
 	var out []polyline
 	at, left := 0, dash[0]*scale
@@ -294,6 +318,7 @@ func dashLine(points []pt, dash []float64, scale float64) []polyline {
 	}
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]
+		// Each round ends one stroke or gap on this piece of the line.
 		for d := pointDistance(a, b); d > left; d = pointDistance(a, b) {
 			a = interpolatePoint(a, b, left/d)
 			if at%2 == 0 {
@@ -313,12 +338,15 @@ func dashLine(points []pt, dash []float64, scale float64) []polyline {
 }
 
 // stroke is a pen.
+// Its covered area is computed here, because the rasterizer can only fill.
 type stroke struct {
 	width float64
 	round bool // the ends of a line are round
 }
 
 // strokeOutline returns the area that the pen covers along the lines.
+// It returns a quadrilateral for each piece of a line, and a disc for each round end. They overlap,
+// so all of them turn the same way.
 func (s stroke) strokeOutline(lines []polyline) []polyline {
 	var out []polyline
 	for _, l := range lines {
@@ -364,6 +392,7 @@ func (s stroke) offsetLines(l polyline) (left, right []pt) {
 }
 
 // bisectorAt returns the direction across a line at point j, long enough to keep the width in the corner.
+// before and after are the indexes of the neighbours; at an end of a line, one of them is j itself.
 func bisectorAt(p []pt, before, j, after int) pt {
 	a, b := unitNormal(p[before], p[j]), unitNormal(p[j], p[after])
 	if a == (pt{}) {
@@ -372,6 +401,7 @@ func bisectorAt(p []pt, before, j, after int) pt {
 	if b == (pt{}) {
 		b = a // the line ends at j
 	}
+	// Both normals have the length 1, so their sum points along the bisector.
 	m := pt{a.x + b.x, a.y + b.y}
 	l2 := m.x*m.x + m.y*m.y
 	if l2 < 0.25 { // a turn by more than 150 degrees: no corner that sharp occurs, do not draw a spike
@@ -381,6 +411,7 @@ func bisectorAt(p []pt, before, j, after int) pt {
 }
 
 // unitNormal is the unit vector to the left of the way from a to b.
+// It has no length if the points are the same.
 func unitNormal(a, b pt) pt {
 	d := pointDistance(a, b)
 	if d == 0 {
@@ -389,6 +420,7 @@ func unitNormal(a, b pt) pt {
 	return pt{(b.y - a.y) / d, -(b.x - a.x) / d}
 }
 
+// discAt returns the area of a round end: a circle as wide as the pen.
 func (s stroke) discAt(at pt) polyline {
 	r := s.width / 2
 	l := flattenPath(ellipsePath(box{at.x - r, at.y - r, s.width, s.width}), 1)[0]

@@ -15,10 +15,14 @@ import (
 )
 
 // fontFamily begins with the font with which texts are measured; the others are not wider.
+// A viewer that lacks the first font uses one of the others, and the text still fits its box.
+// An SVG has no fonts inside, which would make it large; text stays text, which a page can search.
 const fontFamily = "Go, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, sans-serif"
 
 // WriteSVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
 // data-kind, edges data-from and data-to, for pages that refer to them.
+// With the theme [Auto] the picture holds the light colours and a style that replaces them where
+// the page is dark.
 func WriteSVG(w io.Writer, s graph.Structure, o Options) error {
 	sc, err := buildScene(s, o)
 	if err != nil {
@@ -32,6 +36,7 @@ func WriteSVG(w io.Writer, s graph.Structure, o Options) error {
 		v.printf("<title>%s</title>\n", escapeXML(sc.title))
 	}
 	if o.Theme == Auto {
+		// Each colour of the light theme has one rule, for fills and for lines.
 		v.printf("<style>@media (prefers-color-scheme: dark) {\n")
 		for _, light := range slices.Sorted(maps.Keys(darkColors)) {
 			v.printf("[fill=\"%s\"]{fill:%s}[stroke=\"%[1]s\"]{stroke:%[2]s}\n", light, darkColors[light])
@@ -60,8 +65,11 @@ func (v svg) color(light string) string {
 	return v.theme.colorIn(light)
 }
 
+// printf writes formatted text. An error of the writer is reported by Flush.
 func (v svg) printf(format string, args ...any) { fmt.Fprintf(v.w, format, args...) }
 
+// writeGroup writes one node, edge or frame as an element g, with the attributes for pages that
+// refer to it. Its tip is a title, which browsers show when the pointer rests on it.
 func (v svg) writeGroup(g group) {
 	v.printf(`<g class="%s"`, g.class)
 	for _, a := range g.data {
@@ -80,6 +88,7 @@ func (v svg) writeGroup(g group) {
 	v.printf("</g>\n")
 }
 
+// writeFigure writes a filled or stroked path.
 func (v svg) writeFigure(f figure) {
 	fill := "none"
 	if f.fill != "" {
@@ -98,6 +107,7 @@ func (v svg) writeFigure(f figure) {
 	v.printf("/>\n")
 }
 
+// writeText writes one line of text. Spaces are kept: a label may have several in a row.
 func (v svg) writeText(t caption) {
 	anchor := ` text-anchor="middle"`
 	if t.left {
@@ -108,10 +118,13 @@ func (v svg) writeText(t caption) {
 }
 
 // pathData writes a path in the notation of SVG.
+// A number is written with at most one decimal, so that the same structure gives the same bytes on
+// every machine.
 func pathData(p path) string {
 	var b strings.Builder
 	for _, o := range p {
 		b.WriteByte(o.cmd)
+		// This is how many points each command has in SVG.
 		n := map[byte]int{'M': 1, 'L': 1, 'C': 3}[o.cmd]
 		for i, q := range o.p[:n] {
 			if i > 0 {

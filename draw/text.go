@@ -44,6 +44,9 @@ type mermaid struct {
 	edges     map[graph.EdgeKind][]string // their numbers
 }
 
+// writeLevel writes the nodes of a level, with a subgraph for each node that has a graph inside,
+// and then its edges. Edges come last because Mermaid creates a node where its id first occurs, and
+// the node must be in its own subgraph.
 func (m *mermaid) writeLevel(l *level, indent string) {
 	for _, v := range l.vertices {
 		if v.sub == nil {
@@ -70,6 +73,7 @@ func (m *mermaid) writeLevel(l *level, indent string) {
 	}
 }
 
+// writeEdge writes an edge and counts it: Mermaid styles edges by their number in the text.
 func (m *mermaid) writeEdge(k link, indent, from, to string) {
 	arrow := "-->"
 	switch {
@@ -89,6 +93,8 @@ func (m *mermaid) writeEdge(k link, indent, from, to string) {
 }
 
 // mermaidShape returns the label of a vertex in the brackets of its shape.
+// The brackets are Mermaid's notation for the outline, for example ([…]) for half circles at both
+// ends.
 func mermaidShape(v vertex) string {
 	label := mermaidQuote(v.displayName())
 	switch v.nodeStyle().form {
@@ -133,6 +139,8 @@ func mermaidClass(v vertex) string {
 }
 
 // writeStyles writes the classes that occur and the style of the edges that are not plain.
+// Mermaid has no theme of this package: the colours are those of the light one, and each node
+// carries its own.
 func (m *mermaid) writeStyles(top *level) {
 	seen := make(map[string]bool)
 	var walk func(l *level)
@@ -163,6 +171,7 @@ func (m *mermaid) writeStyles(top *level) {
 		if len(m.edges[kind]) == 0 {
 			continue
 		}
+		// Edges are styled by their numbers; writeEdge has collected those of each kind.
 		s := link{kind: kind}.linkStyle()
 		if s.round {
 			s.dash = []float64{2, 3} // Mermaid's strokes have no round ends
@@ -203,6 +212,8 @@ type dot struct {
 	loops int // relays of loops at clusters so far
 }
 
+// writeLevel writes the nodes of a level, with a cluster for each node that has a graph inside, and
+// then its edges.
 func (d *dot) writeLevel(l *level, indent string) {
 	for _, v := range l.vertices {
 		if v.sub == nil {
@@ -220,6 +231,8 @@ func (d *dot) writeLevel(l *level, indent string) {
 	}
 }
 
+// nodeAttributes returns the attributes of a node: its label, shape and colours, and its
+// description as the tooltip. The dots and bars that are not nodes have no label.
 func (d *dot) nodeAttributes(v vertex) string {
 	s := v.nodeStyle()
 	attrs := ""
@@ -252,6 +265,7 @@ func (d *dot) nodeAttributes(v vertex) string {
 		return fmt.Sprintf(`label="", tooltip="join", shape=box, width=%g, height=%g, fillcolor=%q, color=%q`,
 			width, height, s.fill, s.stroke)
 	}
+	// All other nodes have their name inside.
 	label := fmt.Sprintf("label=%s, %s, fillcolor=%q, color=%q%s", dotQuote(v.displayName()), attrs, s.fill, s.stroke, v.dotWidth())
 	if doc := cleanLabel(v.info.Doc); doc != "" {
 		label += ", tooltip=" + dotQuote(doc)
@@ -269,6 +283,8 @@ func (v vertex) dotWidth() string {
 
 // writeEdge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and cut
 // off at the border.
+// An edge from a cluster to itself becomes two edges with a point between them, because Graphviz
+// draws none from a cluster to itself.
 func (d *dot) writeEdge(l *level, k link, indent string) {
 	from, to := l.vertices[k.from], l.vertices[k.to]
 	if k.from == k.to && from.sub != nil {
@@ -291,6 +307,7 @@ func (d *dot) writeEdge(l *level, k link, indent string) {
 	fmt.Fprintf(d.w, "%s%s -> %s [%s]\n", indent, lastID(from), firstID(to), attrs)
 }
 
+// dotEdge returns the attributes of an edge without those that only a cluster needs.
 func dotEdge(k link) string {
 	s := k.linkStyle()
 	attrs := []string{fmt.Sprintf("color=%q", s.color)}
@@ -312,6 +329,7 @@ func dotEdge(k link) string {
 }
 
 // firstID and lastID return the node of a vertex at which edges enter and leave.
+// In a cluster these are nodes inside it: the first one, and the end or the last one.
 func firstID(v vertex) string {
 	for v.sub != nil {
 		v = v.sub.vertices[0]
@@ -319,6 +337,7 @@ func firstID(v vertex) string {
 	return v.id
 }
 
+// lastID is described at firstID.
 func lastID(v vertex) string {
 	for v.sub != nil {
 		end := v.sub.vertices[len(v.sub.vertices)-1]
@@ -334,6 +353,7 @@ func lastID(v vertex) string {
 
 // WriteJSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an edge
 // to a node that does not exist; it fails for a structure that contains itself.
+// The form is that of [graph.Structure], which other programs read to draw graphs themselves.
 func WriteJSON(w io.Writer, s graph.Structure) error {
 	if err := checkDepth(&s); err != nil {
 		return err
@@ -350,6 +370,7 @@ func dotQuote(s string) string {
 	return `"` + dotEscaper.Replace(s) + `"`
 }
 
+// dotEscaper escapes what DOT reads as something else than text.
 var dotEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "&", "&amp;")
 
 // mermaidQuote writes s as a quoted label of Mermaid. Mermaid reads a label as Markdown and HTML, looks for icons
@@ -371,6 +392,9 @@ func mermaidQuote(s string) string {
 	return b.String()
 }
 
+// mermaidLine writes one line of a label. Digits with a dot or dash behind them at the beginning of
+// a line would be a list in Markdown, and underscores around a word would be emphasis, so those
+// signs are written as entities there.
 func mermaidLine(b *strings.Builder, line []rune) {
 	listMark := true // only digits so far: a sign now would make a list
 	for i, r := range line {

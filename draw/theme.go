@@ -20,6 +20,8 @@ const (
 )
 
 // darkColors are the colours of the dark theme, by those of the light one.
+// The colours of nodes keep their families in both themes: violet is a model on a light page and on
+// a dark one.
 var darkColors = map[string]string{
 	"#f3f0ff": "#2b2547", "#7c5cdb": "#a78bfa", "#fbeefc": "#3a2340", "#b14fc5": "#e08af0",
 	"#eaf7ef": "#1b3427", "#3a9464": "#5cc98b", "#fff6e0": "#3a2f14", "#d1930f": "#f0b93c",
@@ -32,6 +34,7 @@ var darkColors = map[string]string{
 }
 
 // colorIn returns a colour of the light theme in a theme.
+// A colour that the dark theme does not replace stays as it is.
 func (t Theme) colorIn(color string) string {
 	if dark, ok := darkColors[color]; ok && (t == Dark || t == Auto) {
 		return dark
