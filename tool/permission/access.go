@@ -22,6 +22,8 @@ type access struct {
 func (s *shellAnalyzer) addFileAccess(f needKind, w word) { s.addAccess(access{kind: f, word: w}) }
 
 // addAccess adds what a rule must allow for a file that a command reads or writes.
+// A pattern counts both as the names that it matches now and as a name itself, because the shell
+// passes it unchanged if it matches nothing.
 func (s *shellAnalyzer) addAccess(a access) {
 	w := a.word
 	if w.vague || w.splits || s.lost && !filepath.IsAbs(w.text) {
@@ -56,6 +58,8 @@ func (s *shellAnalyzer) unknownFile(a access, why string) {
 	s.needs = append(s.needs, n)
 }
 
+// addPathNeed adds the need for one file in one directory. A guess never asks by itself. If links
+// below a directory are followed, each of them must stay inside the workspace.
 func (s *shellAnalyzer) addPathNeed(a access, dir, name string) {
 	n := s.area.fileNeed(a.kind, a.reach, a.word.text, dir, name)
 	n.follows, n.guess = a.follows, a.guess
@@ -152,6 +156,8 @@ func (s *shellAnalyzer) addReads(words []word, asked bool) {
 
 // reachOf returns how much of a directory a reader reads, and whether it reads its working
 // directory if no file is named.
+// It is about the programs that go through directories; all others read only the files that are
+// named.
 func reachOf(name string, args []word) (how reach, here bool) {
 	switch name {
 	case "grep", "egrep", "fgrep":
@@ -272,6 +278,7 @@ var runners = []string{"bwrap", "chrt", "direnv", "docker", "expect", "faketime"
 
 // addGuesses adds the files and hosts that the words of a command may name, if it is not known what
 // the command does with them. Only rules that deny or ask use them.
+// Without such rules guesses are not collected, because they cost time and decide nothing.
 func (s *shellAnalyzer) addGuesses(env, words []word) {
 	if !s.watched || len(words) == 0 {
 		return
@@ -335,6 +342,8 @@ const longestPath = 4096
 // pathsIn lists the parts of an argument that may be paths: all of it, the text after the letter of
 // a flag, and the pieces between characters that separate values, as in file=@a.txt, a:b or an
 // inline script.
+// A piece too many is harmless: it only means that a rule that denies or asks is compared with a
+// file that the command does not touch.
 func pathsIn(text string) (paths []string) {
 	add := func(p string) {
 		if rest, ok := strings.CutPrefix(p, "file://"); ok {
@@ -374,6 +383,7 @@ func (s *shellAnalyzer) guessHosts(name string, w word) {
 	}
 }
 
+// urlText matches a URL within other text.
 var urlText = compileLater(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>|;()]+`)
 
 // hostsIn lists the hosts that a text names in URLs, each with the forms in which a

@@ -22,6 +22,8 @@ import (
 // Consents remember for which directories a person agreed that raddle may use the scripts and rules
 // that it found there, without a configuration that names them. A consent covers the files as they
 // were; when one of them changes, raddle asks again. The zero value remembers nothing.
+// The file maps directories, with symbolic links followed, to digests. It is read at each call, so
+// that the answers of other processes count.
 type Consents struct {
 	Path string // of the file that holds them; it need not exist
 }
@@ -87,6 +89,8 @@ func (c Consents) LookUpConsent(dir string) (digest string, no bool, err error) 
 	return known[dir], false, nil
 }
 
+// loadConsents reads the file. A damaged one is an error: an empty answer would ask again for
+// everything and then replace what the file holds.
 func (c Consents) loadConsents() (map[string]string, error) {
 	known := map[string]string{}
 	text, err := os.ReadFile(c.Path)
@@ -102,6 +106,7 @@ func (c Consents) loadConsents() (map[string]string, error) {
 	return known, nil
 }
 
+// resolveAbs returns the absolute path of a directory with symbolic links followed.
 func resolveAbs(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -110,6 +115,8 @@ func resolveAbs(dir string) (string, error) {
 	return resolvePath(dir)
 }
 
+// scriptEndings and scriptNames are the files that Digest covers, in addition to executable ones;
+// passedOver are the directories that it leaves out.
 var (
 	scriptEndings = []string{".sh", ".bash", ".py", ".pyc", ".pth", ".so", ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"}
 	scriptNames   = []string{"graph.yaml", "graph.yml", "config.yaml", "config.yml", "permissions.yaml", "mcp.json", ".env"}
@@ -120,6 +127,7 @@ var (
 // scripts, executable files, agent files, rules, servers. It also returns these files, relative to
 // the directory, so that a person can see them. Files in .git, sessions and cache do not count.
 // Files in node_modules and .venv do not count either: use [DigestTree] for them.
+// The digest depends on the names, sizes and contents of the files, not on their times.
 func Digest(dir string) (digest string, files []string, err error) {
 	sum := sha256.New()
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -171,6 +179,7 @@ func DigestTree(dir, workspace string) (string, error) {
 }
 
 // A treeDigest collects the digest of a tree of files.
+// A link to a directory is entered once, whatever number of links lead to it.
 type treeDigest struct {
 	sum            hash.Hash
 	dir, workspace string
@@ -178,6 +187,7 @@ type treeDigest struct {
 }
 
 // addPath adds a directory or file under a name.
+// Of the rights only those to run a file count. Sockets and devices do not count.
 func (t *treeDigest) addPath(root, as string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -203,6 +213,8 @@ func (t *treeDigest) addPath(root, as string) error {
 	})
 }
 
+// addLink adds a link: its name, where it leads, and what is there if that is in the workspace,
+// where a model may change it.
 func (t *treeDigest) addLink(path, name string) error {
 	to, err := os.Readlink(path)
 	if err != nil {
@@ -223,6 +235,8 @@ func (t *treeDigest) addLink(path, name string) error {
 	return t.addPath(at, name)
 }
 
+// addFile adds the name, the size and the contents of a file. The lengths before the parts keep two
+// different trees from giving the same bytes.
 func addFile(sum io.Writer, path, name string, size int64) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -256,6 +270,7 @@ func RememberRules(path string, rules []string) error {
 }
 
 // replaceFile writes a new file next to the old one and renames it to the old name.
+// The new file is on the disk before it gets the name.
 func replaceFile(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -276,6 +291,8 @@ func replaceFile(path string, text []byte) error {
 // AppendRules returns the text of a file of rules with further rules at the end of its
 // list allow, and all else as it was, comments included. What the list has
 // already is left out. The file's name is for messages.
+// It reads the result again, and returns an error if that does not have exactly the old rules and
+// the new ones: a file can be written in ways that the insertion does not expect.
 func AppendRules(file string, text []byte, rules []string) ([]byte, error) {
 	before, err := LoadRules(file, text)
 	if err != nil {
@@ -301,6 +318,7 @@ func AppendRules(file string, text []byte, rules []string) ([]byte, error) {
 }
 
 // insertRules puts rules where the list allow ends, as far as that can be seen.
+// The rules get the indentation of the list. A file without the list gets one at its end.
 func insertRules(text []byte, rules []string) []byte {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(fileHead)

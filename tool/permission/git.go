@@ -22,19 +22,25 @@ var gitReads = map[string]func(args []string) bool{
 }
 
 // gitActs are flags with which those commands run programs or write files.
+// Abbreviations of them count as well, because git accepts them.
 var gitActs = []string{"output", "ext-diff", "textconv", "open-files-in-pager", "show-signature", "filters", "git-dir", "work-tree",
 	"exec-path", "config-env", "paginate", "no-index", "parseopt", "unset", "replace-all", "add", "edit", "rename-section", "remove-section"}
 
+// onlyFlags returns a check that accepts only these arguments.
 func onlyFlags(known ...string) func([]string) bool {
 	return func(args []string) bool {
 		return !slices.ContainsFunc(args, func(a string) bool { return !slices.Contains(known, a) })
 	}
 }
 
+// beginsWith returns a check that accepts arguments of which the first is one of these.
 func beginsWith(known ...string) func([]string) bool {
 	return func(args []string) bool { return len(args) > 0 && slices.Contains(known, args[0]) }
 }
 
+// gitCheck returns the reason why a command of git does more than read; "": it only reads. Before
+// the command it accepts only flags that choose the directory or no pager: the flag -c can name
+// programs to run.
 func gitCheck(args []word) string {
 	if !allPlain(args) {
 		return unknownArgument
@@ -91,6 +97,8 @@ func (s *shellAnalyzer) feignedRepository(args []word) bool {
 	return slices.ContainsFunc(dirs, isBareRepository)
 }
 
+// isBareRepository reports whether a directory, or one above it, looks like a repository without a
+// working tree: git accepts one with these directories.
 func isBareRepository(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -128,6 +136,8 @@ var gitWritesFiles = []string{"am", "apply", "bisect", "checkout", "cherry-pick"
 
 // gitAccesses adds what a command of git reads. The contents that it reveals may come from anywhere
 // in the repository, unless files are named after --.
+// A command that changes the working tree may write any file of the repository. It is a guess: only
+// rules that deny or ask use it, because the command itself asks already.
 func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	for _, f := range (readOnlyRule{}).fileArguments(args) {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
@@ -176,6 +186,7 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 }
 
 // revealsContents reports whether a command of git may reveal contents of files.
+// A command that is not known to reveal only names counts as one that reveals contents.
 func revealsContents(sub string, rest []word) bool {
 	switch {
 	case !slices.Contains(gitNames, sub):
@@ -244,6 +255,7 @@ var outputs = map[string][]string{
 }
 
 // writtenFiles lists the files that a command writes, as far as its words tell.
+// Other files that the command may write are guesses: see addGuesses.
 func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 	name, args := words[0].text, words[1:]
 	switch {
@@ -268,6 +280,7 @@ func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 }
 
 // operandsOf lists the arguments that are not flags.
+// It does not know which flags take the next word as their value, so such values count as operands.
 func operandsOf(args []word) (files []word) {
 	for _, a := range args {
 		if a.text != "" && !a.vague && !a.splits && !strings.HasPrefix(a.text, "-") {
@@ -305,6 +318,7 @@ func editsInPlace(a word) bool {
 }
 
 // targetFiles lists the names that the operands get in the last one, if that is a directory.
+// With them a rule about a file also counts for "cp x DIR", which writes DIR/x.
 func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
 	if len(operands) < 2 || !operands[len(operands)-1].isPlain() {
 		return nil
@@ -334,6 +348,7 @@ func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
 	return files
 }
 
+// joinDir returns a path relative to a directory, or the path itself if it is absolute.
 func joinDir(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -343,6 +358,7 @@ func joinDir(dir, path string) string {
 
 // gitWrites lists files that commands of git write and that git uses later: configuration and
 // hooks.
+// A later command of git runs what a configuration or hook names.
 func gitWrites(args []word) []word {
 	dir := ""
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {

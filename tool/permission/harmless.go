@@ -9,6 +9,7 @@ import (
 )
 
 // A readOnlyRule says with which arguments a command only reads.
+// The zero value is a command that reads its operands as files and has no flag that does more.
 type readOnlyRule struct {
 	text     bool     // its arguments are texts, not files
 	skip     int      // how many operands come before the files, such as the pattern of grep
@@ -23,6 +24,9 @@ type readOnlyRule struct {
 
 // readers are the commands that run without asking: they read, and do nothing
 // else with the flags that are not listed.
+// A command is here only if its manual shows that the flags listed are all that can run a program,
+// write a file or read a list of other files. Programs of macOS and Linux differ: a flag counts if
+// it does more in one of them.
 var readers = map[string]readOnlyRule{
 	":": {text: true, anywhere: true}, "true": {text: true, anywhere: true}, "false": {text: true, anywhere: true},
 	"echo": {text: true, anywhere: true}, "pwd": {text: true, anywhere: true},
@@ -56,6 +60,7 @@ var readers = map[string]readOnlyRule{
 	"find": {check: findCheck},
 }
 
+// grep is the rule of the programs that search for a pattern, which is their first operand.
 var grep = readOnlyRule{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
 
 // versions are programs that may be asked for their version. Programs of languages are not among
@@ -67,6 +72,8 @@ const unknownCommand = "is not a command that raddle knows to only read"
 
 // judgeCommand returns the verdict on a command with a plain name if no rule covers it, and the
 // reason.
+// The files that the command reads are needs of their own: a command that only reads may still ask
+// because of a file outside of the workspace.
 func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string) {
 	name, args := words[0].text, words[1:]
 	if slices.Contains(versions, name) && len(args) == 1 && args[0].isPlain() && args[0].text == "--version" {
@@ -92,6 +99,8 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 }
 
 // findViolation returns the reason why the command does more than read.
+// It is empty if the command only reads. An argument that only the shell knows is refused, unless
+// the check of the rule looks at it: it might turn into a flag.
 func (h readOnlyRule) findViolation(args []word) string {
 	operands, ended := 0, false
 	for i, a := range args {
@@ -117,6 +126,8 @@ func (h readOnlyRule) findViolation(args []word) string {
 }
 
 // forbidsFlag reports whether a flag is one with which the command does more than read.
+// Of a long flag any abbreviation counts, as programs accept it. A word such as -rf counts if one
+// of its letters does.
 func (h readOnlyRule) forbidsFlag(flag string) bool {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
 		long, _, _ = strings.Cut(long, "=")
@@ -127,6 +138,8 @@ func (h readOnlyRule) forbidsFlag(flag string) bool {
 
 // fileArguments returns the arguments that may be files: operands, and values of flags. An argument
 // that turns out not to be a file does no harm: as a relative name, it lies in the workspace.
+// The first pass finds out whether the operands before the files, such as the pattern of grep, are
+// given by a flag instead: then all operands are files.
 func (h readOnlyRule) fileArguments(args []word) (files []word) {
 	skip := h.skip
 	for _, a := range args {
@@ -173,6 +186,8 @@ func replacesPattern(flag string) bool {
 }
 
 // mayBecomeFlag reports whether a pattern of files may turn into a flag.
+// A pattern that begins with a wildcard matches a file named "-delete", which the program then
+// takes for a flag. That is no problem while no such file exists.
 func (s *shellAnalyzer) mayBecomeFlag(args []word) bool {
 	if !slices.ContainsFunc(args, func(a word) bool { return a.glob != "" && strings.ContainsAny(a.glob[:1], "*?[") }) {
 		return false
@@ -199,6 +214,7 @@ func lsCheck(args []word) string {
 // longestSleep is how many seconds a command may wait without asking.
 const longestSleep = 300
 
+// sleepCheck allows a wait of at most five minutes, the sum of all arguments.
 func sleepCheck(args []word) string {
 	total := 0.0
 	for _, a := range args {
@@ -223,8 +239,11 @@ func sleepCheck(args []word) string {
 	return ""
 }
 
+// unknownArgument is the reason to ask about an argument that might turn into a flag or another
+// operand.
 const unknownArgument = "has an argument that is known only when it runs"
 
+// allPlain reports whether the text of each argument is known, except for patterns of files.
 func allPlain(args []word) bool {
 	return !slices.ContainsFunc(args, func(a word) bool { return a.vague || a.splits })
 }
@@ -232,6 +251,7 @@ func allPlain(args []word) bool {
 // printfSets matches a format that sets a variable.
 var printfSets = compileLater(`%[^%a-zA-Z]*[hlLjzt]*n`)
 
+// printfCheck refuses formats and flags of printf that set a variable.
 func printfCheck(args []word) string {
 	if len(args) == 0 || !args[0].isPlain() {
 		return unknownArgument
@@ -242,6 +262,7 @@ func printfCheck(args []word) string {
 	return ""
 }
 
+// dateCheck allows flags and formats of date: any other argument sets the clock.
 func dateCheck(args []word) string {
 	for _, a := range args {
 		if a.vague || a.splits {
@@ -292,6 +313,8 @@ var (
 	setOptions = []string{"pipefail", "errexit", "nounset", "noglob"}
 )
 
+// setCheck allows the options of set that make a script stricter. All others change how the shell
+// reads the text that follows, which the analysis does not expect.
 func setCheck(args []word) string {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -308,6 +331,7 @@ func setCheck(args []word) string {
 	return ""
 }
 
+// readCheck allows read to set variables that no other program uses.
 func readCheck(args []word) string {
 	for _, a := range args {
 		if !a.isPlain() || a.text != "-r" && !ownName(a.text) {
@@ -317,6 +341,7 @@ func readCheck(args []word) string {
 	return ""
 }
 
+// jqCheck refuses programs of jq that may load a module from a file.
 func jqCheck(args []word) string {
 	for _, a := range args {
 		if a.vague || a.splits {
@@ -332,6 +357,8 @@ func jqCheck(args []word) string {
 // sedPrints matches a script that only prints lines by number.
 var sedPrints = compileLater(`^([0-9]+|\$)(,([0-9]+|\$))?[pdq](;([0-9]+|\$)(,([0-9]+|\$))?[pdq])*$`)
 
+// sedCheck allows sed to print lines by their numbers. Its commands r, w and e read, write and run
+// files, so every other script asks.
 func sedCheck(args []word) string {
 	if !allPlain(args) {
 		return unknownArgument

@@ -11,6 +11,7 @@ import (
 )
 
 // A matchLevel says how much of a need a rule matches.
+// Rules that allow need sure; rules that deny or ask are satisfied with maybe.
 type matchLevel int
 
 const (
@@ -20,6 +21,8 @@ const (
 )
 
 // A matcher holds what rules are compared with, in addition to the need itself.
+// There is one for each decision, so that files are looked at once: what it has read from the disk
+// may be wrong a moment later.
 type matcher struct {
 	tool    string
 	command string // the shell text that the call would run
@@ -37,6 +40,7 @@ type matcher struct {
 
 // forbidsNeed returns how far a rule that denies or asks matches a need. If the need may be one of
 // several things, a match with one of them is enough.
+// A guess about a host is never sure: the word may not be a host at all.
 func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
 	if !m.appliesTo(r, n) {
 		return no
@@ -59,6 +63,9 @@ func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
 }
 
 // coversNeed reports whether a rule allows a need, whatever it turns out to be.
+// A rule without a pattern does not allow what is guarded, and a rule about commands allows a
+// command that runs its input only if its pattern is a single star. Of a file, every place that the
+// name may mean must be allowed.
 func (m matcher) coversNeed(r Rule, n need) bool {
 	if !m.appliesTo(r, n) {
 		return false
@@ -84,6 +91,8 @@ func (m matcher) coversNeed(r Rule, n need) bool {
 }
 
 // appliesTo reports whether a rule is about this tool and this kind of need.
+// A call that is passed on to another tool counts for the rules of both. A rule about a tool that
+// runs commands is about its commands, and not about the call itself.
 func (m matcher) appliesTo(r Rule, n need) bool {
 	if !matchesWildcard(r.tool, m.tool) && (m.passed == "" || !matchesWildcard(r.tool, m.passed)) {
 		return false
@@ -95,6 +104,9 @@ func (m matcher) appliesTo(r Rule, n need) bool {
 }
 
 // coversWords reports whether the words of a pattern allow a command.
+// A star matches one word, and as the last word of the pattern any number of words, none included.
+// A word that may become several words, or names of files, is never allowed by a pattern that names
+// words.
 func coversWords(pattern []string, words []word) bool {
 	for i, p := range pattern {
 		if p == "*" && i == len(pattern)-1 {
@@ -123,6 +135,9 @@ func (m matcher) mayHide(r Rule, n need) bool {
 	return r.kind == "" && !r.bare && !argumentsText().MatchString(r.pattern)
 }
 
+// forbidsCommand returns how far a rule that denies or asks matches a command: as it is written,
+// with the name of its program without a path, with other flags, with its assignments, and inside
+// the arguments of a program that runs others.
 func (m matcher) forbidsCommand(r Rule, n need) matchLevel {
 	if r.broken || len(n.words) == 0 {
 		return maybe
@@ -147,6 +162,8 @@ func (m matcher) forbidsCommand(r Rule, n need) matchLevel {
 
 // forbidsRunner asks where a command that the rule denies may be among the arguments
 // of another one, as several words or in one.
+// The arguments are split at the characters that end a command in a shell, and the command may
+// begin at any piece. Such a match is never certain.
 func forbidsRunner(pattern []string, args []word) matchLevel {
 	var pieces []word
 	for _, a := range args {
@@ -172,10 +189,14 @@ func forbidsRunner(pattern []string, args []word) matchLevel {
 
 // forbidsLoosely reports whether a command differs only in its flags from what the rule denies: for
 // a rule about "git push *" also "git -C dir push", for "rm -rf *" also "rm -f -r".
+// The flags of the pattern must be among those of the command, in any order and combination. Its
+// other words must follow in order, with flags and their values between them. Such a match is never
+// certain.
 func forbidsLoosely(pattern []string, words []word) matchLevel {
 	if len(pattern) < 2 || !matchesWildcard(pattern[0], words[0].text) {
 		return no
 	}
+	// The letters of all short flags of the command, wherever they are.
 	letters := ""
 	for _, w := range words[1:] {
 		if shortFlags().MatchString(w.text) {
@@ -222,6 +243,8 @@ func forbidsLoosely(pattern []string, words []word) matchLevel {
 // shortFlags are flags of one letter, or several in one word.
 var shortFlags = compileLater(`^-[A-Za-z]+$`)
 
+// forbidsWords returns how far the words of a pattern match a command. Unlike coversWords it also
+// matches where a word is not known: then the result is maybe.
 func forbidsWords(pattern []string, words []word) matchLevel {
 	result := sure
 	for i, p := range pattern {
@@ -254,6 +277,8 @@ func forbidsWords(pattern []string, words []word) matchLevel {
 }
 
 // absolutePattern returns the pattern of a rule as an absolute pattern.
+// A pattern that is not absolute is relative to the workspace, and ~ is the home directory. If that
+// is unknown, the pattern stays as it is and matches nothing.
 func (m matcher) absolutePattern(r Rule) string {
 	p := filepath.ToSlash(r.pattern)
 	switch {
@@ -288,10 +313,13 @@ func (m matcher) pathPattern(r Rule) string {
 	return strings.TrimSuffix(escapePattern(at), "/") + rest
 }
 
+// escapePattern returns a pattern that matches only this path.
 func escapePattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(filepath.ToSlash(path))
 }
 
+// matchesPath reports whether a pattern of a rule that allows matches a path. A pattern DIR/** also
+// matches DIR itself.
 func matchesPath(pattern, path string) bool {
 	path = filepath.ToSlash(path)
 	if ok, err := doublestar.Match(pattern, path); err == nil && ok {
@@ -305,6 +333,10 @@ func matchesPath(pattern, path string) bool {
 	return err == nil && same
 }
 
+// coversPath reports whether a rule allows one place that a need may be about. If the need is about
+// what lies below a directory, the pattern must match at every depth, which is tried with two names
+// that no file has. A guarded place is allowed only by a pattern that names it, or a place in it,
+// before its first wildcard.
 func (m matcher) coversPath(r Rule, n need, path string) bool {
 	pattern := m.pathPattern(r)
 	if n.reach != itself && isDir(path) && !(matchesPath(pattern, path+anyNameBelow) && matchesPath(pattern, path+anyNameBelow+anyNameBelow)) {
@@ -322,9 +354,12 @@ func (m matcher) coversPath(r Rule, n need, path string) bool {
 // anyNameBelow is a name that is used in place of any name below a directory.
 const anyNameBelow = "/\x01"
 
+// unescapePattern returns the path of a pattern without wildcards.
 func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
 
 // matchHost compares the name of a host, or the URL that the call would fetch from it.
+// A pattern with a name before = is about arguments, unless it is a URL. A call that does not say
+// which host it reaches has the host *: a rule may be about it.
 func (m matcher) matchHost(r Rule, n need) matchLevel {
 	if argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
 		return m.matchCallArguments(r)
@@ -356,6 +391,8 @@ func (m matcher) matchCallArguments(r Rule) matchLevel {
 	return best
 }
 
+// matchArguments compares the arguments of one call. Each part of the pattern must match; an
+// argument that the call does not have matches nothing.
 func matchArguments(r Rule, args map[string]string) matchLevel {
 	if r.pattern == "*" {
 		return sure
@@ -386,10 +423,12 @@ type pathPattern struct {
 const mostStars = 5
 
 // mostAlternatives is how many patterns may result from one with braces.
+// A rule beyond it is unclear, and may match anything.
 const mostAlternatives = 200
 
 // deniedPaths returns the pattern of a rule. Links in the part before the first
 // wildcard count as they are and as where they lead.
+// The result is kept, because one call may touch many files.
 func (m matcher) deniedPaths(r Rule) pathPattern {
 	if p, ok := m.patterns[r.pattern]; ok {
 		return p
@@ -406,6 +445,8 @@ func (m matcher) deniedPaths(r Rule) pathPattern {
 	return p
 }
 
+// addPattern adds the forms of a pattern that result from its braces. It reports false if the
+// pattern is too expensive to compare, or leads through "..".
 func (p *pathPattern) addPattern(text string) bool {
 	all, ok := expandBraces(text)
 	for _, one := range all {
@@ -493,6 +534,8 @@ func (p pathPattern) comparePath(path string) (matches, below bool) {
 	return matches, below || p.unclear
 }
 
+// compareParts compares the parts of one pattern with those of a path, as comparePath does. A
+// pattern that ends before the path matches a directory above it.
 func compareParts(pattern, path []string) (matches, below bool) {
 	switch {
 	case len(pattern) == 0:
@@ -519,6 +562,10 @@ func compareParts(pattern, path []string) (matches, below bool) {
 }
 
 // forbidsPath returns how much of a file or directory a rule that denies or asks covers.
+// It is sure for a place that the pattern matches, or whose parent directory it matches. For a
+// directory whose contents the call touches it is maybe if a file below it matches, or a link below
+// it leads to one. A directory around the whole workspace is too large to be searched,
+// and counts as maybe.
 func (m matcher) forbidsPath(r Rule, n need) matchLevel {
 	if len(n.paths) == 0 {
 		return maybe

@@ -10,6 +10,8 @@ import (
 
 // CheckNarrowed returns an error if one of several rules might allow something that none of the
 // granted rules allows. It is strict: it also refuses a rule of which it cannot know that.
+// A person edits the rules of a question before answering "always" with it: this check keeps an
+// edit from allowing more than the question was about.
 func (p *Policy) CheckNarrowed(granted, rules []string) error {
 	a, err := p.resolveArea()
 	if err != nil {

@@ -17,6 +17,7 @@ const linksFollowed = 100
 // links followed one by one. Of a path that does not exist, what exists is
 // resolved and the rest appended. Unlike filepath.Clean it does not take a/link/..
 // for a.
+// filepath.EvalSymlinks fails for a path that does not exist, and a call may create it.
 func resolvePath(path string) (string, error) {
 	at, _, err := resolveVia(path)
 	return at, err
@@ -25,6 +26,7 @@ func resolvePath(path string) (string, error) {
 // resolveVia is like resolvePath. It also returns the names under which the path was reached,
 // before each link was followed. A link in /proc leads to a different place in each process, and is
 // an error.
+// via holds whole paths, so that a rule about a link counts as well as one about its target.
 func resolveVia(path string) (at string, via []string, err error) {
 	rest := strings.Split(filepath.ToSlash(path), "/")
 	at = filepath.VolumeName(path) + string(filepath.Separator)
@@ -73,6 +75,7 @@ func resolveVia(path string) (at string, via []string, err error) {
 
 // possiblePaths returns all that a path may mean: as the shell and the system read it,
 // and cleaned first, as programs do. The path is absolute or relative to dir.
+// The two differ for a path such as link/../x. Both must be allowed.
 func possiblePaths(dir, path string) ([]string, error) {
 	all, _, err := placesVia(dir, path)
 	return all, err
@@ -123,6 +126,7 @@ func isDevice(path string) bool {
 }
 
 // An area holds the directories that a policy knows without any rule.
+// All of them are absolute paths with links followed.
 type area struct {
 	workspace string
 	readable  []string
@@ -156,6 +160,8 @@ func (p *Policy) resolveArea() (area, error) {
 
 // fileNeed returns the need for a file that is read or written, with the verdict for the case that
 // no rule covers it. The name is absolute or relative to dir, the text is how the call has it.
+// The need asks if one of the places that the name may mean is guarded, outside of the workspace,
+// or a pipe.
 func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
 	n := need{kind: f, reach: how, text: text}
 	paths, via, err := placesVia(dir, name)
@@ -181,6 +187,7 @@ func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
 	return n
 }
 
+// isPipe reports whether a path is a named pipe. Reading one waits until something writes to it.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&os.ModeNamedPipe != 0
@@ -195,6 +202,8 @@ func (a area) leadsOut(dir string) bool {
 	return !t.whole || slices.ContainsFunc(t.links, func(path string) bool { return !a.isInside(reading, path) })
 }
 
+// isInside reports whether a place may be used without asking: the workspace, and for reading also
+// the readable directories.
 func (a area) isInside(f needKind, path string) bool {
 	if isWithin(a.workspace, path, false) {
 		return true
@@ -218,6 +227,9 @@ const (
 
 // expandPattern returns the names that a pattern of files matches now. It reports false if there
 // are too many, or if they lie outside of the workspace.
+// The limits keep a pattern from listing a whole disk. The files may change before the shell
+// expands the pattern; what matters is that it cannot lead out of the directories of its first
+// part.
 func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	if pattern, ok = widenClasses(pattern); !ok {
 		return nil, false
@@ -256,6 +268,8 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 
 // widenClasses returns a pattern with ? for each class of characters such as [!a-z], which shells
 // read in different ways. It reports false if a class holds a slash.
+// A question mark matches more than the class, never less: the files that are looked at include all
+// that the shell may use.
 func widenClasses(pattern string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -284,6 +298,8 @@ func widenClasses(pattern string) (string, bool) {
 
 // classEnd returns the index of the bracket that ends the class beginning at from, or -1 if there
 // is none.
+// A bracket directly after the beginning is part of the class, and so is one in [:alpha:] and
+// similar names.
 func classEnd(pattern string, from int) int {
 	i := from + 1
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
@@ -336,6 +352,7 @@ func dropEscaped(part string) string {
 	return b.String()
 }
 
+// escapeGlob returns a pattern of filepath.Glob that matches only this path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
@@ -351,6 +368,7 @@ type subtree struct {
 }
 
 // treeOf reads the names below a directory, once for each decision.
+// Several rules may be about the same directory.
 func (m matcher) treeOf(dir string) *subtree {
 	if t := m.trees[dir]; t != nil {
 		return t
@@ -362,6 +380,8 @@ func (m matcher) treeOf(dir string) *subtree {
 	return t
 }
 
+// readTree reads the names below a directory, up to a limit. Beyond it, or if
+// a link cannot be followed, the tree is not whole, and rules that deny must assume anything.
 func readTree(dir string) *subtree {
 	t := &subtree{whole: true}
 	// A link is not entered, so that the walk begins where it leads.

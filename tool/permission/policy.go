@@ -93,6 +93,8 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 }
 
 // describeCall says what a call does: see Decision.Does.
+// A command comes before files, a change before a host, and a host before reading: the person
+// should see the strongest part of the call.
 func (m matcher) describeCall(needs []need) string {
 	var changed, read, hosts []string
 	for _, n := range needs {
@@ -145,6 +147,8 @@ func (p *Policy) hasArgumentRule(name string) bool {
 }
 
 // analyzeCall takes a call apart into what it needs.
+// The matcher that it returns is for this call alone. Arguments that are missing count as an empty
+// object.
 func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
 	a, err := p.resolveArea()
 	if err != nil {
@@ -171,6 +175,7 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 // OnlyReads reports whether everything that a call does is known, and is reading: it writes
 // nothing, reaches no host, and every command is one that runs without asking. It does not use
 // rules.
+// A tool that does not declare what it touches never counts.
 func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	_, needs, err := p.analyzeCall(t, args)
 	if err != nil || t.Touches == nil {
@@ -182,6 +187,8 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 }
 
 // listNeeds lists what a call needs. The first need is the call itself.
+// Files that a tool declares to read or write count with everything below them, because they may be
+// directories. Each shell text is analyzed in the workspace, where commands start.
 func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 	needs := []need{p.callNeed(t, touch)}
 	for _, f := range touch.Reads {
@@ -218,6 +225,8 @@ func (p *Policy) watchesFiles() bool {
 }
 
 // callNeed returns the need for the tool itself.
+// A tool that declares what it touches, that a person trusts, or that only reads needs no question
+// about the call as such; its other needs decide.
 func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != "", changes: changesSomething(t, touch)}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
@@ -234,6 +243,9 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 }
 
 // judgeNeeds compares the needs with the rules: the strictest need decides.
+// Every need with another verdict than Allow becomes a part, each reason once. Grant has the
+// narrowest rule for each of these parts; it is dropped if one of them cannot be named by a rule,
+// or is a risk, because a rule would then allow more than the person has seen.
 func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
@@ -290,6 +302,8 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 
 // decideNeed decides on one need. by is the rule or the mode that was the reason, with its place;
 // empty: the default.
+// The order is that of the package's description. A rule that denies and only may match asks, and a
+// grant of this run has then been compared before.
 func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 	best, rule := no, Rule{}
 	for _, rules := range p.Rules {
@@ -354,6 +368,7 @@ func (r Rule) describeRule() string {
 // longestReason is how many bytes of a command a reason quotes.
 const longestReason = 300
 
+// shortenReason returns a text, or its beginning if it is long, without cutting a character.
 func shortenReason(text string) string {
 	if len(text) <= longestReason {
 		return text
@@ -367,6 +382,8 @@ func shortenReason(text string) string {
 
 // hostForms returns the forms in which a rule may name a host: its name, the name with the port,
 // and the URLs among the arguments that lie on it.
+// With the URLs a rule can allow a part of a host only. Their paths are cleaned, so that "/a/../b"
+// cannot match a rule about "/a/*".
 func (m matcher) hostForms(host string) []string {
 	forms := []string{host}
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -388,6 +405,7 @@ func (m matcher) hostForms(host string) []string {
 }
 
 // argumentTexts returns the arguments by name: texts as they are, all other values as JSON.
+// It is nil if the arguments are no object: then no rule about arguments matches.
 func argumentTexts(args json.RawMessage) map[string]string {
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(args, &raw) != nil {
@@ -404,6 +422,7 @@ func argumentTexts(args json.RawMessage) map[string]string {
 	return out
 }
 
+// isDir reports whether there is a directory at a path, also through a link.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -558,6 +577,8 @@ func (d Decision) Answers() []Answer {
 }
 
 // narrowestGrant returns the narrowest rule that allows a need, and whether there is one.
+// For a command it is the command itself, word by word; for a file the file, or the directory with
+// everything below it; for a host that host.
 func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
 	switch n.kind {
 	case theCall:
@@ -597,6 +618,8 @@ func (m matcher) grantCall() string {
 // nameLetters are the characters of names of tools.
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
+// grantCommand returns a rule that allows one command with these words. There is none if a word is
+// known only when the command runs.
 func (m matcher) grantCommand(n need) (string, bool) {
 	if len(n.words) == 0 {
 		return "", false
@@ -611,6 +634,7 @@ func (m matcher) grantCommand(n need) (string, bool) {
 }
 
 // shortPath returns a pattern that matches only this path.
+// It is relative to the workspace if the path is inside.
 func (m matcher) shortPath(path string) string {
 	if path != m.area.workspace && isWithin(m.area.workspace, path, false) {
 		if rel, err := filepath.Rel(m.area.workspace, path); err == nil && !strings.HasPrefix(rel, "~") {
@@ -637,11 +661,14 @@ var codeFiles = map[string]string{
 }
 
 // agentTools are the files that hold an agent's own tools.
+// A config.yaml alone may belong to any program; beside one of these it is an agent.
 var agentTools = []string{"tools.sh", "tools.py", "tools.ts"}
 
 // guardReason returns why writing a path needs a question although the path is in the workspace,
 // with the root that is guarded; "": it needs none. A rule that allows the write must name the
 // root, or something in it.
+// A directory around a guarded place is guarded, too: a call that writes it may replace what is in
+// it. Names are compared without case, because some file systems do not distinguish it.
 func (a area) guardReason(path string) (what, root string) {
 	for _, list := range []struct {
 		paths    []string
@@ -674,6 +701,7 @@ func (a area) guardReason(path string) (what, root string) {
 
 // codeAround looks for directories around a file whose contents may run: directories of agents, and
 // Python environments with any name.
+// It looks only at directories in the workspace, from the file upwards.
 func (a area) codeAround(path string) (what, root string) {
 	for dir := filepath.Dir(path); isWithin(a.workspace, dir, false); dir = filepath.Dir(dir) {
 		if isFile(filepath.Join(dir, "pyvenv.cfg")) {
@@ -709,6 +737,7 @@ func mayRun(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
+// isFile reports whether there is a regular file at a path, also through a link.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()

@@ -16,6 +16,8 @@ const (
 
 // describeRemoved returns the files that a command removes, as a person reads them: "build/ (12 files), a.txt".
 // It is empty if the command removes none, or if they are known only when it runs.
+// The text is only for the person who is asked: no decision depends on it. It is left out where the
+// directory is uncertain, because a wrong list of files would be worse than none.
 func (s *shellAnalyzer) describeRemoved(words []word) string {
 	if name := filepath.Base(words[0].text); name != "rm" && name != "unlink" && name != "shred" || len(s.dirs) != 1 || s.lost {
 		return ""
@@ -50,6 +52,7 @@ func (s *shellAnalyzer) describeRemoved(words []word) string {
 }
 
 // describeTree returns a path relative to the workspace, with the number of files below it. It is empty if there is nothing.
+// Counting stops at a limit, so that a question about a large directory does not take long.
 func (a area) describeTree(path string) string {
 	name := path
 	if rel, err := filepath.Rel(a.workspace, path); err == nil && isWithin(a.workspace, filepath.Clean(path), false) {

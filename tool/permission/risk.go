@@ -8,6 +8,9 @@ import (
 
 // An interpreter is a program that runs code from its arguments, from a file, or from
 // what it reads.
+// Which flags take a value must be known to find the first argument that is not a flag: an
+// interpreter without one reads its code from the input. An entry without flags, such as that of
+// "deno", runs its input unless a file is named.
 type interpreter struct {
 	inline string   // letters of the flags behind which the code stands
 	plain  string   // letters of flags that take no value
@@ -17,6 +20,7 @@ type interpreter struct {
 	reads  string   // letters of flags with which it reads code, whatever the other arguments are
 }
 
+// shellLike are the flags that shells share.
 var shellLike = interpreter{inline: "c", plain: "abefhiklmnpqrtuvxBCEHPT", values: "oO", reads: "s"}
 
 // interpreters maps names, without a version number at the end.
@@ -33,8 +37,11 @@ var interpreters = map[string]interpreter{
 	"ed": {}, "ex": {inline: "c"}, "at": {}, "batch": {}, "crontab": {}, "parallel": {},
 }
 
+// versioned matches the name of an interpreter with a version, such as python3.12.
 var versioned = compileLater(`^([A-Za-z]+)-?[0-9][0-9.]*$`)
 
+// interpreterOf returns what is known about an interpreter, by the name or path of its program. The
+// version in the name does not matter.
 func interpreterOf(name string) (interpreter, bool) {
 	name = filepath.Base(name)
 	if it, ok := interpreters[name]; ok {
@@ -49,6 +56,9 @@ func interpreterOf(name string) (interpreter, bool) {
 
 // runsCode reports whether an interpreter runs what it reads, and whether it runs code from its
 // arguments. If neither is true, it runs a file, or nothing.
+// Where a flag is not known it may take the next word as its value, so the next word is not taken
+// for a file. The answer is on the safe side: code is assumed where the arguments can be read in
+// two ways.
 func (it interpreter) runsCode(args []word) (reads, inline bool) {
 	uncertain := 0 // flags that may take the word behind them
 	for i, a := range args {
@@ -90,10 +100,13 @@ func (it interpreter) runsCode(args []word) (reads, inline bool) {
 }
 
 // inputRisk is the risk of running input as code.
+// risksOf compares with this text.
 const inputRisk = "runs its input as code"
 
 // riskOf returns the harm that a command may do, and whether it runs what it reads as
 // code. No answer about such a command lasts longer than the call.
+// stdin is what makes "curl … | sh" a download that runs, which risksOf finds. It is true as well
+// for a program that runs a file it is given, if that file is the input, a device or not known yet.
 func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
 	name, args := filepath.Base(words[0].text), words[1:]
 	if it, ok := interpreterOf(name); ok && !s.functions[words[0].text] {
@@ -123,9 +136,12 @@ func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
 var downloaders = []string{"aria2c", "curl", "ftp", "http", "https", "lftp", "lynx", "nc", "ncat", "netcat", "sftp", "socat", "telnet", "tftp", "w3m", "wget", "xh"}
 
 // takesValue matches flags of downloaders whose value is not an address.
+// A value such as the name of an output file would otherwise be shown as a host.
 var takesValue = compileLater(`^(-[oHdXAuebcFTKmwxrEQtyYzOPUaiRD]|--[a-z-]+)$`)
 
 // listHosts names the hosts of a download, as a person reads them.
+// If an argument is a URL, only URLs count. Otherwise every argument that is neither a flag nor the
+// value of one may be a host, such as in "nc example.com 80".
 func listHosts(args []word) string {
 	var hosts []string
 	unknown := false
@@ -162,6 +178,8 @@ var destructive = map[string]string{
 }
 
 // describeDamage returns what a command does that cannot be undone; "": nothing that is known.
+// The text is the end of a sentence that begins with "it". Commands that can be undone are not
+// listed, even if they change a lot.
 func describeDamage(name string, args []word) string {
 	switch what := destructive[name]; {
 	case what != "":
@@ -188,6 +206,8 @@ func describeDamage(name string, args []word) string {
 	return ""
 }
 
+// gitDestroys returns what a command of git does that cannot be undone; "": nothing that is known.
+// It skips the flags before the command, some of which take a value.
 func gitDestroys(args []word) string {
 	i := 0
 	for i < len(args) && strings.HasPrefix(args[i].text, "-") {
@@ -237,6 +257,8 @@ func gitDestroys(args []word) string {
 }
 
 // hidesCode reports whether the words of a command hold code that is not looked into.
+// A rule that denies a command may be about such code, so it makes the whole command ask: see
+// matcher.mayHide.
 func (s *shellAnalyzer) hidesCode(words []word) bool {
 	name, args := filepath.Base(words[0].text), words[1:]
 	if it, ok := interpreterOf(name); ok {
@@ -266,6 +288,8 @@ func (s *shellAnalyzer) hidesCode(words []word) bool {
 // awkActs matches programs of awk that may read other files or run commands.
 var awkActs = compileLater(`getline|system|\||>|@|ARG[VC]|^-f|^--|^-[il]`)
 
+// sedScript matches a replacement without flags that run or write something, or a command that
+// prints or deletes lines.
 var sedScript = compileLater(`^(s([/|#,:])([^\\\n/|#,:]|\\[^\n])*[/|#,:]([^\\\n/|#,:]|\\[^\n])*[/|#,:][gIip0-9]*|([0-9]+|\$)?(,([0-9]+|\$))?[dpq])$`)
 
 // sedReplaces reports whether a script of sed only replaces or prints lines.
@@ -283,6 +307,8 @@ func sedReplaces(args []word) bool {
 
 // risksOf lists what the parts of a call that ask may do. A download in the same call as something
 // that runs code counts as running code from the network.
+// asking are the parts about which a person is asked, all are the parts of the call. The parts of
+// one call are looked at together because a pipe or a file between them is not followed.
 func risksOf(asking, all []need) (risks []string) {
 	from, runs := []string{}, false
 	for _, n := range all {

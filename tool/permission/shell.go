@@ -16,6 +16,11 @@ const (
 
 // A shellAnalyzer takes a shell text apart. Everything that it finds becomes a need; a part that it
 // does not understand becomes a need that asks.
+// Each text is read as bash reads it, and also as POSIX says if another shell may run it: where
+// they differ, the needs of both count.
+//
+// dirs grows with each cd, and every relative name means a file in each of these directories.
+// Allowing a command means that it is allowed in all of them.
 type shellAnalyzer struct {
 	area  area
 	home  string
@@ -45,6 +50,8 @@ type shellWalk struct {
 }
 
 // analyzeText analyzes a text.
+// Texts that are too long, and characters that shells do not agree about, are not analyzed: the
+// text as a whole asks.
 func (s *shellAnalyzer) analyzeText(text string) {
 	if len(text) > longestShell {
 		s.addUncertain(text[:80]+" ...", "is too long to be looked into")
@@ -61,6 +68,8 @@ func (s *shellAnalyzer) analyzeText(text string) {
 }
 
 // analyzeAs analyzes a text as one kind of shell reads it.
+// A function counts as declared only after its declaration at the top of the text, where it is
+// certain that the shell has reached it.
 func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
 	file, err := parseShell(text, lang)
 	if err != nil {
@@ -97,6 +106,7 @@ func (s *shellWalk) holdsWildcard(n syntax.Node) bool {
 }
 
 // parseShell reads a text. A panic of the parser is returned as an error.
+// A text from a model may be anything, and a failure must not end the process.
 func parseShell(text string, lang syntax.LangVariant) (file *syntax.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -107,6 +117,8 @@ func parseShell(text string, lang syntax.LangVariant) (file *syntax.File, err er
 }
 
 // analyzeNested analyzes a text that a command of this text runs in a shell.
+// The directory that the inner text changes to stays possible for the commands after it, although
+// an inner shell does not change that of the outer one: eval does.
 func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 	if s.depth >= deepestShell {
 		s.addUncertain(text, "is a shell in too many shells")
@@ -118,11 +130,13 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 	s.dirs, s.lost = inner.dirs, inner.lost
 }
 
+// addUncertain adds a need that asks about a part of the text that is not understood.
 func (s *shellAnalyzer) addUncertain(text, why string) {
 	s.needs = append(s.needs, uncertainNeed(text, why))
 }
 
 // sourceOf returns the source of a part of the text.
+// It is what a person sees in a question about the part.
 func (s *shellWalk) sourceOf(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(s.source) || from >= to {
@@ -131,6 +145,7 @@ func (s *shellWalk) sourceOf(n syntax.Node) string {
 	return s.source[from:to]
 }
 
+// resolveWord returns what is known about a word of the syntax.
 func (s *shellWalk) resolveWord(n *syntax.Word) word { return parseWord(n, s.sourceOf(n), s.home) }
 
 // walkNodes visits everything below a node, in the order of the text.
@@ -151,6 +166,7 @@ func (s *shellWalk) walkNodes(n syntax.Node) {
 
 // countEnclosing counts the constructs around the nodes below: those that run the nodes more than
 // once or later, and those that put the nodes' output into a text.
+// by is 1 before the nodes below and -1 after them.
 func (s *shellWalk) countEnclosing(n syntax.Node, by int) {
 	switch n.(type) {
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
@@ -161,6 +177,9 @@ func (s *shellWalk) countEnclosing(n syntax.Node, by int) {
 }
 
 // visitNode analyzes one node, without the nodes below it.
+// Every construct of the language is either harmless by itself, because the nodes below it are
+// visited, or it adds a need. Constructs that calculate ask: bash runs commands in the subscripts
+// of variables.
 func (s *shellWalk) visitNode(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
@@ -237,17 +256,22 @@ func (s *shellWalk) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) {
 	}
 }
 
+// checkNumber accepts only a number as an operand of a comparison, as checkArithmetic does.
 func (s *shellWalk) checkNumber(x syntax.TestExpr, whole syntax.Node) {
 	if w, ok := x.(*syntax.Word); !ok || !isNumber(w) {
 		s.addUncertain(s.sourceOf(whole), "calculates with variables, which may run commands")
 	}
 }
 
+// isNumber reports whether a word is written in digits alone.
 func isNumber(w *syntax.Word) bool {
 	lit := w.Lit()
 	return lit != "" && strings.Trim(lit, "0123456789") == ""
 }
 
+// checkParameter checks an expansion such as ${name:-text}. Expansions that name other variables,
+// assign a value or have an operator of bash alone ask; the text behind an operator is visited by
+// itself.
 func (s *shellWalk) checkParameter(n *syntax.ParamExp) {
 	const why = "is an expansion that may run commands or change variables"
 	switch {
@@ -300,6 +324,8 @@ func (s *shellWalk) checkDeclaration(n *syntax.DeclClause) {
 }
 
 // callExpr analyzes a simple command, or assignments without a command.
+// Assignments without a command change the variables of the text itself, and assignments before a
+// command those of that command.
 func (s *shellWalk) callExpr(n *syntax.CallExpr) {
 	var env []word
 	for _, a := range n.Assigns {
@@ -328,6 +354,8 @@ func (s *shellWalk) callExpr(n *syntax.CallExpr) {
 }
 
 // isEndless reports whether only something inside a loop can end it, and nothing inside does.
+// It looks at the condition for true, false and ":" only, and takes any break, exit or return
+// inside for an end. A loop that is not found is ended by the timeout of the command.
 func isEndless(loop *syntax.WhileClause) bool {
 	if len(loop.Cond) != 1 {
 		return false
@@ -359,6 +387,8 @@ func isEndless(loop *syntax.WhileClause) bool {
 }
 
 // visitRedirect analyzes a redirection: a file that is opened, or a text that becomes the input.
+// A redirection to a number is a copy of an open file, and touches none. Operators that are not
+// listed write.
 func (s *shellWalk) visitRedirect(n *syntax.Redirect) {
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
 		s.checkAssignment(strings.Trim(n.N.Value, "{}"), n)
@@ -380,6 +410,7 @@ func (s *shellWalk) visitRedirect(n *syntax.Redirect) {
 }
 
 // markInert records a text in which the shell runs nothing more.
+// Without it, a "$(" that the parser has read as text would ask: see unquotedSubstitution.
 func (s *shellWalk) markInert(parts []syntax.WordPart) {
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
@@ -390,6 +421,8 @@ func (s *shellWalk) markInert(parts []syntax.WordPart) {
 
 // checkHereDocument checks a here-document. Shells disagree on where an unusual one ends, and they
 // run the text after the end.
+// Only an end that is a simple name is certain, outside of substitutions and without lines that a
+// backslash joins. Quotes around the end make the text one that the shell takes as it is.
 func (s *shellWalk) checkHereDocument(n *syntax.Redirect) {
 	end, quoted := "", false
 	if len(n.Word.Parts) == 1 {
@@ -419,6 +452,7 @@ func (s *shellWalk) checkHereDocument(n *syntax.Redirect) {
 }
 
 // checkFunction asks about a function that has the name of one of the readers.
+// Without that question a function named cat would make every later cat look harmless.
 func (s *shellWalk) checkFunction(n *syntax.FuncDecl) {
 	if n.Name == nil {
 		s.addUncertain(s.sourceOf(n), "cannot be known before it runs")
@@ -440,9 +474,12 @@ type word struct {
 // isPlain reports whether the text of the word is certain.
 func (w word) isPlain() bool { return !w.vague && !w.splits && w.glob == "" }
 
+// literalWord returns a word whose text is certain.
 func literalWord(text string) word { return word{text: text} }
 
 // A wordReader turns one parsed word into a word.
+// It collects the text, the pattern in which quoted characters are escaped, and what is outside of
+// quotes.
 type wordReader struct {
 	text, glob, unquoted strings.Builder
 	w                    word
@@ -451,6 +488,7 @@ type wordReader struct {
 
 // parseWord reads a parsed word. The source is used for parts that are not known, home is what ~
 // means.
+// Braces with a comma or two dots expand to several words, so such a word is not known.
 func parseWord(n *syntax.Word, source, home string) word {
 	var r wordReader
 	for i, part := range n.Parts {
@@ -481,6 +519,8 @@ func parseWord(n *syntax.Word, source, home string) word {
 }
 
 // addUnquoted adds text outside of quotes.
+// A backslash quotes the next character, and one before a newline disappears with it. Only ~ at the
+// beginning of the first part is the home directory; ~name is another user's, which is not known.
 func (r *wordReader) addUnquoted(value string, first bool, home string) {
 	if first && strings.HasPrefix(value, "~") {
 		rest := value[1:]
@@ -519,6 +559,8 @@ func (r *wordReader) addQuoted(value string) {
 	}
 }
 
+// addDoubleQuoted adds a part in double quotes. An expansion in it is one word whose text is not
+// known, except for forms such as "$@", which are any number of words.
 func (r *wordReader) addDoubleQuoted(n *syntax.DblQuoted) {
 	r.w.vague = r.w.vague || n.Dollar
 	for _, part := range n.Parts {
@@ -564,6 +606,7 @@ func joinWords(words []word) string {
 }
 
 // quoteWord writes a text as a word that the shell and the rules read as that text.
+// A person sees it, and a rule that is remembered has it.
 func quoteWord(text string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^"
 	if text != "" && strings.Trim(text, safe) == "" {
@@ -573,6 +616,8 @@ func quoteWord(text string) string {
 }
 
 // unquotedSubstitution reports whether the shell might run text that the parser read as plain text.
+// The parser and the shell may disagree about a character; a text with the beginning of a
+// substitution asks.
 func unquotedSubstitution(value string) bool {
 	for i := 0; i < len(value); i++ {
 		switch value[i] {

@@ -7,6 +7,9 @@ import (
 
 // analyzeCommand looks at a simple command: the assignments before it, and its words, of
 // which there is at least one.
+// A command becomes several needs: one for itself, one for each file that it reads or writes as far
+// as its words say, and guesses for what it may touch if that is unknown. Rules about files thereby
+// count for commands, too.
 func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	if !words[0].isPlain() {
 		s.needs = append(s.needs, opaqueNeed(env, words, "is a command that is known only when it runs"))
@@ -56,6 +59,8 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 }
 
 // changesProgram reports whether an assignment changes which program runs, or what it does.
+// Such an assignment makes a command that only reads run something else, so its need is opaque: any
+// rule that denies may be about it.
 func changesProgram(e word) bool {
 	name, _, _ := strings.Cut(e.text, "=")
 	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "BASH_", "npm_config_"} {
@@ -72,6 +77,8 @@ var special = []string{".", "exec", "eval", "export", "readonly", "return", "set
 
 // harmlessEnv reports whether assignments before a command make no difference to
 // what it may do.
+// Languages and colours change only what a command prints. A value with a slash may be a file with
+// translations, which some programs read.
 func harmlessEnv(env []word, name string) bool {
 	for _, e := range env {
 		variable, value, _ := strings.Cut(e.text, "=")
@@ -88,6 +95,8 @@ func harmlessEnv(env []word, name string) bool {
 }
 
 // changeDirectory changes the directory of the commands that follow. If the directory is unknown, it adds a need that asks.
+// The old directory stays possible, because cd may fail. Inside a loop or a function the change may
+// happen any number of times, so there it is unknown.
 func (s *shellAnalyzer) changeDirectory(words []word) {
 	args := words[1:]
 	if len(args) == 2 && args[0].text == "--" {
@@ -114,6 +123,8 @@ func (s *shellAnalyzer) changeDirectory(words []word) {
 }
 
 // A wrapper is a command that runs another one, which is then analyzed separately.
+// The command itself is allowed or asked about as if it stood alone; the wrapper adds a reason only
+// if it changes rights or surroundings, or if the command cannot be found among its arguments.
 type wrapper struct {
 	values   string   // letters of flags that take the next word as their value
 	flags    string   // letters of flags that take none
@@ -148,6 +159,8 @@ var wrappers = map[string]wrapper{
 var shells = map[string]bool{"bash": false, "sh": true, "dash": true, "ash": true}
 
 // analyzeWrapped looks at a command that runs another one, and reports whether it is one.
+// A wrapper without a command, such as "env" alone, may print something or do nothing: its entry
+// says what happens then.
 func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 	name, args := words[0].text, words[1:]
 	switch {
@@ -195,6 +208,7 @@ func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 
 // analyzeInner looks at a command inside another one: a shell's own commands and
 // functions are not what runs there.
+// For example "env ls" runs the program ls, even if the text has declared a function ls.
 func (s *shellAnalyzer) analyzeInner(env, inner []word) {
 	functions := s.functions
 	s.functions = nil
@@ -204,6 +218,7 @@ func (s *shellAnalyzer) analyzeInner(env, inner []word) {
 
 // innerCommand finds the command that a wrapper runs. The caller analyzes it even if it may be
 // incomplete.
+// known is false if a flag is not known: then the word behind it may be its value or the command.
 func (w wrapper) innerCommand(args []word) (env, inner []word, known bool) {
 	known = true
 	operands := w.operands
@@ -234,6 +249,7 @@ func (w wrapper) innerCommand(args []word) (env, inner []word, known bool) {
 }
 
 // knownFlag reports whether a flag is known, and takes the next word as its value.
+// A long flag never takes the next word here: the form with = is the only one that counts as known.
 func (w wrapper) knownFlag(flag string) (takes, known bool) {
 	if strings.HasPrefix(flag, "--") {
 		name, _, _ := strings.Cut(flag, "=")
@@ -246,6 +262,8 @@ func (w wrapper) knownFlag(flag string) (takes, known bool) {
 }
 
 // analyzeShellCall analyzes bash -c and similar commands.
+// It reports false for everything but one text that is known: a script, an interactive shell, or
+// flags other than c, e, l and u. The command then asks as an interpreter.
 func (s *shellAnalyzer) analyzeShellCall(words []word) bool {
 	args := words[1:]
 	for i, a := range args {
@@ -268,6 +286,9 @@ func (s *shellAnalyzer) analyzeShellCall(words []word) bool {
 	return false // a script, or a text that is not known
 }
 
+// analyzeEval analyzes the text that eval runs: its arguments with spaces between them. If one of
+// them is not known, everything that follows is uncertain as well, because the text may change the
+// directory.
 func (s *shellAnalyzer) analyzeEval(words []word) {
 	args := make([]string, 0, len(words))
 	for _, a := range words[1:] {
@@ -282,6 +303,7 @@ func (s *shellAnalyzer) analyzeEval(words []word) {
 }
 
 // analyzeWatch analyzes watch, which runs a text repeatedly until a person ends it.
+// The text begins at the first argument that is neither a flag nor the interval.
 func (s *shellAnalyzer) analyzeWatch(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "never ends by itself"))
 	for i, a := range words[1:] {
@@ -313,6 +335,9 @@ func (s *shellAnalyzer) analyzeAlias(words []word) {
 
 // analyzeFind looks at the commands that find -exec runs, and reports whether it has
 // dealt with all of the command.
+// Each command ends at ";", or at "+" after "{}". What it does to the files that are found is not
+// known by name, so find reads the contents of everything below its directories, and may write it
+// unless all its commands are harmless.
 func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	args := words[1:]
 	if !allPlain(args) {
@@ -381,6 +406,7 @@ func hasCommand(args []word, some []string) bool {
 }
 
 // filesOnly reports whether find finds nothing but files.
+// Then no link is among what it finds, through which a command could leave the workspace.
 func filesOnly(args []word) bool {
 	only := false
 	for i, a := range args {
