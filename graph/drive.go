@@ -87,7 +87,8 @@ func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by 
 	j := &journal{store: x.r.Store, thread: x.thread, sums: s.sums, level: x.r.Durability, clock: x.clock, stop: x.cancel,
 		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
 	j.pending = j.few[:0]
-	x.j = j
+	j.saved.Store(s.head)
+	x.j, x.out.saved = j, j.saved.Load
 	x.lease.startRenewal(j.stopWithError)
 	return s, by, nil
 }

@@ -53,6 +53,10 @@ type Event struct {
 	Task string
 	Node string
 
+	// Record is the number of the newest record of the thread that was saved when it
+	// happened: everything up to that record came first. It is not part of the JSON.
+	Record int64
+
 	// Body says what happened.
 	Body Body
 }
@@ -304,8 +308,9 @@ type eventSink struct {
 	thread string
 	run    string
 	seq    int64
-	gone   bool   // the reader has left
-	cancel func() // ends the drive when the reader leaves
+	saved  func() int64 // number of the newest saved record; nil without a journal
+	gone   bool         // the reader has left
+	cancel func()       // ends the drive when the reader leaves
 	spare  []Event
 
 	mu    sync.Mutex // guards the fields below
@@ -333,12 +338,20 @@ func (o *eventSink) deliverEvent(e Event) {
 	}
 	o.seq++
 	e.Seq, e.Thread, e.Run = o.seq, o.thread, o.run
-	if e.Time.IsZero() {
-		e.Time = o.clock.Now()
-	}
+	o.stampEvent(&e)
 	if !o.yield(e, nil) {
 		o.gone = true
 		o.cancel()
+	}
+}
+
+// stampEvent sets when an event happened, unless that is set, and after which record.
+func (o *eventSink) stampEvent(e *Event) {
+	if e.Time.IsZero() {
+		e.Time = o.clock.Now()
+	}
+	if e.Record == 0 && o.saved != nil {
+		e.Record = o.saved()
 	}
 }
 
@@ -349,9 +362,7 @@ func (o *eventSink) sendEvent(e Event) { o.queueEvent(e, true) }
 // queueEvent is send. It does not wait if wait is false: for a task that may run on the
 // reader's goroutine.
 func (o *eventSink) queueEvent(e Event, wait bool) {
-	if e.Time.IsZero() {
-		e.Time = o.clock.Now()
-	}
+	o.stampEvent(&e)
 	o.mu.Lock()
 	for wait && len(o.queue) >= sendBuffer && !o.over {
 		o.full = true

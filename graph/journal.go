@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"raddle.dev/graph/internal/panics"
 )
@@ -29,9 +30,10 @@ type journal struct {
 	stop   func()  // cancels the drive: nothing starts after a write that failed
 	run    runHead // for the record of the end
 
-	writing sync.Mutex // one batch at a time
-	sums    checker    // used by the goroutine that writes
-	mu      sync.Mutex // guards the fields below
+	saved   atomic.Int64 // number of the newest record that is in the store
+	writing sync.Mutex   // one batch at a time
+	sums    checker      // used by the goroutine that writes
+	mu      sync.Mutex   // guards the fields below
 	head    int64
 	pending []Record
 	spare   []Record // for pending while a batch is written
@@ -153,6 +155,7 @@ func (j *journal) writePending() error {
 		return err
 	}
 	j.head = head + int64(len(batch))
+	j.saved.Store(j.head)
 	clear(batch)
 	if j.spare = batch[:0]; len(j.pending) == 0 {
 		j.pending, j.spare = j.spare, j.pending
@@ -238,6 +241,7 @@ func (j *journal) writeSnapshot() error {
 	}
 	j.mu.Lock()
 	j.head++
+	j.saved.Store(j.head)
 	j.mu.Unlock()
 	return nil
 }

@@ -161,6 +161,18 @@ func (r *Run) RecordAnswers(ctx context.Context, answers []graph.Answer) error {
 	return err
 }
 
+// RecordStart records the start of a new run and does nothing else: the run is paused, and [Run.Drive] continues it.
+// ahead are answers to questions that it will ask.
+func (r *Run) RecordStart(ctx context.Context, ahead []graph.Answer) error {
+	paused := make(chan struct{})
+	close(paused)
+	res, err := r.Drive(ctx, Driver{Ahead: ahead, Pause: paused})
+	if err == nil {
+		r.Resumed, r.status = true, res.Status
+	}
+	return err
+}
+
 // redactReply returns a Reply whose answers contain no secrets.
 func (r *Run) redactReply(answer graph.Reply) graph.Reply {
 	if answer == nil {

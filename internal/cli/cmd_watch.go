@@ -58,7 +58,8 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 			break
 		}
 		var events []graph.Event
-		if events, err = follower.ReadEvents(ctx, d.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
+		var more bool
+		if events, more, err = follower.ReadEvents(ctx, d.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
 			break
 		}
 		for _, ev := range events {
@@ -71,6 +72,8 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 			show(ev)
 		}
 		switch over := d.Status != runs.Running || d.Snapshot.Status == graph.Waiting; {
+		case more:
+			continue
 		case over && opts.output != formatText:
 			return writeWatched(ctx, env, d, opts.output, seq+1)
 		case over:

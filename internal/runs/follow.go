@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -22,26 +23,65 @@ type Follower struct {
 	next    map[string][]string     // nodes that run next, by the path of their frame
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
 	calls   map[string]llm.ToolCall // requested calls by their path and id, until they start
+	asked   map[string]string       // ids of questions, by their path and what the journal calls them
 }
 
 // FollowRun returns a follower of a run, from its start.
 func (a *Archive) FollowRun(id string) *Follower {
-	return &Follower{archive: a, id: id, next: map[string][]string{}, calls: map[string]llm.ToolCall{}}
+	return &Follower{archive: a, id: id, next: map[string][]string{}, calls: map[string]llm.ToolCall{}, asked: map[string]string{}}
 }
 
-// ReadEvents returns what the run has recorded since the last call, as events: drives, nodes, steps
-// and calls of tools. There are none of what the journal does not hold, such as the text of a reply
-// as it comes. live reports whether the run may record more soon: then the nodes that run next count
-// as started.
-func (f *Follower) ReadEvents(ctx context.Context, live bool) ([]graph.Event, error) {
+// Last returns the number of the newest record that was read.
+func (f *Follower) Last() int64 { return f.last }
+
+// followBatch is the largest number of records whose events one call returns.
+const followBatch = 500
+
+// ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
+// replies, calls of tools and questions. Each has the number of its record. There are none of what the journal does not
+// hold, such as the text of a reply as it comes. A call reads at most a few hundred records; more says that there are
+// others, which the next call returns. live reports whether the run may record more soon: then the nodes that run next
+// count as started.
+func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
 	st, at, err := f.archive.locateRun(ctx, f.id)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var entries []graph.Entry
+	entries, more, err := f.listEntries(ctx, st, at)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(entries) > 0 {
+		span := graph.Range{After: entries[0].Seq - 1, UpTo: entries[len(entries)-1].Seq}
+		for r, err := range graph.Records(ctx, st, at.thread, span) {
+			if err != nil {
+				return nil, false, err
+			}
+			if r.Seq != entries[0].Seq {
+				continue
+			}
+			read, err := f.readEntry(ctx, st, at.thread, &entries[0], r)
+			if err != nil {
+				return nil, false, err
+			}
+			events = append(events, read...)
+			f.last = entries[0].Seq
+			if entries = entries[1:]; len(entries) == 0 {
+				break
+			}
+		}
+	}
+	if live && !more {
+		events = append(events, f.takeStarts()...)
+	}
+	return events, more, nil
+}
+
+// listEntries returns the records that were not read yet, oldest first and no more than a batch.
+func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entries []graph.Entry, more bool, err error) {
 	for e, err := range graph.History(ctx, st, at.thread) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if e.Seq <= f.last {
 			break
@@ -51,24 +91,10 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) ([]graph.Event, er
 		}
 	}
 	slices.Reverse(entries)
-	var events []graph.Event
-	for _, e := range entries {
-		var data []byte
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || toolKey(e.ID) != "") {
-			for r, err := range graph.Records(ctx, st, at.thread, graph.Range{After: e.Seq - 1, UpTo: e.Seq}) {
-				if err != nil {
-					return nil, err
-				}
-				data = r.Data
-			}
-		}
-		events = append(events, f.readEntry(&e, data)...)
-		f.last = e.Seq
+	if len(entries) > followBatch {
+		return entries[:followBatch], true, nil
 	}
-	if live {
-		events = append(events, f.takeStarts()...)
-	}
-	return events, nil
+	return entries, false, nil
 }
 
 // takeStarts returns the starts of nodes that have not been returned yet.
@@ -79,9 +105,11 @@ func (f *Follower) takeStarts() []graph.Event {
 }
 
 // readEntry returns the events of one record.
-func (f *Follower) readEntry(e *graph.Entry, data []byte) (events []graph.Event) {
+func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *graph.Entry, r graph.Record) (events []graph.Event, err error) {
 	path := publicPath(e.Path)
-	event := func(body graph.Body) graph.Event { return graph.Event{Time: e.Time, Path: path, Body: body} }
+	event := func(body graph.Body) graph.Event {
+		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
+	}
 	if e.Kind != graph.KindEnd {
 		events = f.takeStarts()
 	}
@@ -90,17 +118,29 @@ func (f *Follower) readEntry(e *graph.Entry, data []byte) (events []graph.Event)
 		events = append(events, event(graph.RunStarted{Resumed: e.Kind != graph.KindStart}))
 	case graph.KindStep:
 		if from := f.next[path]; len(from) > 0 {
-			events = append(events, event(graph.StepCommitted{Nodes: from, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}}))
+			events = append(events, event(graph.StepCommitted{Nodes: from, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}, Seq: e.Seq}))
 		}
 	case graph.KindIntent, graph.KindEffect:
-		events = append(events, f.readEffect(e, data, event)...)
-	case graph.KindEnd:
-		status := graph.Failed
-		if e.What == graph.Done.String() {
-			status = graph.Done
+		events = append(events, f.readEffect(e, r.Data, event)...)
+	case graph.KindQuestion, graph.KindAnswer:
+		content, err := graph.DecodeContent(r)
+		if err != nil {
+			return nil, err
 		}
+		key := e.Path + "\x00" + content.Asked
+		if content.Question != nil {
+			f.asked[key] = content.Question.ID
+			events = append(events, event(graph.QuestionAsked{Question: *content.Question}))
+		} else if id := f.asked[key]; id != "" {
+			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused}))
+		}
+	case graph.KindEnd:
 		f.waiting = nil
-		events = append(events, event(graph.RunEnded{Result: graph.Result{Status: status}}))
+		res, err := readEnd(ctx, st, thread, e, r)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event(graph.RunEnded{Result: res}))
 	}
 	switch e.Kind {
 	case graph.KindStart, graph.KindFork, graph.KindCall, graph.KindStep, graph.KindEdit:
@@ -111,23 +151,49 @@ func (f *Follower) readEntry(e *graph.Entry, data []byte) (events []graph.Event)
 			f.waiting = append(f.waiting, start)
 		}
 	}
-	return events
+	return events, nil
 }
 
-// readEffect returns the events of an effect: a call of a tool that starts or ends. A reply
+// readEnd returns how a drive has ended.
+func readEnd(ctx context.Context, st *Store, thread string, e *graph.Entry, r graph.Record) (res graph.Result, err error) {
+	content, err := graph.DecodeContent(r)
+	if err != nil {
+		return res, err
+	}
+	for s := graph.Running; s.String() != "unknown"; s++ {
+		if s.String() == e.What {
+			res.Status = s
+		}
+	}
+	if content.Reason != "" {
+		res.Err = errors.New(flow.PlainReason(content.Reason))
+	}
+	if res.Status == graph.Done || res.Status == graph.Waiting {
+		snap, err := graph.Inspect(ctx, st.Store, thread, e.Seq)
+		if err != nil {
+			return res, err
+		}
+		res.Value, res.Questions, res.Steps = snap.Result, snap.Questions, snap.Steps
+	}
+	return res, nil
+}
+
+// readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply
 // contains the calls that it requests.
 func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
 	id := toolKey(e.ID)
 	if id == "" {
-		var r struct {
-			Message llm.Message `json:"message"`
+		if e.Kind != graph.KindEffect || !flow.IsReply(e.ID) {
+			return nil
 		}
-		if flow.IsReply(e.ID) && json.Unmarshal(data, &r) == nil {
-			for _, c := range r.Message.ToolCalls() {
-				f.calls[e.Path+c.ID] = c
-			}
+		reply, calls := readReplyEvent(data)
+		for _, c := range calls {
+			f.calls[e.Path+c.ID] = c
 		}
-		return nil
+		done := event(graph.ValueEmitted{Value: reply})
+		done.Task, _, _ = strings.Cut(e.ID, "\x00")
+		done.Node = taskName(done.Task)
+		return []graph.Event{done}
 	}
 	name := strings.TrimPrefix(strings.Split(e.ID, "\x00")[1], toolEffect)
 	if c, ok := f.calls[e.Path+id]; ok {
@@ -142,4 +208,23 @@ func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body
 		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: made.Result.Error, Text: made.Result.Text(), Changes: made.Result.Changes}}))
 	}
 	return events
+}
+
+// readReplyEvent returns a recorded reply as the event that its node emitted, and the calls that it requests.
+func readReplyEvent(data []byte) (done agent.ReplyDone, calls []llm.ToolCall) {
+	var talk struct {
+		Message llm.Message    `json:"message"`
+		Stop    llm.StopReason `json:"stop"`
+		Cost    float64        `json:"cost"`
+		Priced  bool           `json:"priced"`
+	}
+	r, err := flow.ReadReply(data)
+	if err != nil || json.Unmarshal(data, &talk) != nil {
+		return done, nil
+	}
+	done = agent.ReplyDone{Message: talk.Message, Model: r.Model, Usage: r.Usage, Stop: talk.Stop, Cost: talk.Cost, Priced: talk.Priced}
+	if done.Message.Role == "" {
+		done.Message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: r.Text}}}
+	}
+	return done, talk.Message.ToolCalls()
 }
