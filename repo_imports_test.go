@@ -159,6 +159,8 @@ var importRules = []importRule{
 		reason: "the text of a PDF file depends on its bytes alone"},
 	{of: "rag/split",
 		reason: "cutting text is a pure function"},
+	{of: "server", may: []string{"agent", "flow", "flow/spec", "graph", "internal/app", "internal/failure", "internal/runs", "llm"},
+		reason: "it drives runs as the command line does, through internal/app, for callers that are programs; what a protocol says is below it"},
 	{of: "store/sqlite", may: []string{"graph"},
 		reason: "a store keeps records; it reads none of them"},
 	{of: "team", may: []string{"agent", "graph", "llm", "tool"},

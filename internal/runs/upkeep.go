@@ -60,7 +60,7 @@ func (s *Store) stopDriver(run string) (*Lock, error) {
 	}
 	refused := &failure.Error{Kind: failure.Stale, Err: busy, Next: "stop it first"}
 	process, err := os.FindProcess(busy.PID)
-	if busy.PID == 0 || err != nil || process.Signal(syscall.SIGTERM) != nil {
+	if busy.PID == 0 || busy.PID == os.Getpid() || err != nil || process.Signal(syscall.SIGTERM) != nil {
 		return nil, refused
 	}
 	for end := time.Now().Add(stopWait); time.Now().Before(end); {

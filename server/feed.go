@@ -1,0 +1,278 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/internal/runs"
+)
+
+// A feed passes the events of a run to its subscribers: those of the journal, whichever process writes it, and the live
+// ones of a drive of this service. It reads the journal once for all subscribers, and only while there are any.
+type feed struct {
+	service *Service
+	run     string
+	users   int // drives and subscriptions; Service.mu guards it
+
+	mu      sync.Mutex // guards the fields below
+	subs    map[*Subscription]struct{}
+	journal *runs.Follower // nil: there are no subscribers
+	at      position       // of the last event that was passed on
+	texts   map[string]*replyText
+	ended   map[string]int64 // records of the newest replies, by their tasks
+	remote  bool             // another process drives the run
+	stop    chan struct{}    // ends the goroutine that looks at the journal; nil: there is none
+	look    chan struct{}    // asks that goroutine to look now
+}
+
+// A replyText is a part of a reply that has been written so far.
+type replyText struct {
+	event           graph.Event // of the newest piece
+	text, reasoning strings.Builder
+}
+
+// acquireFeed returns the feed of a run. The caller must call releaseFeed.
+func (s *Service) acquireFeed(run string) *feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.feeds[run]
+	if f == nil {
+		f = &feed{service: s, run: run, subs: map[*Subscription]struct{}{}, texts: map[string]*replyText{}, ended: map[string]int64{}, look: make(chan struct{}, 1)}
+		s.feeds[run] = f
+	}
+	f.users++
+	return f
+}
+
+// releaseFeed forgets a feed that nothing uses any more.
+func (s *Service) releaseFeed(f *feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.users--; f.users == 0 {
+		delete(s.feeds, f.run)
+	}
+}
+
+// endFeeds ends all subscriptions.
+func (s *Service) endFeeds() {
+	s.mu.Lock()
+	var all []*feed
+	for _, f := range s.feeds {
+		all = append(all, f)
+	}
+	s.mu.Unlock()
+	for _, f := range all {
+		f.mu.Lock()
+		for sub := range f.subs {
+			sub.finish(errDraining)
+			f.removeSub(sub)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// handleEvent takes an event of a drive of this service. It never waits for a subscriber.
+func (f *feed) handleEvent(ev graph.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := ev.Path + ev.Task
+	journaled := isJournaled(ev.Body)
+	if len(f.subs) > 0 && (journaled || ev.Record > f.journal.Last()) {
+		f.readJournal(context.Background(), true)
+	}
+	if emitted, ok := ev.Body.(graph.ValueEmitted); ok {
+		if ev.Record < f.ended[key] && isPiece(emitted.Value) {
+			return // the whole reply has been passed on
+		}
+		f.keepText(key, ev, emitted.Value)
+	}
+	if !journaled && len(f.subs) > 0 {
+		f.passOn(f.service.encodeEvent(ev, f.run, position{}))
+	}
+}
+
+// isPiece reports whether an emitted value is a piece of a reply.
+func isPiece(v any) bool {
+	switch v.(type) {
+	case agent.TextDelta, agent.ReasoningDelta:
+		return true
+	}
+	return false
+}
+
+// keepText keeps what has been written of a reply, for subscribers that come in the middle. The caller must hold mu.
+func (f *feed) keepText(key string, ev graph.Event, v any) {
+	switch v := v.(type) {
+	case agent.TextDelta:
+		f.textOf(key, ev).text.WriteString(v.Text)
+	case agent.ReasoningDelta:
+		f.textOf(key, ev).reasoning.WriteString(v.Text)
+	case agent.ReplyDone, agent.RetryScheduled:
+		delete(f.texts, key)
+	}
+}
+
+func (f *feed) textOf(key string, ev graph.Event) *replyText {
+	if f.texts[key] == nil {
+		f.texts[key] = &replyText{}
+	}
+	f.texts[key].event = ev
+	return f.texts[key]
+}
+
+// readJournal passes on what the run has recorded. The caller must hold mu, and there must be subscribers.
+func (f *feed) readJournal(ctx context.Context, live bool) {
+	for more := true; more; {
+		var events []graph.Event
+		var err error
+		events, more, err = f.journal.ReadEvents(ctx, live)
+		for _, ev := range events {
+			f.at = f.at.nextPosition(&ev)
+			e := f.service.encodeEvent(ev, f.run, f.at)
+			f.noteReply(&e)
+			f.passOn(e)
+		}
+		if err != nil {
+			for sub := range f.subs {
+				sub.finish(err)
+				f.removeSub(sub)
+			}
+			return
+		}
+	}
+}
+
+// noteReply notes that a reply is complete. The caller must hold mu.
+func (f *feed) noteReply(ev *Event) {
+	if emitted, ok := ev.Body.(graph.ValueEmitted); ok {
+		if _, ok := emitted.Value.(agent.ReplyDone); ok {
+			key := ev.Path + ev.Task
+			f.ended[key] = ev.Record
+			delete(f.texts, key)
+		}
+	}
+}
+
+// passOn gives an event to every subscriber. One that is too slow is dropped. The caller must hold mu.
+func (f *feed) passOn(ev Event) {
+	for sub := range f.subs {
+		if !sub.push(ev) {
+			f.removeSub(sub)
+		}
+	}
+}
+
+// removeSub removes a subscriber. The caller must hold mu.
+func (f *feed) removeSub(sub *Subscription) {
+	delete(f.subs, sub)
+	if len(f.subs) == 0 {
+		f.journal = nil
+		if f.stop != nil {
+			close(f.stop)
+			f.stop = nil
+		}
+	}
+}
+
+// join makes a subscriber that has read the journal a part of the feed, and reports whether it had read all of it.
+// Otherwise the subscriber has to read more.
+func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err error) {
+	active := f.service.isActive(f.run)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	live := active || f.remote
+	if f.journal != nil {
+		f.readJournal(ctx, live)
+	}
+	if more, err := sub.readJournal(ctx, live); more || err != nil {
+		return false, err
+	}
+	switch {
+	case f.journal == nil || len(f.subs) == 0:
+		f.journal, f.at = sub.journal, sub.at
+	case f.journal.Last() != sub.journal.Last():
+		return false, nil
+	}
+	sub.journal = nil
+	f.subs[sub] = struct{}{}
+	for _, t := range f.texts {
+		for _, v := range []any{agent.ReasoningDelta{Text: t.reasoning.String()}, agent.TextDelta{Text: t.text.String()}} {
+			ev := t.event
+			if ev.Body = (graph.ValueEmitted{Value: v}); v != (agent.ReasoningDelta{}) && v != (agent.TextDelta{}) {
+				sub.push(f.service.encodeEvent(ev, f.run, position{}))
+			}
+		}
+	}
+	if f.stop == nil {
+		f.stop = make(chan struct{})
+		go f.watchJournal(f.stop)
+	}
+	f.requestLook()
+	return true, nil
+}
+
+// noteStopped says that this service does not drive the run any more.
+func (f *feed) noteStopped() {
+	f.mu.Lock()
+	clear(f.texts)
+	f.mu.Unlock()
+	f.requestLook()
+}
+
+// requestLook makes the feed look at the journal soon.
+func (f *feed) requestLook() {
+	select {
+	case f.look <- struct{}{}:
+	default:
+	}
+}
+
+// watchJournal looks at the journal while there are subscribers: a run may be driven by another process, and what a
+// drive records after its last event must be seen too.
+func (f *feed) watchJournal(stop chan struct{}) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+		case <-f.look:
+		}
+		f.lookOnce(ctx)
+	}
+}
+
+// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself.
+func (f *feed) lookOnce(ctx context.Context) {
+	active := f.service.isActive(f.run)
+	var d *runs.Detail
+	var err error
+	if !active {
+		d, err = f.service.findRun(ctx, f.run)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remote = d != nil && d.Status == runs.Running
+	if len(f.subs) > 0 { // after the status: nothing that was recorded before the end is left out
+		f.readJournal(ctx, active || f.remote)
+	}
+	asks := d != nil && d.Snapshot.Status == graph.Waiting
+	for sub := range f.subs {
+		switch {
+		case err != nil:
+			sub.finish(err)
+		case active, f.remote && !asks, asks && !sub.options.UntilQuestion:
+			continue
+		default:
+			sub.finish(nil)
+		}
+		f.removeSub(sub)
+	}
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+)
+
+// Options say how a service works. The zero value works.
+type Options struct {
+	MaxRuns    int          // how many runs are driven at once; 0: 64
+	AllowPaths bool         // an agent may also be named by its path
+	Log        *slog.Logger // developer log; nil: none
+}
+
+const defaultMaxRuns = 64
+
+// Service starts, drives, answers and reads runs. It is safe for concurrent use.
+type Service struct {
+	process *app.Process
+	options Options
+	log     *slog.Logger
+	files   *stateFiles
+	totals  Totals
+
+	keyed sync.Mutex // one start with an idempotency key at a time
+
+	mu       sync.Mutex // guards the fields below
+	drives   map[string]*drive
+	waiting  []string // ids of queued runs, in order
+	feeds    map[string]*feed
+	busy     int  // drives that use a place
+	draining bool // no new drive starts
+	ended    sync.WaitGroup
+}
+
+// New returns a service that drives the runs of a process. It resumes the runs that a service of the same state
+// directory was driving when it was stopped or killed. The caller must call [Service.Close].
+func New(p *app.Process, o Options) (*Service, error) {
+	st, err := p.Runs.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Location.KeepsRuns() {
+		return nil, failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "a server needs a store that saves runs; %s saves nothing", p.Runs.StoreURL())
+	}
+	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
+	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: map[string]*feed{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
+		return nil, err
+	}
+	left, err := s.files.listMarks()
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range left {
+		s.enqueueRun(run)
+	}
+	return s, nil
+}
+
+// Process returns the process whose runs the service drives.
+func (s *Service) Process() *app.Process { return s.process }
+
+// Totals returns what the service has counted since it was started.
+func (s *Service) Totals() *Totals { return &s.totals }
+
+// CountDrives returns how many runs are driven, and how many wait for a place.
+func (s *Service) CountDrives() (driven, queued int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy, len(s.waiting)
+}
+
+// IsDraining reports whether Close was called: no run is started any more.
+func (s *Service) IsDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// errDraining reports that the service ends.
+var errDraining = &failure.Error{Kind: failure.Stale, Msg: "the server is shutting down", Next: "try again when it has been started again"}
+
+// cancelWait is how long Close waits for drives that it has cancelled.
+const cancelWait = 10 * time.Second
+
+// Close pauses every drive after its current step, and cancels those that still work when ctx ends. The next service
+// resumes them. Subscriptions end.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.draining = true
+	var active []*drive
+	for _, d := range s.drives {
+		active = append(active, d)
+	}
+	s.mu.Unlock()
+	for _, d := range active {
+		d.requestPause()
+	}
+	done := make(chan struct{})
+	go func() {
+		s.ended.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		for _, d := range active {
+			d.cancel()
+		}
+		select {
+		case <-done:
+		case <-time.After(cancelWait):
+			return errors.New("some runs could not be stopped; the next server resumes them")
+		}
+	}
+	s.endFeeds()
+	return nil
+}
+
+// isActive reports whether this service drives a run or has it in its queue.
+func (s *Service) isActive(run string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drives[run] != nil || s.isQueued(run)
+}
+
+// isQueued reports whether a run waits for a place. The caller must hold mu.
+func (s *Service) isQueued(run string) bool {
+	for _, id := range s.waiting {
+		if id == run {
+			return true
+		}
+	}
+	return false
+}
+
+// findDrive returns the drive of a run, or nil.
+func (s *Service) findDrive(run string) *drive {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drives[run]
+}
+
+// findRun returns the complete id of a run.
+func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) {
+	return s.process.Runs.ReadRunDetail(ctx, id)
+}

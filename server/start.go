@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
+)
+
+// StartRequest says what to run. Only Agent is required.
+type StartRequest struct {
+	Agent     string            `json:"agent"` // name in the catalogue, or a path if the service allows paths
+	Prompt    string            `json:"prompt"`
+	Variables map[string]string `json:"variables,omitempty"`
+	Session   string            `json:"session,omitempty"` // conversation of an agent that is not a graph; "": as the agent says
+	Model     string            `json:"model,omitempty"`   // replaces every model
+	Headless  bool              `json:"headless,omitempty"`
+	Answers   []graph.Answer    `json:"answers,omitempty"` // to questions that the run will ask
+	Key       string            `json:"-"`                 // idempotency key: the same key gives the same run; "": none
+	By        string            `json:"-"`                 // name of the token of the caller
+}
+
+// StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It
+// goes on if ctx ends. A request with the key of an earlier one returns the run of that.
+func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, err error) {
+	if s.IsDraining() {
+		return "", errDraining
+	}
+	if err := s.checkName(req.Agent); err != nil {
+		return "", err
+	}
+	if req.Key == "" {
+		return s.startNew(ctx, req, func(string) error { return nil })
+	}
+	s.keyed.Lock()
+	defer s.keyed.Unlock()
+	entry, found, err := s.files.readKey(req.Key)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(req)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	hash := hex.EncodeToString(sum[:])
+	if found && entry.Request != hash {
+		return "", &KeyReusedError{Run: entry.Run}
+	}
+	if found {
+		if _, err := s.findRun(ctx, entry.Run); err == nil {
+			return entry.Run, nil
+		} // the service was killed before the start was recorded
+	}
+	return s.startNew(ctx, req, func(run string) error { return s.files.writeKey(req.Key, keyEntry{run, hash}) })
+}
+
+// checkName returns an error for a path, unless the service allows paths.
+func (s *Service) checkName(agent string) error {
+	if app.IsPath(agent) && !s.options.AllowPaths {
+		return failure.NewUsage("name an agent of the catalogue; raddle serve --allow-paths allows paths", "%q is a path", agent)
+	}
+	return nil
+}
+
+// KeyReusedError reports an idempotency key that was used for another request.
+type KeyReusedError struct {
+	Run string // the run of that request
+}
+
+func (e *KeyReusedError) Error() string {
+	return "the idempotency key was used for another request, which started run " + e.Run
+}
+
+// startNew starts a run. saveKey is called before anything is recorded.
+func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(run string) error) (string, error) {
+	run, err := s.process.StartRun(app.Request{
+		Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := saveKey(run.ID); err != nil {
+		run.Close()
+		return "", err
+	}
+	if err := s.launchRun(ctx, launch{run: run, ahead: req.Answers}); err != nil {
+		return "", err
+	}
+	return run.ID, nil
+}

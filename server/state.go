@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/runs"
+	"raddle.dev/llm"
+)
+
+// Queued is the status of a run that waits for a place, in addition to those of package runs and of the engine.
+const Queued = "queued"
+
+// RunState is what a run is now.
+type RunState struct {
+	Run       string           `json:"run"`
+	Thread    string           `json:"thread"`
+	Agent     string           `json:"agent"`
+	Session   string           `json:"session,omitempty"`
+	Status    string           `json:"status"`
+	Final     bool             `json:"final"` // it has ended permanently
+	Started   time.Time        `json:"started"`
+	Updated   time.Time        `json:"updated"`
+	Prompt    string           `json:"prompt,omitempty"`
+	Output    string           `json:"output,omitempty"`
+	ExitCode  int              `json:"exit_code,omitempty"` // from the end node of a graph
+	Questions []graph.Question `json:"questions"`           // those that are open
+	Error     string           `json:"error,omitempty"`     // why it failed
+	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
+	Cost      *float64         `json:"cost,omitempty"`      // in the currency of the prices; nil if a price is not known
+	Record    *runs.Record     `json:"-"`                   // what its start recorded; nil if raddle did not start it
+
+	asks bool // nothing but a person can continue it
+}
+
+// ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
+func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
+	d, err := s.findRun(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
+		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, asks: d.Snapshot.Status == graph.Waiting}
+	if st.Questions == nil {
+		st.Questions = []graph.Question{}
+	}
+	if d.Record != nil {
+		st.Prompt = d.Record.Prompt
+	}
+	if d.Snapshot.Status == graph.Done && d.Status == graph.Done.String() {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		st.Output, st.ExitCode = o.Output, o.ExitCode
+	}
+	calls, err := s.process.Runs.ReadModelCalls(ctx, d.Run)
+	if err != nil {
+		return nil, err
+	}
+	st.Usage, st.Cost = calls.Usage, s.sumCost(calls)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isQueued(d.Run) {
+		st.Status = Queued
+	}
+	return st, nil
+}
+
+// sumCost returns what calls have cost, or nil if a price is not known.
+func (s *Service) sumCost(calls runs.Calls) *float64 {
+	sum := 0.0
+	for _, m := range calls.Models {
+		cost, known := s.process.Models.UsageCost(m.Model, m.Usage)
+		if !known {
+			return nil
+		}
+		sum += cost
+	}
+	return &sum
+}
+
+// pollInterval is the time between two looks at a run that another process drives.
+const pollInterval = 200 * time.Millisecond
+
+// WaitRun returns the state of a run when it has ended, has stopped, or waits for an answer.
+func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
+	for {
+		st, err := s.ReadState(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		d := s.findDrive(st.Run)
+		if d == nil && st.Status != Queued && (st.Status != runs.Running || st.asks) {
+			return st, nil
+		}
+		var done chan struct{} // nil: another process drives the run, or it is queued
+		if d != nil {
+			done = d.done
+		}
+		select {
+		case <-done:
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+			return st, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"sync/atomic"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+)
+
+// Totals counts what the drives of a service have done. It is safe for concurrent use.
+type Totals struct {
+	Started, Ended, Failed    atomic.Int64 // drives
+	ModelCalls, ToolCalls     atomic.Int64
+	ToolErrors                atomic.Int64
+	InputTokens, OutputTokens atomic.Int64
+	Questions                 atomic.Int64
+}
+
+// countEvent counts an event of a drive.
+func (t *Totals) countEvent(ev graph.Event) {
+	switch b := ev.Body.(type) {
+	case graph.RunStarted:
+		t.Started.Add(1)
+	case graph.RunEnded:
+		t.Ended.Add(1)
+		if b.Result.Status == graph.Failed {
+			t.Failed.Add(1)
+		}
+	case graph.QuestionAsked:
+		t.Questions.Add(1)
+	case graph.ValueEmitted:
+		switch v := b.Value.(type) {
+		case agent.ReplyDone:
+			t.ModelCalls.Add(1)
+			t.InputTokens.Add(int64(v.Usage.Input))
+			t.OutputTokens.Add(int64(v.Usage.Output))
+		case agent.ToolDone:
+			t.ToolCalls.Add(1)
+			if v.Error {
+				t.ToolErrors.Add(1)
+			}
+		}
+	}
+}
