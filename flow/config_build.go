@@ -158,7 +158,7 @@ func (c *conversation) loopConfig() agent.Config {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
 	}
 	if most := f.Limits.ToolResult; most > 0 {
-		l.AroundTools = []agent.ToolMiddleware{shortenResults(a, most)}
+		l.AroundTools = append(l.AroundTools, shortenResults(a, most))
 	}
 	if l.Tools = c.tools; c.hasNoTools() {
 		l.Tools = nil
@@ -182,6 +182,8 @@ func baseLoopConfig(a *Agent, id string, models *modelCache) agent.Config {
 		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
 		Window: agent.Window{Tokens: facts.Window},
 		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, Doubt: a.host.Tooling.Doubt},
+
+		AroundTools: slices.Clone(a.host.Tooling.Around),
 	}
 	if a.Config != nil {
 		l.Calls.InDoubt = cmp.Or(a.Config.InDoubt, l.Calls.InDoubt)

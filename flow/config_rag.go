@@ -90,11 +90,10 @@ func queryTool(a *Agent) tool.Tool {
 			if err := json.Unmarshal(c.Args, &in); err != nil || in.Query == "" {
 				return tool.FailedResult("'query' is required"), nil
 			}
-			base := a.bases[ownBase]
-			if base == nil {
+			if a.bases[ownBase] == nil {
 				return tool.FailedResult("the documents of this agent have no knowledge base: it was not built"), nil
 			}
-			hits, err := base.Search(ctx, in.Query, rag.SearchOptions{TopK: max(in.TopK, 0)})
+			hits, err := findHits(a, ctx, SearchRequest{Query: in.Query, TopK: max(in.TopK, 0)})
 			if err != nil {
 				return tool.FailedResult("RAG query failed: %v", err), nil
 			}

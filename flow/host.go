@@ -108,7 +108,9 @@ type Tooling struct {
 	// the tool nor the agent sets it. Doubt applies to all calls, whatever the
 	// tools and agents set.
 	InDoubt, Doubt tool.Doubt
-	Budget         agent.Budget // of a turn, for everything that runs in it; limits in an agent's file apply in addition
+	// Around wraps the calls of all tools, outside of what agents themselves add; nil: nothing does.
+	Around []agent.ToolMiddleware
+	Budget agent.Budget // of a turn, for everything that runs in it; limits in an agent's file apply in addition
 }
 
 // Models opens the models that agents name as "client:name".

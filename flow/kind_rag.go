@@ -217,12 +217,11 @@ const effectSearch = "search"
 
 // searchBase searches a base once: a recorded search is not repeated.
 func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) {
-	base := a.bases[cmp.Or(s.Node, ownBase)]
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
 		if graph.IsEmitEnabled(ctx) {
 			graph.Emit(ctx, s)
 		}
-		hits, err := base.Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
+		hits, err := findHits(a, ctx, s)
 		if err != nil {
 			return Search{}, err
 		}
@@ -233,6 +232,17 @@ func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) 
 		graph.Emit(ctx, SearchDone{found.Chunks})
 		return found, nil
 	})
+}
+
+// findHits searches a base, inside of what the host puts around searches.
+func findHits(a *Agent, ctx context.Context, s SearchRequest) ([]rag.Hit, error) {
+	search := SearchFunc(func(ctx context.Context, s SearchRequest) ([]rag.Hit, error) {
+		return a.bases[cmp.Or(s.Node, ownBase)].Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
+	})
+	if around := a.host.Retrieval.Around; around != nil {
+		search = around(search)
+	}
+	return search(ctx, s)
 }
 
 func (r *Search) ragHits() []rag.Hit {

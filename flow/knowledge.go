@@ -15,6 +15,9 @@ import (
 	"raddle.dev/rag"
 )
 
+// A SearchFunc searches the knowledge base that a request names.
+type SearchFunc func(ctx context.Context, s SearchRequest) ([]rag.Hit, error)
+
 // Retrieval says how knowledge bases are built and searched. The zero value
 // builds those that need no answer of a person: for keyword search, or with
 // complete settings.
@@ -36,6 +39,9 @@ type Retrieval struct {
 	Template       string            // text around a question and what was found; empty: a default
 	Loaders        map[string]string // see load.Options
 	Env            []string          // of loaders
+
+	// Around wraps every search of an agent; nil: nothing does.
+	Around func(SearchFunc) SearchFunc
 
 	// Confirm asks whether to build a knowledge base; nil: there is no person
 	// to ask.

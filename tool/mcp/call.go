@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
@@ -61,7 +62,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 		if err != nil {
 			return nil, s.wrapError(ctx, err)
 		}
-		o = c.startCall(r)
+		o = c.startCall(r, llm.Traceparent(ctx))
 	}
 	limit := time.NewTimer(s.options.CallTimeout)
 	defer limit.Stop()
@@ -138,8 +139,8 @@ func (s *server) wrapError(ctx context.Context, err error) error {
 // openCallKey is the key of the call in the context of its requests.
 type openCallKey struct{}
 
-// startCall begins a call.
-func (c *connection) startCall(r request) *openCall {
+// startCall begins a call. traceparent names the span of the caller; empty: there is none.
+func (c *connection) startCall(r request, traceparent string) *openCall {
 	o := &openCall{conn: c, moved: make(chan string, 1), done: make(chan struct{})}
 	o.asker = newAsker(r.Answers, r.Key != "")
 	c.mu.Lock()
@@ -151,6 +152,9 @@ func (c *connection) startCall(r request) *openCall {
 	o.cancel = cancel
 	params := &sdk.CallToolParams{Name: r.name, Arguments: r.with}
 	params.SetProgressToken(o.token)
+	if traceparent != "" {
+		params.Meta["traceparent"] = traceparent
+	}
 	go func() {
 		defer cancel()
 		o.res, o.err = c.session.CallTool(ctx, params)

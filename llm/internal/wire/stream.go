@@ -92,6 +92,9 @@ func (c *Client) postJSON(ctx context.Context, address string, header map[string
 		return nil, c.UnsupportedError(c.cleanText("the address cannot be used: " + err.Error()))
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"raddle"}}
+	if parent := llm.Traceparent(ctx); parent != "" {
+		req.Header.Set("traceparent", parent)
+	}
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
