@@ -67,7 +67,7 @@ var importRules = []importRule{
 	{of: "graph/internal/wire", stdOnly: true,
 		reason: "it writes and reads bytes, and does not know what they mean"},
 	{of: "internal/app", may: []string{
-		"agent", "flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/keystore", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/tempdir",
+		"agent", "flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/keystore", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/telemetry", "internal/tempdir",
 		"internal/toolbox", "internal/wording", "llm", "rag", "rag/embed", "tool", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know how an agent gets its models, tools and permissions"},
 	{of: "internal/bundle", stdOnly: true,
@@ -116,6 +116,8 @@ var importRules = []importRule{
 		reason: "a past run is described and drawn from its journal alone, for every surface"},
 	{of: "internal/strictyaml", may: []string{"internal/jsonvalue", "internal/wording"},
 		reason: "files of every format are read by one reader, which knows no format"},
+	{of: "internal/telemetry", may: []string{"agent", "flow", "graph", "internal/redact", "llm", "rag", "tool"},
+		reason: "it turns the events of runs into spans, and wraps what models, tools and searches do; nothing that runs knows of it"},
 	{of: "internal/tempdir",
 		reason: "files that are removed after the call that they were made for, whatever the call is"},
 	{of: "internal/term", may: []string{"internal/proc"},

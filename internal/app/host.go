@@ -61,7 +61,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		return flow.Host{}, err
 	}
 	m := p.Models.ForRun(s.recorded, s.Replays)
-	return flow.Host{
+	h := flow.Host{
 		Models:      m,
 		Model:       r.Model,
 		Override:    r.Override,
@@ -88,7 +88,9 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
-	}, nil
+	}
+	p.traceHost(&h)
+	return h, nil
 }
 
 // installedSkills returns the names of the skills that agents in a workspace may enable, whether or not the user has consented to them.

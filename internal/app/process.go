@@ -3,11 +3,13 @@ package app
 import (
 	"errors"
 	"log/slog"
+	"sync"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/telemetry"
 	"raddle.dev/internal/toolbox"
 )
 
@@ -35,6 +37,11 @@ type Process struct {
 	env     config.Environ
 	log     *slog.Logger // nil: no log
 	bundled bundleInstall
+
+	traceFile      string // where spans are written to; empty: nowhere
+	telemetryOnce  sync.Once
+	telemetry      *telemetry.Telemetry // nil: none
+	telemetryError error
 }
 
 // Open finds the directories and reads the configuration. If the configuration
@@ -58,5 +65,7 @@ func Open(o Options) (*Process, error) {
 	return p, err
 }
 
-// Close ends the servers of tools and closes the store.
-func (p *Process) Close() error { return errors.Join(p.Tools.Close(), p.Runs.Close()) }
+// Close ends the servers of tools, closes the store, and sends what telemetry has not sent yet.
+func (p *Process) Close() error {
+	return errors.Join(p.Tools.Close(), p.Runs.Close(), p.telemetry.Close())
+}

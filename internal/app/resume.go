@@ -117,9 +117,10 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
+	traced, _ := p.openTelemetry()
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
-		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
+		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
 	}, nil
 }
 
@@ -157,7 +158,9 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 func (r *Run) RecordAnswers(ctx context.Context, answers []graph.Answer) error {
 	paused := make(chan struct{})
 	close(paused)
-	_, err := r.resumeDrive(ctx, Driver{Pause: paused}, answers)
+	ctx, d, end := r.traceDrive(ctx, Driver{Pause: paused})
+	res, err := r.resumeDrive(ctx, d, answers)
+	end(res, err)
 	return err
 }
 

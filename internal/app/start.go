@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/telemetry"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool/permission"
@@ -57,6 +58,8 @@ type Run struct {
 	takeover bool
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
+
+	telemetry *telemetry.Telemetry // nil: none
 }
 
 // ResumeCommand returns the command that resumes the run with the same flags: the journal does
@@ -90,6 +93,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	}
 	id := graph.NewID(time.Now())
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
+	run.telemetry, _ = p.openTelemetry()
 	if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 		return nil, err
 	}
@@ -202,7 +206,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(),
+		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(),
 	}
 }
 
@@ -316,23 +320,23 @@ type Driver struct {
 // Drive works on the run until it ends, is paused, or waits for a person. The
 // error is that of [graph.Runner.Run], in the words of the file
 // format.
-func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
+func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error) {
+	ctx, d, end := r.traceDrive(ctx, d)
+	defer func() { end(res, err) }()
 	ctx, release := r.withInterrupt(ctx, &d)
 	defer release()
 	tempdir.RemoveStale()
 	if err := r.prepareAgent(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}
-	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
+	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
 		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Grace = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.grace
-		var err error
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
 	} else if res.Status != graph.Waiting {
-		var err error
 		if res, err = r.resumeDrive(ctx, d, nil); err != nil {
 			return res, err
 		}
@@ -340,7 +344,6 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	for refused := false; res.Status == graph.Waiting; {
 		if d.isInterrupted() && !refused {
 			refused = true
-			var err error
 			if res, err = r.resumeDrive(ctx, d, r.Agent.InterruptAnswers(res.Questions)); err != nil {
 				return res, err
 			}

@@ -50,6 +50,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
+	addTraceFlag(cmd, env)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask or edits (default: as before)")
 	completeWords(cmd, "in-doubt", tool.Doubts...)

@@ -58,6 +58,7 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
+	addTraceFlag(cmd, env)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")

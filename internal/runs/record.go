@@ -37,6 +37,9 @@ type Record struct {
 
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
+
+	// TraceParent names the span of what started the run, as the header traceparent does.
+	TraceParent string `json:"trace_parent,omitempty"`
 }
 
 var errForeign = errors.New("it was not started by raddle's command line")
