@@ -1,6 +1,7 @@
 package raddle_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/scanner"
 	"go/token"
@@ -178,6 +179,47 @@ func TestDialectOfDocuments(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDialectOfTests limits the dialect in comments of tests and of the scripts that they run, as TestLanguage does for the code.
+func TestDialectOfTests(t *testing.T) {
+	var count languageCount
+	add := func(place, text string) {
+		found := findDialect(text)
+		for _, match := range found {
+			t.Logf("%s: the comment says %q", place, match)
+		}
+		count.add(languageCount{words: len(strings.Fields(text)), dialect: len(found)})
+	}
+	for _, p := range everything(t) {
+		for _, f := range p.files {
+			for _, group := range f.syntax.Comments {
+				if text := group.Text(); f.test && !strings.HasPrefix(text, "Output:") {
+					add(fmt.Sprintf("%s:%d", f.path, f.line(group)), text)
+				}
+			}
+		}
+	}
+	err := walk(func(name string) error {
+		if filepath.Ext(name) != ".txtar" {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		script, _, _ := strings.Cut(string(text), "\n-- ")
+		for line := range strings.Lines(script) {
+			if comment, ok := strings.CutPrefix(line, "#"); ok {
+				add(name, comment)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f dialect per 10,000 of %d words", count.dialectPer10k(), count.words)
+	if share := count.dialectPer10k(); share > maxDialectPer10k {
+		t.Errorf("%.1f dialect words in 10,000 words of the comments of tests, the limit is %.1f: write plain English (go test -v -run TestDialectOfTests lists them)", share, maxDialectPer10k)
 	}
 }
 

@@ -227,8 +227,8 @@ func TestCallsThatFail(t *testing.T) {
 	})
 }
 
-// TestMiddleware changes requests, replies, arguments and results, and answers in
-// the place of a model and of a tool.
+// TestMiddleware changes requests, replies, arguments and results, and answers instead of a model
+// and of a tool.
 func TestMiddleware(t *testing.T) {
 	var order []string
 	model := func(name string) agent.ModelMiddleware {

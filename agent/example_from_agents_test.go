@@ -154,7 +154,7 @@ func ExampleAgentTool() {
 	// {"output":"A red one."} It is painted. <nil>
 }
 
-// The caller of the run makes the call: the run waits for what comes of it.
+// The caller of the run makes the call: the run waits for its result.
 func ExampleCallerTool() {
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
 		Model: countReplies(call("a", "locate", `{"precise":true}`), say("You are in Oslo.")),
@@ -225,8 +225,7 @@ func Example_session() {
 	// user: One? | assistant: Yes. | user: Three?
 }
 
-// What no longer fits is summed up, and stands in the request in words of one's
-// own.
+// The request has a summary of what no longer fits, in words that the program chooses.
 func Example_summary() {
 	m := &asked{name: "m"}
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{Model: m, Window: agent.Window{

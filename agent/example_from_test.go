@@ -67,8 +67,8 @@ func ExampleTurnInput() {
 	// user: hi
 }
 
-// Messages for one request of one node take the place of the conversation, which
-// keeps what it has.
+// Messages for one request of one node replace the conversation in that request; the conversation
+// itself stays as it is.
 func ExampleOneShotFor() {
 	g := line(agent.Think{Model: tells("Bonjour.")}.Node("translate"), agent.Think{Model: tells("Bye.")}.Node("part"))
 	s := turn(g, append(agent.Turn("Hello."), agent.OneShotFor("translate",

@@ -55,8 +55,8 @@ func (p *paying) model(say func(r llm.Request) (llm.Message, error)) llm.Model {
 	})
 }
 
-// beside is a graph with agents that start together.
-func beside(t testing.TB, p *paying, agents map[string]func(r llm.Request) (llm.Message, error), tools ...tool.Tool) *graph.Graph {
+// sideBySide returns a graph with agents that start together.
+func sideBySide(t testing.TB, p *paying, agents map[string]func(r llm.Request) (llm.Message, error), tools ...tool.Tool) *graph.Graph {
 	t.Helper()
 	d := graph.Def{Name: "beside", Keys: agent.Keys()}
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -98,7 +98,7 @@ func TestCallsWaitForRoom(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &paying{began: time.Now()}
 			ctx := k.budget.Share(t.Context(), "", agent.Spend{})
-			_, err := (&graph.Runner{Graph: beside(t, p, four)}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
+			_, err := (&graph.Runner{Graph: sideBySide(t, p, four)}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
 			var over *agent.BudgetError
 			if got := fmt.Sprint(p.seconds); (err == nil) != k.done || !k.done && (!errors.As(err, &over) || !over.Shared) {
 				t.Errorf("%+v: calls began at %s, %v", k.budget, got, err)
@@ -128,13 +128,13 @@ func TestNobodyWaitsForGood(t *testing.T) {
 	whole := agent.Budget{Calls: 100, Tokens: 100_000}
 	synctest.Test(t, func(t *testing.T) {
 		p := &paying{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: beside(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
+		r := &graph.Runner{Store: graph.NewMemory(), Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
 		ctx := agent.Budget{Tokens: 165}.Share(whole.Share(t.Context(), "run", agent.Spend{}), "", agent.Spend{})
 		_, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err == nil || !strings.Contains(err.Error(), "no key") {
 			t.Fatal(err)
 		}
-		r.Graph = beside(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fine, "d": fine}, ask)
+		r.Graph = sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fine, "d": fine}, ask)
 		res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t"})
 		if err != nil || res.Status != graph.Waiting || len(p.seconds) != 5 {
 			t.Fatalf("%v, %v, %d calls", res.Status, err, len(p.seconds))
@@ -157,7 +157,7 @@ func TestCutOffWhileWaiting(t *testing.T) {
 		defer cancel()
 		ctx = agent.Budget{Tokens: 40}.Share(agent.Budget{Tokens: 10_000}.Share(ctx, "outer", agent.Spend{}), "", agent.Spend{Usage: llm.Usage{Input: 1}})
 		long := func(llm.Request) (llm.Message, error) { time.Sleep(time.Hour); return say("late"), nil }
-		res, err := (&graph.Runner{Graph: beside(t, p, map[string]func(llm.Request) (llm.Message, error){"a": long, "b": long})}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
+		res, err := (&graph.Runner{Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": long, "b": long})}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
 		if res.Status != graph.Canceled || err == nil || p.most != 1 {
 			t.Errorf("%v, %v, %d calls at once", res.Status, err, p.most)
 		}
@@ -180,7 +180,7 @@ func TestSharedCallsOfTools(t *testing.T) {
 	}
 	for limit, want := range map[int]graph.Status{4: graph.Done, 3: graph.Failed} {
 		p := &paying{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: beside(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
+		r := &graph.Runner{Store: graph.NewMemory(), Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
 		ctx := agent.Budget{ToolCalls: limit}.Share(t.Context(), "", agent.Spend{})
 		res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		for n := 0; err == nil && res.Status == graph.Waiting && n < 10; n++ {

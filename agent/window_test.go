@@ -225,8 +225,8 @@ func TestWindowedHistoriesAreValid(t *testing.T) {
 	}
 }
 
-// TestSoftLimit has a conversation summed up long before the window is full, with
-// the newest messages as they were, and not again for every reply.
+// TestSoftLimit has a conversation summarized long before the window is full, with the newest
+// messages as they were, and not again for every reply.
 func TestSoftLimit(t *testing.T) {
 	const turns, soft, keep = 40, 600, 4
 	sums := 0

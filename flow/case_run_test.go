@@ -49,7 +49,7 @@ func runCases(t *testing.T, typeScript bool) {
 	}
 }
 
-// caseRun is one case at work.
+// caseRun is one case while it runs.
 type caseRun struct {
 	t     *testing.T
 	c     *caseFile

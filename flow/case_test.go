@@ -14,10 +14,9 @@ import (
 	"raddle.dev/internal/strictyaml"
 )
 
-// A conformance case is one YAML file under testdata/cases, or in a directory
-// named by RADDLE_CASES (a path list; each entry holds the files itself or in
-// its subdirectory cases). This file reads them; the tests that drive them are
-// beside the code they test.
+// A conformance case is one YAML file under testdata/cases, or in a directory named by RADDLE_CASES (a
+// path list; each entry holds the files itself or in its subdirectory cases). This file reads them; the
+// tests that drive them are next to the code they test.
 
 // caseFile is one conformance case.
 type caseFile struct {

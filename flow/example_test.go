@@ -60,7 +60,7 @@ func ExampleLoad() {
 	// Good morning, Ada!
 }
 
-// A run that asks waits in its store. Whoever loads the agent again can answer.
+// A run that asks waits in its store. A process that loads the agent again can answer.
 func ExampleAgent_Input() {
 	dir, err := os.MkdirTemp("", "agent")
 	if err != nil {

@@ -149,9 +149,8 @@ func (r *exampleRun) finish(st graph.Store) (res graph.Result, ok bool) {
 	return res, true
 }
 
-// Every example is stopped after each of its records in turn and goes on with a
-// new engine on the reopened file: the same output, the same state, and of the
-// calls that were made only the one whose reply had no record is made again.
+// Every example is stopped after each of its records in turn and continues with a new engine on the reopened file: the same output, the
+// same state, and of the calls that were made only the one whose reply had no record is made again.
 func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
 	dirs, err := filepath.Glob("../examples/*/graph.yaml")
 	if err != nil || len(dirs) < 3 {

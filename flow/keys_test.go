@@ -15,7 +15,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// rowBytes is about what a store needs for a record beside its content.
+// rowBytes is about what a store needs for a record in addition to its content.
 const rowBytes = 256
 
 // written counts the bytes that a store is given.
@@ -118,7 +118,7 @@ nodes:
 	}
 }
 
-// Values that other packages keep in a journal are told as JSON too.
+// Values that other packages keep in a journal are written as JSON too.
 func TestStoredJSON(t *testing.T) {
 	tests := map[string]struct {
 		tag   string

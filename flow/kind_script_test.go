@@ -131,8 +131,8 @@ func TestWorkingDirHint(t *testing.T) {
 	}
 }
 
-// A script of a directory for which nobody stands asks before it runs, and only
-// the answer for this once lets it.
+// A script of a directory that is not trusted asks before it runs, and only the answer for this
+// once lets it.
 func TestScriptsNobodyStandsForAsk(t *testing.T) {
 	for answer, runs := range map[string]bool{"once": true, "no": false, "yes": false} {
 		t.Run(answer, func(t *testing.T) {

@@ -197,7 +197,7 @@ func runAgent(t *testing.T, a *Agent, prompt string) string {
 	return OutcomeOf(res).Output
 }
 
-// A question finds the passage that speaks of what another passage leads to.
+// A question finds the passage about what another passage leads to.
 func TestNodeSearchesByEntities(t *testing.T) {
 	s := newEntityServer(t)
 	dir := staffAgent(t, `extractor_model: "local:reader", extractor_prompt: "List what is in <__CHUNK__>", driver: duckdb, `)
@@ -266,7 +266,8 @@ func TestExtractorFailures(t *testing.T) {
 		t.Errorf("findings %v", a.Findings)
 	}
 
-	// A base that is there answers as before in a run; who asks for it to be brought up to date is told that it is not.
+	// A base that exists answers as before in a run; a request to bring it up to date reports that it
+	// is not.
 	s.fail(0)
 	if _, _, err := prepared(t, dir, Host{Models: s}); err != nil {
 		t.Fatal(err)
@@ -285,7 +286,7 @@ func TestExtractorFailures(t *testing.T) {
 	}
 }
 
-// The settings of a base that is there win, until it is built anew.
+// The settings of a base that exists count until it is built again.
 func TestRebuilding(t *testing.T) {
 	s := newEntityServer(t)
 	dir := staffAgent(t, "")

@@ -40,7 +40,7 @@ func TestNarrateTeam(t *testing.T) {
 	emit(0, "team/"+two+"/", "act", agent.ToolDone{ID: "c1", Name: "fs_read", Text: "no\x1b[2J\nway", Error: true})
 	emit(0, "", "team", team.TaskWaiting{ID: "3", Subject: "three", Agent: "explore", Parent: team.Lead})
 	tell(0, "", "", graph.RunEnded{Result: graph.Result{Status: graph.Waiting}})
-	tell(time.Hour, "", "", graph.RunStarted{Resumed: true}) // somebody was asked meanwhile
+	tell(time.Hour, "", "", graph.RunStarted{Resumed: true}) // a person was asked meanwhile
 	emit(0, "", "team", team.AgentStarted{ID: one, Agent: "explore", Parent: team.Lead, Purpose: "find the cellar", Resumed: true})
 	emit(0, "", "team", team.AgentQueued{ID: three, Agent: "explore", Parent: team.Lead, Purpose: "read"})
 	emit(2*time.Second, "", "team", team.AgentEnded{ID: one, Agent: "explore", Status: "completed"})

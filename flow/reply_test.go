@@ -26,8 +26,8 @@ func (m oneModel) Open(context.Context, string, string) (llm.Model, error) { ret
 
 func (oneModel) Facts(_, _ string) ModelFacts { return ModelFacts{} }
 
-// Of all effects of a run, the replies of models are told by their names: scripts
-// may print what looks like one.
+// Of all effects of a run, the replies of models are found by their names: scripts may print what
+// looks like one.
 func TestIsReply(t *testing.T) {
 	dir := t.TempDir()
 	writeCaseFile(t, dir, "graph.yaml", `name: x
@@ -140,8 +140,7 @@ func TestParseValue(t *testing.T) {
 	}
 }
 
-// The time that a narrator tells is that of the drives: between them a run waits
-// for somebody.
+// The time that a narrator reports is that of the drives: between them a run waits for a person.
 func TestNarratorCountsDrives(t *testing.T) {
 	var out strings.Builder
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -57,7 +57,7 @@ func (r *resumable) driveIn(h Host, answers ...graph.Answer) (graph.Result, erro
 	return runner.InvokeResume(r.t.Context(), graph.Resume{Thread: "t", Answers: answers, AcceptChanges: true})
 }
 
-// What a node can never go on with is not recorded: once the script is mended, a
+// Output with which a node can never continue is not recorded: after a correction of the script, a
 // resumed run runs it again.
 func TestAMendedScriptRunsAgain(t *testing.T) {
 	const graphText = `
@@ -75,7 +75,7 @@ nodes:
 		t.Fatal(err)
 	}
 	r.write(map[string]string{"s.sh": "echo oops"})
-	res, err := r.drive() // s failed without fallback: it goes on to m, which fails
+	res, err := r.drive() // s failed without fallback: the run continues with m, which fails
 	if err == nil || !strings.Contains(err.Error(), "did not write `output_key`") {
 		t.Fatalf("%v, %v", res.Status, err)
 	}

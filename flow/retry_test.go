@@ -217,9 +217,8 @@ func TestNodesEmitTheEventsOfConversations(t *testing.T) {
 	}
 }
 
-// Parallel llm nodes, with tools and without, the branches of a map and an agent
-// below spend from one budget: what a call is refused ends the run, whatever the file
-// says of failures, and a resume with more goes on.
+// Parallel llm nodes, with tools and without, the branches of a map and an agent below spend from one budget: a call that the budget
+// refuses ends the run, whatever the file says about failures, and a resume with a larger budget continues it.
 func TestNodesShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(_ context.Context, v view) llm.Message {

@@ -25,7 +25,7 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// ownScripts are the tools of the scripts that lie beside the agents.
+// ownScripts are the tools of the scripts in the directories of the agents.
 type ownScripts struct{ root string }
 
 // Open implements Toolbox.
@@ -80,7 +80,7 @@ func TestSpawningWithoutEnd(t *testing.T) {
 			var pairs []string
 			switch v.round {
 			case 0:
-				if above := strings.LastIndexByte(v.asked, '.'); above > 0 { // all of its siblings are started before it goes on
+				if above := strings.LastIndexByte(v.asked, '.'); above > 0 { // all of its siblings are started before it continues
 					select {
 					case <-gate(v.asked[:above]):
 					case <-ctx.Done():
@@ -395,8 +395,8 @@ func TestTwoTurnsOfATeam(t *testing.T) {
 	}
 }
 
-// A spawned agent is what its file says: it goes on by itself while its todo list has
-// open items, and an llm node of a graph that lists the tools writes to the one above.
+// A spawned agent is what its file says: it continues by itself while its todo list has open items,
+// and an llm node of a graph that lists the tools writes to the one above.
 func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
 	x := newTroupe(t, map[string]string{"mine/lead/config.yaml": leadFile,
 		"yours/does/config.yaml":  "name: does\nmodel: m:does\nauto_continue: true\nmax_auto_continues: 2\nvariables: [{name: who, description: whom to greet}]\ninstructions: Greet {{who}}.\n",
@@ -426,8 +426,7 @@ func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
 	}
 }
 
-// All agents spend from the budget of the lead, and the run goes on when there is
-// more.
+// All agents spend from the budget of the lead, and the run continues when there is more.
 func TestTeamsSpendFromOneBudget(t *testing.T) {
 	x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile + "max_tokens_per_turn: 40\n", "a/config.yaml": "name: a\n"},
 		map[string]role{"lead": spawnAll("a", "a"), "a": once("agent__check_inbox", "{}")})
@@ -502,8 +501,7 @@ func newBusyTeam(t *testing.T) *troupe {
 	})
 }
 
-// toTheEnd loads a team anew and drives it until it is over: whoever asks gets an
-// answer.
+// toTheEnd loads a team again and drives it to its end: every question gets an answer.
 func (x *troupe) toTheEnd(root string, s graph.Store) (res graph.Result, doubts int, err error) {
 	x.t.Helper()
 	for range 20 {
@@ -527,7 +525,7 @@ func (x *troupe) toTheEnd(root string, s graph.Store) (res graph.Result, doubts 
 	return res, doubts, errors.New("it never ends")
 }
 
-// tally sums up what was done: replies of models, and the rest.
+// tally counts what was done: replies of models, and the rest.
 func tally(requests map[string]int) (replies, works int) {
 	for what, n := range requests {
 		if strings.Contains(what, "/") {
@@ -539,9 +537,9 @@ func tally(requests map[string]int) (replies, works int) {
 	return replies, works
 }
 
-// A team in files is broken after each of its records, and goes on in another
-// process: no reply that is recorded is asked for again, nothing is done again
-// without somebody's word, and all ends as if nothing had happened.
+// A team in files is stopped after each of its records, and continues in another process: no
+// recorded reply is asked for again, nothing is done again unless a person says so, and all ends as
+// if nothing had happened.
 func TestCrashesOfATeamInFiles(t *testing.T) {
 	crashes(t, "lead", 4, 1)
 }
@@ -629,7 +627,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	}
 }
 
-// Many agents beside a lead cost little: they are read, and no more.
+// Many agents next to a lead cost little: they are only read.
 func BenchmarkLoadLead(b *testing.B) {
 	files := map[string]string{"lead/config.yaml": leadFile}
 	for i := range 30 {

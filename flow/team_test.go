@@ -28,7 +28,7 @@ import (
 // A view is a request as a role sees it.
 type view struct {
 	request llm.Request
-	asked   string   // what the agent was told first
+	asked   string   // the first message to the agent
 	round   int      // replies since the user spoke
 	results []string // of the calls since then
 }
@@ -83,7 +83,7 @@ type troupe struct {
 	root     string
 	roles    map[string]role
 	mu       sync.Mutex
-	requests map[string]int // by agent, what it was told, and round
+	requests map[string]int // by agent, its first message, and round
 }
 
 func newTroupe(t *testing.T, files map[string]string, roles map[string]role) *troupe {
@@ -214,7 +214,7 @@ func once(pairs ...string) role {
 
 var digest = regexp.MustCompile(`_[0-9a-f]{8}\b`)
 
-// What an agent in files is told of its calls, to the letter.
+// What an agent in files reads about its calls, letter by letter.
 func TestTextsOfTeamTools(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, tool, args, want string
@@ -368,8 +368,8 @@ func TestDepthGoesOnThroughGraphs(t *testing.T) {
 	over := `Max agent depth exceeded (4/3)`
 	for name, c := range map[string]struct {
 		root string
-		next map[string]string // what is started by whom that was told what
-		want []string          // who was told something, beside the refusal
+		next map[string]string // the first message by which an agent starts another one
+		want []string          // who got a message, in addition to the refusal
 	}{
 		"agent nodes":   {"run", map[string]string{"0.run": "run", "0.run>run.run": "a"}, []string{"lead/0.run", "lead/0.run>run.run"}},
 		"llm nodes":     {"ask", map[string]string{"0.ask": "ask", "0.ask>ask.ask": "ask", "0.ask>ask.ask>ask.ask": "a", "0.ask>ask.ask>ask.ask>a": "a"}, []string{"ask/0.ask", "ask/0.ask>ask.ask", "ask/0.ask>ask.ask>ask.ask"}},
@@ -508,8 +508,8 @@ func (s leaky) Open(ToolNeed) (*Toolset, error) {
 	return &Toolset{Instructions: func(context.Context) (string, error) { return "", errors.New("no entry with " + string(s)) }}, nil
 }
 
-// What agents and those who sum up say, and why an agent failed, goes from agent to
-// agent without secrets: none is in the journal, in what a team tells, or in requests.
+// What agents and the models of summaries say, and why an agent failed, is passed from agent to
+// agent without secrets: none is in the journal, in the events of a team, or in requests.
 func TestSecretsOfTeams(t *testing.T) {
 	const secret = "tok-very-secret-2"
 	asked := []string{}

@@ -861,8 +861,7 @@ func ExampleRunner_EditNext() {
 	// done [a draft reviewed by hand printed] <nil>
 }
 
-// Each committed step tells its record: a reader can fork there while the run goes
-// on.
+// Each committed step has its record: a reader can fork there while the run continues.
 func ExampleStepCommitted() {
 	ctx, st := context.Background(), graph.NewMemory()
 	r := &graph.Runner{Graph: newspaper(), Store: st}

@@ -314,8 +314,8 @@ func TestDeleteRefusesAThreadThatIsDriven(t *testing.T) {
 	}
 }
 
-// A run that is ended by hand is over for everybody: listings, resumes, and
-// the process that starts another one after it.
+// A run that is ended by hand is over for all: listings, resumes, and the process that starts
+// another one after it.
 func TestAbandon(t *testing.T) {
 	asks := parallel(t, graph.Node{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "well?"})

@@ -23,9 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// A player drives one graph and writes down every event as a line of JSON. The
-// clock stands still but for what is waited for, and tasks run one at a time, so
-// that the lines are the same each time.
+// A player drives one graph and writes down every event as a line of JSON. The clock moves only while something is waited for, and tasks
+// run one at a time, so that the lines are the same each time.
 type player struct {
 	t *testing.T
 	graph.Runner

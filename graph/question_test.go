@@ -228,8 +228,8 @@ func make11(to string) (s []graph.Send) {
 	return s
 }
 
-// A question of a child that failed is listed once while the child may still go
-// on, and not at all when a handler has replaced it.
+// A question of a child that failed is listed once while the child may still continue, and not at
+// all when a handler has replaced it.
 func TestQuestionsOfAChildThatFails(t *testing.T) {
 	child := func(fail graph.Func) *graph.Graph {
 		return compile(t, graph.Def{Name: "c", Start: []string{"x", "y"}, Nodes: []graph.Node{{Name: "x", Run: asks(nil)}, {Name: "y", Run: fail}}, Edges: []graph.Edge{edge("x", graph.End), edge("y", graph.End)}})

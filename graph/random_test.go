@@ -32,8 +32,8 @@ type sketch struct {
 	Shuffle uint64 // of the declarations
 }
 
-// hasty reports whether failures cancel siblings anywhere: then the order in which
-// tasks run decides which of them run in vain.
+// hasty reports whether failures cancel siblings anywhere: then the order in which tasks run
+// decides which of them are cancelled.
 func (s sketch) hasty() bool {
 	return s.Fast || s.has(func(p piece) bool { return p.Child != nil && p.Child.Fast })
 }
@@ -66,10 +66,10 @@ type act struct {
 	N    int
 }
 
-// beside are the acts of nodes that have siblings, alone those of all others.
+// siblingActs are the acts of nodes that have siblings, loneActs those of all others.
 var (
-	beside = []string{"effect", "effect", "keyed", "pair", "ask", "ask", "number", "askboth", "emit", "log", "log", "sum", "tag", "chain", "most", "trim", "large"}
-	alone  = append(slices.Clone(beside), "last", "last", "bag")
+	siblingActs = []string{"effect", "effect", "keyed", "pair", "ask", "ask", "number", "askboth", "emit", "log", "log", "sum", "tag", "chain", "most", "trim", "large"}
+	loneActs    = append(slices.Clone(siblingActs), "last", "last", "bag")
 )
 
 func acts(among []string, most int) *rapid.Generator[[]act] {
@@ -106,18 +106,18 @@ func pieces(w where) *rapid.Generator[piece] {
 	return rapid.Custom(func(t *rapid.T) piece {
 		p := piece{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), N: rapid.IntRange(1, 3).Draw(t, "n")}
 		if p.Kind == "sendchild" {
-			p.Acts = acts(beside, 3).Draw(t, "acts")
+			p.Acts = acts(siblingActs, 3).Draw(t, "acts")
 		} else {
-			p.Acts = acts(alone, 4).Draw(t, "acts")
+			p.Acts = acts(loneActs, 4).Draw(t, "acts")
 		}
 		below := where{depth: w.depth - 1, routed: w.routed}
 		switch p.Kind {
 		case "fan", "side":
-			p.Arms = rapid.SliceOfN(acts(beside, 2), 2, 3).Draw(t, "arms")
+			p.Arms = rapid.SliceOfN(acts(siblingActs, 2), 2, 3).Draw(t, "arms")
 		case "loop":
 			p.Body = rapid.SliceOfN(pieces(where{depth: min(w.depth, 1), routed: w.routed}), 0, 1).Draw(t, "body")
 		case "send":
-			p.Arms = [][]act{acts(beside, 3).Draw(t, "worker")}
+			p.Arms = [][]act{acts(siblingActs, 3).Draw(t, "worker")}
 		case "brokenchild":
 			below.routed = true
 		}

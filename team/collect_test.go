@@ -281,8 +281,8 @@ func settled(m llm.Model, note func(string)) llm.Model {
 	})
 }
 
-// Overrides reach the agents of a team by the path of its node and their names, and
-// those of the turn itself everybody whom they do not name.
+// Overrides reach the agents of a team by the path of its node and their names, and those of the
+// turn itself reach all agents that they do not name.
 func TestOverrides(t *testing.T) {
 	s := newStage()
 	var mu sync.Mutex

@@ -524,8 +524,8 @@ func heard(t *testing.T, dir string, killAt int) (said []string) {
 	return said
 }
 
-// A process with several agents running is killed with SIGKILL, and another goes
-// on: no reply that has led to another request is asked for again.
+// A process with several agents running is killed with SIGKILL, and another one continues: no reply
+// that has led to another request is asked for again.
 func TestKilled(t *testing.T) {
 	whole := heard(t, t.TempDir(), 0)
 	for _, at := range []int{2, 5, 8, 11, 15} {

@@ -486,7 +486,7 @@ func TestAgentsThatAreGone(t *testing.T) {
 	}
 }
 
-// What it costs to sum up an output is part of what the turn has cost.
+// The cost of the summary of an output is part of the cost of the turn.
 func TestSummariesArePaidFor(t *testing.T) {
 	s := newStage()
 	c := pair(s, func(_ context.Context, v view) llm.Message {
@@ -521,7 +521,7 @@ func TestChangedAgentsOfAParkedTeam(t *testing.T) {
 	if err != nil || len(res.Questions) != 3 {
 		t.Fatal(res.Status, res.Questions, err)
 	}
-	r := crew(func(all map[string]team.Member) { all["another"] = stranger }) // d takes the place of the one that is answered
+	r := crew(func(all map[string]team.Member) { all["another"] = stranger }) // d is queued instead of the one that is answered
 	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "this"}}}); err != nil || len(res.Questions) != 3 {
 		t.Fatal(res.Status, res.Questions, err)
 	}

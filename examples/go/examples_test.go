@@ -183,7 +183,7 @@ func live(t *testing.T, program string) {
 	}
 }
 
-// The second process answers what one agent asks; who has finished does not run again.
+// The second process answers what one agent asks; an agent that has finished does not run again.
 func outing(t *testing.T, program string) {
 	const first = `agent_weather_d93a1c6d starts
 agent_trains_7d936433 starts

@@ -31,7 +31,7 @@ import (
 // A chatModel is a strict provider whose model does what the last message says:
 //
 //	call NAME ARGS   calls a tool, and then repeats its result
-//	hold PHASE       stops in a phase, until the client leaves or the test goes on
+//	hold PHASE       stops in a phase, until the client leaves or the test continues
 //	say TEXT         answers TEXT
 //	refuse           refuses the key
 //

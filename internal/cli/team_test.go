@@ -573,8 +573,8 @@ func messaged(r request) said {
 	return said{text: "did " + r.prompt}
 }
 
-// begun counts how often the tool of each agent has started.
-func (m *crewModel) begun() map[string]int {
+// countStarts counts how often the tool of each agent has started.
+func (m *crewModel) countStarts() map[string]int {
 	n := map[string]int{}
 	for line := range strings.Lines(m.read("log")) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "begun "); ok {
@@ -644,8 +644,8 @@ func TestCrewDrains(t *testing.T) {
 		t.Errorf("resumed: exit code %d, %q\n%s", r.code, r.out, r.err)
 	}
 	for _, name := range four {
-		if w.begun()[name] != 1 {
-			t.Errorf("the tools have begun: %v", w.begun())
+		if w.countStarts()[name] != 1 {
+			t.Errorf("the tools have begun: %v", w.countStarts())
 		}
 	}
 	w.requests(1, "boss/go", "explore/a", "explore/b", "explore/c", "explore/d")
@@ -705,7 +705,7 @@ func TestCrewIsKilled(t *testing.T) {
 func (m *crewModel) goOn(gates map[string]gate) {
 	m.t.Helper()
 	run := m.runs()[0].Run
-	before := m.begun()
+	before := m.countStarts()
 	cmd, c := m.begin("resume", run)
 	for _, name := range four[1:] {
 		gates[name].arrive()()
@@ -716,7 +716,7 @@ func (m *crewModel) goOn(gates map[string]gate) {
 	if r := m.run("resume", run); r.out != allFour {
 		m.t.Errorf("the run's output is %q\n%s", r.out, c)
 	}
-	after := m.begun()
+	after := m.countStarts()
 	for i, name := range four {
 		if want := map[bool]int{true: 0, false: 1}[i == 0]; after[name]-before[name] != want || before[name] != 1 {
 			m.t.Errorf("the tool of %s has begun %d times, and %d times after the stop", name, before[name], after[name]-before[name])

@@ -42,8 +42,9 @@ func bash(script string) Command {
 	return Command{Path: "bash", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}
 }
 
-// A wire is a named pipe by which a script says that it has come to a point, and by whose end it is known that nobody of the script
-// is left: everything it starts inherits the writing end as descriptor 9.
+// A wire is a named pipe by which a script says that it has come to a point, and whose end means
+// that no process of the script is left: everything it starts inherits the writing end as
+// descriptor 9.
 type wire struct {
 	t    *testing.T
 	path string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkEndMarked measures the search for processes with a mark where there
-// is none: what every command with a mark pays when it ends.
+// BenchmarkEndMarked measures the search for processes with a mark that none has: every command
+// with a mark pays that when it ends.
 func BenchmarkEndMarked(b *testing.B) {
 	const mark = "RADDLE_TEST_MARK=none"
 	b.Run("all", func(b *testing.B) {

@@ -49,7 +49,7 @@ func TestHideAllOfAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// An excerpt of a file with secrets shows keys, whatever stands beside them.
+// An excerpt of a file with secrets shows keys, whatever is in the same line.
 func TestHideValue(t *testing.T) {
 	for _, test := range []struct {
 		line, at string

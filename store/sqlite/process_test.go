@@ -23,8 +23,8 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// The tests of this file run their own binary again as other processes, which
-// this variable tells what to do.
+// The tests of this file run their own binary again as other processes, and this variable says what
+// they do.
 const roleVar = "RADDLE_SQLITE_TEST_ROLE"
 
 var roles = map[string]func(path, name string) error{"race": raceRole, "append": appendRole, "resume": resumeRole, "drive": driveRole, "stay": stayRole}
@@ -207,8 +207,8 @@ func TestKilledWhileAppending(t *testing.T) {
 	}
 }
 
-// A child is another process that drives runs in the same file, and can be told
-// to go on.
+// A child is another process that drives runs in the same file, and continues when the test says
+// so.
 type child struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -260,8 +260,8 @@ func (c *child) goOn(t *testing.T) (lines []string) {
 	return lines
 }
 
-// held is a store whose first append waits until the process is told to go on:
-// by then its drive has read the thread.
+// held is a store whose first append waits until the test lets the process continue: by then its
+// drive has read the thread.
 type held struct {
 	graph.Store
 	once sync.Once
@@ -295,7 +295,7 @@ func asking() (*graph.Graph, error) {
 	}, Edges: []graph.Edge{{From: []string{"a", "b"}, To: []string{"end"}}, {From: []string{"end"}, To: []string{graph.End}}}})
 }
 
-// resumeRole answers both questions, once it is told to.
+// resumeRole answers both questions, when the test says so.
 func resumeRole(path, _ string) error {
 	s, err := sqlite.Open(path)
 	if err != nil {
@@ -319,8 +319,8 @@ func resumeRole(path, _ string) error {
 	return s.Close()
 }
 
-// Of two processes that have read the same thread and both answer and go on,
-// exactly one does; the other is told, and has written nothing.
+// Of two processes that have read the same thread and both answer it, exactly one continues; the
+// other gets an error, and has written nothing.
 func TestOneOfTwoProcessesResumes(t *testing.T) {
 	g, err := asking()
 	if err != nil {
@@ -361,9 +361,9 @@ func TestOneOfTwoProcessesResumes(t *testing.T) {
 
 var part = graph.Last[int]("part")
 
-// working is a graph that sends three tasks with a part each. What happens in the
-// world is a line of a file. With a pause, the second task stops between its
-// first effect and its second, which has begun.
+// working is a graph that sends three tasks with a part each. What happens in the world is a line
+// of a file. With a pause, the second task stops between its first effect and its second, which has
+// started.
 func working(world string, pause func()) (*graph.Graph, error) {
 	do := func(ctx context.Context, what string, more func()) error {
 		_, err := graph.Do(ctx, what, func(context.Context) (int, error) {
@@ -403,7 +403,7 @@ func driveRole(path, _ string) error {
 	}
 	g, err := working(path+".world", func() {
 		fmt.Println("in the middle")
-		_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // nobody writes
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // no process writes
 	})
 	if err != nil {
 		return err
@@ -446,7 +446,7 @@ func TestAKilledRunGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// staying is a graph of one node whose effect waits until it may go on.
+// staying is a graph of one node whose effect waits until it may continue.
 func staying(wait func()) (*graph.Graph, error) {
 	return graph.Compile(graph.Def{Name: "staying", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Do(ctx, "effect", func(context.Context) (int, error) { wait(); return 1, nil })
@@ -471,8 +471,8 @@ func stayRole(path, _ string) error {
 	return err
 }
 
-// A run that another process drives is busy; once that process is killed the run has
-// crashed, at once, even before anybody has waited for the process.
+// A run that another process drives is busy; once that process is killed the run has crashed, at
+// once, even before another process has waited for it.
 func TestTheLeaseOfAKilledProcess(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
 		t.Skip("whether a process has ended is not known on this system: its lease expires")

@@ -38,7 +38,7 @@ func TestDurable(t *testing.T) {
 	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store { return open(t, filepath.Join(place, "runs.db")) })
 }
 
-// TestAnyName: SQLite keeps names that are no text elsewhere.
+// TestAnyName: SQLite keeps names that elsewhere are not text.
 func TestAnyName(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "runs.db"))
 	names := []string{"\xff\xff", "\xff", "b\x00c", "b\x00", "b", "a\xffb", ""}
@@ -119,8 +119,8 @@ func drive(t *testing.T, r *graph.Runner) (graph.Result, error) {
 	return res, err
 }
 
-// TestCrashAtEveryRecord stops a run at each of its records, opens the file anew
-// and lets the run go on.
+// TestCrashAtEveryRecord stops a run at each of its records, opens the file again and continues the
+// run.
 func TestCrashAtEveryRecord(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		for limit := 0; ; limit++ {
@@ -162,7 +162,7 @@ func TestCrashAtEveryRecord(t *testing.T) {
 	}
 }
 
-// What was deleted is given back, what was not is as it was, and the file goes on.
+// The space of what was deleted is given back, all else is as it was, and the file can be used.
 func TestCompact(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s, other := open(t, path), open(t, path)

@@ -150,7 +150,7 @@ func TestOpenAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestPruneWhileReading: a reader gets what was there, or is told.
+// TestPruneWhileReading: a reader gets what was there, or an error.
 func TestPruneWhileReading(t *testing.T) {
 	const n = 3 * pageRows
 	for _, test := range []struct {

@@ -113,8 +113,8 @@ func TestProgramsThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestExternalPrograms puts programs of our own in the place of usql and jira,
-// and looks at how they are called.
+// TestExternalPrograms replaces usql and jira with programs of our own, and looks at how they are
+// called.
 func TestExternalPrograms(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"usql", "jira"} {

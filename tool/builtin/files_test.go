@@ -59,8 +59,8 @@ func raw(t *testing.T, args object) json.RawMessage {
 	return text
 }
 
-// use calls a tool and returns what the model reads: the text of output alone,
-// where there is nothing else.
+// use calls a tool and returns what the model reads: the text of output alone, if there is nothing
+// else.
 func use(t *testing.T, h builtin.Host, name string, args object) string {
 	t.Helper()
 	r, err := lookup(t, h, name).Run(t.Context(), tool.Call{Args: raw(t, args)})

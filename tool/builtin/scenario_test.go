@@ -65,7 +65,7 @@ func TestNothingDeniedIsTouched(t *testing.T) {
 	}
 }
 
-// dangerous is a directory with the command danger, which leaves a mark beside itself.
+// dangerous is a directory with the command danger, which leaves a mark in that directory.
 func dangerous(t *testing.T) string {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "danger"), []byte("#!/bin/sh\n: > "+dir+"/mark\necho DANGER\n"), 0o755); err != nil {
@@ -499,8 +499,8 @@ func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '$'
 }
 
-// TestScenariosFindHoles makes sure that the scenarios find something: with rules that
-// nothing heeds they do.
+// TestScenariosFindHoles makes sure that the scenarios find something: with rules that nothing
+// applies they do.
 func TestScenariosFindHoles(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Fatal("bash is needed")

@@ -341,8 +341,7 @@ func BenchmarkBash(b *testing.B) {
 	}
 }
 
-// What is done with a call that was cut off is an annotation too, beside an effect or
-// alone.
+// What is done with a call that was cut off is an annotation too, with an effect or alone.
 func TestInDoubtIsDeclared(t *testing.T) {
 	for _, f := range []File{
 		ParseBash("t.sh", []byte("# raddle: in-doubt ask\n# @cmd A.\n# raddle: in-doubt retry\na() { :; }\n# @cmd B.\n# raddle: dangerous, in-doubt skip\nb() { :; }\n# @cmd C.\nc() { :; }\n# @cmd D.\n# raddle: in-doubt\nd() { :; }\n")),

@@ -118,7 +118,7 @@ func TestCancelledIsSent(t *testing.T) {
 	if _, err := all["mcp__raw__misbehave"].Run(ctx, tool.Call{Args: json.RawMessage(`{"how":"nothing"}`)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; { // the notice comes beside the next call
+	for deadline := time.Now().Add(30 * time.Second); ; { // the notice comes with the next call
 		seen := run(t, all["mcp__raw__seen"], `{}`).Text()
 		if strings.Contains(seen, "notifications/cancelled") {
 			return
@@ -164,7 +164,7 @@ func TestServerThatDoesNotReadItsInput(t *testing.T) {
 	}
 }
 
-// serveRawHTTP serves answers to calls as they stand in lines, by what the argument "how" says.
+// serveRawHTTP serves answers to calls as they are in lines, by what the argument "how" says.
 func serveRawHTTP(t *testing.T, kind string) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -282,7 +282,7 @@ func TestLateAnswer(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	log.wait(t, "answer to ") // it has come, and is no message
+	log.wait(t, "answer to ") // it has come, and is not a message
 	want(t, run(t, all["mcp__raw__misbehave"], `{"how":"line ends of Windows"}`), false, "done")
 }
 

@@ -164,7 +164,7 @@ func hang(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, err
 	return nil, ctx.Err()
 }
 
-// dot is a picture of one pixel, as far as anybody looks.
+// dot is a picture of one pixel, as far as its first bytes say.
 var dot = []byte("\x89PNG dot")
 
 func show(*sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -202,7 +202,7 @@ func serveRaw(mode string) error {
 		case m.Method == "tools/list":
 			p.say(*m.ID, `{"tools":[{"name":"misbehave","inputSchema":{"type":"object"}},{"name":"seen","inputSchema":{"type":"object"}},null]}`)
 			if mode == "raw deaf" {
-				<-make(chan struct{}) // nobody reads from here on
+				<-make(chan struct{}) // no process reads from here on
 			}
 		case m.Params.Name == "seen":
 			text, _ := json.Marshal(fmt.Sprint(os.Getpid(), p.seen))

@@ -131,7 +131,7 @@ func testElicitation(t *testing.T, mode string) {
 	if _, text, err = answerAll(t, order, nil, "refused"); err != nil || !strings.HasPrefix(text, "decline map[]") {
 		t.Errorf("result %q, %v", text, err)
 	}
-	want(t, run(t, order, `{}`), false, "decline") // there is no key: nobody can be asked
+	want(t, run(t, order, `{}`), false, "decline") // there is no key: no person can be asked
 }
 
 func TestElicitationAcrossARestart(t *testing.T) {

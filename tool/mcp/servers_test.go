@@ -103,7 +103,7 @@ func tools(t *testing.T, s *Servers, ids ...string) map[string]tool.Tool {
 	return all
 }
 
-// run runs a tool; an error is told as the loop would tell it.
+// run runs a tool; an error is written as the loop would write it.
 func run(t *testing.T, v tool.Tool, args string) tool.Result {
 	t.Helper()
 	if v.Run == nil {
@@ -296,7 +296,7 @@ func TestCallTimeout(t *testing.T) {
 	all := tools(t, s, "good")
 	before := run(t, all["mcp__good__whoami"], `{}`).Text()
 	want(t, run(t, all["mcp__good__hang"], `{}`), true, "MCP server 'good' timed out after 1s")
-	log.wait(t, "cancelled") // the server was told
+	log.wait(t, "cancelled") // the server got the notice
 	if run(t, all["mcp__good__whoami"], `{}`).Text() != before {
 		t.Error("one slow call ended the server")
 	}
@@ -344,7 +344,7 @@ func TestToolsThatChange(t *testing.T) {
 	s := open(t, entry(t, "good"), Options{})
 	all := tools(t, s, "good")
 	run(t, all["mcp__good__grow"], `{}`)
-	for deadline := time.Now().Add(30 * time.Second); ; { // the notice comes beside the result
+	for deadline := time.Now().Add(30 * time.Second); ; { // the notice comes with the result
 		if run(t, all["mcp_describe_good"], `{"tool":"grown"}`).Error == false {
 			break
 		}
@@ -457,7 +457,7 @@ func TestServersOnTheNetwork(t *testing.T) {
 			_, port, _ := strings.Cut(r.address, ":")
 			second := serve(t, mode, port)
 			want(t, run(t, all["mcp__it__echo"], `{"say":"again"}`), false, `again`)
-			if mode == "http" { // it may be replaced while nobody calls, too
+			if mode == "http" { // it may be replaced between calls, too
 				second.Process.Kill()
 				second.Wait()
 				serve(t, mode, port)

@@ -207,7 +207,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// typed is a terminal on which somebody types a text; nil: there is none.
+// typed is a terminal on which a person types a text; nil: there is none.
 func typed(t *testing.T, text string) *Terminal {
 	t.Helper()
 	if text == "" {
@@ -265,7 +265,7 @@ func TestFilesOfTools(t *testing.T) {
 	}
 }
 
-// TestSharedFilesOfAgents is how agents share functions: by a file beside them,
+// TestSharedFilesOfAgents is how agents share functions: by a file in the directory above them,
 // found from the root.
 func TestSharedFilesOfAgents(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")

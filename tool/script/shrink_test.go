@@ -53,7 +53,7 @@ func TestLongJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// Null is no value of an option that need not be given.
+// Null is not a value of an option that need not be given.
 func TestNullIsAbsent(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
