@@ -1,0 +1,69 @@
+// Package agui serves agents over AG-UI 1.0, the protocol between agents and user interfaces: POST /agui/{agent} runs an
+// agent and answers with server-sent events. A thread of the client is a session of an agent; for a graph it is a row of
+// runs. A question of a run is an interrupt, which the next input on the thread answers.
+package agui
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+
+	"raddle.dev/server"
+)
+
+// maxBody is the size of a request, in bytes.
+const maxBody = 4 << 20
+
+// handler answers requests.
+type handler struct {
+	service *server.Service
+	threads threadFiles
+}
+
+// NewHandler returns the handler of POST /agui/{agent}. It checks no token.
+func NewHandler(s *server.Service) http.Handler {
+	h := &handler{service: s, threads: threadFiles{dir: filepath.Join(s.Process().Dirs.State, "serve", "agui")}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /agui/{agent}", h.serveRun)
+	return mux
+}
+
+// serveRun runs an agent, or continues a run that waits. What fails before there is a run that the client can follow is
+// an HTTP error; everything else is an event.
+func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		writeProblem(w, http.StatusRequestEntityTooLarge, "too_large", "the input is larger than 4 MiB")
+		return
+	}
+	if err != nil {
+		return // the client has left
+	}
+	in, err := decodeInput(body)
+	if err != nil {
+		writeProblem(w, http.StatusBadRequest, "invalid_input", err.Error())
+		return
+	}
+	info, err := h.service.ReadAgent(r.Context(), r.PathValue("agent"))
+	if err != nil {
+		writeProblem(w, http.StatusNotFound, "unknown_agent", err.Error())
+		return
+	}
+	out := newStream(w)
+	defer out.close()
+	c := &call{handler: h, in: in, agent: info, out: out, thread: hashThread(info.Name, in.ThreadID), by: server.CallerOf(r.Context()).Name}
+	c.serve(r.Context())
+}
+
+// writeProblem answers with an error (RFC 9457).
+func writeProblem(w http.ResponseWriter, status int, code, detail string) {
+	b, err := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": detail})
+	if err != nil {
+		b = nil
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}

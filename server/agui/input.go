@@ -1,0 +1,145 @@
+package agui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An input is what a client sends to run an agent.
+type input struct {
+	ThreadID    string          `json:"threadId"`
+	RunID       string          `json:"runId"`
+	ParentRunID string          `json:"parentRunId"`
+	Messages    []inputMessage  `json:"messages"`
+	Context     []contextItem   `json:"context"`
+	Forwarded   json.RawMessage `json:"forwardedProps"`
+	Resume      []resumeEntry   `json:"resume"`
+}
+
+// A contextItem is something that the client knows and the agent should.
+type contextItem struct {
+	Description string `json:"description"`
+	Value       string `json:"value"`
+}
+
+// A resumeEntry answers an interrupt.
+type resumeEntry struct {
+	InterruptID string          `json:"interruptId"`
+	Status      string          `json:"status"` // resolved or cancelled
+	Payload     json.RawMessage `json:"payload"`
+}
+
+// An inputMessage is a message of the client with what was sent.
+type inputMessage struct {
+	ID      string          `json:"id"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+
+	raw json.RawMessage
+}
+
+// UnmarshalJSON keeps the message as it was sent.
+func (m *inputMessage) UnmarshalJSON(b []byte) error {
+	type plain inputMessage
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*m = inputMessage(p)
+	m.raw = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// A part is a piece of the content of a message.
+type part struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// text returns the content of a message. Parts that are not text are an error.
+func (m *inputMessage) text() (string, error) {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		return text, nil
+	}
+	var parts []part
+	if err := json.Unmarshal(m.Content, &parts); err != nil {
+		return "", fmt.Errorf("message %q: its content is neither a text nor a list of parts", m.ID)
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Type != "text" {
+			return "", fmt.Errorf("message %q has a part of type %q: only text is accepted", m.ID, p.Type)
+		}
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// decodeInput reads and checks the body of a request.
+func decodeInput(body []byte) (*input, error) {
+	in := new(input)
+	if err := json.Unmarshal(body, in); err != nil {
+		return nil, fmt.Errorf("the input is not valid: %w", err)
+	}
+	if in.ThreadID == "" || in.RunID == "" {
+		return nil, errors.New("the input needs a threadId and a runId")
+	}
+	for _, r := range in.Resume {
+		if r.Status != "resolved" && r.Status != "cancelled" {
+			return nil, fmt.Errorf("the answer to interrupt %q has the status %q: use resolved or cancelled", r.InterruptID, r.Status)
+		}
+	}
+	return in, nil
+}
+
+// prompt returns what the user says: the messages of the user at the end of the conversation, and the context. The
+// earlier messages are in the agent's own session.
+func (in *input) prompt() (string, error) {
+	first := len(in.Messages)
+	for first > 0 && in.Messages[first-1].Role == "user" {
+		first--
+	}
+	var texts []string
+	for _, m := range in.Messages[first:] {
+		text, err := m.text()
+		if err != nil {
+			return "", err
+		}
+		texts = append(texts, text)
+	}
+	for _, c := range in.Context {
+		texts = append(texts, c.Description+": "+c.Value)
+	}
+	return strings.Join(texts, "\n\n"), nil
+}
+
+// variables returns forwardedProps.variables: values for the agent's variables.
+func (in *input) variables() (map[string]string, error) {
+	var props struct {
+		Variables map[string]string `json:"variables"`
+	}
+	if len(in.Forwarded) == 0 {
+		return nil, nil
+	}
+	if in.Forwarded[0] != '{' {
+		return nil, nil
+	}
+	if err := json.Unmarshal(in.Forwarded, &props); err != nil {
+		return nil, fmt.Errorf("forwardedProps.variables must be an object of texts: %w", err)
+	}
+	return props.Variables, nil
+}
+
+// shownMessages returns the messages of the client that a snapshot repeats. Messages of the roles activity and reasoning
+// are left out: a snapshot has either all of such a role or none.
+func (in *input) shownMessages() (list []message) {
+	for _, m := range in.Messages {
+		if m.Role != "activity" && m.Role != "reasoning" {
+			list = append(list, message{ID: m.ID, Role: m.Role, raw: m.raw})
+		}
+	}
+	return list
+}

@@ -1,0 +1,60 @@
+package agui
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// threadFiles note the last run of each thread of a client until it has ended, so that the next input can be checked
+// against its open questions. What is true about the run is in its journal only.
+type threadFiles struct{ dir string }
+
+// A threadNote names a run that has not ended, for raddle and for the client.
+type threadNote struct {
+	Run    string `json:"run"`
+	Client string `json:"runId"`
+}
+
+// read returns the note of a thread; the zero value if there is none.
+func (f threadFiles) read(thread string) (n threadNote) {
+	if b, err := os.ReadFile(filepath.Join(f.dir, thread)); err == nil {
+		_ = json.Unmarshal(b, &n) // a note that cannot be read is as good as none: ids of interrupts name their run
+	}
+	return n
+}
+
+// write saves the note of a thread.
+func (f threadFiles) write(thread string, n threadNote) error {
+	b, err := json.Marshal(n)
+	if err == nil {
+		err = os.MkdirAll(f.dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(f.dir, thread+".*.part")
+	if err != nil {
+		return fmt.Errorf("note the run of a thread: %w", err)
+	}
+	_, err = file.Write(b)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(f.dir, thread))
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return fmt.Errorf("note the run of a thread: %w", err)
+	}
+	return nil
+}
+
+// remove removes the note of a run that has ended.
+func (f threadFiles) remove(thread, run string) {
+	if f.read(thread).Run == run {
+		_ = os.Remove(filepath.Join(f.dir, thread))
+	}
+}
