@@ -26,9 +26,6 @@ type call struct {
 	begun  bool   // RUN_STARTED was sent
 }
 
-// kindAgent is the kind of agents that hold conversations; the others are graphs.
-const kindAgent = "agent"
-
 // serve sends all events of the request.
 func (c *call) serve(ctx context.Context) {
 	var err error
@@ -44,9 +41,12 @@ func (c *call) serve(ctx context.Context) {
 	e := &event{Type: runError, Message: err.Error(), Code: "failed"}
 	var rule *ruleError
 	var fail *failure.Error
+	var scope *server.ScopeError
 	switch {
 	case errors.As(err, &rule):
 		e.Code = rule.code
+	case errors.As(err, &scope):
+		e.Code = "forbidden"
 	case errors.Is(err, server.ErrSlow):
 		e.Code = "too_slow"
 	case errors.As(err, &fail):
@@ -89,7 +89,7 @@ func (c *call) start(ctx context.Context) error {
 		return newRuleError("invalid_input", "%v", err)
 	}
 	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID, By: c.by}
-	if c.agent.Kind == kindAgent {
+	if !c.agent.IsGraph() {
 		req.Session = nameSession(c.in.ThreadID)
 	}
 	run, err := c.service.StartRun(ctx, req)
@@ -118,7 +118,7 @@ func nameSession(thread string) string {
 func (c *call) newTranslator(run string) *translator {
 	t := newTranslator(run, c.out.send)
 	t.messages = c.in.shownMessages()
-	if c.agent.Kind != kindAgent {
+	if c.agent.IsGraph() {
 		t.values = func(record string) json.RawMessage { return c.readValues(run, record) }
 	}
 	return t
@@ -222,7 +222,7 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 
 // sendOutput sends the output of a graph as a message, unless an agent has said the same last.
 func (c *call) sendOutput(t *translator, output string) {
-	if c.agent.Kind == kindAgent || strings.TrimSpace(output) == "" || strings.TrimSpace(output) == strings.TrimSpace(t.lastText) {
+	if !c.agent.IsGraph() || strings.TrimSpace(output) == "" || strings.TrimSpace(output) == strings.TrimSpace(t.lastText) {
 		return
 	}
 	t.addMessage(t.run+"/output", output)

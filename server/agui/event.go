@@ -133,19 +133,20 @@ type stream struct {
 	mu      sync.Mutex
 	w       http.ResponseWriter
 	control *http.ResponseController
+	redact  func([]byte) []byte
 	err     error // of the first write that failed; later events are dropped
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
-// newStream begins the answer to a request. The caller must call close.
-func newStream(w http.ResponseWriter) *stream {
+// newStream begins the answer to a request. redact takes secrets out of events. The caller must call close.
+func newStream(w http.ResponseWriter, redact func([]byte) []byte) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{w: w, control: http.NewResponseController(w), stop: make(chan struct{})}
+	s := &stream{w: w, control: http.NewResponseController(w), redact: redact, stop: make(chan struct{})}
 	s.stopped.Go(s.keepAlive)
 	return s
 }
@@ -179,7 +180,7 @@ func (s *stream) send(e *event) {
 		return
 	}
 	b.WriteByte('\n')
-	s.write(b.Bytes())
+	s.write(s.redact(b.Bytes()))
 }
 
 func (s *stream) write(b []byte) {

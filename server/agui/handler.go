@@ -46,14 +46,15 @@ func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, "invalid_input", err.Error())
 		return
 	}
-	info, err := h.service.ReadAgent(r.Context(), r.PathValue("agent"))
+	info, err := h.service.ReadAgent(r.PathValue("agent"))
 	if err != nil {
 		writeProblem(w, http.StatusNotFound, "unknown_agent", err.Error())
 		return
 	}
-	out := newStream(w)
+	caller, _ := server.CallerOf(r.Context())
+	out := newStream(w, h.service.Process().Tools.SecretSet().Bytes)
 	defer out.close()
-	c := &call{handler: h, in: in, agent: info, out: out, thread: hashThread(info.Name, in.ThreadID), by: server.CallerOf(r.Context()).Name}
+	c := &call{handler: h, in: in, agent: info, out: out, thread: hashThread(info.Name, in.ThreadID), by: caller.Name}
 	c.serve(r.Context())
 }
 

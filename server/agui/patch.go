@@ -31,7 +31,7 @@ func appendDiff(ops []operation, path string, was, is json.RawMessage) []operati
 		return appendMembers(ops, path, a, b)
 	}
 	var old, list []json.RawMessage
-	if json.Unmarshal(was, &old) == nil && json.Unmarshal(is, &list) == nil && old != nil && len(list) >= len(old) {
+	if json.Unmarshal(was, &old) == nil && json.Unmarshal(is, &list) == nil && old != nil && list != nil && len(list) >= len(old) {
 		if more, ok := appendItems(ops, path, old, list); ok {
 			return more
 		}

@@ -22,6 +22,7 @@ type translator struct {
 
 	replies  map[string]*reply // that have begun, by the place of their node
 	finished map[string]int    // replies by the place of their node
+	ended    map[string]int64  // records of the last replies, by the place of their node
 	calls    map[string]bool   // ids that the client knows
 	steps    []step            // that have begun
 	asked    map[string]place  // where questions were asked, by their ids
@@ -42,7 +43,7 @@ type reply struct {
 }
 
 // A step is a node that runs.
-type step struct{ name, path, node string }
+type step struct{ name, path, node, task string }
 
 // A place is where a question was asked.
 type place struct {
@@ -52,7 +53,7 @@ type place struct {
 }
 
 func newTranslator(run string, send func(*event)) *translator {
-	return &translator{run: run, send: send, replies: map[string]*reply{}, finished: map[string]int{}, calls: map[string]bool{}, asked: map[string]place{}}
+	return &translator{run: run, send: send, replies: map[string]*reply{}, finished: map[string]int{}, ended: map[string]int64{}, calls: map[string]bool{}, asked: map[string]place{}}
 }
 
 // emit sends an event unless the client has seen it.
@@ -62,13 +63,16 @@ func (t *translator) emit(e *event) {
 	}
 }
 
-// unmute sends everything from now on. The client gets the current state first.
+// unmute sends everything from now on. The client gets the nodes that run and the current state first.
 func (t *translator) unmute() {
 	if !t.muted {
 		return
 	}
 	t.muted = false
-	t.steps, t.replies = nil, map[string]*reply{}
+	t.replies = map[string]*reply{}
+	for _, s := range t.steps {
+		t.emit(&event{Type: stepStarted, StepName: s.name})
+	}
 	t.sendState(t.last)
 }
 
@@ -117,9 +121,13 @@ func recordOf(id string) string {
 func (t *translator) translateValue(ev *server.Event, value any) {
 	switch v := value.(type) {
 	case agent.TextDelta:
-		t.appendText(t.openReply(ev), v.Text)
+		if ev.Record >= t.ended[placeOf(ev)] { // else the whole reply was sent
+			t.appendText(t.openReply(ev), v.Text)
+		}
 	case agent.ReasoningDelta:
-		t.appendReasoning(t.openReply(ev), v.Text)
+		if ev.Record >= t.ended[placeOf(ev)] {
+			t.appendReasoning(t.openReply(ev), v.Text)
+		}
 	case agent.RetryScheduled:
 		t.dropReply(ev)
 		t.sendCustom(ev, v.EventType(), v)
@@ -166,12 +174,15 @@ func nodeData(node string) map[string]any {
 
 // startStep sends that a node starts. Nodes with the same name that run at the same time are numbered.
 func (t *translator) startStep(ev *server.Event) {
+	if ev.Task != "" && slices.ContainsFunc(t.steps, func(s step) bool { return s.path == ev.Path && s.task == ev.Task }) {
+		return // it runs again, after an answer
+	}
 	base := ev.Path + ev.Node
 	name := base
 	for n := 2; slices.ContainsFunc(t.steps, func(s step) bool { return s.name == name }); n++ {
 		name = base + "#" + strconv.Itoa(n)
 	}
-	t.steps = append(t.steps, step{name: name, path: ev.Path, node: ev.Node})
+	t.steps = append(t.steps, step{name: name, path: ev.Path, node: ev.Node, task: ev.Task})
 	t.emit(&event{Type: stepStarted, Timestamp: ev.Time.UnixMilli(), StepName: name})
 }
 
@@ -280,6 +291,7 @@ func (t *translator) finishReply(ev *server.Event, m llm.Message) {
 	at := placeOf(ev)
 	delete(t.replies, at)
 	t.finished[at]++
+	t.ended[at] = ev.Record
 	said := message{ID: r.id, Role: "assistant", Content: m.Text()}
 	for _, c := range m.ToolCalls() {
 		id := callID(ev.Path, c.ID)
