@@ -31,7 +31,7 @@ func (p *Process) openTelemetry() (*telemetry.Telemetry, error) {
 		if p.traceFile == "" && !telemetry.IsConfigured(p.env.Get) {
 			return
 		}
-		p.telemetry, p.telemetryError = telemetry.Open(telemetry.Options{
+		p.telemetry, p.telemetryError = telemetry.Open(telemetry.Setup{
 			Settings: telemetry.ReadSettings(p.env.Get), File: p.traceFile, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.log, Cost: p.Models.UsageCost,
 		})
 	})

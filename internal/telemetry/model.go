@@ -102,7 +102,7 @@ func (m *model) startCall(ctx context.Context, r *Recording, req llm.Request) *m
 	}
 	c.ctx, c.span = r.start(ctx, operationChat+" "+name, trace.SpanKindClient, list...)
 	c.ctx = llm.WithTraceparent(c.ctx, formatParent(c.ctx))
-	if t := r.telemetry; t.options.Settings.Content && c.span.IsRecording() {
+	if t := r.telemetry; t.setup.Settings.Content && c.span.IsRecording() {
 		if req.System != "" {
 			c.span.SetAttributes(t.text(attrInstructions, encodeInstructions(req.System)))
 		}
@@ -170,8 +170,8 @@ func (c *modelCall) endReply() []attribute.KeyValue {
 	t.meters.tokens.Record(ctx, int64(u.Input), metric.WithAttributes(append(measured[:len(measured):len(measured)], attrTokenType.String("input"))...))
 	t.meters.tokens.Record(ctx, int64(u.Output), metric.WithAttributes(append(measured[:len(measured):len(measured)], attrTokenType.String("output"))...))
 	dollars, known := 0.0, false
-	if t.options.Cost != nil {
-		dollars, known = t.options.Cost(reply.Model, u)
+	if t.setup.Cost != nil {
+		dollars, known = t.setup.Cost(reply.Model, u)
 	}
 	if known {
 		list = append(list, attrCost.Float64(dollars))
@@ -179,7 +179,7 @@ func (c *modelCall) endReply() []attribute.KeyValue {
 	}
 	c.recording.addUsage(u, dollars, known)
 	c.span.SetAttributes(append(list, answered...)...)
-	if t.options.Settings.Content && c.span.IsRecording() {
+	if t.setup.Settings.Content && c.span.IsRecording() {
 		c.span.SetAttributes(t.text(attrOutput, encodeMessages([]llm.Message{reply.Message}, finishReason(reply.Stop))))
 	}
 	return answered

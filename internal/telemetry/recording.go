@@ -353,7 +353,7 @@ func (r *Recording) recordAnswer(ev graph.Event, b graph.QuestionAnswered) {
 	if b.Refused != "" {
 		list = append(list, attrRefused.Bool(true))
 	}
-	if r.telemetry.options.Settings.Content && q.question.Prompt != "" {
+	if r.telemetry.setup.Settings.Content && q.question.Prompt != "" {
 		list = append(list, r.telemetry.text(attrPrompt, q.question.Prompt))
 	}
 	r.startSpan(r.root.SpanID(), newSpanID(), "question", q.asked, list).End(trace.WithTimestamp(ev.Time))

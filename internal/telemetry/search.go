@@ -31,7 +31,7 @@ func (t *Telemetry) WrapSearch(next flow.SearchFunc) flow.SearchFunc {
 		if q.TopK > 0 {
 			list = append(list, attrTopK.Float64(float64(q.TopK)))
 		}
-		if t.options.Settings.Content {
+		if t.setup.Settings.Content {
 			list = append(list, t.text(attrQuery, q.Query))
 		}
 		ctx, s := r.start(ctx, operationRetrieval+" "+base, trace.SpanKindClient, list...)
@@ -43,7 +43,7 @@ func (t *Telemetry) WrapSearch(next flow.SearchFunc) flow.SearchFunc {
 		} else {
 			s.SetAttributes(attrHits.Int(len(hits)))
 		}
-		if t.options.Settings.Content && len(hits) > 0 {
+		if t.setup.Settings.Content && len(hits) > 0 {
 			s.SetAttributes(t.text(attrDocuments, encodeHits(hits)))
 		}
 		t.meters.operation.Record(context.Background(), time.Since(began).Seconds(), metric.WithAttributes(measured...))

@@ -20,7 +20,6 @@ type Settings struct {
 	Content  bool     // spans contain the texts of messages, calls and searches
 	Warnings []string // values of variables that are ignored
 
-	off bool // OTEL_SDK_DISABLED
 }
 
 // A Receiver is where one signal is sent.
@@ -62,7 +61,6 @@ func IsConfigured(lookup func(name string) string) bool {
 func ReadSettings(lookup func(name string) string) Settings {
 	r := settingsReader{lookup: lookup}
 	r.settings.Content = strings.EqualFold(lookup(varContent), "true")
-	r.settings.off = strings.EqualFold(lookup(varDisabled), "true")
 	if !IsConfigured(lookup) {
 		return r.settings
 	}

@@ -21,8 +21,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// Options are what the telemetry of a process needs from it.
-type Options struct {
+// Setup is what the telemetry of a process needs from the process.
+type Setup struct {
 	Settings Settings
 	File     string // spans are also appended to this file; empty: they are not
 	Version  string // of raddle
@@ -35,7 +35,7 @@ type Options struct {
 
 // Telemetry exports what the runs of a process do. It is safe for concurrent use.
 type Telemetry struct {
-	options Options
+	setup   Setup
 	tracer  trace.Tracer
 	traces  *sdktrace.TracerProvider // nil: there are none
 	metrics *sdkmetric.MeterProvider // nil: there are none
@@ -50,7 +50,7 @@ const scopeName = "raddle.dev"
 
 // Open starts to export what a configuration and a file ask for. It returns nil if they ask for
 // nothing. It opens no connection, and fails only if the file cannot be opened.
-func Open(o Options) (*Telemetry, error) {
+func Open(o Setup) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -61,7 +61,7 @@ func Open(o Options) (*Telemetry, error) {
 	if c.Traces == nil && c.Metrics == nil && o.File == "" {
 		return nil, nil
 	}
-	t := &Telemetry{options: o}
+	t := &Telemetry{setup: o}
 	t.close = sync.OnceValue(t.closeAll)
 	otel.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 	otel.SetErrorHandler(&onceHandler{log: o.Log})
@@ -96,11 +96,11 @@ func Open(o Options) (*Telemetry, error) {
 
 func (t *Telemetry) newClient(to *Receiver) *client {
 	for _, value := range to.Headers {
-		if t.options.Secrets != nil {
-			t.options.Secrets.Add(value)
+		if t.setup.Secrets != nil {
+			t.setup.Secrets.Add(value)
 		}
 	}
-	c := newClient(to, t.options.Version, t.redact)
+	c := newClient(to, t.setup.Version, t.redact)
 	t.clients = append(t.clients, c)
 	return c
 }
@@ -109,20 +109,20 @@ func (t *Telemetry) newClient(to *Receiver) *client {
 // process, and what they leave out.
 func (t *Telemetry) describeProcess() *resource.Resource {
 	r, err := resource.New(context.Background(),
-		resource.WithAttributes(attribute.String("service.name", "raddle"), attribute.String("service.version", t.options.Version)),
+		resource.WithAttributes(attribute.String("service.name", "raddle"), attribute.String("service.version", t.setup.Version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		t.options.Log.Warn("telemetry: OTEL_RESOURCE_ATTRIBUTES cannot be read", "error", err)
+		t.setup.Log.Warn("telemetry: OTEL_RESOURCE_ATTRIBUTES cannot be read", "error", err)
 	}
 	return r
 }
 
 // redact removes the secrets that the process knows now.
 func (t *Telemetry) redact(text string) string {
-	if t.options.Secrets == nil {
+	if t.setup.Secrets == nil {
 		return text
 	}
-	return t.options.Secrets.Text(text)
+	return t.setup.Secrets.Text(text)
 }
 
 // text returns an attribute without secrets. Texts that may be long need it: the SDK may cut

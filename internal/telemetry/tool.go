@@ -38,7 +38,7 @@ func (t *Telemetry) WrapTool(next agent.ToolFunc) agent.ToolFunc {
 		}
 		ctx, s := r.start(ctx, operationTool+" "+called.Name, kind, list...)
 		ctx = llm.WithTraceparent(ctx, formatParent(ctx))
-		content := t.options.Settings.Content && s.IsRecording()
+		content := t.setup.Settings.Content && s.IsRecording()
 		if content {
 			s.SetAttributes(t.text(attrCallArgs, string(c.Args)))
 		}
