@@ -128,6 +128,8 @@ var importRules = []importRule{
 		reason: "what a run shows follows from its events alone, whatever command drives it"},
 	{of: "internal/term/termtest",
 		reason: "what a terminal displays depends on what is written to it, and not on raddle"},
+	{of: "internal/testfile", stdOnly: true,
+		reason: "the tests of any package may use it"},
 	{of: "internal/testneed", stdOnly: true,
 		reason: "the list of programs that tests may use is the same for all packages"},
 	{of: "internal/toolbox", may: []string{"agent", "flow", "flow/check", "graph", "internal/config", "internal/failure", "internal/interpreter", "internal/proc", "internal/provider", "internal/redact", "internal/runs",

@@ -62,10 +62,10 @@ func (l TodoList) clone() TodoList {
 // results depend only on the list and the arguments: the act node runs them
 // again instead of recording their results.
 var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result{
-	"todo__init":   (*TodoList).startList,
-	"todo__add":    (*TodoList).addItem,
-	"todo__done":   (*TodoList).markDone,
-	"todo__update": (*TodoList).updateItem,
+	"todo__init":   withTodoArgs((*TodoList).startList),
+	"todo__add":    withTodoArgs((*TodoList).addItem),
+	"todo__done":   withTodoArgs((*TodoList).markDone),
+	"todo__update": withTodoArgs((*TodoList).updateItem),
 	"todo__list":   (*TodoList).listItems,
 	"todo__clear":  (*TodoList).clearList,
 }
@@ -118,29 +118,24 @@ func correctableError(format string, args ...any) tool.Result {
 	return tool.JSONResult(map[string]string{"error": fmt.Sprintf(format, args...)})
 }
 
-func (l *TodoList) parseArgs(raw json.RawMessage) (a todoArgs, bad *tool.Result) {
-	if err := json.Unmarshal(raw, &a); err != nil {
-		r := tool.FailedResult("Todo tool failed: %v", err)
-		bad = &r
+// withTodoArgs returns an action that reads its arguments first.
+func withTodoArgs(do func(l *TodoList, a todoArgs) tool.Result) func(*TodoList, json.RawMessage) tool.Result {
+	return func(l *TodoList, args json.RawMessage) tool.Result {
+		var a todoArgs
+		if err := json.Unmarshal(args, &a); err != nil {
+			return tool.FailedResult("Todo tool failed: %v", err)
+		}
+		return do(l, a)
 	}
-	return a, bad
 }
 
-func (l *TodoList) startList(raw json.RawMessage) tool.Result {
-	a, bad := l.parseArgs(raw)
-	if bad != nil {
-		return *bad
-	}
+func (l *TodoList) startList(a todoArgs) tool.Result {
 	*l = TodoList{Goal: a.Goal, changed: true}
 	return okResult("Initialized new todo list")
 }
 
-func (l *TodoList) addItem(raw json.RawMessage) tool.Result {
-	a, bad := l.parseArgs(raw)
-	switch {
-	case bad != nil:
-		return *bad
-	case strings.TrimSpace(a.Task) == "":
+func (l *TodoList) addItem(a todoArgs) tool.Result {
+	if strings.TrimSpace(a.Task) == "" {
 		return correctableError("task description is required")
 	}
 	id := 1
@@ -171,11 +166,7 @@ func (l *TodoList) findItem(a todoArgs) (*TodoItem, *tool.Result) {
 	return nil, &r
 }
 
-func (l *TodoList) markDone(raw json.RawMessage) tool.Result {
-	a, bad := l.parseArgs(raw)
-	if bad != nil {
-		return *bad
-	}
+func (l *TodoList) markDone(a todoArgs) tool.Result {
 	i, bad := l.findItem(a)
 	if bad != nil {
 		return *bad
@@ -184,11 +175,7 @@ func (l *TodoList) markDone(raw json.RawMessage) tool.Result {
 	return okResult(fmt.Sprintf("Marked todo %d as done", i.ID))
 }
 
-func (l *TodoList) updateItem(raw json.RawMessage) tool.Result {
-	a, bad := l.parseArgs(raw)
-	if bad != nil {
-		return *bad
-	}
+func (l *TodoList) updateItem(a todoArgs) tool.Result {
 	i, bad := l.findItem(a)
 	if bad != nil {
 		return *bad

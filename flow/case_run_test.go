@@ -111,7 +111,7 @@ func (r *caseRun) fill() {
 	state := f.InitialState.Clone()
 	state.Set("initial_prompt", r.c.Prompt)
 	state.Set(key, "")
-	pad := strings.Repeat("x", total-jsonvalue.Size(state))
+	pad := strings.Repeat("x", total-len(jsonvalue.Compact(state)))
 	text := strings.Replace(r.c.Graph, "start:", "initial_state: {"+key+": \""+pad+"\"}\nstart:", 1)
 	if f.InitialState.Len() > 0 {
 		r.t.Fatal("fill_state of a graph with an initial_state of its own")

@@ -13,22 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
-
-// write puts files below dir.
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func openBase(t *testing.T, path string, o Options) *Base {
 	t.Helper()
@@ -78,7 +65,7 @@ var animals = map[string]string{
 
 func TestKeywordBase(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, animals)
+	testfile.WriteFiles(t, dir, animals)
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{ChunkSize: 40, Load: load.Options{Dir: dir}})
 	if _, err := b.Search(t.Context(), "zebra", SearchOptions{}); !errors.Is(err, ErrNotBuilt) {
 		t.Fatalf("search before the build: %v", err)
@@ -115,7 +102,7 @@ func TestKeywordBase(t *testing.T) {
 
 func TestOnlyNewChunksAreEmbedded(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, animals)
+	testfile.WriteFiles(t, dir, animals)
 	m := &wordModel{dims: 64}
 	b := openBase(t, filepath.Join(dir, "kb.db"), withModel(m, dir))
 	if r := build(t, b, "docs"); r.Embedded != 4 || len(m.asked()) != 4 {
@@ -124,7 +111,7 @@ func TestOnlyNewChunksAreEmbedded(t *testing.T) {
 	if diff := cmp.Diff([]string{"b.md"}, paths(t, b, "whale swims", 1)); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
-	write(t, dir, map[string]string{"docs/a.md": "The zebra grazes on the plain.\n\nThe tiger hunts at night now."})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.md": "The zebra grazes on the plain.\n\nThe tiger hunts at night now."})
 	r := build(t, b, "docs")
 	if diff := cmp.Diff([]string{"The tiger hunts at night now."}, m.asked()); diff != "" {
 		t.Errorf("embedded (-want +got):\n%s", diff)
@@ -151,7 +138,7 @@ func TestManySmallBuilds(t *testing.T) {
 	dir := t.TempDir()
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{ChunkSize: 60, Load: load.Options{Dir: dir}})
 	for i := range 2*segmentsKept + 5 {
-		write(t, dir, map[string]string{
+		testfile.WriteFiles(t, dir, map[string]string{
 			"docs/same.md":                       fmt.Sprintf("The report of round %d mentions apples.", i),
 			fmt.Sprintf("docs/%02d.md", (i*7)%9): fmt.Sprintf("Apples and %d pears, also of round %d.", i, i),
 		})
@@ -173,7 +160,7 @@ func TestManySmallBuilds(t *testing.T) {
 
 func TestAnotherModelEmbedsEverything(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, animals)
+	testfile.WriteFiles(t, dir, animals)
 	path := filepath.Join(dir, "kb.db")
 	first := openBase(t, path, withModel(&wordModel{dims: 8}, dir))
 	build(t, first, "docs")
@@ -193,14 +180,14 @@ func TestAnotherModelEmbedsEverything(t *testing.T) {
 // TestFailedBuildLeavesTheOldBase has the model fail half way, and finds what was embedded already in the next build.
 func TestFailedBuildLeavesTheOldBase(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, animals)
+	testfile.WriteFiles(t, dir, animals)
 	m := &wordModel{dims: 32}
 	o := withModel(m, dir)
 	o.Batch, o.Attempts = 1, 1
 	b := openBase(t, filepath.Join(dir, "kb.db"), o)
 	build(t, b, "docs")
 	m.asked()
-	write(t, dir, map[string]string{"docs/a.md": "New text one of the zebra here.\n\nNew text two of the lion here."})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.md": "New text one of the zebra here.\n\nNew text two of the lion here."})
 	calls := m.calls
 	m.fail = func(call int) error {
 		if call == calls+2 {
@@ -275,7 +262,7 @@ func TestUnusableVectorsAreRefused(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"other.yaml": "a: b", "garbage": "\x00\x01\x02"})
+	testfile.WriteFiles(t, dir, map[string]string{"other.yaml": "a: b", "garbage": "\x00\x01\x02"})
 	for _, c := range []struct {
 		path string
 		o    Options

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
@@ -25,9 +26,9 @@ func benchFiles(b *testing.B, dir string, size, documents int) {
 	text := babble(book, size-len(book), 11)
 	for i := range documents {
 		part := text[len(text)*i/documents : len(text)*(i+1)/documents]
-		writeBench(b, dir, fmt.Sprintf("docs/%05d.txt", i), strings.ToValidUTF8(part, ""))
+		testfile.WriteFile(b, filepath.Join(dir, fmt.Sprintf("docs/%05d.txt", i)), strings.ToValidUTF8(part, ""))
 	}
-	writeBench(b, dir, "docs/opticks.txt", book)
+	testfile.WriteFile(b, filepath.Join(dir, "docs/opticks.txt"), book)
 }
 
 // BenchmarkBuild builds a base from six megabytes in 600 documents, then again with one document changed.
@@ -45,7 +46,7 @@ func BenchmarkBuild(b *testing.B) {
 				base := benchBase(b, o)
 				benchBuild(b, base)
 				b.StopTimer()
-				writeBench(b, source, "docs/00000.txt", fmt.Sprintf("Another text, the %dth.", n))
+				testfile.WriteFile(b, filepath.Join(source, "docs/00000.txt"), fmt.Sprintf("Another text, the %dth.", n))
 				start := time.Now()
 				benchBuild(b, base)
 				again += time.Since(start)

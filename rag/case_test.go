@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/keyword"
 	"raddle.dev/rag/load"
 	"raddle.dev/rag/split"
@@ -122,7 +123,7 @@ func fusionRow(t *testing.T, _ table, r row) {
 func keywordRow(t *testing.T, c table, r row) {
 	dir := t.TempDir()
 	for i, text := range c.Documents {
-		write(t, dir, map[string]string{"docs/" + string(rune('a'+i)): text})
+		testfile.WriteFiles(t, dir, map[string]string{"docs/" + string(rune('a'+i)): text})
 	}
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{ChunkSize: 1000, Load: load.Options{Dir: dir}})
 	build(t, b, "docs")
@@ -155,7 +156,7 @@ func splitRow(t *testing.T, _ table, r row) {
 func globRow(t *testing.T, c table, r row) {
 	dir := t.TempDir()
 	for _, name := range c.Tree {
-		write(t, dir, map[string]string{name: name})
+		testfile.WriteFiles(t, dir, map[string]string{name: name})
 	}
 	entries, problems, err := load.List(t.Context(), []string{r.Pattern}, load.Options{Dir: dir})
 	if err != nil {

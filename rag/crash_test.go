@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
@@ -45,7 +46,7 @@ func TestKilledBuild(t *testing.T) {
 		files[fmt.Sprintf("docs/%04d.txt", i)] = fmt.Sprintf("Document %d speaks of subject %d.\n\nIts second part names %d and the letter %c.",
 			i, i%37, i*i, 'a'+i%26)
 	}
-	write(t, dir, files)
+	testfile.WriteFiles(t, dir, files)
 	for _, at := range []string{"600", "1500"} {
 		killAt(t, dir, at)
 	}
@@ -134,7 +135,7 @@ func dump(t *testing.T, b *Base) (all []string) {
 func TestProcessesAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 40 {
-		write(t, dir, map[string]string{fmt.Sprintf("docs/%02d.txt", i): fmt.Sprintf("Document %d of a few.", i)})
+		testfile.WriteFiles(t, dir, map[string]string{fmt.Sprintf("docs/%02d.txt", i): fmt.Sprintf("Document %d of a few.", i)})
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/llm"
 	"raddle.dev/rag/load"
 )
@@ -58,7 +60,7 @@ func namesBase(b *testing.B) *Base {
 			}
 			text.WriteString("\n\n")
 		}
-		writeBench(b, dir, fmt.Sprintf("docs/%03d.txt", d), text.String())
+		testfile.WriteFile(b, filepath.Join(dir, fmt.Sprintf("docs/%03d.txt", d)), text.String())
 	}
 	return benchBase(b, Options{ChunkSize: 400, Load: load.Options{Dir: dir}, Extraction: Extraction{Model: "namer",
 		Open: func(context.Context, string) (llm.Model, error) { return namer{}, nil }}})
@@ -96,7 +98,7 @@ func BenchmarkEntities(b *testing.B) {
 		n := 0
 		for b.Loop() {
 			n++
-			writeBench(b, base.o.Load.Dir, "docs/000.txt", fmt.Sprintf("Nothing but Number %d.", n))
+			testfile.WriteFile(b, filepath.Join(base.o.Load.Dir, "docs/000.txt"), fmt.Sprintf("Nothing but Number %d.", n))
 			if r := benchBuild(b, base); r.Asked != 1 {
 				b.Fatalf("%+v", r)
 			}

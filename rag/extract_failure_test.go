@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/llm"
 )
 
 // TestUselessAnswers reports unusable answers once, continues, and never asks again.
 func TestUselessAnswers(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	r.answers(func(passage string) (string, int) {
 		if strings.Contains(passage, "Science") {
@@ -52,7 +53,7 @@ func TestUselessAnswers(t *testing.T) {
 // TestPassingFailures leave a chunk without entities until the next build.
 func TestPassingFailures(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	r.answers(func(passage string) (string, int) {
 		if strings.Contains(passage, "Science") {
@@ -80,7 +81,7 @@ func TestPassingFailures(t *testing.T) {
 func TestWhatEveryChunkWouldMeet(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 200 {
-		write(t, dir, map[string]string{fmt.Sprintf("docs/%03d.txt", i): fmt.Sprintf("Text %d is short.", i)})
+		testfile.WriteFiles(t, dir, map[string]string{fmt.Sprintf("docs/%03d.txt", i): fmt.Sprintf("Text %d is short.", i)})
 	}
 	for name, c := range map[string]struct {
 		answer func(string) (string, int)
@@ -120,7 +121,7 @@ func TestWhatEveryChunkWouldMeet(t *testing.T) {
 
 func TestExtractionIsCancelled(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -14,13 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
 // TestFileOfVersionOne opens a base as it was written before there were entities.
 func TestFileOfVersionOne(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	path := filepath.Join(dir, "kb.db")
 	writeVersionOne(t, path, filepath.Join(dir, "docs/a.txt"))
 	r := newReader(t)
@@ -63,7 +64,7 @@ func writeVersionOne(t *testing.T, path, document string) {
 
 func TestRefreshKeepsToTheFile(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	path := filepath.Join(dir, "kb.db")
 	r := newReader(t)
 	b := openBase(t, path, r.options(dir))
@@ -73,7 +74,7 @@ func TestRefreshKeepsToTheFile(t *testing.T) {
 	build(t, b, "docs")
 	r.asked()
 	other := openBase(t, path, Options{ChunkSize: 20, Load: load.Options{Dir: dir}, Extraction: Extraction{Open: openAt(r.url)}})
-	write(t, dir, map[string]string{"docs/d.txt": "Mary was a friend."})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/d.txt": "Mary was a friend."})
 	report, err := other.Refresh(t.Context(), nil)
 	if err != nil || report.Added != 1 || report.Asked != 1 || report.Chunks != 5 {
 		t.Errorf("%+v, %v", report, err)
@@ -83,7 +84,7 @@ func TestRefreshKeepsToTheFile(t *testing.T) {
 // TestRefreshLeavesAStoppedRebuild stops a build with another size and another extractor, refreshes, and continues it.
 func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	path := filepath.Join(dir, "kb.db")
 	first := openBase(t, path, r.options(dir))
@@ -111,7 +112,7 @@ func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
 			t.Errorf("%s: the build was not stopped", c.name)
 		}
 		r.answers(nil)
-		write(t, dir, map[string]string{"docs/0.txt": "For " + c.name + "."})
+		testfile.WriteFiles(t, dir, map[string]string{"docs/0.txt": "For " + c.name + "."})
 		if report, err := first.Refresh(t.Context(), nil); err != nil || !report.Changed || report.Asked != 1 || report.Entities != 6 {
 			t.Errorf("%s: refreshed %+v, %v", c.name, report, err)
 		}
@@ -147,7 +148,7 @@ func extractIfTold() {
 func TestKilledExtraction(t *testing.T) {
 	dir := t.TempDir()
 	for i := range killedChunks {
-		write(t, dir, map[string]string{fmt.Sprintf("docs/%02d.txt", i): fmt.Sprintf("Person%s met City%s.", letters2(i), letters2(i%7))})
+		testfile.WriteFiles(t, dir, map[string]string{fmt.Sprintf("docs/%02d.txt", i): fmt.Sprintf("Person%s met City%s.", letters2(i), letters2(i%7))})
 	}
 	r := newReader(t)
 	kept := map[string]bool{}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
 func TestEntitiesAreExtracted(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	b := openBase(t, filepath.Join(dir, "kb.db"), r.options(dir))
 	report := build(t, b, "docs")
@@ -35,7 +36,7 @@ func TestEntitiesAreExtracted(t *testing.T) {
 	}
 
 	// Of a changed document only the new chunk is asked about, and what a removed one alone has said is gone.
-	write(t, dir, map[string]string{"docs/a.txt": "Ada wrote to Charles.\n\nCharles ate a large dinner with Mary Somerville."})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.txt": "Ada wrote to Charles.\n\nCharles ate a large dinner with Mary Somerville."})
 	if report := build(t, b, "docs"); report.Asked != 1 || report.Entities != 5 || report.Relations != 3 {
 		t.Errorf("report %+v", report)
 	}
@@ -68,7 +69,7 @@ func TestEntitiesAreExtracted(t *testing.T) {
 
 func TestSearchByEntities(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	b := openBase(t, filepath.Join(dir, "kb.db"), r.options(dir))
 	build(t, b, "docs")
@@ -133,7 +134,7 @@ func (sameOrder) Rerank(_ context.Context, _ string, texts []string, _ int) (ord
 // TestHybridSearchHasThreeRankings has a chunk that only entities find, in addition to those that vectors and words find.
 func TestHybridSearchHasThreeRankings(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, people)
+	testfile.WriteFiles(t, dir, people)
 	r := newReader(t)
 	o := r.options(dir)
 	o.Model, o.Embedder = "test:words", func(string) (Embedder, error) { return &wordModel{dims: 256}, nil }
@@ -154,7 +155,7 @@ func TestHybridSearchHasThreeRankings(t *testing.T) {
 // TestChunksOfEntities ranks chunks by their best entity, then by how many of those that are named they mention.
 func TestChunksOfEntities(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	testfile.WriteFiles(t, dir, map[string]string{
 		"docs/1.txt": "only Ada is here", "docs/2.txt": "only Zoe is here", "docs/3.txt": "Ada with Zoe here", "docs/4.txt": "Zoe with Mary here",
 		"docs/5.txt": "Mary is alone", "docs/6.txt": "Kate knows nobody",
 	})
@@ -192,7 +193,7 @@ func TestChunksOfEntities(t *testing.T) {
 
 func TestPromptsAndSecrets(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"docs/a.txt": "The token is hunter22."})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.txt": "The token is hunter22."})
 	r := newReader(t)
 	o := r.options(dir)
 	o.Extraction.Prompt = "Passage:\n<" + ChunkMark + "|" + ChunkMark + ">"

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
@@ -130,7 +131,7 @@ func testDocument(t *testing.T) (dir, name string) {
 	document := os.Getenv("RAG_TEST_DOCUMENT")
 	if document == "" {
 		document = filepath.Join(t.TempDir(), "small.txt")
-		write(t, filepath.Dir(document), map[string]string{"small.txt": "a small document"})
+		testfile.WriteFiles(t, filepath.Dir(document), map[string]string{"small.txt": "a small document"})
 	}
 	return filepath.Dir(document), filepath.Base(document)
 }
@@ -172,7 +173,7 @@ func TestBuildInProcess(t *testing.T) {
 func TestSegmentsThatDoNotFitIntoMemory(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 200 {
-		write(t, dir, map[string]string{fmt.Sprintf("docs/%03d.txt", i): fmt.Sprintf("red green %d blue%d", i, i%7)})
+		testfile.WriteFiles(t, dir, map[string]string{fmt.Sprintf("docs/%03d.txt", i): fmt.Sprintf("red green %d blue%d", i, i%7)})
 	}
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{Load: load.Options{Dir: dir}})
 	build(t, b, "docs")

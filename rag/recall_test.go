@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestRecall(t *testing.T) {
 	dir := t.TempDir()
 	book := opticks(t)
-	write(t, dir, map[string]string{"docs/opticks.txt": book, "docs/babble.txt": babble(book, len(book), 7)})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/opticks.txt": book, "docs/babble.txt": babble(book, len(book), 7)})
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{Model: "test:trigrams", ChunkSize: 600, Load: load.Options{Dir: dir},
 		Embedder: func(string) (Embedder, error) { return trigrams{dims: 512}, nil }})
 	build(t, b, "docs")

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/rag/load"
 )
 
 // TestRefusedDocumentsAreRemembered holds that a second build does not read the bytes of a refused document again, and that a changed one is read.
 func TestRefusedDocumentsAreRemembered(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"docs/good.txt": "good", "docs/bad.docx": "PK\x03\x04"})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/good.txt": "good", "docs/bad.docx": "PK\x03\x04"})
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{Load: load.Options{Dir: dir}})
 	problems := func() string {
 		r, err := b.Build(t.Context(), []string{"docs"}, nil)
@@ -45,7 +46,7 @@ func TestRefusedDocumentsAreRemembered(t *testing.T) {
 	if got := problems(); got != first {
 		t.Errorf("the bytes were not read again: %q, want %q", got, first)
 	}
-	write(t, dir, map[string]string{"docs/bad.docx": "PK\x03\x04 changed"})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/bad.docx": "PK\x03\x04 changed"})
 	if got := problems(); !strings.Contains(got, "a broken DOCX") {
 		t.Errorf("the changed document was not read: %q", got)
 	}
@@ -59,7 +60,7 @@ func TestRefusedDocumentsAreRemembered(t *testing.T) {
 func TestBuildsWaitForOneAnother(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		write(t, dir, map[string]string{"docs/" + name + ".txt": "the text of " + name})
+		testfile.WriteFiles(t, dir, map[string]string{"docs/" + name + ".txt": "the text of " + name})
 	}
 	var mu sync.Mutex
 	embedded := 0
@@ -86,7 +87,7 @@ func TestBuildsWaitForOneAnother(t *testing.T) {
 // TestWaitingForABuild reports that another build works on the base, and ends with its context.
 func TestWaitingForABuild(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"docs/a.txt": "text"})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.txt": "text"})
 	b := openBase(t, filepath.Join(dir, "kb.db"), Options{Load: load.Options{Dir: dir}})
 	other := openBase(t, filepath.Join(dir, "kb.db"), Options{Load: load.Options{Dir: dir}})
 	unlock, err := other.lockBuild(t.Context(), func() { t.Error("the lock is not free") })

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testfile"
 )
 
 const lokiBase = `
@@ -42,7 +44,7 @@ vectors:
 
 func TestYAMLBase(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"kb.yaml": lokiBase})
+	testfile.WriteFiles(t, dir, map[string]string{"kb.yaml": lokiBase})
 	opened := ""
 	b := openBase(t, filepath.Join(dir, "kb.yaml"), Options{Embedder: func(model string) (Embedder, error) {
 		opened = model
@@ -81,7 +83,7 @@ func TestYAMLMistakes(t *testing.T) {
 		{"files:", "files: [", "this is not a knowledge base"},
 	} {
 		dir := t.TempDir()
-		write(t, dir, map[string]string{"kb.yaml": strings.Replace(lokiBase, c.old, c.new, 1)})
+		testfile.WriteFiles(t, dir, map[string]string{"kb.yaml": strings.Replace(lokiBase, c.old, c.new, 1)})
 		b, err := Open(filepath.Join(dir, "kb.yaml"), Options{})
 		if err == nil {
 			b.Close()

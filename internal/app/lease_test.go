@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/testfile"
 )
 
 const asker = `
@@ -28,7 +29,7 @@ nodes:
 func waiting(t *testing.T) (p *Process, id string) {
 	t.Helper()
 	work := t.TempDir()
-	write(t, filepath.Join(work, "asker", "graph.yaml"), asker)
+	testfile.WriteFile(t, filepath.Join(work, "asker", "graph.yaml"), asker)
 	p, err := Open(Options{Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/testfile"
 )
 
 // process opens a process with an empty environment except for env.
@@ -30,9 +31,9 @@ func TestSecrets(t *testing.T) {
 	p := process(t, "OPENAI_API_KEY=key-one", "MINE_API_KEY=key-one-and-more", "COHERE_API_KEY=493817", "OTHER=kept", "DATABASE_URL=pg://ann:in-a-url@h/x", "GITHUB_PAT=ghp_0123456789")
 	p.Config.Clients = []config.Client{{Name: "mine", Type: "openai", Key: "key-three", Base: "http://u:base-password@h/v1?key=base-query"}}
 	p.Config.Store = "other://u:store-password@h"
-	write(t, filepath.Join(p.Dirs.Config, ".env"), "export DOT_TOKEN='dot token'\nNOTE=nothing-of-note\n")
-	write(t, filepath.Join(p.Dirs.Work, ".env"), "WORK_PASS=work-pass\n")
-	write(t, filepath.Join(p.Dirs.Config, "mcp.json"), `{"mcpServers": {
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Config, ".env"), "export DOT_TOKEN='dot token'\nNOTE=nothing-of-note\n")
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, ".env"), "WORK_PASS=work-pass\n")
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Config, "mcp.json"), `{"mcpServers": {
 		"web": {"url": "http://u:mcp-password@h/mcp?token=mcp-query", "headers": {"Authorization": "Bearer mcp-header", "X-Trace": "trace-value"}},
 		"own": {"command": "x", "args": ["--api-key", "mcp-argument", "--name", "mcp-name", "{{GITHUB_PAT}}"], "env": {"SOME_SECRET": "mcp-variable", "NO": "${UNSET}"}}}}`)
 	secret := []string{"key-one", "key-one-and-more", "key-three", "493817", "in-a-url", "ghp_0123456789", "base-password", "base-query", "store-password", "dot token", "work-pass",
@@ -62,7 +63,7 @@ func TestSecrets(t *testing.T) {
 // answer.
 func TestDrive(t *testing.T) {
 	p := process(t, "RADDLE_STORE=memory:")
-	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
 name: a
 start: ask
 nodes:
@@ -91,7 +92,7 @@ nodes:
 // Leaving questions open and failing to ask both leave the run unchanged.
 func TestDriveParks(t *testing.T) {
 	p := process(t)
-	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
 name: a
 start: ask
 nodes:
@@ -121,16 +122,6 @@ nodes:
 	}
 	if _, err := p.ResumeRun(context.Background(), run.ID, ResumeOptions{}); err == nil || !strings.Contains(err.Error(), "is being driven by process") {
 		t.Errorf("a second driver: %v", err)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/testfile"
 )
 
 // The value of a variable that is a secret is not recorded. A resumed run takes it
@@ -16,7 +17,7 @@ import (
 func TestSecretVariablesAreNotRecorded(t *testing.T) {
 	const token, other = "ghp_0123456789", "named-by-the-variable"
 	p := process(t, "GITHUB_TOKEN="+token)
-	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
 name: a
 start: ask
 variables: [{name: token, description: x}, {name: my-password, description: x}, {name: plain, description: x}]
@@ -25,7 +26,7 @@ nodes:
   show: {type: script, script: show.sh, next: done}
   done: {type: end, output: "{{token}} {{password}} {{plain}} {{who}}"}
 `)
-	write(t, filepath.Join(p.Dirs.Work, "a", "show.sh"), `printf '{"token": "%s", "password": "%s", "plain": "%s"}' ${#LLM_AGENT_VAR_TOKEN} ${#LLM_AGENT_VAR_MY_PASSWORD} "$LLM_AGENT_VAR_PLAIN"`)
+	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, "a", "show.sh"), `printf '{"token": "%s", "password": "%s", "plain": "%s"}' ${#LLM_AGENT_VAR_TOKEN} ${#LLM_AGENT_VAR_MY_PASSWORD} "$LLM_AGENT_VAR_PLAIN"`)
 	run, err := p.StartRun(Request{Agent: "./a", Variables: map[string]string{"token": token, "my-password": other, "plain": "as it is"}})
 	if err != nil {
 		t.Fatal(err)

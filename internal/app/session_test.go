@@ -16,6 +16,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/testfile"
 )
 
 // talker is an agent that keeps a list over its turns and asks in one of them.
@@ -72,8 +73,8 @@ func turn(t *testing.T, work string, req Request, d Driver) (*Run, graph.Result,
 // A turn of a session loads its agent once, and twice if only the session has the value of a variable.
 func TestLoadsOfATurn(t *testing.T) {
 	work := t.TempDir()
-	write(t, filepath.Join(work, "waiter", "config.yaml"), "name: waiter\nmodel: script:t.yaml\nagent_session: main\nvariables: [{name: who, description: who is served}]\ninstructions: Serve {{who}}.\n")
-	write(t, filepath.Join(work, "waiter", "t.yaml"), "[{match: first, text: one}, {match: second, text: two}, {match: third, text: three}]\n")
+	testfile.WriteFile(t, filepath.Join(work, "waiter", "config.yaml"), "name: waiter\nmodel: script:t.yaml\nagent_session: main\nvariables: [{name: who, description: who is served}]\ninstructions: Serve {{who}}.\n")
+	testfile.WriteFile(t, filepath.Join(work, "waiter", "t.yaml"), "[{match: first, text: one}, {match: second, text: two}, {match: third, text: three}]\n")
 	ada := map[string]string{"who": "Ada"}
 	for i, test := range []struct {
 		prompt    string
@@ -95,8 +96,8 @@ func TestLoadsOfATurn(t *testing.T) {
 // instructions continue, and each turn is a run with its own id and budgets.
 func TestSession(t *testing.T) {
 	work := t.TempDir()
-	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
-	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "t.yaml"), talk)
 	first, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "ALPHA", Variables: map[string]string{"who": "Ada"}}, Driver{})
 	if err != nil || flow.OutcomeOf(res).Output != "still begun" {
 		t.Fatalf("%+v %v", res, err)
@@ -105,7 +106,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("thread %s of run %s, %d continuations", first.Thread, first.ID, agent.Continued.Get(res.State))
 	}
 	// The file may change between turns; the instructions of the conversation stay.
-	write(t, filepath.Join(work, "talker", "config.yaml"), strings.Replace(talker, "first file", "second file", 1)+"max_iterations: 9\n")
+	testfile.WriteFile(t, filepath.Join(work, "talker", "config.yaml"), strings.Replace(talker, "first file", "second file", 1)+"max_iterations: 9\n")
 	second, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})
 	if err != nil || flow.OutcomeOf(res).Output != "went on again" {
 		t.Fatalf("%+v %v", res, err)
@@ -169,8 +170,8 @@ func look(t *testing.T, work string) *Process {
 // A session whose last turn is not over says how to continue, and continues.
 func TestSessionThatWaits(t *testing.T) {
 	work := t.TempDir()
-	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
-	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "t.yaml"), talk)
 	waiting, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "BETA", Session: "other"}, Driver{})
 	if err != nil || res.Status != graph.Waiting || waiting.Thread != "session/talker/other" {
 		t.Fatalf("%+v %v", res, err)
@@ -204,8 +205,8 @@ func TestSessionThatWaits(t *testing.T) {
 // is informed of what was interrupted.
 func TestSessionGivenUp(t *testing.T) {
 	work := t.TempDir()
-	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
-	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "t.yaml"), talk)
 	waiting, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "BETA"}, Driver{})
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%+v %v", res, err)
@@ -225,11 +226,11 @@ func TestSessionGivenUp(t *testing.T) {
 // "temp" and an empty name create no session; graphs refuse one.
 func TestNoSession(t *testing.T) {
 	work := t.TempDir()
-	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
-	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
-	write(t, filepath.Join(work, "plain", "config.yaml"), strings.Replace(talker, "agent_session: main\n", "", 1))
-	write(t, filepath.Join(work, "plain", "t.yaml"), talk)
-	write(t, filepath.Join(work, "g", "graph.yaml"), "name: g\nstart: done\nnodes: {done: {type: end, output: x}}\n")
+	testfile.WriteFile(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	testfile.WriteFile(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "plain", "config.yaml"), strings.Replace(talker, "agent_session: main\n", "", 1))
+	testfile.WriteFile(t, filepath.Join(work, "plain", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "g", "graph.yaml"), "name: g\nstart: done\nnodes: {done: {type: end, output: x}}\n")
 	for _, req := range []Request{{Agent: "./talker", Session: "temp"}, {Agent: "./plain"}} {
 		req.Prompt = "GAMMA"
 		if run, _, err := turn(t, work, req, Driver{}); err != nil || run.Thread != run.ID {
@@ -241,8 +242,8 @@ func TestNoSession(t *testing.T) {
 			t.Errorf("%+v was taken", req)
 		}
 	}
-	write(t, filepath.Join(work, "elsewhere", "talker", "config.yaml"), talker)
-	write(t, filepath.Join(work, "elsewhere", "talker", "t.yaml"), talk)
+	testfile.WriteFile(t, filepath.Join(work, "elsewhere", "talker", "config.yaml"), talker)
+	testfile.WriteFile(t, filepath.Join(work, "elsewhere", "talker", "t.yaml"), talk)
 	if _, _, err := turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/testfile"
 	"raddle.dev/store/sqlite"
 )
 
@@ -107,7 +108,10 @@ func newPlace(t *testing.T, env ...string) *place {
 	return &place{t, dir, append([]string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}, env...)}
 }
 
-func (p *place) write(name, text string) { p.t.Helper(); write(p.t, filepath.Join(p.dir, name), text) }
+func (p *place) write(name, text string) {
+	p.t.Helper()
+	testfile.WriteFile(p.t, filepath.Join(p.dir, name), text)
+}
 
 func (p *place) lines(name string) []string {
 	text, err := os.ReadFile(filepath.Join(p.dir, name))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 )
 
@@ -62,7 +63,7 @@ func (b *box) script(name, state string, env ...string) (out map[string]any, err
 		"PYTHONDONTWRITEBYTECODE=1"}, env...)
 	if given := "GRAPH_STATE=" + state; len(state) > 32<<10 {
 		large := filepath.Join(b.t.TempDir(), "state.json")
-		put(b.t, large, state)
+		testfile.WriteFile(b.t, large, state)
 		cmd.Env = append(cmd.Env, "GRAPH_STATE_FILE="+large)
 	} else {
 		cmd.Env = append(cmd.Env, given)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/tool/declare"
 )
 
@@ -54,7 +55,7 @@ func TestDeclarations(t *testing.T) {
 	}
 	dir := t.TempDir()
 	install(t, dir, Options{})
-	put(t, filepath.Join(dir, "demo-in-bash", "tools.sh"), get(t, filepath.Join(dir, "demo", "tools.sh.off")))
+	testfile.WriteFile(t, filepath.Join(dir, "demo-in-bash", "tools.sh"), get(t, filepath.Join(dir, "demo", "tools.sh.off")))
 	want["demo-in-bash"] = want["demo"]
 	got := map[string][]string{}
 	for _, name := range append(Names(), "demo-in-bash") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 )
 
@@ -49,7 +50,7 @@ func TestAnalyzeRefuses(t *testing.T) {
 	b := project(t)
 	b.commit()
 	outside := filepath.Join(filepath.Dir(b.work), "secret.txt")
-	put(t, outside, "secret\n")
+	testfile.WriteFile(t, outside, "secret\n")
 	if err := os.Symlink(outside, filepath.Join(b.work, "link")); err != nil {
 		t.Skip("no links on this system: ", err)
 	}
@@ -103,7 +104,7 @@ func TestFeignedRepository(t *testing.T) {
 func fakeSQL(t *testing.T, b *box) {
 	t.Helper()
 	bin := t.TempDir()
-	put(t, filepath.Join(bin, "usql"), "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done\necho\n")
+	testfile.WriteFile(t, filepath.Join(bin, "usql"), "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done\necho\n")
 	if err := os.Chmod(filepath.Join(bin, "usql"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestDemo(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(b.agents, "twin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(b.agents, "twin", "tools.sh"), get(t, filepath.Join(b.agents, "demo", "tools.sh.off")))
+	testfile.WriteFile(t, filepath.Join(b.agents, "twin", "tools.sh"), get(t, filepath.Join(b.agents, "demo", "tools.sh.off")))
 	for agent, program := range map[string]string{"demo": "python3", "twin": "curl"} {
 		testneed.RequirePrograms(t, program)
 		b.env = []string{"IPINFO_URL=" + server.URL}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testfile"
 )
 
 func install(t *testing.T, dir string, o Options) map[string]Outcome {
@@ -25,16 +27,6 @@ func install(t *testing.T, dir string, o Options) map[string]Outcome {
 		outcomes[out.Agent] = out
 	}
 	return outcomes
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func get(t *testing.T, path string) string {
@@ -109,10 +101,10 @@ func TestInstall(t *testing.T) {
 // The user's files stay, in every state that a directory can have.
 func TestInstallKeepsWhatIsTheUsers(t *testing.T) {
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "coder", "graph.yaml"), "mine")
-	put(t, filepath.Join(dir, "sql", "config.yaml"), "mine")
-	put(t, filepath.Join(dir, "oracle", "notes.txt"), "mine")
-	put(t, filepath.Join(dir, ".shared", "utils.sh"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "coder", "graph.yaml"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "sql", "config.yaml"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "oracle", "notes.txt"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, ".shared", "utils.sh"), "mine")
 	for range 2 {
 		outcomes := install(t, dir, Options{Force: true})
 		for _, name := range []string{"coder", "sql", "oracle"} {
@@ -145,7 +137,7 @@ func TestInstallUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := func(name, text string) {
-		put(t, filepath.Join(dir, name), text)
+		testfile.WriteFile(t, filepath.Join(dir, name), text)
 		m.Files[name] = computeDigest([]byte(text))
 	}
 	older("coder/config.yaml", "as it was")
@@ -155,8 +147,8 @@ func TestInstallUpdates(t *testing.T) {
 	if err := m.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "coder/tools.sh"), "mine")
-	put(t, filepath.Join(dir, "coder/gone.py"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "coder/tools.sh"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "coder/gone.py"), "mine")
 	want := Outcome{Agent: "coder", Written: []string{"config.yaml"}, Kept: []string{"tools.sh"}, Removed: []string{"gone.sh"}}
 	if diff := cmp.Diff(want, install(t, dir, Options{Agents: []string{"coder"}})["coder"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -178,7 +170,7 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, Options{Agents: []string{"coder"}})
 	outside := filepath.Join(t.TempDir(), "tools.sh")
-	put(t, outside, string(listFiles("coder")[1].text))
+	testfile.WriteFile(t, outside, string(listFiles("coder")[1].text))
 	link := filepath.Join(dir, "coder", "tools.sh")
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
@@ -186,7 +178,7 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 	if err := os.Symlink(outside, link); err != nil {
 		t.Skip("no links on this system: ", err)
 	}
-	put(t, filepath.Join(dir, "mine.txt"), "mine")
+	testfile.WriteFile(t, filepath.Join(dir, "mine.txt"), "mine")
 	m, err := readManifest(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +240,7 @@ func TestInstallTidiesUp(t *testing.T) {
 	install(t, dir, Options{Agents: []string{"coder"}})
 	old := time.Now().Add(-2 * time.Hour)
 	for _, name := range []string{".installing-1/coder/config.yaml", "coder/.installing-2", ".installing-3/x"} {
-		put(t, filepath.Join(dir, filepath.FromSlash(name)), "half")
+		testfile.WriteFile(t, filepath.Join(dir, filepath.FromSlash(name)), "half")
 	}
 	for _, name := range []string{".installing-1", "coder/.installing-2"} {
 		if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), old, old); err != nil {
@@ -268,11 +260,11 @@ func TestInstallRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, manifestFile), "{")
+	testfile.WriteFile(t, filepath.Join(dir, manifestFile), "{")
 	if _, err := Install(dir, Options{}); err == nil || !strings.Contains(err.Error(), manifestFile) {
 		t.Errorf("got %v", err)
 	}
-	put(t, filepath.Join(dir, "file"), "")
+	testfile.WriteFile(t, filepath.Join(dir, "file"), "")
 	if _, err := Install(filepath.Join(dir, "file", "agents"), Options{}); err == nil {
 		t.Error("a directory below a file was made")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 	"raddle.dev/tool/script"
@@ -34,7 +35,7 @@ func newBox(t *testing.T) *box {
 // file writes a file of the project.
 func (b *box) file(name, text string) {
 	b.t.Helper()
-	put(b.t, filepath.Join(b.work, filepath.FromSlash(name)), text)
+	testfile.WriteFile(b.t, filepath.Join(b.work, filepath.FromSlash(name)), text)
 }
 
 // git runs git in the project, with a neutral author.
@@ -203,7 +204,7 @@ func TestToolsStayInTheProject(t *testing.T) {
 	b := project(t)
 	b.commit()
 	outside := filepath.Join(filepath.Dir(b.work), "secret.txt")
-	put(t, outside, "secret\n")
+	testfile.WriteFile(t, outside, "secret\n")
 	for link, to := range map[string]string{"link.txt": outside, "above": "..", "chain.txt": "link.txt", "dangling": "../new.txt", "loop": "loop"} {
 		if err := os.Symlink(to, filepath.Join(b.work, link)); err != nil {
 			t.Skip("no links on this system: ", err)

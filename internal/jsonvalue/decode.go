@@ -3,6 +3,7 @@ package jsonvalue
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -262,6 +263,9 @@ func (p *jsonParser) skipDigits() int {
 	}
 	return p.at - start
 }
+
+// NegativeZero is the value of -0.0, which is a number of its own in JSON.
+var NegativeZero = math.Copysign(0, -1)
 
 // WholeNumber reads decimal digits with an optional minus sign: as an integer
 // if it fits, else as a float. Minus zero is a float, because no integer

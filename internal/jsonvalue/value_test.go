@@ -34,9 +34,6 @@ func TestEncode(t *testing.T) {
 		if err != nil || string(got) != tt.want {
 			t.Errorf("AppendJSON(%#v) = %s, %v, want %s", tt.v, got, err, tt.want)
 		}
-		if size := Size(tt.v); size != len(tt.want) {
-			t.Errorf("JSONSize(%#v) = %d, want %d", tt.v, size, len(tt.want))
-		}
 	}
 }
 

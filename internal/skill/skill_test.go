@@ -6,25 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// writeFiles writes files below a directory.
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"raddle.dev/internal/testfile"
+)
 
 func TestReadSkills(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{
+	testfile.WriteFiles(t, dir, map[string]string{
 		"notes/SKILL.md":    "---\nname: notes\ndescription: >-\n  Writes notes.\n  Use it for changelogs.\nlicense: MIT\n---\n\nDo it.\n",
 		"colon/SKILL.md":    "---\r\ndescription: Use when: the user asks\r\n---\r\nText",
 		"long/SKILL.md":     "---\ndescription: " + strings.Repeat("ä", 2000) + "\n---\n",
@@ -52,7 +40,7 @@ func TestReadSkills(t *testing.T) {
 // A skill reads its own files, and nothing outside of its folder.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{
+	testfile.WriteFiles(t, dir, map[string]string{
 		"secret.txt": "secret", "notes/SKILL.md": "---\ndescription: d\n---\nBody\n---\nmore", "notes/references/style.md": "Style.", "notes/data.bin": "\xff\xfe",
 		"notes/large.txt": strings.Repeat("x", largestFile+1), "notes/.git/config": "c",
 	})

@@ -56,20 +56,6 @@ func PadText(text string, width int) string {
 	return PadText(CutEnd(text, width-1)+"…", width)
 }
 
-// FitLine shortens a line to a width by removing text after its first keep bytes.
-// It leaves out characters that could move the cursor.
-func FitLine(line string, width, keep int) string {
-	head, rest := CleanLine(line[:min(keep, len(line))]), CleanLine(line[min(keep, len(line)):])
-	room := width - TextWidth(head)
-	switch {
-	case TextWidth(rest) <= room:
-		return head + rest
-	case room <= 2:
-		return CutEnd(head+rest, max(width, 0))
-	}
-	return head + "…" + CutStart(rest, room-1)
-}
-
 // A Table is text in columns, two spaces apart. The first row is its heading.
 type Table struct {
 	rows   [][]string

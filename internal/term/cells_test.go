@@ -16,26 +16,6 @@ func TestCells(t *testing.T) {
 	if got := PadText("日本語", 5); got != "日本…" {
 		t.Errorf("%q", got)
 	}
-	if got := FitLine("a 日本語 text", 8, 2); got != "a … text" {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestFit(t *testing.T) {
-	for _, test := range []struct {
-		line        string
-		width, keep int
-		want        string
-	}{
-		{"short", 10, 3, "short"},
-		{"head: a long text at the end", 14, 6, "head: …the end"},
-		{"a\nb\x1bc", 10, 1, "a b"},
-		{"very long head", 5, 14, "very "},
-	} {
-		if got := FitLine(test.line, test.width, test.keep); got != test.want {
-			t.Errorf("fit(%q, %d) = %q, want %q", test.line, test.width, got, test.want)
-		}
-	}
 }
 
 // A character of several code points counts as what the widest display of it takes, and is never cut into parts.

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/testfile"
 )
 
 // makeArchive returns a ZIP file of these files.
@@ -59,7 +61,7 @@ func TestOfficeFormats(t *testing.T) {
 			"# The first\n\nThe second\n\n"},
 	} {
 		dir := t.TempDir()
-		write(t, dir, map[string]string{c.name: string(makeArchive(t, c.files...))})
+		testfile.WriteFiles(t, dir, map[string]string{c.name: string(makeArchive(t, c.files...))})
 		texts, problems := read(t, Options{Dir: dir}, ".")
 		if texts[c.name] != c.want || len(problems) > 0 {
 			t.Errorf("%s: problems %v, text\n%q\nwant\n%q", c.name, problems, texts[c.name], c.want)

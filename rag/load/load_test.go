@@ -10,21 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 )
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // read loads sources, and returns texts and problems by path below dir.
 func read(t *testing.T, o Options, sources ...string) (texts, problems map[string]string) {
@@ -64,7 +52,7 @@ func read(t *testing.T, o Options, sources ...string) (texts, problems map[strin
 
 func TestFormats(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	testfile.WriteFiles(t, dir, map[string]string{
 		"a.txt":   "\ufeffone\r\ntwo",
 		"b.md":    "# Title\n",
 		"c.go":    "package c\n",
@@ -120,7 +108,7 @@ func TestLongWordsWarning(t *testing.T) {
 
 func TestTroubledDocuments(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{
+	testfile.WriteFiles(t, dir, map[string]string{
 		"good.txt":      "good",
 		"binary.dat":    "\x7fELF\x00\x00",
 		"koi8.txt":      "one\n\xf0\xd2\xc9\xd7\xc5\xd4",
@@ -184,8 +172,8 @@ func TestSourcesThatLeaveTheDirectory(t *testing.T) {
 
 func TestEachDocumentOnce(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
-	write(t, dir, map[string]string{"docs/a.md": "a", "docs/.hidden": "h", "docs/.git/config": "no", "docs/base.db": "skipped"})
-	write(t, home, map[string]string{"notes.txt": "n"})
+	testfile.WriteFiles(t, dir, map[string]string{"docs/a.md": "a", "docs/.hidden": "h", "docs/.git/config": "no", "docs/base.db": "skipped"})
+	testfile.WriteFiles(t, home, map[string]string{"notes.txt": "n"})
 	o := Options{Dir: dir, Env: []string{"HOME=" + home}, Skip: []string{filepath.Join(dir, "docs/base.db")}}
 	texts, problems := read(t, o, "docs/a.md", "docs", filepath.Join(dir, "docs", "a.md"), "~/notes.txt")
 	want := map[string]string{"docs/a.md": "a", "docs/.hidden": "h", filepath.Join(home, "notes.txt"): "n"}
@@ -196,7 +184,7 @@ func TestEachDocumentOnce(t *testing.T) {
 
 func TestLoaders(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a file.foo": "foo", "b.bar": "bar", "c.bad": "x", "d.none": "y",
+	testfile.WriteFiles(t, dir, map[string]string{"a file.foo": "foo", "b.bar": "bar", "c.bad": "x", "d.none": "y",
 		"list.json": `[{"path":"one","contents":"first","metadata":{"page":1}},{"contents":"second"}]`})
 	o := Options{Dir: dir, Env: os.Environ(), Loaders: map[string]string{
 		"foo":  `sh -c 'printf "read %s" "$(cat "$0")"' $1`, // $0 is that of sh
@@ -205,7 +193,7 @@ func TestLoaders(t *testing.T) {
 		"none": `sh -c true $1 $2`,
 		"list": "cat $1",
 	}}
-	write(t, dir, map[string]string{"copy.sh": `printf noise; cat "$1" "$1" > "$2"`})
+	testfile.WriteFiles(t, dir, map[string]string{"copy.sh": `printf noise; cat "$1" "$1" > "$2"`})
 	texts, problems := read(t, o, "*.foo", "*.bar", "*.bad", "*.none", "list:list.json")
 	want := map[string]string{"a file.foo": "read foo", "b.bar": "barbar", "one": "first", "list:list.json#2": "second"}
 	if diff := cmp.Diff(want, texts); diff != "" {
@@ -220,7 +208,7 @@ func TestLoaders(t *testing.T) {
 
 func TestHashChangesWithTheLoader(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a.foo": "x"})
+	testfile.WriteFiles(t, dir, map[string]string{"a.foo": "x"})
 	hash := func(command string) string {
 		entries, _, err := List(t.Context(), []string{"a.foo"}, Options{Dir: dir, Loaders: map[string]string{"foo": command}})
 		if err != nil {
@@ -241,7 +229,7 @@ func TestGit(t *testing.T) {
 	testneed.RequirePrograms(t, "git")
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
-	write(t, repo, map[string]string{"docs/a.md": "tracked", ".gitignore": "*.log\n", "x.log": "ignored"})
+	testfile.WriteFiles(t, repo, map[string]string{"docs/a.md": "tracked", ".gitignore": "*.log\n", "x.log": "ignored"})
 	if err := os.Symlink("/etc/passwd", filepath.Join(repo, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +262,7 @@ func TestGit(t *testing.T) {
 // TestDocumentsThatGo has a file and a folder change between being found and being read.
 func TestDocumentsThatGo(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"gone.txt": "x", "now-a-folder.txt": "x", "stays.txt": "x"})
+	testfile.WriteFiles(t, dir, map[string]string{"gone.txt": "x", "now-a-folder.txt": "x", "stays.txt": "x"})
 	entries, _, err := List(t.Context(), []string{"."}, Options{Dir: dir})
 	if err == nil {
 		err = errors.Join(os.Remove(filepath.Join(dir, "gone.txt")), os.Remove(filepath.Join(dir, "now-a-folder.txt")),

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestOptionalPDFToText(t *testing.T) {
 	testneed.RequirePrograms(t, "pdftotext")
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a.pdf": string(makePDF("The first page.", "The second page."))})
+	testfile.WriteFiles(t, dir, map[string]string{"a.pdf": string(makePDF("The first page.", "The second page."))})
 	texts, problems := read(t, Options{Dir: dir, Env: os.Environ(), Loaders: map[string]string{"pdf": "pdftotext $1 -"}}, ".")
 	if got := strings.Join(strings.Fields(texts["a.pdf"]), " "); got != "The first page. The second page." || len(problems) > 0 {
 		t.Errorf("text %q, problems %v", got, problems)
@@ -23,7 +24,7 @@ func TestOptionalPDFToText(t *testing.T) {
 func TestOptionalPandoc(t *testing.T) {
 	testneed.RequirePrograms(t, "pandoc")
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a.rst": "Title\n=====\n\nA *slanted* word.\n"})
+	testfile.WriteFiles(t, dir, map[string]string{"a.rst": "Title\n=====\n\nA *slanted* word.\n"})
 	texts, problems := read(t, Options{Dir: dir, Env: os.Environ(), Loaders: map[string]string{"rst": "pandoc -f rst -t plain -o $2 $1"}}, ".")
 	if got := strings.Join(strings.Fields(texts["a.rst"]), " "); !strings.Contains(got, "Title") || !strings.Contains(got, "slanted") || strings.Contains(got, "=") || len(problems) > 0 {
 		t.Errorf("text %q, problems %v", got, problems)

@@ -165,33 +165,20 @@ func quoteEnd(s string, i int) int {
 
 // closingBracket is the index of the bracket that closes the one at open, or -1.
 func closingBracket(s string, open int) int {
-	depth := 0
-	for i := open; i < len(s); i++ {
-		switch s[i] {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		case '#':
-			i = lineEnd(s, i) - 1
-		case '\'', '"':
-			end := quoteEnd(s, i)
-			if end < 0 {
-				return -1
-			}
-			i = end - 1
-		}
-	}
-	return -1
+	return findOutside(s, open+1, func(c byte) bool { return strings.IndexByte(")]}", c) >= 0 })
 }
 
 // topLevel is the index of the byte outside brackets, texts and comments at or
 // after from, or -1.
 func topLevel(s string, from int, b byte) int {
+	return findOutside(s, from, func(c byte) bool { return c == b })
+}
+
+// findOutside is the index of the first byte at or after from that is outside brackets,
+// texts and comments and that matches, or -1.
+func findOutside(s string, from int, matches func(c byte) bool) int {
 	for i := from; i < len(s); i++ {
-		if s[i] == b {
+		if matches(s[i]) {
 			return i
 		}
 		switch s[i] {
@@ -215,10 +202,13 @@ func topLevel(s string, from int, b byte) int {
 }
 
 // splitTop splits at a byte that stands outside brackets and texts.
-func splitTop(s string, sep byte) []string {
+func splitTop(s string, sep byte) []string { return splitAt(s, sep, topLevel) }
+
+// splitAt splits at each byte that a function finds.
+func splitAt(s string, sep byte, find func(s string, from int, b byte) int) []string {
 	var parts []string
 	for {
-		i := topLevel(s, 0, sep)
+		i := find(s, 0, sep)
 		if i < 0 {
 			return append(parts, s)
 		}

@@ -243,17 +243,7 @@ func topTS(s string, from int, sign byte) int {
 }
 
 // splitTS splits at a sign that topTS finds.
-func splitTS(s string, sign byte) []string {
-	var parts []string
-	for {
-		i := topTS(s, 0, sign)
-		if i < 0 {
-			return append(parts, s)
-		}
-		parts = append(parts, s[:i])
-		s = s[i+1:]
-	}
-}
+func splitTS(s string, sign byte) []string { return splitAt(s, sign, topTS) }
 
 // dropTSComments is source without its comments.
 func dropTSComments(s string) string {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/tool/permission"
 )
 
@@ -73,13 +74,7 @@ func TestCheckNarrowed(t *testing.T) {
 func TestPartsOfADecision(t *testing.T) {
 	r := newRoom(t)
 	for _, name := range []string{"build/x", "build/y", "build/deep/z"} {
-		path := filepath.Join(r.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.WriteFile(t, filepath.Join(r.dir, name), "")
 	}
 	r.policy.Rules = []permission.Rules{rules(t, "ask:\n  - execute_command(go vet *)\n")}
 	d := decide(t, r.policy, shellTool, args(t, "command", "ls && go vet ./... && rm -rf build a.txt nothing"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
 )
@@ -559,7 +560,7 @@ func TestDeniedBelowDirectories(t *testing.T) {
 func (r room) deniedFiles(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"sub/.env", "sub/deep/.env", "sub/deep/x/key.pem", "secrets/a/b", "lib/x.go", "Lib2/KEY.PEM"} {
-		put(t, filepath.Join(r.dir, name), "text")
+		testfile.WriteFile(t, filepath.Join(r.dir, name), "text")
 	}
 	for link, to := range map[string]string{"lib/link": "../sub", "lib/env": "../sub/.env", "alias": "lib"} {
 		if err := os.Symlink(to, filepath.Join(r.dir, link)); err != nil {
@@ -585,7 +586,7 @@ func quoted(list string) string {
 // A tool of files that reads everything below a directory is asked about like a command.
 func TestDeniedBelowDirectoriesOfTools(t *testing.T) {
 	r := newRoom(t)
-	put(t, filepath.Join(r.dir, "src/.env"), "x")
+	testfile.WriteFile(t, filepath.Join(r.dir, "src/.env"), "x")
 	p := r.policy
 	p.Rules = []permission.Rules{rules(t, "deny: ['any read(**/.env)', 'any write(src/deep/x)']")}
 	for path, want := range map[string]permission.Verdict{"src": permission.Ask, ".": permission.Ask, "src/b.go": permission.Allow, "src/.env": permission.Deny} {
@@ -694,7 +695,7 @@ func TestWritesOfCodeAsk(t *testing.T) {
 		"py/pyvenv.cfg": "", "flow/graph.yaml": "", "bot/config.yaml": "", "bot/tools.sh": "", "site/config.yaml": "", "plain/x": "",
 		"kit/.venv/x": "", "kit/hooks": "", "shared/lib.sh": "",
 	} {
-		put(t, filepath.Join(r.dir, name), text)
+		testfile.WriteFile(t, filepath.Join(r.dir, name), text)
 	}
 	r.policy.Code = []string{filepath.Join(r.dir, "shared")}
 	write, open := fileTool("fs_write", true), "allow: [fs_write, execute_command(*), any write(**)]"
@@ -774,16 +775,6 @@ func TestWritesOfCodeAsk(t *testing.T) {
 		if d := decide(t, p, shellTool, args(t, "command", command)); d.Verdict != want {
 			t.Errorf("%s: %v %q, want %v", command, d.Verdict, d.Reasons, want)
 		}
-	}
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 )
@@ -17,12 +18,7 @@ import (
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.WriteFile(t, path, text)
 	return path
 }
 
