@@ -59,6 +59,7 @@ func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default ask)")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
 	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
+	addTraceFlag(cmd, env)
 	flags.StringVar(&opts.theme, "theme", "", "use the colours of `THEME`: auto, dark, light or mono")
 	completeWords(cmd, "theme", config.Themes...)
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))

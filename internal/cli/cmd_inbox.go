@@ -40,6 +40,7 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
 		Args: checkArgCount(0, 0, ""),
 	})
 	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
+	addTraceFlag(cmd, env)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd
 }

@@ -111,7 +111,7 @@ func (env *environment) close() {
 
 // addTraceFlag adds the flag for the file of a trace.
 func addTraceFlag(cmd *cobra.Command, env *environment) {
-	cmd.Flags().StringVar(&env.traceFile, "trace", "", "append the trace of the run to `FILE`, as lines of OTLP in JSON")
+	cmd.Flags().StringVar(&env.traceFile, "trace", "", "append the trace of what runs to `FILE`, as lines of OTLP in JSON")
 }
 
 // openProcess opens the process. Faults in its configuration are an error.

@@ -2,7 +2,10 @@ package telemetry
 
 import (
 	"encoding/json"
+	"slices"
 
+	"raddle.dev/internal/redact"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -26,40 +29,60 @@ type (
 	}
 )
 
+// The limits of what one span contains of messages: spans wait in a queue.
+const (
+	mostText    = 32 << 10  // of one text
+	mostContent = 256 << 10 // of all messages together; the newest are kept
+)
+
+// cleanText returns a text without secrets, cut to the limit.
+func (t *Telemetry) cleanText(text string) string {
+	return wording.CutText(t.redact(text), mostText, "…")
+}
+
 // encodeInstructions returns a system prompt as JSON.
-func encodeInstructions(text string) string {
-	return encodeContent([]contentPart{{Type: "text", Content: text}})
+func (t *Telemetry) encodeInstructions(text string) string {
+	return encodeContent([]contentPart{{Type: "text", Content: t.cleanText(text)}})
 }
 
 // encodeMessages returns messages as JSON. finish is why the model stopped; empty: the messages are not of a reply.
-func encodeMessages(messages []llm.Message, finish string) string {
-	list := make([]contentMessage, len(messages))
-	for i, m := range messages {
-		list[i] = contentMessage{Role: string(m.Role), Parts: []contentPart{}, Finish: finish}
+func (t *Telemetry) encodeMessages(messages []llm.Message, finish string) string {
+	list, size := []contentMessage{}, 0
+	for _, m := range slices.Backward(messages) {
+		c := contentMessage{Role: string(m.Role), Parts: []contentPart{}, Finish: finish}
 		for _, p := range m.Parts {
-			if part, ok := convertPart(p); ok {
-				list[i].Parts = append(list[i].Parts, part)
+			if part, ok := t.convertPart(p); ok {
+				c.Parts = append(c.Parts, part)
+				size += len(part.Content) + len(part.Arguments)
+				if part.Response != nil {
+					size += len(*part.Response)
+				}
 			}
 		}
+		if size > mostContent && len(list) > 0 {
+			break
+		}
+		list = append(list, c)
 	}
+	slices.Reverse(list)
 	return encodeContent(list)
 }
 
 // convertPart returns a part without the bytes of images and files.
-func convertPart(p llm.Part) (contentPart, bool) {
+func (t *Telemetry) convertPart(p llm.Part) (contentPart, bool) {
 	switch p := p.(type) {
 	case llm.Text:
-		return contentPart{Type: "text", Content: p.Text}, true
+		return contentPart{Type: "text", Content: t.cleanText(p.Text)}, true
 	case llm.Reasoning:
-		return contentPart{Type: "reasoning", Content: p.Text}, p.Text != ""
+		return contentPart{Type: "reasoning", Content: t.cleanText(p.Text)}, p.Text != ""
 	case llm.ToolCall:
 		part := contentPart{Type: "tool_call", ID: p.ID, Name: p.Name}
-		if json.Valid(p.Args) {
-			part.Arguments = p.Args
+		if json.Valid(p.Args) && len(p.Args) <= mostText {
+			part.Arguments = redact.RedactJSON(p.Args, t.redact)
 		}
 		return part, true
 	case llm.ToolResult:
-		text := llm.Message{Parts: p.Content}.Text()
+		text := t.cleanText(llm.Message{Parts: p.Content}.Text())
 		return contentPart{Type: "tool_call_response", ID: p.CallID, Response: &text}, true
 	case llm.Image:
 		return contentPart{Type: "uri", Modality: "image", MIME: p.MIME, URI: p.URL}, true

@@ -104,9 +104,9 @@ func (m *model) startCall(ctx context.Context, r *Recording, req llm.Request) *m
 	c.ctx = llm.WithTraceparent(c.ctx, formatParent(c.ctx))
 	if t := r.telemetry; t.setup.Settings.Content && c.span.IsRecording() {
 		if req.System != "" {
-			c.span.SetAttributes(t.text(attrInstructions, encodeInstructions(req.System)))
+			c.span.SetAttributes(t.text(attrInstructions, t.encodeInstructions(req.System)))
 		}
-		c.span.SetAttributes(t.text(attrInput, encodeMessages(req.Messages, "")))
+		c.span.SetAttributes(t.text(attrInput, t.encodeMessages(req.Messages, "")))
 	}
 	return c
 }
@@ -180,7 +180,7 @@ func (c *modelCall) endReply() []attribute.KeyValue {
 	c.recording.addUsage(u, dollars, known)
 	c.span.SetAttributes(append(list, answered...)...)
 	if t.setup.Settings.Content && c.span.IsRecording() {
-		c.span.SetAttributes(t.text(attrOutput, encodeMessages([]llm.Message{reply.Message}, finishReason(reply.Stop))))
+		c.span.SetAttributes(t.text(attrOutput, t.encodeMessages([]llm.Message{reply.Message}, finishReason(reply.Stop))))
 	}
 	return answered
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (t *Telemetry) newClient(to *Receiver) *client {
 // process, and what they leave out.
 func (t *Telemetry) describeProcess() *resource.Resource {
 	r, err := resource.New(context.Background(),
-		resource.WithAttributes(attribute.String("service.name", "raddle"), attribute.String("service.version", t.setup.Version)),
+		resource.WithAttributes(attribute.String("service.name", "raddle"), attribute.String("service.version", t.setup.Version), attribute.String("service.instance.id", rand.Text())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		t.setup.Log.Warn("telemetry: OTEL_RESOURCE_ATTRIBUTES cannot be read", "error", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/redact"
+	"raddle.dev/llm"
 )
 
 func lookupIn(env map[string]string) func(string) string {
@@ -207,5 +210,96 @@ func TestOneWarning(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "no route"); n != 1 {
 		t.Errorf("%d lines: %s", n, &log)
+	}
+}
+
+// The parts of a message have the form of the conventions, without secrets and bytes, and what
+// spans contain of them is limited.
+func TestContent(t *testing.T) {
+	tel := &Telemetry{setup: Setup{Secrets: redact.New("hunter2hunter2")}}
+	got := tel.encodeMessages([]llm.Message{llm.User("it is hunter2hunter2"), {Role: llm.RoleAssistant, Parts: []llm.Part{
+		llm.Reasoning{Text: "hm"}, llm.Reasoning{Signature: "x"}, llm.ToolCall{ID: "1", Name: "look", Args: json.RawMessage(`{"at":"hunter2hunter2"}`)}, llm.ToolCall{ID: "2", Name: "cut", Args: json.RawMessage(`{"at`)},
+	}}, {Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "1", Content: []llm.Part{llm.Text{Text: "found"}}}}}, {Role: llm.RoleUser, Parts: []llm.Part{llm.Image{MIME: "image/png", Data: []byte("bytes")}}}}, "")
+	want := `[{"role":"user","parts":[{"type":"text","content":"it is [redacted]"}]},{"role":"assistant","parts":[{"type":"reasoning","content":"hm"},{"type":"tool_call","id":"1","name":"look","arguments":{"at":"[redacted]"}},` +
+		`{"type":"tool_call","id":"2","name":"cut"}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"1","response":"found"}]},{"role":"user","parts":[{"type":"uri","mime_type":"image/png","modality":"image"}]}]`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	long := make([]llm.Message, 100)
+	for i := range long {
+		long[i] = llm.User(strings.Repeat("x", 100_000))
+	}
+	long[99] = llm.User("the newest")
+	text := tel.encodeMessages(long, "")
+	if len(text) > 2*mostContent || !json.Valid([]byte(text)) || !strings.Contains(text, "the newest") {
+		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// All processes that work on a run decide alike whether its trace is exported.
+func TestSampledAlike(t *testing.T) {
+	t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0.5")
+	s := Setup{Settings: Settings{Traces: &Receiver{URL: "http://127.0.0.1:1", Timeout: time.Second}}}
+	first, err := Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[bool]int{}
+	for i := range 64 {
+		run := Run{ID: fmt.Sprint("run ", i), Thread: "t", Agent: "a"}
+		_, a := first.StartDrive(t.Context(), run)
+		run.Resumed = true
+		_, b := second.StartDrive(t.Context(), run)
+		if a.span.SpanContext().IsSampled() != b.span.SpanContext().IsSampled() || a.span.SpanContext().TraceID() != b.span.SpanContext().TraceID() {
+			t.Errorf("run %d: %v and %v", i, a.span.SpanContext(), b.span.SpanContext())
+		}
+		count[a.span.SpanContext().IsSampled()]++
+	}
+	if count[true] == 0 || count[false] == 0 {
+		t.Errorf("sampled: %v", count)
+	}
+	_ = first.Close()
+	_ = second.Close()
+}
+
+// After Close no goroutine is left, although the receiver never answers and more spans came than
+// the queue holds.
+func TestCloseLeavesNothing(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(release)
+	before := runtime.NumGoroutine()
+	at := &Receiver{URL: server.URL, Timeout: time.Minute}
+	tel, err := Open(Setup{Settings: Settings{Traces: at, Metrics: at}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5000 {
+		_, r := tel.StartDrive(t.Context(), Run{ID: fmt.Sprint(i), Thread: "t", Agent: "a"})
+		r.End(graph.Result{Status: graph.Done}, nil)
+	}
+	began := time.Now()
+	if err := tel.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > closeTimeout+3*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+4; runtime.Gosched() { // the server has its own for open connections
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines were running, %d are left:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
+		}
 	}
 }

@@ -40,7 +40,7 @@ func (t *Telemetry) WrapTool(next agent.ToolFunc) agent.ToolFunc {
 		ctx = llm.WithTraceparent(ctx, formatParent(ctx))
 		content := t.setup.Settings.Content && s.IsRecording()
 		if content {
-			s.SetAttributes(t.text(attrCallArgs, string(c.Args)))
+			s.SetAttributes(attrCallArgs.String(t.cleanText(string(c.Args))))
 		}
 		result, err := next(ctx, called, c)
 		measured := []attribute.KeyValue{attrTool.String(called.Name), attrToolType.String("function"), r.name}
@@ -61,7 +61,7 @@ func (t *Telemetry) WrapTool(next agent.ToolFunc) agent.ToolFunc {
 			measured = append(measured, attrErrorType.String(failed))
 		}
 		if content && err == nil {
-			s.SetAttributes(t.text(attrCallResult, result.Text()))
+			s.SetAttributes(attrCallResult.String(t.cleanText(result.Text())))
 		}
 		t.meters.tool.Record(context.Background(), time.Since(began).Seconds(), metric.WithAttributes(measured...))
 		s.End()

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"raddle.dev/llm"
+	"raddle.dev/tool"
 )
 
 func TestSafeName(t *testing.T) {
@@ -75,4 +76,16 @@ func TestSchemasThatProvidersRefuse(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
+}
+
+// A call carries the span of its caller, if there is one.
+func TestCallNamesItsSpan(t *testing.T) {
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	call := tools(t, open(t, entry(t, "traced"), Options{}), "traced")["mcp__traced__parent"]
+	want(t, run(t, call, "{}"), false, "parent: <nil>")
+	r, err := call.Run(llm.WithTraceparent(t.Context(), parent), tool.Call{ID: "2", Args: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, r, false, "parent: "+parent)
 }

@@ -99,6 +99,12 @@ func newPeer(mode string) *sdk.Server {
 		}
 		return server
 	}
+	if mode == "traced" {
+		add(server, "parent", "Says which span the call belongs to.", nil, func(r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return text("parent: %v", r.Params.Meta["traceparent"]), nil
+		})
+		return server
+	}
 	add(server, "echo", "Says what it was told.", &sdk.ToolAnnotations{ReadOnlyHint: true}, echo)
 	add(server, "die", "Ends the server.", nil, func(*sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		p, err := os.FindProcess(os.Getpid())
