@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
-	"io"
-	"os"
 	"regexp"
 	"sync"
 	"syscall"
@@ -21,7 +19,7 @@ type Server struct {
 }
 
 // address finds the address in the line that raddle serve prints.
-var address = regexp.MustCompile(`https?://[^\s/#]+`)
+var address = regexp.MustCompile(`https?://[^\s/#;,]+`)
 
 // Serve starts raddle serve on a port of its own, with further arguments, and waits until it listens. The end of the test stops it.
 func (h *Home) Serve(t testing.TB, args ...string) *Server {
@@ -31,32 +29,40 @@ func (h *Home) Serve(t testing.TB, args ...string) *Server {
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 30 * time.Second
 	c.Env = append(c.Env, "RADDLE_SERVER_TOKEN="+s.Token)
-	var log syncBuffer
-	read, write, err := os.Pipe()
+	out, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Stdout, c.Stderr = write, &log
+	c.Stdout = c.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	write.Close()
+	var log syncBuffer
+	found, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			_, _ = log.Write(append(lines.Bytes(), '\n'))
+			if url := address.FindString(lines.Text()); url != "" {
+				select {
+				case found <- url:
+				default: // it was found before
+				}
+			}
+		}
+	}()
 	t.Cleanup(func() { // the context of the test has ended, so that the process has got its signal
+		<-ended
 		_ = c.Wait()
-		read.Close()
 		if t.Failed() {
 			t.Logf("raddle serve:\n%s", log.String())
 		}
 	})
-	lines := bufio.NewReader(read)
-	for s.URL == "" {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("raddle serve printed no address: %v\n%s", err, log.String())
-		}
-		s.URL = address.FindString(line)
+	select {
+	case s.URL = <-found:
+	case <-ended:
+		t.Fatalf("raddle serve printed no address:\n%s", log.String())
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }()
 	return s
 }
 
