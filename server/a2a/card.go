@@ -1,0 +1,72 @@
+package a2a
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/server"
+)
+
+// NewCards returns the handler of agent cards: /.well-known/{agent}/agent-card.json and, for clients that know the address of
+// an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. publicURL is the address of the server without a
+// slash at the end; if it is empty, cards have the address of the request.
+func NewCards(s *server.Service, publicURL string) http.Handler {
+	mux := http.NewServeMux()
+	for _, pattern := range CardPatterns {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			info, err := s.ReadAgent(r.PathValue("agent"))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusNotFound)
+				return
+			}
+			b, err := json.Marshal(makeCard(info, baseURL(publicURL, r)))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Cache-Control", "max-age=60")
+			_, _ = w.Write(b)
+		})
+	}
+	return mux
+}
+
+// CardPatterns are the places of agent cards.
+var CardPatterns = []string{"GET /.well-known/{agent}/agent-card.json", "GET /a2a/{agent}/.well-known/agent-card.json"}
+
+// baseURL returns the address at which the sender of a request reaches the server.
+func baseURL(public string, r *http.Request) string {
+	switch {
+	case public != "":
+		return strings.TrimSuffix(public, "/")
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// makeCard describes an agent.
+func makeCard(info *server.AgentInfo, base string) *a2a.AgentCard {
+	text := []string{"text/plain"}
+	description := info.Description
+	if description == "" {
+		description = "The agent " + info.Name + "."
+	}
+	return &a2a.AgentCard{
+		Name: info.Name, Description: description, Version: app.Version(),
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: base + "/a2a/" + info.Name, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
+		Capabilities:        a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:   append(text, "application/json"),
+		DefaultOutputModes:  text,
+		Skills:              []a2a.AgentSkill{{ID: info.Name, Name: info.Name, Description: description, Tags: []string{info.Kind}, Examples: info.Starters}},
+		SecuritySchemes:     a2a.NamedSecuritySchemes{"token": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "a token of the raddle server"}},
+		SecurityRequirements: a2a.SecurityRequirementsOptions{
+			{"token": a2a.SecuritySchemeScopes{}},
+		},
+	}
+}

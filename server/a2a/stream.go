@@ -1,0 +1,185 @@
+package a2a
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/server"
+)
+
+// A streamer sends the events of a run as those of its task.
+type streamer struct {
+	book   *book
+	info   a2a.TaskInfo
+	redact func(string) string
+	yield  func(a2a.Event, error) bool
+	left   bool                        // the client has left
+	sent   map[string]*strings.Builder // texts of replies that are not complete, by their tasks
+	ended  map[string]int64            // records of complete replies, by their tasks
+}
+
+// streamRun sends a task, and what happens after a position until the run ends, stops or asks. The client's leaving changes
+// nothing for the run.
+func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a.Event, error) bool) {
+	st, err := t.service.ReadState(ctx, run)
+	if err != nil {
+		yield(nil, explain(err))
+		return
+	}
+	task, err := t.readTask(ctx, st, -1, after != "")
+	if err != nil {
+		yield(nil, explain(err))
+		return
+	}
+	if !task.Status.State.Terminal() || after == "" { // the stream tells how the run comes to its end
+		task.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: task.Status.Timestamp}
+		if st.Status == server.Queued {
+			task.Status.State = a2a.TaskStateSubmitted
+		}
+	}
+	if !yield(task, nil) {
+		return
+	}
+	s := &streamer{book: newBook(task), info: task.TaskInfo(), yield: yield, redact: t.service.Process().Tools.SecretSet().Text,
+		sent: map[string]*strings.Builder{}, ended: map[string]int64{}}
+	if after != "" { // replies are counted from the start of the run
+		if err := t.countReplies(ctx, s, run, after); err != nil {
+			yield(nil, explain(err))
+			return
+		}
+	}
+	for {
+		sub, err := t.service.Subscribe(ctx, run, server.SubscribeOptions{After: after, UntilQuestion: true})
+		if err != nil {
+			yield(nil, explain(err))
+			return
+		}
+		for ev, err := range sub.Events() {
+			if err != nil {
+				yield(nil, explain(err))
+				return
+			}
+			if ev.ID != "" {
+				after = ev.ID
+			}
+			if s.translate(&ev); s.left {
+				return
+			}
+		}
+		if st, err = t.service.ReadState(ctx, run); err != nil {
+			yield(nil, explain(err))
+			return
+		}
+		status := t.statusOf(st)
+		if status.State == a2a.TaskStateWorking || status.State == a2a.TaskStateSubmitted {
+			continue
+		}
+		if a := outputOf(st, s.book.last); a != nil {
+			s.send(&a2a.TaskArtifactUpdateEvent{TaskID: s.info.TaskID, ContextID: s.info.ContextID, Artifact: a, LastChunk: true})
+		}
+		s.send(&a2a.TaskStatusUpdateEvent{TaskID: s.info.TaskID, ContextID: s.info.ContextID, Status: status})
+		return
+	}
+}
+
+// countReplies notes the replies of a run up to a record.
+func (t *tasks) countReplies(ctx context.Context, s *streamer, run, record string) error {
+	head, err := strconv.ParseInt(record, 10, 64)
+	if err != nil {
+		return err
+	}
+	follower := t.service.Process().Runs.FollowRun(run)
+	for more := true; more; {
+		var events []graph.Event
+		var err error
+		if events, more, err = follower.ReadEvents(ctx, false); err != nil {
+			return err
+		}
+		for i := range events {
+			if events[i].Record <= head {
+				s.book.note(&events[i])
+			}
+		}
+	}
+	return nil
+}
+
+// send passes an event to the client.
+func (s *streamer) send(e a2a.Event) {
+	if !s.left && !s.yield(e, nil) {
+		s.left = true
+	}
+}
+
+// translate sends what an event means to a client.
+func (s *streamer) translate(ev *server.Event) {
+	switch body := ev.Body.(type) {
+	case graph.TaskStarted:
+		s.sendStatus(map[string]any{"node": ev.Path + ev.Node}, nil)
+	case graph.ValueEmitted:
+		s.translateValue(ev, body.Value)
+	}
+}
+
+func (s *streamer) translateValue(ev *server.Event, value any) {
+	at := taskOf(&ev.Event)
+	switch v := value.(type) {
+	case agent.TextDelta:
+		if ev.Record < s.ended[at] {
+			return // the whole reply was sent
+		}
+		s.sendText(ev, at, v.Text, false)
+	case agent.RetryScheduled: // the reply begins again, as the same artifact
+		delete(s.sent, at)
+	case agent.ReplyDone:
+		text := v.Message.Text()
+		if old := s.sent[at]; old == nil {
+			s.sendText(ev, at, text, true)
+		} else if rest, ok := strings.CutPrefix(text, old.String()); ok {
+			s.sendText(ev, at, rest, true)
+		} else {
+			delete(s.sent, at)
+			s.sendText(ev, at, text, true)
+		}
+		delete(s.sent, at)
+		s.ended[at] = ev.Record
+		s.book.note(&ev.Event)
+	case agent.ToolStarted:
+		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "tool": v.Name, "call": v.ID}, a2a.NewTextPart("Calls "+v.Name+"."))
+	case agent.ToolDone:
+		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "tool": v.Name, "call": v.ID, "done": true, "error": v.Error}, nil)
+	case graph.Progress:
+		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "part": v.Part}, a2a.NewTextPart(s.redact(v.Note)))
+	}
+}
+
+// sendText sends a piece of a reply. The first piece replaces what the artifact has.
+func (s *streamer) sendText(ev *server.Event, at, text string, last bool) {
+	old := s.sent[at]
+	if text == "" && (!last || old == nil) {
+		return
+	}
+	e := &a2a.TaskArtifactUpdateEvent{TaskID: s.info.TaskID, ContextID: s.info.ContextID, Append: old != nil, LastChunk: last,
+		Artifact: &a2a.Artifact{ID: s.book.replyID(&ev.Event), Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(s.redact(text))}}}
+	if old == nil {
+		s.sent[at] = &strings.Builder{}
+	}
+	s.sent[at].WriteString(text)
+	s.send(e)
+}
+
+// sendStatus sends that the run works, on what, and a note if there is one.
+func (s *streamer) sendStatus(what map[string]any, note *a2a.Part) {
+	var m *a2a.Message
+	if note != nil && note.Text() != "" {
+		m = a2a.NewMessageForTask(a2a.MessageRoleAgent, s.info, note)
+	}
+	e := a2a.NewStatusUpdateEvent(s.info, a2a.TaskStateWorking, m)
+	e.Metadata = map[string]any{"raddle": what}
+	s.send(e)
+}

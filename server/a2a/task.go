@@ -1,0 +1,191 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/internal/runs"
+	"raddle.dev/server"
+)
+
+// stateOf returns the state of a task whose run has a status.
+func stateOf(status string, asks bool) a2a.TaskState {
+	switch status {
+	case server.Queued:
+		return a2a.TaskStateSubmitted
+	case runs.Running:
+		return a2a.TaskStateWorking
+	case graph.Done.String():
+		return a2a.TaskStateCompleted
+	case graph.Canceled.String(), graph.Abandoned.String():
+		return a2a.TaskStateCanceled
+	case graph.Paused.String(), runs.Crashed:
+		return a2a.TaskStateInputRequired
+	case graph.Waiting.String():
+		if asks {
+			return a2a.TaskStateInputRequired
+		}
+		return a2a.TaskStateWorking
+	}
+	return a2a.TaskStateFailed
+}
+
+// readTask returns a run as a task. history is the number of messages; negative: all.
+func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, artifacts bool) (*a2a.Task, error) {
+	task := &a2a.Task{ID: a2a.TaskID(st.Run), ContextID: t.contexts.contextOf(st.Run, st.Session), Status: t.statusOf(st)}
+	task.Metadata = map[string]any{"raddle": map[string]any{"agent": st.Agent, "status": st.Status}}
+	if history == 0 && !artifacts {
+		return task, nil
+	}
+	b := newBook(task)
+	if st.Prompt != "" {
+		b.addMessage(a2a.MessageRoleUser, "prompt", st.Prompt)
+	}
+	follower := t.service.Process().Runs.FollowRun(st.Run)
+	for more := true; more; {
+		var events []graph.Event
+		var err error
+		if events, more, err = follower.ReadEvents(ctx, false); err != nil {
+			return nil, err
+		}
+		for i := range events {
+			b.note(&events[i])
+		}
+	}
+	b.finish(st)
+	task.History, task.Artifacts = b.history, b.artifacts
+	if history >= 0 && len(task.History) > history {
+		task.History = task.History[len(task.History)-history:]
+	}
+	if !artifacts {
+		task.Artifacts = nil
+	}
+	return task, nil
+}
+
+// statusOf returns the state of a run with the message that explains it.
+func (t *tasks) statusOf(st *server.RunState) a2a.TaskStatus {
+	updated := st.Updated
+	status := a2a.TaskStatus{State: stateOf(st.Status, len(st.Questions) > 0), Timestamp: &updated}
+	var parts []*a2a.Part
+	switch status.State {
+	case a2a.TaskStateInputRequired:
+		for i := range st.Questions {
+			parts = append(parts, describeQuestion(&st.Questions[i])...)
+		}
+		if len(st.Questions) == 0 {
+			parts = append(parts, a2a.NewTextPart("The run is paused. Any message continues it."))
+		}
+	case a2a.TaskStateFailed:
+		reason := st.Error
+		if reason == "" {
+			reason = "the run ended: " + st.Status
+		}
+		parts = append(parts, a2a.NewTextPart(reason))
+	}
+	if parts != nil {
+		info := a2a.TaskInfo{TaskID: a2a.TaskID(st.Run), ContextID: t.contexts.contextOf(st.Run, st.Session)}
+		status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, info, parts...)
+		status.Message.ID = st.Run + "/status"
+	}
+	return status
+}
+
+// describeQuestion returns a question as text, and as data for programs.
+func describeQuestion(q *graph.Question) []*a2a.Part {
+	text := q.Prompt
+	if q.Rejected != "" {
+		text += "\n(" + q.Rejected + ")"
+	}
+	data := map[string]any{"id": q.ID, "kind": q.Kind, "options": q.Options, "free": q.Free, "default": q.Default, "type": q.Type}
+	var call agent.CallData
+	if q.Kind == agent.KindPermission && json.Unmarshal(q.Data, &call) == nil {
+		data["options"] = []string{"once", "no"} // what an answer over a protocol can allow
+		data["call"] = map[string]any{"id": call.ID, "tool": call.Tool, "args": call.Args}
+	}
+	return []*a2a.Part{a2a.NewTextPart(text), a2a.NewDataPart(map[string]any{"question": data})}
+}
+
+// A book collects the messages and the artifacts of a task from the events of its run.
+type book struct {
+	task      *a2a.Task
+	history   []*a2a.Message
+	artifacts []*a2a.Artifact
+	replies   map[string]int // that are complete, by their tasks
+	last      string         // text of the last reply
+}
+
+func newBook(task *a2a.Task) *book { return &book{task: task, replies: map[string]int{}} }
+
+// addMessage appends a message to the history.
+func (b *book) addMessage(role a2a.MessageRole, id, text string) {
+	m := a2a.NewMessageForTask(role, b.task, a2a.NewTextPart(text))
+	m.ID = string(b.task.ID) + "/" + id
+	b.history = append(b.history, m)
+}
+
+// replyID returns the id of the artifact of the reply that a task gives now.
+func (b *book) replyID(ev *graph.Event) a2a.ArtifactID {
+	at := taskOf(ev)
+	return a2a.ArtifactID(at + "/" + strconv.Itoa(b.replies[at]+1))
+}
+
+// taskOf names the task of the run that an event is about.
+func taskOf(ev *graph.Event) string {
+	path := ev.Path
+	if path != "" && !strings.HasSuffix(path, "/") {
+		path += "/"
+	}
+	if ev.Task != "" {
+		return path + ev.Task
+	}
+	return path + ev.Node
+}
+
+// note takes one event of the journal.
+func (b *book) note(ev *graph.Event) {
+	switch body := ev.Body.(type) {
+	case graph.QuestionAsked:
+		b.addMessage(a2a.MessageRoleAgent, "question/"+strconv.FormatInt(ev.Record, 10), body.Question.Prompt)
+	case graph.ValueEmitted:
+		reply, ok := body.Value.(agent.ReplyDone)
+		if !ok {
+			return
+		}
+		id := b.replyID(ev)
+		b.replies[taskOf(ev)]++
+		if text := reply.Message.Text(); text != "" {
+			b.last = text
+			b.artifacts = append(b.artifacts, &a2a.Artifact{ID: id, Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(text)}})
+			b.addMessage(a2a.MessageRoleAgent, string(id), text)
+		}
+	}
+}
+
+// outputID is the id of the artifact with the output of a graph.
+const outputID = a2a.ArtifactID("output")
+
+// finish adds the output of a run that is done, unless its last reply says the same.
+func (b *book) finish(st *server.RunState) {
+	if a := outputOf(st, b.last); a != nil {
+		b.artifacts = append(b.artifacts, a)
+	}
+}
+
+// outputOf returns the output of a run that is done as an artifact, or nil if the last reply says the same.
+func outputOf(st *server.RunState, last string) *a2a.Artifact {
+	if strings.TrimSpace(st.Output) == "" || strings.TrimSpace(st.Output) == strings.TrimSpace(last) {
+		return nil
+	}
+	a := &a2a.Artifact{ID: outputID, Name: "output", Parts: a2a.ContentParts{a2a.NewTextPart(st.Output)}}
+	if st.ExitCode != 0 {
+		a.Metadata = map[string]any{"raddle": map[string]any{"exit_code": st.ExitCode}}
+	}
+	return a
+}

@@ -1,0 +1,261 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+	"raddle.dev/server"
+)
+
+// tasks are the runs of one agent, as the protocol sees them.
+type tasks struct {
+	service  *server.Service
+	agent    *server.AgentInfo
+	contexts contextNotes
+}
+
+// findState returns the state of the run of a task.
+func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState, error) {
+	if id == "" {
+		return nil, a2a.NewError(a2a.ErrInvalidParams, "the request names no task")
+	}
+	st, err := t.service.ReadState(ctx, string(id))
+	if scope := (*server.ScopeError)(nil); errors.As(err, &scope) {
+		return nil, explain(err)
+	}
+	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
+		return nil, a2a.NewError(a2a.ErrTaskNotFound, fmt.Sprintf("the agent %s has no task %q", t.agent.Name, id))
+	}
+	return st, nil
+}
+
+// explain returns an error of the service as one of the protocol.
+func explain(err error) error {
+	var known *a2a.Error
+	var fail *failure.Error
+	var scope *server.ScopeError
+	var answer *graph.AnswerError
+	var never *server.ProtocolAnswerError
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.As(err, &scope):
+		return a2a.NewError(a2a.ErrUnauthorized, err.Error())
+	case errors.As(err, &answer), errors.As(err, &never):
+		return a2a.NewError(a2a.ErrInvalidParams, err.Error())
+	case errors.As(err, &fail):
+		text := err.Error()
+		if fail.Next != "" {
+			text += ": " + fail.Next
+		}
+		if fail.Kind == failure.Stale {
+			return a2a.NewError(a2a.ErrUnsupportedOperation, text)
+		}
+		return a2a.NewError(a2a.ErrInvalidParams, text)
+	}
+	return a2a.NewError(a2a.ErrInternalError, err.Error())
+}
+
+// GetTask implements the protocol's method.
+func (t *tasks) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	st, err := t.findState(ctx, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, -1), true)
+	return task, explain(err)
+}
+
+// historyOf returns how many messages a request wants.
+func historyOf(n *int, usual int) int {
+	if n == nil {
+		return usual
+	}
+	return max(*n, 0)
+}
+
+// The sizes of pages.
+const (
+	usualPage = 50
+	mostTasks = 100
+)
+
+// ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
+func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	if err := t.service.RequireScope(ctx, server.ScopeRead); err != nil {
+		return nil, explain(err)
+	}
+	size := cmp.Or(req.PageSize, usualPage)
+	if size < 1 || size > mostTasks {
+		return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the page size %d must be from 1 to %d", size, mostTasks))
+	}
+	all, err := t.service.Process().Runs.ListRuns(ctx, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	all = slices.DeleteFunc(all, func(i runs.Info) bool { return !t.isListed(&i, req) })
+	slices.SortStableFunc(all, func(a, b runs.Info) int { return cmp.Compare(positionOf(&b), positionOf(&a)) })
+	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all)}
+	after, err := base64.RawURLEncoding.DecodeString(req.PageToken)
+	if err != nil {
+		return nil, a2a.NewError(a2a.ErrInvalidParams, "the page token is not one of this server")
+	}
+	for i := range all {
+		if len(after) > 0 && positionOf(&all[i]) >= string(after) {
+			continue
+		}
+		if len(page.Tasks) == size {
+			page.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(positionOf(&all[i-1])))
+			break
+		}
+		st, err := t.service.ReadState(ctx, all[i].Run)
+		if err != nil {
+			return nil, explain(err)
+		}
+		task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, 0), req.IncludeArtifacts)
+		if err != nil {
+			return nil, explain(err)
+		}
+		page.Tasks = append(page.Tasks, task)
+	}
+	page.PageSize = len(page.Tasks)
+	return page, nil
+}
+
+// positionOf returns the place of a run among others: the time of its last change, then its id.
+func positionOf(i *runs.Info) string {
+	return i.Updated.UTC().Format("2006-01-02T15:04:05.000000000") + i.Run
+}
+
+// isListed reports whether a request is about a run.
+func (t *tasks) isListed(i *runs.Info, req *a2a.ListTasksRequest) bool {
+	switch {
+	case i.Agent != t.agent.Name, i.Status == runs.Damaged:
+		return false
+	case req.ContextID != "" && t.contexts.contextOf(i.Run, i.Session) != req.ContextID:
+		return false
+	case req.Status != "" && stateOf(i.Status, len(i.Questions) > 0) != req.Status:
+		return false
+	}
+	return req.StatusTimestampAfter == nil || i.Updated.After(*req.StatusTimestampAfter)
+}
+
+// CancelTask implements the protocol's method: the run ends permanently, also while it works.
+func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	st, err := t.findState(ctx, req.ID)
+	if err != nil {
+		return nil, err
+	}
+	if stateOf(st.Status, true).Terminal() {
+		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", st.Status))
+	}
+	if err := t.service.CancelRun(ctx, st.Run); err != nil {
+		return nil, explain(err)
+	}
+	return t.GetTask(ctx, &a2a.GetTaskRequest{ID: req.ID})
+}
+
+// SendMessage implements the protocol's method: the message starts a run, or answers a question of one.
+func (t *tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	run, _, err := t.takeMessage(ctx, req)
+	if err != nil {
+		return nil, explain(err)
+	}
+	history := -1
+	read := t.service.WaitRun
+	if req.Config != nil {
+		history = historyOf(req.Config.HistoryLength, -1)
+		if req.Config.ReturnImmediately {
+			read = t.service.ReadState
+		}
+	}
+	st, err := read(ctx, run)
+	if err != nil {
+		return nil, explain(err)
+	}
+	task, err := t.readTask(ctx, st, history, true)
+	return task, explain(err)
+}
+
+// SendStreamingMessage implements the protocol's method.
+func (t *tasks) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		run, after, err := t.takeMessage(ctx, req)
+		if err != nil {
+			yield(nil, explain(err))
+			return
+		}
+		t.streamRun(ctx, run, after, yield)
+	}
+}
+
+// SubscribeToTask implements the protocol's method.
+func (t *tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		st, err := t.findState(ctx, req.ID)
+		if err == nil && stateOf(st.Status, true).Terminal() {
+			err = a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task has ended: %s", st.Status))
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		head, err := t.readHead(ctx, st.Run)
+		if err != nil {
+			yield(nil, explain(err))
+			return
+		}
+		t.streamRun(ctx, st.Run, head, yield)
+	}
+}
+
+// readHead returns the position of the newest recorded event of a run.
+func (t *tasks) readHead(ctx context.Context, run string) (string, error) {
+	follower := t.service.Process().Runs.FollowRun(run)
+	for more := true; more; {
+		var err error
+		if _, more, err = follower.ReadEvents(ctx, false); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprint(follower.Last()), nil
+}
+
+// GetTaskPushConfig implements the protocol's method: there are no push notifications.
+func (t *tasks) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+// ListTaskPushConfigs implements the protocol's method: there are no push notifications.
+func (t *tasks) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+// CreateTaskPushConfig implements the protocol's method: there are no push notifications.
+func (t *tasks) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
+	return nil, a2a.ErrPushNotificationNotSupported
+}
+
+// DeleteTaskPushConfig implements the protocol's method: there are no push notifications.
+func (t *tasks) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
+	return a2a.ErrPushNotificationNotSupported
+}
+
+// GetExtendedAgentCard implements the protocol's method: the public card says everything.
+func (t *tasks) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return nil, a2a.ErrExtendedCardNotConfigured
+}
+
+// newContext returns a context for a task whose client names none.
+func newContext() string { return strings.ToLower(a2a.NewContextID()) }
