@@ -165,6 +165,8 @@ var importRules = []importRule{
 		reason: "cutting text is a pure function"},
 	{of: "server", may: []string{"agent", "flow", "flow/spec", "graph", "internal/app", "internal/failure", "internal/runs", "llm"},
 		reason: "it drives runs as the command line does, through internal/app, for callers that are programs; what a protocol says is below it"},
+	{of: "server/a2a", may: []string{"agent", "graph", "internal/app", "internal/failure", "internal/runs", "server"},
+		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},
 	{of: "server/agui", may: []string{"agent", "flow", "graph", "internal/failure", "internal/runs", "llm", "server"},
 		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},
 	{of: "server/mcp", may: []string{"agent", "flow", "flow/spec", "graph", "internal/app", "internal/failure", "internal/runs", "internal/wording", "llm", "server"},

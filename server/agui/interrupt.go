@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -126,23 +125,19 @@ func makeSchema(q *graph.Question) json.RawMessage {
 
 // checkPayload returns why a payload does not fit a schema, or nil.
 func checkPayload(schema, payload json.RawMessage) error {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return err
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(payload, &value); err != nil {
 		return errors.New("it has no payload")
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("answer.json", doc); err != nil {
+	var parsed jsonschema.Schema
+	if err := json.Unmarshal(schema, &parsed); err != nil {
 		return err
 	}
-	compiled, err := c.Compile("answer.json")
+	resolved, err := parsed.Resolve(nil)
 	if err != nil {
 		return err
 	}
-	return compiled.Validate(value)
+	return resolved.Validate(value)
 }
 
 // makeAnswer returns the answer to a question that an entry of the client gives.
