@@ -64,6 +64,7 @@ test: testreport ## run the tests that need no more than the programs of the REA
 test-all: testreport prepare ## install what the other tests need, and run these
 	$(call run_tests,extra,-run '^TestExtra[A-Z]',$(call packages_with,TestExtra),$(if $(IN_CI),,-skips))
 	$(call run_tests,optional,-run '^TestOptional[A-Z]',$(call packages_with,TestOptional),-skips)
+	$(GO) -C internal/telemetry/sdkcheck test -count=1 ./...
 
 testreport:
 	@$(GO) -C tools build -o ../out/testreport ./testreport
