@@ -26,6 +26,9 @@ type AnswerRequest struct {
 // of the answers does not fit, none is recorded. A run that still works in other places is answered when it waits: until then, or until
 // ctx ends, AnswerRun waits too.
 func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
+		return nil, err
+	}
 	if len(req.Answers) == 0 {
 		return nil, failure.NewUsage("", "there is no answer")
 	}
@@ -117,6 +120,9 @@ func (e *ProtocolAnswerError) Error() string {
 
 // ResumeRun continues a run that was paused or stopped, has failed, or whose process was killed.
 func (s *Service) ResumeRun(ctx context.Context, id string) error {
+	if err := s.RequireScope(ctx, ScopeStart); err != nil {
+		return err
+	}
 	run, err := s.takeRun(ctx, id)
 	if err != nil {
 		return err
@@ -137,6 +143,9 @@ func (s *Service) InterruptRun(ctx context.Context, id string) error {
 
 // stopRun stops a run that this service drives, or removes it from the queue.
 func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) error {
+	if err := s.RequireScope(ctx, ScopeStart); err != nil {
+		return err
+	}
 	detail, err := s.findRun(ctx, id)
 	if err != nil {
 		return err
@@ -157,19 +166,19 @@ func (s *Service) dequeueRun(run string) bool {
 	n := len(s.waiting)
 	s.waiting = slices.DeleteFunc(s.waiting, func(id string) bool { return id == run })
 	found := len(s.waiting) < n
-	f := s.feeds[run]
 	s.mu.Unlock()
 	if found {
 		s.files.removeMark(run)
-	}
-	if found && f != nil {
-		f.noteStopped()
+		s.feeds.noteStopped(run)
 	}
 	return found
 }
 
 // CancelRun ends a run permanently, even while it works.
 func (s *Service) CancelRun(ctx context.Context, id string) error {
+	if err := s.RequireScope(ctx, ScopeStart); err != nil {
+		return err
+	}
 	detail, err := s.findRun(ctx, id)
 	if err != nil {
 		return err
@@ -184,11 +193,6 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 		}
 	}
 	_, err = s.process.Runs.CancelRun(ctx, detail.Run)
-	s.mu.Lock()
-	f := s.feeds[detail.Run]
-	s.mu.Unlock()
-	if f != nil {
-		f.noteStopped()
-	}
+	s.feeds.noteStopped(detail.Run)
 	return err
 }

@@ -161,12 +161,12 @@ func (s *Service) resumeQueued(d *drive) {
 
 // workOn drives a run until it ends, stops or waits for an answer, and releases it.
 func (s *Service) workOn(d *drive, l launch) {
-	f := s.acquireFeed(d.run)
-	defer s.releaseFeed(f)
+	f := s.feeds.acquire(s, d.run)
+	defer s.feeds.release(f)
 	answers := l.answers
 	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Interrupt: d.interrupt, Event: func(ev graph.Event) {
 		d.noteStarted() // the first event comes when the start and the answers are saved
-		s.totals.countEvent(ev)
+		s.totals.countEvent(ev, s.process.Models.UsageCost)
 		f.handleEvent(ev)
 	}}
 	if len(answers) > 0 {
@@ -191,13 +191,10 @@ func (s *Service) endDrive(d *drive, again bool) {
 	s.mu.Lock()
 	delete(s.drives, d.run)
 	s.busy--
-	f := s.feeds[d.run]
 	s.mu.Unlock()
 	d.noteStarted()
 	close(d.done)
-	if f != nil {
-		f.noteStopped()
-	}
+	s.feeds.noteStopped(d.run)
 	s.ended.Done()
 	s.fillPlaces()
 }

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +18,7 @@ import (
 type feed struct {
 	service *Service
 	run     string
-	users   int // drives and subscriptions; Service.mu guards it
+	users   int // drives and subscriptions; the set guards it
 
 	mu      sync.Mutex // guards the fields below
 	subs    map[*Subscription]struct{}
@@ -35,40 +37,53 @@ type replyText struct {
 	text, reasoning strings.Builder
 }
 
-// acquireFeed returns the feed of a run. The caller must call releaseFeed.
-func (s *Service) acquireFeed(run string) *feed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.feeds[run]
+// A feedSet has the feeds of the runs that are driven or followed.
+type feedSet struct {
+	mu    sync.Mutex
+	feeds map[string]*feed
+}
+
+// acquire returns the feed of a run. The caller must call release.
+func (fs *feedSet) acquire(s *Service, run string) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.feeds[run]
 	if f == nil {
 		f = &feed{service: s, run: run, subs: map[*Subscription]struct{}{}, texts: map[string]*replyText{}, ended: map[string]int64{}, look: make(chan struct{}, 1)}
-		s.feeds[run] = f
+		fs.feeds[run] = f
 	}
 	f.users++
 	return f
 }
 
-// releaseFeed forgets a feed that nothing uses any more.
-func (s *Service) releaseFeed(f *feed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// release forgets a feed that nothing uses any more.
+func (fs *feedSet) release(f *feed) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
 	if f.users--; f.users == 0 {
-		delete(s.feeds, f.run)
+		delete(fs.feeds, f.run)
 	}
 }
 
-// endFeeds ends all subscriptions.
-func (s *Service) endFeeds() {
-	s.mu.Lock()
-	var all []*feed
-	for _, f := range s.feeds {
-		all = append(all, f)
+// noteStopped says that a run is not driven any more.
+func (fs *feedSet) noteStopped(run string) {
+	fs.mu.Lock()
+	f := fs.feeds[run]
+	fs.mu.Unlock()
+	if f != nil {
+		f.noteStopped()
 	}
-	s.mu.Unlock()
+}
+
+// end ends all subscriptions.
+func (fs *feedSet) end(err error) {
+	fs.mu.Lock()
+	all := slices.Collect(maps.Values(fs.feeds))
+	fs.mu.Unlock()
 	for _, f := range all {
 		f.mu.Lock()
 		for sub := range f.subs {
-			sub.finish(errDraining)
+			sub.finish(err)
 			f.removeSub(sub)
 		}
 		f.mu.Unlock()

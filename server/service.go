@@ -18,6 +18,7 @@ import (
 type Options struct {
 	MaxRuns    int          // how many runs are driven at once; 0: 64
 	AllowPaths bool         // an agent may also be named by its path
+	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log        *slog.Logger // developer log; nil: none
 }
 
@@ -30,15 +31,15 @@ type Service struct {
 	log     *slog.Logger
 	files   *stateFiles
 	totals  Totals
+	feeds   feedSet
 
 	keyed sync.Mutex // one start with an idempotency key at a time
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive
 	waiting  []string // ids of queued runs, in order
-	feeds    map[string]*feed
-	busy     int  // drives that use a place
-	draining bool // no new drive starts
+	busy     int      // drives that use a place
+	draining bool     // no new drive starts
 	ended    sync.WaitGroup
 }
 
@@ -53,7 +54,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 		return nil, failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "a server needs a store that saves runs; %s saves nothing", p.Runs.StoreURL())
 	}
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
-	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: map[string]*feed{}}
+	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -126,7 +127,7 @@ func (s *Service) Close(ctx context.Context) error {
 			return errors.New("some runs could not be stopped; the next server resumes them")
 		}
 	}
-	s.endFeeds()
+	s.feeds.end(errDraining)
 	return nil
 }
 

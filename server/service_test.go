@@ -429,8 +429,8 @@ func TestSlowSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := s.acquireFeed(run)
-	defer s.releaseFeed(f)
+	f := s.feeds.acquire(s, run)
+	defer s.feeds.release(f)
 	n := 0
 	for _, err := range sub.Events() {
 		if err != nil {

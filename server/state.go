@@ -37,6 +37,9 @@ type RunState struct {
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
+	if err := s.RequireScope(ctx, ScopeRead); err != nil {
+		return nil, err
+	}
 	d, err := s.findRun(ctx, id)
 	if err != nil {
 		return nil, err
@@ -104,4 +107,26 @@ func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 			return st, ctx.Err()
 		}
 	}
+}
+
+// CountRuns returns the number of runs in the store by status.
+func (s *Service) CountRuns(ctx context.Context) (map[string]int, error) {
+	list, err := s.process.Runs.ListRuns(ctx, "")
+	count := map[string]int{}
+	for i := range list {
+		count[list[i].Status]++
+	}
+	return count, err
+}
+
+// PingStore returns an error if the store does not answer.
+func (s *Service) PingStore(ctx context.Context) error {
+	st, err := s.process.Runs.OpenStore()
+	if err != nil {
+		return err
+	}
+	for _, err := range st.Threads(ctx, "no-such-run") {
+		return err
+	}
+	return nil
 }

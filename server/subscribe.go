@@ -43,6 +43,9 @@ type Subscription struct {
 
 // Subscribe follows a run from a position in its journal. The subscription ends with ctx, or with the loop over its events.
 func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions) (*Subscription, error) {
+	if err := s.RequireScope(ctx, ScopeRead); err != nil {
+		return nil, err
+	}
 	after, err := parsePosition(o.After)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions)
 // error is last: that of the context, of the store, or ErrSlow. The sequence can be used once.
 func (sub *Subscription) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		sub.feed = sub.service.acquireFeed(sub.run)
+		sub.feed = sub.service.feeds.acquire(sub.service, sub.run)
 		defer sub.leave()
 		for joined := false; ; {
 			if !joined {
@@ -159,5 +162,5 @@ func (sub *Subscription) leave() {
 	f.mu.Lock()
 	f.removeSub(sub)
 	f.mu.Unlock()
-	sub.service.releaseFeed(f)
+	sub.service.feeds.release(f)
 }

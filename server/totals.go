@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/llm"
 )
 
 // Totals counts what the drives of a service have done. It is safe for concurrent use.
@@ -14,10 +15,14 @@ type Totals struct {
 	ToolErrors                atomic.Int64
 	InputTokens, OutputTokens atomic.Int64
 	Questions                 atomic.Int64
+	microDollars              atomic.Int64
 }
 
+// CostDollars returns what the model calls have cost whose price is known, in US dollars.
+func (t *Totals) CostDollars() float64 { return float64(t.microDollars.Load()) / 1e6 }
+
 // countEvent counts an event of a drive.
-func (t *Totals) countEvent(ev graph.Event) {
+func (t *Totals) countEvent(ev graph.Event, price func(model string, u llm.Usage) (dollars float64, known bool)) {
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
 		t.Started.Add(1)
@@ -32,6 +37,9 @@ func (t *Totals) countEvent(ev graph.Event) {
 		switch v := b.Value.(type) {
 		case agent.ReplyDone:
 			t.ModelCalls.Add(1)
+			if cost, known := price(v.Model, v.Usage); known {
+				t.microDollars.Add(int64(cost * 1e6))
+			}
 			t.InputTokens.Add(int64(v.Usage.Input))
 			t.OutputTokens.Add(int64(v.Usage.Output))
 		case agent.ToolDone:

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/term"
+	"raddle.dev/server"
+	"raddle.dev/server/gateway"
+)
+
+// serveOptions are the flags of "serve".
+type serveOptions struct {
+	gateway.Settings
+	maxRuns    int
+	allowPaths bool
+	disable    []string
+}
+
+// defaultListen is where a server listens unless a flag says otherwise.
+const defaultListen = "127.0.0.1:7777"
+
+// defaultGrace is how long a server that ends waits for the current steps of its runs.
+const defaultGrace = 20 * time.Second
+
+func newServeCommand(env *environment) *cobra.Command {
+	var opts serveOptions
+	cmd := newCommand(env, &opts, runServe, &cobra.Command{
+		Use:   "serve",
+		Short: "Run agents for programs, over HTTP",
+		Long: `Starts, drives and answers runs for programs: over an API, and over the protocols of other tools. Only this machine
+can reach the server, and each request needs a token; the first one is in a file that only you can read.
+
+Ctrl-C lets the current steps end, for at most --grace, and saves every run; the next raddle serve continues them. So
+does it after a kill.`,
+		Example: `  raddle serve
+  raddle serve --listen 127.0.0.1:8080 --max-runs 8
+  raddle serve token add ci --scope read,start`,
+		Args: checkArgCount(0, 0, ""),
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "listen at `HOST:PORT`")
+	flags.StringVar(&opts.PublicURL, "public-url", "", "the address behind a proxy: `URL`, with a base path if it has one")
+	flags.StringVar(&opts.TLSCert, "tls-cert", "", "use TLS, with the certificate in `FILE`")
+	flags.StringVar(&opts.TLSKey, "tls-key", "", "the key of that certificate, in `FILE`")
+	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
+	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
+	flags.IntVar(&opts.maxRuns, "max-runs", 64, "drive at most `N` runs at once; others wait")
+	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
+	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
+	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	completeWords(cmd, "disable", protocolNames()...)
+	cmd.AddCommand(newServeTokenCommand(env))
+	return cmd
+}
+
+func runServe(ctx context.Context, env *environment, opts serveOptions, _ []string) (err error) {
+	if opts.maxRuns < 1 {
+		return badUsage("", "--max-runs %d: it must be at least 1", opts.maxRuns)
+	}
+	for _, name := range opts.disable {
+		if !slices.Contains(protocolNames(), name) {
+			return badUsage(suggestWord(name, protocolNames()), "--disable %s: there is no such protocol", name)
+		}
+	}
+	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
+	g, err := gateway.Open(opts.Settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	token, file := g.FirstToken()
+	env.process.Tools.SecretSet().Add(token)
+	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Network: true, Log: env.devLog})
+	if err != nil {
+		return err
+	}
+	g.UseService(s)
+	for _, p := range protocols {
+		if !slices.Contains(opts.disable, p.name) {
+			p.mount(g, s)
+		}
+	}
+	where := "in " + env.process.Dirs.ShortPath(file)
+	if opts.Token != "" {
+		where = "that of " + gateway.TokenVariable
+	}
+	env.err.PrintLine(fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where))
+	return serveUntilSignal(ctx, env, g)
+}
+
+// serveUntilSignal serves until the first signal. The second one ends the grace of the steps that work.
+func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, end := context.WithCancel(ctx)
+	hurry, endNow := context.WithCancel(context.Background())
+	defer endNow()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for _, stop := range []func(){func() {
+			env.printNote("raddle: the server ends and saves its runs; Ctrl-C again ends their steps now")
+			end()
+		}, endNow} {
+			select {
+			case <-signals:
+				stop()
+			case <-done:
+			}
+		}
+		end()
+	}()
+	return g.Serve(ctx, hurry)
+}
+
+func newServeTokenCommand(env *environment) *cobra.Command {
+	return newGroup(env, &cobra.Command{Use: "token", Short: "Add, list and remove tokens of the server"},
+		newServeTokenAddCommand(env),
+		newOutputCommand(env, "write them as `FORMAT`: text or json", runServeTokenLs, &cobra.Command{
+			Use: "ls", Short: "List the tokens that were added", Args: checkArgCount(0, 0, ""),
+		}),
+		newCommand(env, &noOptions{}, runServeTokenRm, &cobra.Command{
+			Use: "rm NAME", Short: "Remove a token: requests with it are refused at once", Args: checkArgCount(1, 1, "the name of the token"),
+		}))
+}
+
+// tokenAddOptions are the flags of "serve token add".
+type tokenAddOptions struct{ scope string }
+
+func newServeTokenAddCommand(env *environment) *cobra.Command {
+	var opts tokenAddOptions
+	cmd := newCommand(env, &opts, runServeTokenAdd, &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token and print it",
+		Long: `Prints a new token once; raddle saves only its hash. Its scopes say what it may do: read (see agents, runs and
+questions), start (start, pause, resume and cancel runs), answer (answer questions), admin (change and delete what is
+recorded).`,
+		Example: "  raddle serve token add ci --scope read,start",
+		Args:    checkArgCount(1, 1, "the name of the token"),
+	})
+	cmd.Flags().StringVar(&opts.scope, "scope", "read,start", "what the token may do: `SCOPES`, separated by commas")
+	return cmd
+}
+
+func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions, args []string) error {
+	scopes, err := server.ParseScopes(opts.scope)
+	if err != nil {
+		return badUsage("", "--scope: %v", err)
+	}
+	token, err := gateway.OpenTokens(env.process.Dirs.State).Add(args[0], scopes)
+	if err != nil {
+		return err
+	}
+	env.out.PrintText(token)
+	return nil
+}
+
+func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
+	list, err := gateway.OpenTokens(env.process.Dirs.State).List()
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Name   string         `json:"name"`
+		Scopes []server.Scope `json:"scopes"`
+	}
+	lines := []line{}
+	table := term.NewTable("TOKEN", "SCOPES")
+	for _, t := range list {
+		lines = append(lines, line{t.Name, t.Scopes})
+		var words []string
+		for _, s := range t.Scopes {
+			words = append(words, string(s))
+		}
+		table.AddRow(t.Name, strings.Join(words, ", "))
+	}
+	if opts.output == formatJSON {
+		return env.printJSON(lines)
+	}
+	if len(lines) == 0 {
+		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(gateway.OpenTokens(env.process.Dirs.State).FirstPath()))
+		return nil
+	}
+	env.printTable(table)
+	return nil
+}
+
+func runServeTokenRm(_ context.Context, env *environment, _ noOptions, args []string) error {
+	return gateway.OpenTokens(env.process.Dirs.State).Remove(args[0])
+}

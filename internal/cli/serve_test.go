@@ -1,0 +1,189 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A served is a server of the real program.
+type served struct {
+	t     *testing.T
+	w     *workplace
+	cmd   *exec.Cmd
+	url   string
+	token string
+	lines *bufio.Reader
+}
+
+// serve starts a server in a workplace. The end of the test kills it.
+func (w *workplace) serve(args ...string) *served {
+	w.t.Helper()
+	s := &served{t: w.t, w: w, cmd: w.command(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
+	out, err := s.cmd.StderrPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { s.kill() })
+	s.lines = bufio.NewReader(out)
+	line, _ := s.lines.ReadString('\n')
+	_, rest, ok := strings.Cut(line, "raddle serves at ")
+	if !ok {
+		more, _ := io.ReadAll(s.lines)
+		w.t.Fatalf("the server printed %s%s", line, more)
+	}
+	s.url, _, _ = strings.Cut(rest, ";")
+	text, err := os.ReadFile(s.tokenFile())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.token = string(text)
+	return s
+}
+
+// tokenFile returns the file of the first token.
+func (s *served) tokenFile() (path string) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.w.dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "token" && filepath.Base(filepath.Dir(name)) == "serve" {
+			path = name
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+func (s *served) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// do sends a request. change may be nil.
+func (s *served) do(method, path, body string, change func(*http.Request)) (status int, text string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	if change != nil {
+		change(req)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(got)
+}
+
+// Who may call is checked before anything else, and the answer says what is missing.
+func TestServeRefuses(t *testing.T) {
+	w := newWorkplace(t, "")
+	s := w.serve()
+	for name, c := range map[string]struct {
+		path   string
+		change func(*http.Request)
+		status int
+		code   string
+	}{
+		"health without a token":  {"/healthz", func(r *http.Request) { r.Header.Del("Authorization") }, 200, "ok"},
+		"ready without a token":   {"/readyz", func(r *http.Request) { r.Header.Del("Authorization") }, 200, "ready"},
+		"metrics":                 {"/metrics", nil, 200, "raddle_drives 0"},
+		"no token":                {"/metrics", func(r *http.Request) { r.Header.Del("Authorization") }, 401, `"no-token"`},
+		"a wrong token":           {"/metrics", func(r *http.Request) { r.Header.Set("Authorization", "Bearer raddle_x") }, 401, `"no-token"`},
+		"another way of log-in":   {"/metrics", func(r *http.Request) { r.SetBasicAuth("first", s.token) }, 401, `"no-token"`},
+		"a foreign host":          {"/healthz", func(r *http.Request) { r.Host = "evil.example" }, 421, `"foreign-host"`},
+		"a page of another site":  {"/metrics", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, `"foreign-origin"`},
+		"a page of this server":   {"/metrics", func(r *http.Request) { r.Header.Set("Origin", s.url) }, 200, "raddle_drives 0"},
+		"a page without a origin": {"/metrics", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403, `"foreign-origin"`},
+		"nothing there":           {"/nothing", nil, 404, `"not-found"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, text := s.do("GET", c.path, "", c.change)
+			if status != c.status || !strings.Contains(text, c.code) {
+				t.Errorf("%d %s; want %d with %s", status, text, c.status, c.code)
+			}
+		})
+	}
+	if info, err := os.Stat(s.tokenFile()); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the file of the token: %v %v", info, err)
+	}
+}
+
+// Tokens have scopes, work at once, and are refused when they were removed.
+func TestServeTokens(t *testing.T) {
+	w := newWorkplace(t, "")
+	s := w.serve()
+	added := w.run("serve", "token", "add", "ci", "--scope", "start")
+	token := strings.TrimSpace(added.out)
+	use := func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	if status, text := s.do("GET", "/metrics", "", use); added.code != 0 || status != 403 || !strings.Contains(text, `the token \"ci\" does not have the scope \"read\"`) {
+		t.Errorf("%+v: %d %s", added, status, text)
+	}
+	if r := w.run("serve", "token", "ls"); !strings.Contains(r.out, "ci") || strings.Contains(r.out, token) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.run("serve", "token", "add", "ci"); r.code != 2 || !strings.Contains(r.err, "raddle serve token rm ci") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.run("serve", "token", "rm", "ci"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if status, _ := s.do("GET", "/metrics", "", use); status != 401 {
+		t.Errorf("a removed token: %d", status)
+	}
+}
+
+// A server that others can reach needs TLS, or a person who says that a proxy has it.
+func TestServeListens(t *testing.T) {
+	w := newWorkplace(t, "")
+	for _, args := range [][]string{{"--listen", "0.0.0.0:0"}, {"--listen", ":0"}, {"--listen", "7777"}, {"--tls-cert", "x"}, {"--public-url", "agents"}, {"--max-runs", "0"}, {"--disable", "nothing"}} {
+		if r := w.run(append([]string{"serve"}, args...)...); r.code != 2 {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	w.env = append(w.env, "RADDLE_STORE=memory:")
+	if r := w.run("serve", "--listen", "127.0.0.1:0"); r.code != 2 || !strings.Contains(r.err, "a server needs a store that saves runs") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A signal ends the server with exit code 0.
+func TestServeEnds(t *testing.T) {
+	s := newWorkplace(t, "").serve()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(s.lines)
+	if err := s.cmd.Wait(); err != nil || !strings.Contains(string(rest), "the server ends and saves its runs") {
+		t.Errorf("%v\n%s", err, rest)
+	}
+	if res, err := http.Get(s.url + "/healthz"); err == nil {
+		_ = res.Body.Close()
+		t.Error("the server still answers at " + s.url)
+	}
+}

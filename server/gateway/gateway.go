@@ -1,0 +1,229 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/internal/failure"
+	"raddle.dev/server"
+)
+
+// Settings say who may call a server, and where.
+type Settings struct {
+	Listen    string        // HOST:PORT
+	PublicURL string        // address behind a proxy; "": there is none
+	TLSCert   string        // file of the certificate; "": no TLS
+	TLSKey    string        // file of its key
+	Insecure  bool          // listen for other machines without TLS
+	Origins   []string      // of pages that may call, besides the server's own
+	Grace     time.Duration // for the steps that work when the server ends
+	State     string        // state directory of raddle
+	Token     string        // replaces the first token; "": that of the state directory
+}
+
+// A Gateway is an HTTP server around a service.
+type Gateway struct {
+	settings Settings
+	service  *server.Service
+	tokens   *Tokens
+	first    string // the first token
+	listener net.Listener
+	public   *url.URL       // nil: there is no address behind a proxy
+	hosts    []string       // that requests may name
+	origins  []string       // whose pages may call
+	closed   *http.ServeMux // what needs a token
+	open     *http.ServeMux // what does not
+}
+
+// maxBody is the size of the largest body of a request, in bytes.
+const maxBody = 4 << 20
+
+// Open checks the settings, starts to listen, and makes the first token if there is none. Requests wait until [Gateway.Serve].
+// The caller must call Close.
+func Open(o Settings) (*Gateway, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{settings: o, tokens: OpenTokens(o.State), origins: slices.Clone(o.Origins), closed: http.NewServeMux(), open: http.NewServeMux()}
+	var err error
+	if o.PublicURL != "" {
+		if g.public, err = url.Parse(o.PublicURL); err != nil || g.public.Host == "" || g.public.Scheme != "http" && g.public.Scheme != "https" {
+			return nil, failure.NewUsage("for example: https://agents.example.com/raddle", "--public-url %s: it must be an address with http:// or https://", o.PublicURL)
+		}
+	}
+	if g.first, err = g.tokens.ReadFirst(o.Token); err != nil {
+		return nil, err
+	}
+	if g.listener, err = net.Listen("tcp", o.Listen); err != nil {
+		return nil, &failure.Error{Kind: failure.Usage, Msg: "cannot listen at " + o.Listen, Err: err, Next: "choose another address with --listen"}
+	}
+	g.hosts = allowedHosts(g.listener.Addr().String(), g.public)
+	for _, h := range g.hosts {
+		g.origins = append(g.origins, g.scheme()+h)
+	}
+	if g.public != nil {
+		g.origins = append(g.origins, g.public.Scheme+"://"+g.public.Host)
+	}
+	g.open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	g.open.HandleFunc("GET /readyz", g.serveReady)
+	g.closed.HandleFunc("GET /metrics", g.serveMetrics)
+	return g, nil
+}
+
+// check returns what is wrong with settings.
+func (o Settings) check() error {
+	if (o.TLSCert == "") != (o.TLSKey == "") {
+		return failure.NewUsage("give both", "--tls-cert and --tls-key need each other")
+	}
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return failure.NewUsage("for example: --listen 127.0.0.1:7777", "--listen %s: it must be HOST:PORT", o.Listen)
+	}
+	ip := net.ParseIP(host)
+	if o.TLSCert != "" || o.Insecure || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return failure.NewUsage("give --tls-cert and --tls-key, or --insecure-listen if a proxy in front of raddle does it", "other machines can reach %s, and tokens would cross the network unprotected", o.Listen)
+}
+
+func (g *Gateway) scheme() string {
+	if g.settings.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// Address returns where clients reach the server, without a slash at its end.
+func (g *Gateway) Address() string {
+	if g.public != nil {
+		return strings.TrimSuffix(g.public.String(), "/")
+	}
+	return g.scheme() + g.listener.Addr().String()
+}
+
+// FirstToken returns the first token, and its file.
+func (g *Gateway) FirstToken() (token, path string) { return g.first, g.tokens.FirstPath() }
+
+// allowedHosts returns what the Host header of a request may be: a page of another site cannot make its own name lead here.
+func allowedHosts(listen string, public *url.URL) []string {
+	hosts := []string{listen}
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
+			hosts = append(hosts, net.JoinHostPort(name, port))
+		}
+	}
+	if public != nil {
+		hosts = append(hosts, public.Host)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// Handle adds a handler for requests with a token.
+func (g *Gateway) Handle(pattern string, h http.Handler) { g.closed.Handle(pattern, h) }
+
+// HandleOpen adds a handler for requests without a token.
+func (g *Gateway) HandleOpen(pattern string, h http.Handler) { g.open.Handle(pattern, h) }
+
+// ServeHTTP checks where a request comes from and who sends it, and passes it on.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'self'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	if !g.isOwnHost(r.Host) {
+		writeProblem(w, http.StatusMisdirectedRequest, "foreign-host", "this server does not answer for the host "+r.Host+"; raddle serve --public-url names another one")
+		return
+	}
+	if done := g.checkOrigin(w, r); done {
+		return
+	}
+	if g.public != nil {
+		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if handler, pattern := g.open.Handler(r); pattern != "" {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	caller, ok := g.tokens.findCaller(bearerToken(r), g.first)
+	if !ok {
+		h.Set("WWW-Authenticate", `Bearer realm="raddle"`)
+		writeProblem(w, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server")
+		return
+	}
+	if _, pattern := g.closed.Handler(r); pattern == "" {
+		writeProblem(w, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
+		return
+	}
+	g.closed.ServeHTTP(w, r.WithContext(server.WithCaller(r.Context(), caller)))
+}
+
+func (g *Gateway) isOwnHost(host string) bool {
+	return slices.ContainsFunc(g.hosts, func(own string) bool {
+		return strings.EqualFold(own, host) || strings.EqualFold(own, host+":80") || strings.EqualFold(own, host+":443")
+	})
+}
+
+// checkOrigin refuses requests from pages of other sites. It answers the question of a browser whether a page may call.
+func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	if !slices.ContainsFunc(g.origins, func(own string) bool { return strings.EqualFold(own, origin) }) {
+		writeProblem(w, http.StatusForbidden, "foreign-origin", "pages of "+origin+" may not call this server; raddle serve --allow-origin allows it")
+		return true
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "X-Raddle-Run, Mcp-Session-Id")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// stripPrefix returns the request as it would be without the base path of the public address.
+func stripPrefix(r *http.Request, prefix string) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, prefix)
+	if !ok || prefix == "" || rest != "" && rest[0] != '/' {
+		return r
+	}
+	short := r.Clone(r.Context())
+	short.URL.Path, short.URL.RawPath = "/"+strings.TrimPrefix(rest, "/"), ""
+	return short
+}
+
+// bearerToken returns the token of a request, or "".
+func bearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the caller may have left
+}
+
+// writeProblem writes an error in the form of RFC 9457, with a code that does not change.
+func writeProblem(w http.ResponseWriter, status int, code, detail string) {
+	text, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": detail})
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}

@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"raddle.dev/server"
+)
+
+// readyWait is how long the store may take to answer.
+const readyWait = 5 * time.Second
+
+// serveReady says whether the server takes requests: its store answers, and it does not end.
+func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
+	if g.service.IsDraining() {
+		writeProblem(w, http.StatusServiceUnavailable, "draining", "the server is shutting down")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
+	defer cancel()
+	if err := g.service.PingStore(ctx); err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, "no-store", "the store of runs does not answer")
+		return
+	}
+	writeText(w, http.StatusOK, "ready\n")
+}
+
+// serveMetrics writes what the server has counted, in the text format of Prometheus.
+func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	s := g.service
+	if err := s.RequireScope(r.Context(), server.ScopeRead); err != nil {
+		writeProblem(w, http.StatusForbidden, "no-scope", err.Error())
+		return
+	}
+	began := time.Now()
+	byStatus, err := s.CountRuns(r.Context())
+	took := time.Since(began)
+	if err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, "no-store", "the store of runs does not answer")
+		return
+	}
+	var b bytes.Buffer
+	head := func(name, kind, help string) {
+		fmt.Fprintf(&b, "# HELP raddle_%s %s\n# TYPE raddle_%s %s\n", name, help, name, kind)
+	}
+	value := func(name, kind, help string, v any) {
+		head(name, kind, help)
+		fmt.Fprintf(&b, "raddle_%s %v\n", name, v)
+	}
+	head("runs", "gauge", "Runs in the store by status.")
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		fmt.Fprintf(&b, "raddle_runs{status=%q} %d\n", status, byStatus[status])
+	}
+	driven, queued := s.CountDrives()
+	t := s.Totals()
+	value("drives", "gauge", "Runs that this server drives.", driven)
+	value("queue", "gauge", "Runs that wait for a place.", queued)
+	value("drives_started_total", "counter", "Drives that this server has started.", t.Started.Load())
+	value("drives_failed_total", "counter", "Drives that have failed.", t.Failed.Load())
+	value("questions_total", "counter", "Questions that runs have asked.", t.Questions.Load())
+	value("model_calls_total", "counter", "Replies of models.", t.ModelCalls.Load())
+	head("tokens_total", "counter", "Tokens of model calls.")
+	fmt.Fprintf(&b, "raddle_tokens_total{type=\"input\"} %d\nraddle_tokens_total{type=\"output\"} %d\n", t.InputTokens.Load(), t.OutputTokens.Load())
+	value("cost_dollars_total", "counter", "Cost of model calls whose price is known.", s.Totals().CostDollars())
+	value("tool_calls_total", "counter", "Calls of tools.", t.ToolCalls.Load())
+	value("tool_errors_total", "counter", "Calls of tools that failed.", t.ToolErrors.Load())
+	value("store_list_seconds", "gauge", "Time that the store took to list all runs.", took.Seconds())
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(b.Bytes())
+}
