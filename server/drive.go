@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 // A drive is the work on one run, until it ends, stops or waits for an answer.
@@ -148,7 +149,7 @@ func (s *Service) resumeQueued(d *drive) {
 	run, err := s.process.ResumeRun(d.ctx, d.run, app.ResumeOptions{})
 	if err != nil {
 		s.log.Warn("a run of the queue is not continued", "run", d.run, "error", err)
-		s.endDrive(d, false)
+		s.endDrive(d, errors.As(err, new(*runs.BusyError))) // another service may drive it: the mark is for both
 		return
 	}
 	if len(run.Questions) > 0 { // it waits for an answer, and not for a place

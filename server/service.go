@@ -18,6 +18,7 @@ import (
 type Options struct {
 	MaxRuns    int          // how many runs are driven at once; 0: 64
 	AllowPaths bool         // an agent may also be named by its path
+	Recover    bool         // continue the runs that a service of the same state directory was driving when it was stopped or killed
 	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log        *slog.Logger // developer log; nil: none
 }
@@ -43,8 +44,7 @@ type Service struct {
 	ended    sync.WaitGroup
 }
 
-// New returns a service that drives the runs of a process. It resumes the runs that a service of the same state
-// directory was driving when it was stopped or killed. The caller must call [Service.Close].
+// New returns a service that drives the runs of a process. The caller must call [Service.Close].
 func New(p *app.Process, o Options) (*Service, error) {
 	st, err := p.Runs.OpenStore()
 	if err != nil {
@@ -60,6 +60,9 @@ func New(p *app.Process, o Options) (*Service, error) {
 	}
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
+	}
+	if !o.Recover {
+		return s, nil
 	}
 	left, err := s.files.listMarks()
 	if err != nil {

@@ -327,7 +327,7 @@ func TestQueueOutlivesItsService(t *testing.T) {
 		t.Errorf("a run was started: %v", err)
 	}
 	w.letGo()
-	next := w.serve(Options{MaxRuns: 2})
+	next := w.serve(Options{MaxRuns: 2, Recover: true})
 	for _, run := range list {
 		if st := wait(t, next, run, "done"); st.Output != "finished" {
 			t.Errorf("%+v", st)

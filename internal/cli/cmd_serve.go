@@ -79,7 +79,7 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	defer func() { _ = g.Close() }()
 	token, file := g.FirstToken()
 	env.process.Tools.SecretSet().Add(token)
-	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Network: true, Log: env.devLog})
+	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: true, Network: true, Log: env.devLog})
 	if err != nil {
 		return err
 	}
