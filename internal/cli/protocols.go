@@ -2,6 +2,8 @@ package cli
 
 import (
 	"raddle.dev/server"
+	"raddle.dev/server/a2a"
+	"raddle.dev/server/agui"
 	"raddle.dev/server/gateway"
 )
 
@@ -12,7 +14,18 @@ type protocol struct {
 }
 
 // protocols are what a server offers.
-var protocols = []protocol{}
+var protocols = []protocol{
+	{"a2a", mountA2A},
+	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
+}
+
+// mountA2A offers agents to other agents. Their cards need no token.
+func mountA2A(g *gateway.Gateway, s *server.Service) {
+	g.Handle("/a2a/", a2a.NewHandler(s))
+	for _, pattern := range a2a.CardPatterns {
+		g.HandleOpen(pattern, a2a.NewCards(s, g.Address()))
+	}
+}
 
 func protocolNames() (names []string) {
 	for _, p := range protocols {

@@ -3,6 +3,8 @@ package a2a
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -12,9 +14,8 @@ import (
 )
 
 // NewCards returns the handler of agent cards: /.well-known/{agent}/agent-card.json and, for clients that know the address of
-// an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. publicURL is the address of the server without a
-// slash at the end; if it is empty, cards have the address of the request.
-func NewCards(s *server.Service, publicURL string) http.Handler {
+// an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. address is that of the server.
+func NewCards(s *server.Service, address string) http.Handler {
 	mux := http.NewServeMux()
 	for _, pattern := range CardPatterns {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +24,7 @@ func NewCards(s *server.Service, publicURL string) http.Handler {
 				http.Error(w, err.Error(), http.StatusNotFound)
 				return
 			}
-			b, err := json.Marshal(makeCard(info, baseURL(publicURL, r)))
+			b, err := json.Marshal(makeCard(info, baseURL(address, r)))
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
@@ -39,15 +40,16 @@ func NewCards(s *server.Service, publicURL string) http.Handler {
 // CardPatterns are the places of agent cards.
 var CardPatterns = []string{"GET /.well-known/{agent}/agent-card.json", "GET /a2a/{agent}/.well-known/agent-card.json"}
 
-// baseURL returns the address at which the sender of a request reaches the server.
-func baseURL(public string, r *http.Request) string {
-	switch {
-	case public != "":
-		return strings.TrimSuffix(public, "/")
-	case r.TLS != nil:
-		return "https://" + r.Host
+// baseURL returns the address for a card: that of the server, or of the request if the server listens at all addresses.
+func baseURL(address string, r *http.Request) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
 	}
-	return "http://" + r.Host
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsUnspecified() {
+		u.Host = r.Host
+	}
+	return strings.TrimSuffix(u.String(), "/")
 }
 
 // makeCard describes an agent.

@@ -86,7 +86,7 @@ func newWorld(t *testing.T) *world {
 	mux := http.NewServeMux()
 	mux.Handle("/a2a/", NewHandler(w.svc))
 	for _, pattern := range CardPatterns {
-		mux.Handle(pattern, NewCards(w.svc, ""))
+		mux.Handle(pattern, NewCards(w.svc, "http://0.0.0.0:1")) // all addresses: a card has that of its request
 	}
 	web := httptest.NewServer(mux)
 	w.url = web.URL

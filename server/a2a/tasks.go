@@ -31,6 +31,9 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 		return nil, a2a.NewError(a2a.ErrInvalidParams, "the request names no task")
 	}
 	st, err := t.service.ReadState(ctx, string(id))
+	if scope := (*server.ScopeError)(nil); errors.As(err, &scope) {
+		return nil, explain(err)
+	}
 	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
 		return nil, a2a.NewError(a2a.ErrTaskNotFound, fmt.Sprintf("the agent %s has no task %q", t.agent.Name, id))
 	}
@@ -41,11 +44,14 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 func explain(err error) error {
 	var known *a2a.Error
 	var fail *failure.Error
+	var scope *server.ScopeError
 	var answer *graph.AnswerError
 	var never *server.ProtocolAnswerError
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
+	case errors.As(err, &scope):
+		return a2a.NewError(a2a.ErrUnauthorized, err.Error())
 	case errors.As(err, &answer), errors.As(err, &never):
 		return a2a.NewError(a2a.ErrInvalidParams, err.Error())
 	case errors.As(err, &fail):
@@ -87,6 +93,9 @@ const (
 
 // ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
 func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	if err := t.service.RequireScope(ctx, server.ScopeRead); err != nil {
+		return nil, explain(err)
+	}
 	size := cmp.Or(req.PageSize, usualPage)
 	if size < 1 || size > mostTasks {
 		return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the page size %d must be from 1 to %d", size, mostTasks))

@@ -41,9 +41,12 @@ func (c *call) serve(ctx context.Context) {
 	e := &event{Type: runError, Message: err.Error(), Code: "failed"}
 	var rule *ruleError
 	var fail *failure.Error
+	var scope *server.ScopeError
 	switch {
 	case errors.As(err, &rule):
 		e.Code = rule.code
+	case errors.As(err, &scope):
+		e.Code = "forbidden"
 	case errors.Is(err, server.ErrSlow):
 		e.Code = "too_slow"
 	case errors.As(err, &fail):
