@@ -61,8 +61,8 @@ type PermissionAnswer struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// parsePermission returns the answer that a value stands for. An error says why
-// the value is no answer.
+// parsePermission returns the answer that a value means. An error says why the value is not an
+// answer.
 func parsePermission(value any) (a PermissionAnswer, err error) {
 	var object []byte
 	switch v := value.(type) {

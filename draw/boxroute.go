@@ -454,9 +454,8 @@ func (r *textRouter) drawBack(k *link, rail int) {
 	}
 }
 
-// railEnd returns the line in which a rail meets the wire of a box: beside it, or in a channel below or above it.
-// At a box that is high enough the edge comes in at the first line of text and goes out at the last
-// one, so that both can be seen.
+// railEnd returns the line in which a rail meets the wire of a box: in a line of the box itself, or in a channel below or above it.
+// At a box that is high enough the edge comes in at the first line of text and goes out at the last one, so that both can be seen.
 func (r *textRouter) railEnd(box int, target bool, rail int) int {
 	row := r.rows.Row[box]
 	if r.isRightmost(box) {

@@ -163,7 +163,7 @@ func openTools(a *Agent, global, servers []string) (err error) {
 	return nil
 }
 
-// toolFindings returns the problems of the agent's tools: in the file that is at fault, otherwise at the name in the
+// toolFindings returns the problems of the agent's tools: in the file that causes them, otherwise at the name in the
 // agent's file. If the agent lists tools and none exists, the problems are certain.
 func toolFindings(a *Agent) []strictyaml.Finding {
 	listed, source := listedTools(a)

@@ -48,7 +48,7 @@ type Toolset struct {
 // A ToolProblem is something that is missing or wrong about an agent's tools.
 type ToolProblem struct {
 	Text   string         // what it is, and what to do about it
-	Pos    strictyaml.Pos // in the file that is at fault; the zero Pos: the agent's own file
+	Pos    strictyaml.Pos // in the file that causes it; the zero Pos: the agent's own file
 	Tool   string         // the entry of the agent's global_tools that it is about
 	Server string         // the entry of the agent's mcp_servers that it is about
 	Hint   string         // what to do about it, if Text does not say so

@@ -7,7 +7,7 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
-// Content is what a record holds besides its [Entry], for people.
+// Content is what a record holds in addition to its [Entry], for people.
 type Content struct {
 	// Keys are the keys that the record writes, each once: for a start, claim, call, step or
 	// edit, and for the update of a task.

@@ -12,9 +12,9 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
-// runSteps is the whole engine: plan, execute, apply, route, commit. root says that it
-// runs on the reader's goroutine. The error is errLeft if another goroutine has
-// replaced this one.
+// runSteps is the whole engine: plan, execute, apply, route, commit. It returns at the end of the
+// frame, at a stop, or when a task waits for a person. The error is errLeft if another goroutine
+// has replaced this one, because a task of the step does not return.
 func (f *frame) runSteps(ctx context.Context) (Status, error) {
 	for {
 		if status, err := f.decideNextStep(ctx); status != Running {

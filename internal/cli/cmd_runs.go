@@ -247,7 +247,7 @@ func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum
 // statusColumn is the column of the status in a list of runs.
 const statusColumn = 2
 
-// statusMark returns the sign and the colour of a status. The word always stands beside it.
+// statusMark returns the sign and the colour of a status. The word is always shown with it.
 func statusMark(status string) (mark string, style term.Style) {
 	switch status {
 	case graph.Done.String():

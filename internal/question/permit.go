@@ -146,7 +146,8 @@ func (p *permit) describePlace() string {
 // mostBlockLines is how many lines of a command or of a change the question shows.
 const mostBlockLines = 40
 
-// describeCall returns the question: who wants what, the command or the change, and why it asks.
+// describeCall returns the question: which agent wants what, the command or the change, and why it
+// asks.
 func (p *permit) describeCall() string {
 	who := FormatAsker(p.q)
 	if who == "" {

@@ -127,7 +127,7 @@ func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
 	return nil
 }
 
-// addEffect adds an intent, a result or a failure. A result takes the place of its intent.
+// addEffect adds an intent, a result or a failure. A result replaces its intent.
 func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 	key := m.Path + m.ID
 	m.Effect = effectOf(m.ID)

@@ -8,7 +8,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// A Summary is what a list shows of a run besides its Info.
+// A Summary is what a list shows of a run in addition to its Info.
 type Summary struct {
 	Prompt string        // "" if the command line did not start the run
 	Active time.Duration // how long drives have worked on it

@@ -98,8 +98,8 @@ func (p *runPicture) addLevel(s *graph.Structure, prefix string) {
 	}
 }
 
-// locate returns the path in the picture of a node of the run: without the numbers of branches, and branches beside their map. "" means that the
-// picture does not show it.
+// locate returns the path in the picture of a node of the run: without the numbers of branches, and branches as nodes next to their map. ""
+// means that the picture does not show it.
 func (p *runPicture) locate(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, "/") {
@@ -109,7 +109,7 @@ func (p *runPicture) locate(path string) string {
 			parts = slices.DeleteFunc(parts, func(p string) bool { return p == team.Node })
 		}
 		if _, shown := p.kinds[strings.Join(append(slices.Clone(parts), name), "/")]; !shown && branch && len(parts) > 0 {
-			parts = parts[:len(parts)-1] // the branch of a map is a node beside it
+			parts = parts[:len(parts)-1] // the branch of a map is a node next to it
 		}
 		parts = append(parts, name)
 	}

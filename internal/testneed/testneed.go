@@ -32,7 +32,7 @@ func RequirePrograms(t testing.TB, names ...string) {
 	}
 }
 
-// RequireClients skips the test unless .ci/prepare has installed what a file stands for: clients/FOLDER/node_modules/.prepared or
+// RequireClients skips the test unless .ci/prepare has installed the packages of a file: clients/FOLDER/node_modules/.prepared or
 // clients/FOLDER/.venv/.prepared. The name of the test must begin with TestExtra.
 func RequireClients(t testing.TB, file string) {
 	t.Helper()

@@ -119,7 +119,7 @@ func (old oldImage) resultOf(r tool.Result, path string, after *string) tool.Res
 	}
 	switch {
 	case c.Before == nil && c.After == nil:
-		return r // somebody else removed it at the same time
+		return r // another process removed it at the same time
 	case c.Before != nil && c.After != nil && c.Before.Hash == c.After.Hash && c.Before.Mode == c.After.Mode:
 		return r
 	case c.Withheld != "":

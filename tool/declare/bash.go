@@ -168,7 +168,7 @@ func (b *bashParser) handleTag(tag, rest string) {
 	}
 }
 
-// bashTags are the annotations besides @cmd.
+// bashTags are the annotations other than @cmd.
 var bashTags = []string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}
 
 // nearestTag returns the annotation that differs from a tag in one place: a letter that is wrong, missing or too many.

@@ -129,7 +129,8 @@ func (p *Policy) sampleCall(t tool.Tool) (v Verdict, known bool) {
 // sampleName is the value of a text in sample arguments.
 const sampleName = "raddle-sample"
 
-// sampleArguments returns an object with a text for each required member of a schema. ok is false if one of them is no text.
+// sampleArguments returns an object with a text for each required member of a schema. ok is false
+// if one of them is not a text.
 func sampleArguments(schema json.RawMessage) (args json.RawMessage, ok bool) {
 	var s struct {
 		Properties map[string]struct {

@@ -404,8 +404,8 @@ func (m matcher) hostForms(host string) []string {
 	return slices.Compact(forms)
 }
 
-// argumentTexts returns the arguments by name: texts as they are, all other values as JSON.
-// It is nil if the arguments are no object: then no rule about arguments matches.
+// argumentTexts returns the arguments by name: texts as they are, all other values as JSON. It is
+// nil if the arguments are not an object: then no rule about arguments matches.
 func argumentTexts(args json.RawMessage) map[string]string {
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(args, &raw) != nil {
@@ -660,8 +660,8 @@ var codeFiles = map[string]string{
 	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets variables of programs",
 }
 
-// agentTools are the files that hold an agent's own tools.
-// A config.yaml alone may belong to any program; beside one of these it is an agent.
+// agentTools are the files that hold an agent's own tools. A config.yaml alone may belong to any
+// program; with one of these next to it, it is an agent.
 var agentTools = []string{"tools.sh", "tools.py", "tools.ts"}
 
 // guardReason returns why writing a path needs a question although the path is in the workspace,
