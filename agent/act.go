@@ -84,6 +84,8 @@ var (
 	errPassed     = errors.New("no assistant message with tool calls found before user message")
 )
 
+// run makes the calls of one step. The node runs again, in a step of its own, while calls of the reply
+// have no outcome.
 func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
 	entries := Messages.Get(s)
 	of := cmp.Or(a.Of, servedBy(ctx))
@@ -151,6 +153,8 @@ func (x *actStep) runCalls(ctx context.Context, s graph.State) ([]llm.Part, erro
 	return append(results, rest...), err
 }
 
+// newStep collects what the calls of a step need: the tools, the earlier calls, the todo list and what
+// a person allowed.
 func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, error) {
 	x := &actStep{act: a, round: r, events: graph.IsEmitEnabled(ctx)}
 	x.past = pastCalls(Messages.Get(s), &r, max(x.repeatLimit(), shownCalls))

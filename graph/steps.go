@@ -79,7 +79,8 @@ func (f *frame) concludeStep(ctx context.Context) (Status, error) {
 	return Running, nil
 }
 
-// decideNextStep decides whether there is another step; then the status is running.
+// decideNextStep decides whether there is another step: the status is Running then, otherwise the one
+// with which the frame stops.
 func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 	x := f.drive
 	g, done := f.g, f.step-f.from
@@ -122,7 +123,8 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 	return Running, nil
 }
 
-// interruptionStatus returns how a frame ends after its context has ended.
+// interruptionStatus returns how a frame ends after its context has ended. during says that tasks of a
+// step were running.
 func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, error) {
 	x := f.drive
 	if err := x.fatalError(); err != nil {
@@ -131,11 +133,11 @@ func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, er
 	if context.Cause(ctx) == errGrace {
 		return Paused, nil
 	}
-	names := f.next.nodeNames(f.g)
-	slices.Sort(names)
 	if context.Cause(ctx) == errRunTimeout {
 		return f.timeoutStatus(during)
 	}
+	names := f.next.nodeNames(f.g)
+	slices.Sort(names)
 	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
 }
 
@@ -186,7 +188,8 @@ func (f *frame) driveSteps(ctx context.Context) (Status, error) {
 	return s.status, s.err
 }
 
-// collectTaskResults looks at how the tasks ended; running means that the step can be applied.
+// collectTaskResults looks at how the tasks of a step have ended. The status Running means that the step
+// can be applied.
 func (f *frame) collectTaskResults(ctx context.Context) (Status, error) {
 	x, ts := f.drive, f.ts
 	var failed []*NodeError
@@ -259,7 +262,9 @@ func (f *frame) deliverQuestions(t *task) {
 	}
 }
 
-// applyStep applies a step: fold, route, commit.
+// applyStep applies a step: it folds the writes of the tasks into the state, routes to the next
+// frontier, and commits both in one record. If one of these fails, the frame stays as it was, and the
+// error names the tasks that caused it.
 func (f *frame) applyStep() error {
 	x, ts := f.drive, f.ts
 	st, by, err := f.foldStepWrites()

@@ -180,7 +180,8 @@ func (x *supervisor) startAgent(m member) {
 	})
 }
 
-// callAgent runs an agent.
+// callAgent runs an agent until it ends or stops: the lead on the conversation of its turn, all
+// others with their prompt.
 func (x *supervisor) callAgent(ctx context.Context, m *member) (graph.Child, error) {
 	if m.id == lead {
 		return graph.CallChild(ctx, lead, lead, x.overrideWrites(lead)...)
@@ -223,7 +224,8 @@ func (x *supervisor) overrideWrites(kind string) []graph.Write {
 	return own
 }
 
-// handleReturn handles the end of an agent's call.
+// handleReturn handles the end of an agent's call. An agent that waits for a person, is paused, or was
+// interrupted together with the run has not ended: a later drive continues it.
 func (x *supervisor) handleReturn(id string, child graph.Child, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -302,7 +304,7 @@ func (x *supervisor) stopAll(err error) {
 }
 
 // dropAgents ends agents that were cancelled. The caller must hold mu, which is
-// released while drop waits for them.
+// released while it waits for them.
 func (x *supervisor) dropAgents(ids []string) {
 	for _, id := range ids { // cancel all of them before waiting for the first
 		if p := x.runningAgents[id]; p != nil {
@@ -327,7 +329,7 @@ func (x *supervisor) dropAgents(ids []string) {
 }
 
 // discardAgent removes an agent whose end is recorded. The caller must hold mu,
-// which is released while discard waits for the agent.
+// which is released while it waits for the agent.
 func (x *supervisor) discardAgent(id string) {
 	p := x.runningAgents[id]
 	x.mu.Unlock()

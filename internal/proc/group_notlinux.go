@@ -6,5 +6,5 @@ package proc
 // in sequence, so that no other process can have got it by then.
 func (ch *child) waitProcess() error { return ch.cmd.Wait() }
 
-// reapProcess does nothing: block has reaped the child.
+// reapProcess does nothing: waitProcess has reaped the child.
 func (ch *child) reapProcess() error { return nil }
