@@ -48,6 +48,7 @@ type Recording struct {
 
 	mu        sync.Mutex // guards the fields below
 	tasks     map[string]*openTask
+	places    map[string]*openTask // the same by their paths, as the paths of frames below them begin
 	steps     map[string]*openStep // by path
 	questions map[string]openQuestion
 	usage     llm.Usage
@@ -90,7 +91,7 @@ func recordingOf(ctx context.Context) *Recording {
 
 // StartDrive starts the span of a drive. The context is for the drive. End must be called.
 func (t *Telemetry) StartDrive(ctx context.Context, run Run) (context.Context, *Recording) {
-	r := &Recording{telemetry: t, run: run, began: time.Now(), tasks: map[string]*openTask{}, steps: map[string]*openStep{}, questions: map[string]openQuestion{}}
+	r := &Recording{telemetry: t, run: run, began: time.Now(), tasks: map[string]*openTask{}, places: map[string]*openTask{}, steps: map[string]*openStep{}, questions: map[string]openQuestion{}}
 	operation := operationAgent
 	if r.name = attrAgent.String(run.Agent); run.Graph {
 		operation, r.name = operationWorkflow, attrWorkflow.String(run.Agent)
@@ -207,7 +208,7 @@ func (r *Recording) openTask(path, task, node string, step int) *openTask {
 	o := r.tasks[key]
 	if o == nil {
 		o = &openTask{id: newSpanID(), path: path, node: node, task: task, step: step, began: time.Now()}
-		r.tasks[key] = o
+		r.tasks[key], r.places[publicPath(path, task, node)] = o, o
 	}
 	return o
 }
@@ -215,7 +216,7 @@ func (r *Recording) openTask(path, task, node string, step int) *openTask {
 // recordDone ends a task. A result that the journal or the cache has makes no span.
 func (r *Recording) recordDone(ev graph.Event, b graph.TaskDone) {
 	if b.Recorded {
-		delete(r.tasks, taskKey(ev.Path, ev.Task))
+		r.forgetTask(ev.Path, ev.Task, ev.Node)
 		return
 	}
 	o := r.openTask(ev.Path, ev.Task, ev.Node, ev.Step)
@@ -245,7 +246,7 @@ func cutTask(task, node string) (step, index string, ok bool) {
 
 // endTask exports the span of a task. The caller must hold mu.
 func (r *Recording) endTask(o *openTask, b graph.TaskDone, at time.Time) {
-	delete(r.tasks, taskKey(o.path, o.task))
+	r.forgetTask(o.path, o.task, o.node)
 	step := r.openStep(o.path, o.step, o.began)
 	list := append(r.identify(), attrNode.String(o.node), attrTask.String(o.task), attrStep.Int(o.step))
 	if o.path != "" {
@@ -272,6 +273,12 @@ func (r *Recording) endTask(o *openTask, b graph.TaskDone, at time.Time) {
 		r.failSpan(s, b.Err)
 	}
 	s.End(trace.WithTimestamp(at))
+}
+
+// forgetTask removes a task that has ended. The caller must hold mu.
+func (r *Recording) forgetTask(path, task, node string) {
+	delete(r.tasks, taskKey(path, task))
+	delete(r.places, publicPath(path, task, node))
 }
 
 // failSpan marks a span as failed.
@@ -307,10 +314,8 @@ func (r *Recording) openStep(path string, step int, at time.Time) *openStep {
 func (r *Recording) findAbove(path string) trace.SpanID {
 	place := strings.TrimSuffix(path, "/")
 	for place != "" {
-		for _, o := range r.tasks {
-			if publicPath(o.path, o.task, o.node) == place {
-				return o.id
-			}
+		if o := r.places[place]; o != nil {
+			return o.id
 		}
 		place = place[:max(strings.LastIndexByte(place, '/'), 0)] // a named child is below its task
 	}
