@@ -168,9 +168,10 @@ type boxLine struct {
 	ink  Ink
 }
 
-// boxText returns the lines of a vertex: its name and kind, what a run did, and where its labels lead. widest is the width of the
-// box; 0 means a list, which also has the edges that a drawing shows as lines. The label of an edge is a line in the box that the
-// edge leaves, with the name of its target: there is no room for it next to the line of the edge. An edge from a node to itself
+// boxText returns the lines of a vertex: its name and kind, what a run did, and where its labels
+// lead. widest is the width of the box; 0 means a list, which also has the edges that a drawing
+// shows as lines. The label of an edge is a line in the box that the edge leaves, with the name of
+// its target: there is no room for it next to the line of the edge. An edge from a node to itself
 // is never drawn; its box says what is repeated.
 func (t *textDrawing) boxText(l *level, i, widest int) []boxLine {
 	// A list has no lines, so the texts name the targets of all edges for failures.
