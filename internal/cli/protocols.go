@@ -5,6 +5,7 @@ import (
 	"raddle.dev/server/a2a"
 	"raddle.dev/server/agui"
 	"raddle.dev/server/gateway"
+	"raddle.dev/server/mcp"
 )
 
 // A protocol is something that a server offers besides its health and its metrics.
@@ -17,6 +18,7 @@ type protocol struct {
 var protocols = []protocol{
 	{"a2a", mountA2A},
 	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
+	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
 }
 
 // mountA2A offers agents to other agents. Their cards need no token.

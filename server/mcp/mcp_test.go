@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -144,7 +145,15 @@ func (w *world) connect(transport sdk.Transport, ask asker, version string) *cli
 
 // overHTTP connects a client to the handler.
 func (w *world) overHTTP(ask asker, version string) *client {
-	web := httptest.NewServer(NewHandler(w.service, nil))
+	return w.overHTTPAs(server.Caller{Name: "test", Scopes: server.Scopes}, ask, version)
+}
+
+// overHTTPAs connects a client to the handler behind what checks its token.
+func (w *world) overHTTPAs(caller server.Caller, ask asker, version string) *client {
+	handler := NewHandler(w.service, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(out, r.WithContext(server.WithCaller(r.Context(), caller)))
+	}))
 	w.t.Cleanup(web.Close)
 	return w.connect(&sdk.StreamableClientTransport{Endpoint: web.URL}, ask, version)
 }
@@ -325,6 +334,29 @@ func TestAnswerTool(t *testing.T) {
 	}
 	if r = structured(t, c.call(answerTool, map[string]any{"run": r.Run, "question": "sure", "answer": "no"})); r.Status != "done" || r.Output != "Not greeted" || r.ExitCode != 70 {
 		t.Errorf("end: %+v", r)
+	}
+}
+
+// What a caller may do depends on the scopes of its token: one that may not answer is not asked.
+func TestScopes(t *testing.T) {
+	for _, conn := range connections[:1] { // over HTTP
+		w := newWorld(t)
+		ask := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			t.Error("the client was asked")
+			return &sdk.ElicitResult{Action: "decline"}, nil
+		}
+		c := w.overHTTPAs(server.Caller{Name: "starter", Scopes: []server.Scope{server.ScopeStart, server.ScopeRead}}, ask, conn.version)
+		r := structured(t, c.call("greet", map[string]any{"word": "hi"}))
+		if r.Status != "waiting" {
+			t.Fatalf("result: %+v", r)
+		}
+		if res := c.call(answerTool, map[string]any{"run": r.Run, "answer": "Ada"}); !res.IsError || !strings.Contains(textOf(res), `"answer"`) {
+			t.Errorf("answer: %s", textOf(res))
+		}
+		c = w.overHTTPAs(server.Caller{Name: "reader", Scopes: []server.Scope{server.ScopeRead}}, ask, conn.version)
+		if res := c.call("greet", map[string]any{"word": "hi"}); !res.IsError || !strings.Contains(textOf(res), `"start"`) {
+			t.Errorf("start: %s", textOf(res))
+		}
 	}
 }
 

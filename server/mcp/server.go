@@ -41,7 +41,9 @@ func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
 
 // Serve speaks the protocol over two streams until the client closes its side or ctx ends. log is the developer log; it may be nil.
 func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser, log *slog.Logger) error {
-	err := newBridge(s, log).sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	b := newBridge(s, log)
+	b.syncTools()
+	err := b.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
