@@ -58,6 +58,8 @@ type world struct {
 	work string
 	url  string
 	svc  *server.Service
+
+	scopes []server.Scope // of the caller; nil: there is none
 }
 
 func newWorld(t *testing.T) *world {
@@ -84,7 +86,13 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/a2a/", NewHandler(w.svc))
+	handler := NewHandler(w.svc)
+	mux.HandleFunc("/a2a/", func(rw http.ResponseWriter, r *http.Request) {
+		if w.scopes != nil {
+			r = r.WithContext(server.WithCaller(r.Context(), server.Caller{Name: "test", Scopes: w.scopes}))
+		}
+		handler.ServeHTTP(rw, r)
+	})
 	for _, pattern := range CardPatterns {
 		mux.Handle(pattern, NewCards(w.svc, "http://0.0.0.0:1")) // all addresses: a card has that of its request
 	}
@@ -424,5 +432,21 @@ func TestFaults(t *testing.T) {
 	other := w.send("count", say("", "", "x"), "INPUT_REQUIRED")
 	if _, fault := w.call("chat", "GetTask", object{"id": other["id"]}); fault == nil {
 		t.Error("the task of another agent was read")
+	}
+}
+
+// What a caller may not do is refused.
+func TestScopes(t *testing.T) {
+	w := newWorld(t)
+	id := w.send("count", say("", "", "x"), "INPUT_REQUIRED")["id"]
+	w.scopes = []server.Scope{}
+	for method, params := range map[string]any{"GetTask": object{"id": id}, "ListTasks": object{}, "CancelTask": object{"id": id}, "SendMessage": say("", "", "x")} {
+		if _, fault := w.call("count", method, params); fault == nil || !strings.Contains(fmt.Sprint(fault["message"]), "scope") {
+			t.Errorf("%s: %v", method, fault)
+		}
+	}
+	w.scopes = []server.Scope{server.ScopeRead, server.ScopeStart}
+	if _, fault := w.call("count", "SendMessage", say(id.(string), "", "Ada")); fault == nil || !strings.Contains(fmt.Sprint(fault["message"]), "scope") {
+		t.Errorf("an answer: %v", fault)
 	}
 }

@@ -36,7 +36,7 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 		yield(nil, explain(err))
 		return
 	}
-	if !task.Status.State.Terminal() || after == "" { // the stream tells how the run comes to its end
+	if !task.Status.State.Terminal() || after == "" { // the stream says how the run ends
 		task.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: task.Status.Timestamp}
 		if st.Status == server.Queued {
 			task.Status.State = a2a.TaskStateSubmitted

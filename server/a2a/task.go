@@ -15,7 +15,7 @@ import (
 )
 
 // stateOf returns the state of a task whose run has a status.
-func stateOf(status string, asks bool) a2a.TaskState {
+func stateOf(status string) a2a.TaskState {
 	switch status {
 	case server.Queued:
 		return a2a.TaskStateSubmitted
@@ -25,13 +25,8 @@ func stateOf(status string, asks bool) a2a.TaskState {
 		return a2a.TaskStateCompleted
 	case graph.Canceled.String(), graph.Abandoned.String():
 		return a2a.TaskStateCanceled
-	case graph.Paused.String(), runs.Crashed:
+	case graph.Waiting.String(), graph.Paused.String(), runs.Crashed:
 		return a2a.TaskStateInputRequired
-	case graph.Waiting.String():
-		if asks {
-			return a2a.TaskStateInputRequired
-		}
-		return a2a.TaskStateWorking
 	}
 	return a2a.TaskStateFailed
 }
@@ -72,7 +67,7 @@ func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, 
 // statusOf returns the state of a run with the message that explains it.
 func (t *tasks) statusOf(st *server.RunState) a2a.TaskStatus {
 	updated := st.Updated
-	status := a2a.TaskStatus{State: stateOf(st.Status, len(st.Questions) > 0), Timestamp: &updated}
+	status := a2a.TaskStatus{State: stateOf(st.Status), Timestamp: &updated}
 	var parts []*a2a.Part
 	switch status.State {
 	case a2a.TaskStateInputRequired:

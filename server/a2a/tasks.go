@@ -145,7 +145,7 @@ func (t *tasks) isListed(i *runs.Info, req *a2a.ListTasksRequest) bool {
 		return false
 	case req.ContextID != "" && t.contexts.contextOf(i.Run, i.Session) != req.ContextID:
 		return false
-	case req.Status != "" && stateOf(i.Status, len(i.Questions) > 0) != req.Status:
+	case req.Status != "" && stateOf(i.Status) != req.Status:
 		return false
 	}
 	return req.StatusTimestampAfter == nil || i.Updated.After(*req.StatusTimestampAfter)
@@ -157,7 +157,7 @@ func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 	if err != nil {
 		return nil, err
 	}
-	if stateOf(st.Status, true).Terminal() {
+	if stateOf(st.Status).Terminal() {
 		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", st.Status))
 	}
 	if err := t.service.CancelRun(ctx, st.Run); err != nil {
@@ -204,7 +204,7 @@ func (t *tasks) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRe
 func (t *tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		st, err := t.findState(ctx, req.ID)
-		if err == nil && stateOf(st.Status, true).Terminal() {
+		if err == nil && stateOf(st.Status).Terminal() {
 			err = a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task has ended: %s", st.Status))
 		}
 		if err != nil {

@@ -76,6 +76,8 @@ type world struct {
 	work string
 	url  string
 	svc  *server.Service
+
+	scopes []server.Scope // of the caller; nil: there is none
 }
 
 func newWorld(t *testing.T) *world {
@@ -112,7 +114,13 @@ func (w *world) serve() (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	web := httptest.NewServer(NewHandler(s))
+	handler := NewHandler(s)
+	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.scopes != nil {
+			r = r.WithContext(server.WithCaller(r.Context(), server.Caller{Name: "test", Scopes: w.scopes}))
+		}
+		handler.ServeHTTP(rw, r)
+	}))
 	w.url, w.svc = web.URL, s
 	ended := false
 	stop = func() {
@@ -538,4 +546,14 @@ func TestFailures(t *testing.T) {
 	image := makeInput("t2", "r1", "")
 	image["messages"].([]any)[0].(map[string]any)["content"] = []any{map[string]any{"type": "image"}}
 	expect(t, w.post("chat", image), "RUN_STARTED RUN_ERROR(invalid_input)")
+}
+
+// What a caller may not do is refused.
+func TestScopes(t *testing.T) {
+	w := newWorld(t)
+	asked := openInterrupts(t, w.post("count", makeInput("t1", "r1", "go")))
+	w.scopes = []server.Scope{server.ScopeRead, server.ScopeStart}
+	expect(t, w.post("count", resumeInput("t1", "r2", asked[0]["id"], "Ada")), "RUN_STARTED RUN_ERROR(forbidden)")
+	w.scopes = []server.Scope{server.ScopeRead, server.ScopeAnswer}
+	expect(t, w.post("count", makeInput("t2", "r1", "go")), "RUN_STARTED RUN_ERROR(forbidden)")
 }

@@ -20,11 +20,11 @@ type translator struct {
 	muted  bool                                // follow the events, but send nothing: the client has seen them
 	values func(record string) json.RawMessage // the state at a record; nil: the agent is no graph
 
-	replies  map[string]*reply // that have begun, by the place of their node
+	replies  map[string]*reply // that have started, by the place of their node
 	finished map[string]int    // replies by the place of their node
 	ended    map[string]int64  // records of the last replies, by the place of their node
 	calls    map[string]bool   // ids that the client knows
-	steps    []step            // that have begun
+	steps    []step            // that have started
 	asked    map[string]place  // where questions were asked, by their ids
 	messages []message
 	shown    json.RawMessage // the state that the client has; nil: none
@@ -39,7 +39,7 @@ type reply struct {
 	text      strings.Builder
 	reasoning strings.Builder
 	begun     bool // the text has
-	thinking  bool // the reasoning has begun and not ended
+	thinking  bool // the reasoning has started and not ended
 }
 
 // A step is a node that runs.
@@ -371,7 +371,7 @@ func (t *translator) addMessage(id, text string) {
 	t.messages = append(t.messages, message{ID: id, Role: "assistant", Content: text})
 }
 
-// endAll ends everything that has begun.
+// endAll ends everything that has started.
 func (t *translator) endAll() {
 	for _, at := range sortedKeys(t.replies) {
 		t.endText(t.replies[at])
