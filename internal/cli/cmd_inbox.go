@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -66,24 +67,17 @@ func runInbox(ctx context.Context, env *environment, opts inboxOptions, _ []stri
 
 // inboxLine is an open question as "inbox --output json" writes it.
 type inboxLine struct {
-	Run      string         `json:"run"`
-	Session  string         `json:"session,omitempty"`
-	Agent    string         `json:"agent"`
-	Status   string         `json:"status"`
-	Since    time.Time      `json:"since"`          // when the newest record of the run was written
-	PID      int            `json:"pid,omitempty"`  // of the process that drives the run, if one does
-	Host     string         `json:"host,omitempty"` // the machine of that process, if it is another one
-	Question graph.Question `json:"question"`
-	Resume   *string        `json:"resume"` // the command that answers it; null if a process drives the run
+	overview.Question
+	Resume *string `json:"resume"` // the command that answers it; null if a process drives the run
 }
 
 func inboxLines(list []runs.OpenRun) []inboxLine {
 	lines := []inboxLine{}
 	for _, r := range list {
-		for _, q := range r.Open {
-			l := inboxLine{Run: r.Run, Session: r.Session, Agent: r.Agent, Status: r.Status, Since: r.Updated, PID: r.PID, Host: r.Host, Question: q}
+		for _, q := range overview.ListQuestions(&r) {
+			l := inboxLine{Question: q}
 			if r.Status != runs.Running {
-				l.Resume = new("raddle resume " + r.Run + " --answer " + answerWord(r.Open, q))
+				l.Resume = new("raddle resume " + r.Run + " --answer " + answerWord(r.Open, q.Asked))
 			}
 			lines = append(lines, l)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
@@ -228,7 +229,7 @@ func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum
 	if sum.Active > 0 {
 		took = story.FormatSeconds(sum.Active)
 	}
-	if u := usageOf(env.process, sum.Calls); u.Calls > 0 && u.Cost != nil && *u.Cost > 0 {
+	if u := overview.UsageOf(env.process, sum.Calls); u.Calls > 0 && u.Cost != nil && *u.Cost > 0 {
 		cost = formatCost(*u.Cost)
 	}
 	what := waitsFor(*r)
@@ -304,41 +305,8 @@ func formatAge(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
 
-// treeNode is a part of a run that worked, as "--output json" writes it.
-type treeNode struct {
-	Path      string      `json:"path"`            // of nodes and agents; "": the run
-	Agent     string      `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
-	Status    string      `json:"status"`
-	Error     string      `json:"error,omitempty"`
-	Started   *time.Time  `json:"started"` // null if it has not started
-	Ended     *time.Time  `json:"ended"`   // null if it has not ended
-	Seconds   float64     `json:"seconds"` // from its start to its end, or to its newest record
-	Usage     usageReport `json:"usage"`   // its own, without that of its children
-	Tools     int         `json:"tool_calls"`
-	Purpose   string      `json:"purpose,omitempty"` // of a spawned agent
-	Task      *team.Task  `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
-	Questions []string    `json:"questions"`         // ids of its own open questions
-	Children  []treeNode  `json:"children"`
-}
-
-// treeOf gathers what to show of a branch and everything below it.
-func treeOf(p *app.Process, b *runs.Branch) treeNode {
-	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task,
-		Questions: append([]string{}, b.Questions...), Children: []treeNode{}}
-	if !b.Started.IsZero() {
-		n.Started, n.Seconds = &b.Started, max(0, b.Updated.Sub(b.Started).Seconds())
-	}
-	if !b.Ended.IsZero() {
-		n.Ended, n.Seconds = &b.Ended, max(0, b.Ended.Sub(b.Started).Seconds())
-	}
-	for _, c := range b.Children {
-		n.Children = append(n.Children, treeOf(p, c))
-	}
-	return n
-}
-
-// displayName returns the name of a node of the tree for people.
-func (n *treeNode) displayName() string {
+// nameBranch returns the name of a node of the tree for people.
+func nameBranch(n *overview.Branch) string {
 	id := n.Path[strings.LastIndexByte(n.Path, '/')+1:]
 	switch {
 	case n.Task != nil && n.Started == nil:
@@ -351,8 +319,8 @@ func (n *treeNode) displayName() string {
 	return id
 }
 
-// describeState returns the state of a node of the tree, in a few words.
-func (n *treeNode) describeState() string {
+// describeBranch returns the state of a node of the tree, in a few words.
+func describeBranch(n *overview.Branch) string {
 	switch {
 	case n.Task == nil && n.Status == "queued", n.Task != nil && n.Started == nil && n.Task.Agent != "" && n.Status == "pending":
 		return "waiting for a place"
@@ -366,8 +334,8 @@ func (n *treeNode) describeState() string {
 	return strings.ReplaceAll(n.Status, "_", " ")
 }
 
-// purpose returns the purpose of an agent: its task, or the first words of its prompt.
-func (n *treeNode) purpose() string {
+// purposeOf returns the purpose of an agent: its task, or the first words of its prompt.
+func purposeOf(n *overview.Branch) string {
 	switch {
 	case n.Task != nil && n.Started != nil:
 		return fmt.Sprintf("task %s: %s", n.Task.ID, plainText(n.Task.Subject))
@@ -377,20 +345,8 @@ func (n *treeNode) purpose() string {
 	return ""
 }
 
-// describeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.
-func (n *treeNode) describeBlocked() (sentences []string) {
-	for i := range n.Children {
-		c := &n.Children[i]
-		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
-			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, joinWords(t.BlockedForEver)))
-		}
-		sentences = append(sentences, c.describeBlocked()...)
-	}
-	return sentences
-}
-
 // formatFacts returns the rest of a line of the tree; with models it names those that answered.
-func (n *treeNode) formatFacts(models bool) string {
+func formatFacts(n *overview.Branch, models bool) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if n.Started != nil {
@@ -411,7 +367,7 @@ func (n *treeNode) formatFacts(models bool) string {
 	if n.Tools > 0 {
 		add("%s", wording.FormatCount(n.Tools, "tool call"))
 	}
-	if text := n.purpose(); text != "" {
+	if text := purposeOf(n); text != "" {
 		add("%s", text)
 	}
 	for _, q := range n.Questions {
@@ -425,16 +381,16 @@ func (n *treeNode) formatFacts(models bool) string {
 
 // treeText draws a tree, a line for each node. It returns "" for a run that has only
 // one node.
-func treeText(top *treeNode) string {
+func treeText(top *overview.Branch) string {
 	if len(top.Children) == 0 {
 		return ""
 	}
 	var names []string
-	var nodes []*treeNode
+	var nodes []*overview.Branch
 	models := map[string]bool{}
-	var add func(n *treeNode, first, rest string)
-	add = func(n *treeNode, first, rest string) {
-		names, nodes = append(names, first+term.CleanLine(n.displayName())), append(nodes, n)
+	var add func(n *overview.Branch, first, rest string)
+	add = func(n *overview.Branch, first, rest string) {
+		names, nodes = append(names, first+term.CleanLine(nameBranch(n))), append(nodes, n)
 		for _, m := range n.Usage.Models {
 			models[m] = true
 		}
@@ -450,11 +406,11 @@ func treeText(top *treeNode) string {
 	const widest = 60
 	name, state := 0, 0
 	for i, n := range nodes {
-		name, state = max(name, min(term.TextWidth(names[i]), widest)), max(state, term.TextWidth(n.describeState()))
+		name, state = max(name, min(term.TextWidth(names[i]), widest)), max(state, term.TextWidth(describeBranch(n)))
 	}
 	var b strings.Builder
 	for i, n := range nodes {
-		b.WriteString(strings.TrimRight(term.PadText(names[i], name)+"  "+term.PadText(n.describeState(), state)+"  "+n.formatFacts(len(models) > 1), " ") + "\n")
+		b.WriteString(strings.TrimRight(term.PadText(names[i], name)+"  "+term.PadText(describeBranch(n), state)+"  "+formatFacts(n, len(models) > 1), " ") + "\n")
 	}
 	return b.String()
 }
@@ -462,7 +418,7 @@ func treeText(top *treeNode) string {
 // listedRun is a run as "runs ls --tree --output json" writes it.
 type listedRun struct {
 	runs.Info
-	Tree treeNode `json:"tree"`
+	Tree overview.Branch `json:"tree"`
 }
 
 // readTrees reads the parts that worked in each of some runs.
@@ -477,17 +433,17 @@ func readTrees(ctx context.Context, p *app.Process, list []runs.Info) ([]listedR
 		if err != nil {
 			return nil, err
 		}
-		listed = append(listed, listedRun{r, treeOf(p, tree)})
+		listed = append(listed, listedRun{r, overview.TreeOf(p, tree)})
 	}
 	return listed, nil
 }
 
 // addBranchRows adds the parts that worked in a run below its row in a list.
-func addBranchRows(table *term.Table, n *treeNode, depth int) {
+func addBranchRows(table *term.Table, n *overview.Branch, depth int) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		var notes []string
-		if text := c.purpose(); text != "" {
+		if text := purposeOf(c); text != "" {
 			notes = append(notes, wording.CutText(text, 70, "…"))
 		}
 		if len(c.Questions) > 0 {
@@ -508,7 +464,7 @@ func addBranchRows(table *term.Table, n *treeNode, depth int) {
 		if u := c.Usage; u.Cost != nil && *u.Cost > 0 {
 			cost = formatCost(*u.Cost)
 		}
-		table.AddRow(strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, took, cost, why)
+		table.AddRow(strings.Repeat("  ", depth+1)+"- "+nameBranch(c), c.Agent, describeBranch(c), began, took, cost, why)
 		addBranchRows(table, c, depth+1)
 	}
 }

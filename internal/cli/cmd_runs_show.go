@@ -15,6 +15,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
@@ -44,125 +45,21 @@ Long values of the state are cut after three lines; --state shows them in full, 
 	return cmd
 }
 
-// runView is a run as "runs show --output json" writes it.
-type runView struct {
-	runs.Info
-	At        int64             `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
-	Questions []graph.Question  `json:"questions"`
-	Output    *string           `json:"output"`
-	ExitCode  *int              `json:"exit_code"`
-	State     json.RawMessage   `json:"state"`
-	Path      []any             `json:"path"`
-	Next      []string          `json:"next"`
-	Usage     usageReport       `json:"usage"`
-	Warnings  []string          `json:"warnings"` // replies of models that are not full answers, and an agent's open items
-	Calls     []runs.ToolCall   `json:"tool_calls"`
-	Searches  []flow.Search     `json:"searches"` // in knowledge bases, with their results
-	Seconds   float64           `json:"active_seconds"`
-	Start     *runs.Record      `json:"start"`       // null: the command line did not start it
-	Points    []runs.Checkpoint `json:"checkpoints"` // newest first
-	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
-	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
-	Cut       bool              `json:"interrupted"` // a person ended the turn
-
-	moments []runs.Moment
-	talks   bool // the run is a conversation, whose state is raddle's own
-}
-
 func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	s, err := describeRun(ctx, env, d)
+	s, err := overview.DescribeRun(ctx, env.process, d)
 	if err != nil {
 		return err
 	}
 	return env.printResult(opts.output, s, func() string { return shownText(s, opts.state) })
 }
 
-// describeRun gathers what to show of a run.
-func describeRun(ctx context.Context, env *environment, d *runs.Detail) (*runView, error) {
-	p := env.process
-	r := emptyReport(0, nil)
-	if err := fromJournal(env, d, r); err != nil {
-		return nil, err
-	}
-	s := &runView{Info: d.Info, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []runs.Point{}}
-	models, err := p.Runs.ReadModelCalls(ctx, d.Run)
-	if err != nil {
-		return nil, err
-	}
-	s.Warnings = append([]string{}, models.Flaws...)
-	if d.Snapshot.Status == graph.Done {
-		if text := openItems(d.Snapshot.Values); text != "" {
-			s.Warnings = append(s.Warnings, text)
-		}
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		s.Output, s.ExitCode = &o.Output, new(doneCode(o, models))
-	}
-	if d.Snapshot.Status.Final() {
-		s.Next, s.Questions = []string{}, []graph.Question{}
-	}
-	calls, err := p.Runs.ToolCalls(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	s.Calls = append([]runs.ToolCall{}, calls...)
-	if s.Searches, err = p.Runs.ListSearches(ctx, d); err != nil {
-		return nil, err
-	}
-	tree, err := p.Runs.ReadTree(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	s.Tree = treeOf(p, tree)
-	s.Warnings = append(s.Warnings, s.Tree.describeBlocked()...)
-	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
-		return nil, err
-	}
-	if s.moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
-		return nil, err
-	}
-	s.talks, s.Cut = d.Talks(), d.WasInterrupted()
-	all, err := p.Runs.ListRuns(ctx, "")
-	for _, other := range all {
-		if other.From != nil && other.From.Run == d.Run {
-			s.Forks = append(s.Forks, runs.Point{Run: other.Run, At: other.From.At})
-		}
-	}
-	return s, err
-}
-
-// openItems reports, from the values of its state, an agent that ended with open items on its
-// todo list although it was asked to continue; "" if it did not.
-func openItems(values []graph.StoredValue) string {
-	var list agent.TodoList
-	continued := 0
-	for _, v := range values {
-		var into any
-		switch v.Key {
-		case agent.Todo.Name():
-			into = &list
-		case agent.Continued.Name():
-			into = &continued
-		default:
-			continue
-		}
-		if len(v.Parts) != 1 || json.Unmarshal(v.Parts[0], into) != nil {
-			return "" // a key of a graph that has the same name
-		}
-	}
-	if continued == 0 || list.Open() == 0 {
-		return ""
-	}
-	return agent.OpenItems(list.Open(), continued)
-}
-
 // shownText returns a run for people; wholeState reports whether its state is not cut.
-func shownText(s *runView, wholeState bool) string {
-	teller := story.NewTeller(s.moments, &s.Info)
+func shownText(s *overview.Run, wholeState bool) string {
+	teller := story.NewTeller(s.Moments, &s.Info)
 	text := term.NewFields(10)
 	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
@@ -184,16 +81,16 @@ func shownText(s *runView, wholeState bool) string {
 	row("started", s.Started.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Started))+")")
 	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Updated))+")")
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
-	if !s.talks {
+	if !s.Talks {
 		row("path", pathText(s.Path))
 	}
-	if !s.talks {
+	if !s.Talks {
 		row("next", joinWords(s.Next))
 	}
 	if u := s.Usage; u.Calls > 0 {
-		row("usage", u.String())
+		row("usage", formatUsage(u))
 	}
-	row("said", teller.DescribeSaid(s.moments, s.Calls))
+	row("said", teller.DescribeSaid(s.Moments, s.Calls))
 	row("tree", treeText(&s.Tree))
 	for _, w := range s.Warnings {
 		row("warning", plainText(w))
@@ -203,8 +100,8 @@ func shownText(s *runView, wholeState bool) string {
 		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
 		row("", question.DescribeAnswers(q))
 	}
-	row("state", stateText(s.State, s.talks, wholeState))
-	row("points", s.pointsText())
+	row("state", stateText(s.State, s.Talks, wholeState))
+	row("points", formatPoints(s))
 	for _, f := range s.Forks {
 		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
 	}
@@ -234,11 +131,11 @@ func searchesText(searches []flow.Search) string {
 // mostPoints is how many checkpoints are shown to people.
 const mostPoints = 15
 
-// pointsText lists checkpoints, newest first, each with what it changed.
-func (s *runView) pointsText() string {
+// formatPoints lists checkpoints, newest first, each with what it changed.
+func formatPoints(s *overview.Run) string {
 	moments := map[int64]*runs.Moment{}
-	for i := range s.moments {
-		moments[s.moments[i].Seq] = &s.moments[i]
+	for i := range s.Moments {
+		moments[s.Moments[i].Seq] = &s.Moments[i]
 	}
 	var b strings.Builder
 	for i, c := range s.Points {
@@ -281,7 +178,7 @@ func pointText(c *runs.Checkpoint) string {
 	return what
 }
 
-func statusOf(s *runView) graph.Status {
+func statusOf(s *overview.Run) graph.Status {
 	if len(s.Questions) > 0 {
 		return graph.Waiting
 	}

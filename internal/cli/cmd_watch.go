@@ -16,6 +16,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -153,7 +154,7 @@ func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format 
 			return err
 		}
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		r.Output, r.ExitCode = &o.Output, doneCode(o, calls)
+		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
 	case status == graph.Waiting:
 		r.ExitCode, r.Questions = exitParked, append(r.Questions, d.Snapshot.Questions...)
 	case status == graph.Abandoned:
@@ -179,7 +180,7 @@ func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error 
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
 		env.out.PrintText(o.Output)
-		return errors.Join(err, exitSilently(doneCode(o, calls)))
+		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
 		if d.Status == runs.Running {

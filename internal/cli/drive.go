@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/chat"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -215,7 +216,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
 			d.calls, _ = d.env.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
-		return doneCode(o, d.calls)
+		return overview.DoneCode(o, d.calls)
 	case graph.Waiting:
 		if err != nil {
 			return exitCode(err)

@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 	"raddle.dev/llm"
@@ -35,7 +35,7 @@ const (
 	exitBudget      = 6
 	exitLimit       = 7
 	exitStale       = 8
-	exitNoAnswer    = 9
+	exitNoAnswer    = overview.ExitNoAnswer
 	exitFault       = 10 // a panic: an internal error of raddle
 	exitTimeout     = 124
 	exitHangup      = 129
@@ -123,15 +123,6 @@ func invalidAgent(err error) bool {
 		model   *flow.MissingModelError
 	)
 	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model)
-}
-
-// doneCode returns the exit code of a run that is done: that of its end node, or an error
-// if models were called and none gave a useful reply.
-func doneCode(o flow.Outcome, c runs.Calls) int {
-	if o.ExitCode == exitDone && c.Useless && strings.TrimSpace(o.Output) == "" {
-		return exitNoAnswer
-	}
-	return o.ExitCode
 }
 
 // signalCode returns the exit code of a run that a signal stopped.

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
@@ -31,34 +32,12 @@ type report struct {
 	Output    *string          `json:"output"` // null if there is none
 	State     json.RawMessage  `json:"state"`
 	Path      []any            `json:"path"` // names of the nodes that ran; those of a parallel step in a list
-	Usage     usageReport      `json:"usage"`
+	Usage     overview.Usage   `json:"usage"`
 	Error     *string          `json:"error"`
 	Warnings  []string         `json:"warnings"`
 	Questions []graph.Question `json:"questions"` // open
 	Resume    *string          `json:"resume"`    // the command that continues the run; null if it is over
 	thread    string
-}
-
-type usageReport struct {
-	Calls     int `json:"calls"` // recorded replies of models
-	Input     int `json:"input_tokens"`
-	Output    int `json:"output_tokens"`
-	Cached    int `json:"cached_tokens"`
-	Reasoning int `json:"reasoning_tokens"`
-
-	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null if there is no such call
-	Unpriced int      `json:"unpriced_calls"` // calls whose price is unknown; calls of a transcript do not count
-	Models   []string `json:"models"`         // models that gave the replies, in the order of their first one
-}
-
-func usageOf(p *app.Process, c runs.Calls) usageReport {
-	n := c.Usage
-	u := usageReport{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
-	cost, priced, unknown := p.Models.CostOf(c)
-	if u.Unpriced = unknown; priced > 0 || c.Count == 0 {
-		u.Cost = &cost
-	}
-	return u
 }
 
 // driveOutcome describes how a drive ended.
@@ -97,65 +76,22 @@ func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string
 func fromJournal(env *environment, d *runs.Detail, r *report) error {
 	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
-	_, entries, err := env.process.Runs.ReadHistory(ctx, d.Run)
+	path, err := overview.ReadPath(ctx, env.process, d)
 	if err != nil {
 		return err
 	}
-	if d.At > 0 {
-		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
-	}
-	r.Path = append(r.Path, visitedNodes(entries, d.Snapshot.Status)...)
+	r.Path = path
 	calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
-	r.Usage = usageOf(env.process, calls)
+	r.Usage = overview.UsageOf(env.process, calls)
 	return err
 }
 
 func emptyReport(code int, err error) *report {
-	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: usageReport{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
+	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: overview.Usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
 	if err != nil {
 		r.Error = new(err.Error())
 	}
 	return r
-}
-
-// visitedNodes returns the nodes that a run has entered, from its journal, newest record
-// first. Nodes of child graphs do not count.
-func visitedNodes(entries []graph.Entry, status graph.Status) []any {
-	var steps []any
-	add := func(names []string) {
-		switch len(names) {
-		case 0:
-		case 1:
-			steps = append(steps, names[0])
-		default:
-			steps = append(steps, slices.Clone(names))
-		}
-	}
-	var next []string
-	entered := false // a record inside the next step shows that it was entered
-	for _, e := range slices.Backward(entries) {
-		if e.Path != "" {
-			entered = true
-			continue
-		}
-		switch e.Kind {
-		case graph.KindStart, graph.KindEdit, graph.KindFork:
-			next, entered = e.Next, false
-		case graph.KindSnapshot:
-			if next == nil { // earlier records were pruned
-				next = e.Next
-			}
-		case graph.KindStep:
-			add(next)
-			next, entered = e.Next, false
-		case graph.KindIntent, graph.KindEffect, graph.KindTask, graph.KindQuestion:
-			entered = true
-		}
-	}
-	if entered || status == graph.Failed || status == graph.Waiting {
-		add(next)
-	}
-	return steps
 }
 
 // resumeLine completes the command that resumes a run: if questions are open it
@@ -260,8 +196,8 @@ func (s *spendTotal) costPart() string {
 	return amount
 }
 
-// String returns the model calls of a run's journal on one line.
-func (u usageReport) String() string {
+// formatUsage returns the model calls of a run's journal on one line.
+func formatUsage(u overview.Usage) string {
 	line := fmt.Sprintf("%s, %d tokens in, %d out", wording.FormatCount(u.Calls, "model call"), u.Input, u.Output)
 	var unknown []string
 	if u.Unpriced > 0 {
