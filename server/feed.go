@@ -246,6 +246,9 @@ func (f *feed) requestLook() {
 	}
 }
 
+// activePolls is how many times less often the journal of a run is looked at while this service drives it.
+const activePolls = 5
+
 // watchJournal looks at the journal while there are subscribers: a run may be driven by another process, and what a
 // drive records after its last event must be seen too.
 func (f *feed) watchJournal(stop chan struct{}) {
@@ -253,11 +256,14 @@ func (f *feed) watchJournal(stop chan struct{}) {
 	defer ticker.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-stop:
 			return
 		case <-ticker.C:
+			if n%activePolls > 0 && f.service.isActive(f.run) {
+				continue // its events say when to look
+			}
 		case <-f.look:
 		}
 		f.lookOnce(ctx)

@@ -19,6 +19,8 @@ import (
 type Follower struct {
 	archive *Archive
 	id      string
+	store   *Store
+	place   runRef                  // of the run in the store, when it was located last
 	last    int64                   // number of the newest record that was read
 	next    map[string][]string     // nodes that run next, by the path of their frame
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
@@ -43,7 +45,7 @@ const followBatch = 500
 // others, which the next call returns. live reports whether the run may record more soon: then the nodes that run next
 // count as started.
 func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
-	st, at, err := f.archive.locateRun(ctx, f.id)
+	st, at, err := f.locateRun(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -77,8 +79,31 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 	return events, more, nil
 }
 
+// locateRun returns where the run is. The turns of a session are looked for each time: a later one may have started.
+func (f *Follower) locateRun(ctx context.Context) (*Store, runRef, error) {
+	if f.place.thread == "" || f.place.thread != f.id {
+		st, at, err := f.archive.locateRun(ctx, f.id)
+		if err != nil {
+			return nil, at, err
+		}
+		f.store, f.place = st, at
+	}
+	return f.store, f.place, nil
+}
+
 // listEntries returns the records that were not read yet, oldest first and no more than a batch.
 func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entries []graph.Entry, more bool, err error) {
+	grown := f.last == 0
+	for _, err := range graph.Records(ctx, st, at.thread, graph.Range{After: f.last, Heads: true, Limit: 1}) {
+		if err != nil {
+			return nil, false, err
+		}
+		grown = true
+		break
+	}
+	if !grown { // most looks at a journal end here
+		return nil, false, nil
+	}
 	for e, err := range graph.History(ctx, st, at.thread) {
 		if err != nil {
 			return nil, false, err
