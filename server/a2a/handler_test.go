@@ -403,7 +403,8 @@ func TestListTasks(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	w := newWorld(t)
-	task := w.send("chat", say("", "", "fail now"), "FAILED")
+	task := w.send("chat", say("", "talk", "fail now"), "FAILED")
+	w.send("chat", say("", "talk", "say hello"), "COMPLETED") // the next turn
 	if got := text(task["status"].(object)["message"]); !strings.Contains(got, "the model refuses") {
 		t.Errorf("reason: %q", got)
 	}

@@ -43,6 +43,11 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 			return "", "", err
 		}
 	}
+	if start.Session != "" {
+		if err := server.EndFailedTurn(ctx, t.service, start.Agent, start.Session); err != nil {
+			return "", "", err
+		}
+	}
 	if run, err = t.service.StartRun(ctx, start); err != nil {
 		return "", "", err
 	}

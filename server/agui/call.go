@@ -76,7 +76,7 @@ func (c *call) start(ctx context.Context) error {
 	note := c.threads.read(c.thread)
 	if note.Run != "" && note.Client != c.in.RunID {
 		st, err := c.service.ReadState(ctx, note.Run)
-		if err == nil && len(st.Questions) > 0 {
+		if err == nil && !st.Final && len(st.Questions) > 0 {
 			return newRuleError("open_interrupts", "run %s on this thread waits for answers: send them as resume", note.Run)
 		}
 	}
@@ -91,6 +91,11 @@ func (c *call) start(ctx context.Context) error {
 	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID, By: c.by}
 	if !c.agent.IsGraph() {
 		req.Session = nameSession(c.in.ThreadID)
+	}
+	if req.Session != "" && note.Client != c.in.RunID {
+		if err := server.EndFailedTurn(ctx, c.service, req.Agent, req.Session); err != nil {
+			return err
+		}
 	}
 	run, err := c.service.StartRun(ctx, req)
 	if err != nil {
@@ -287,7 +292,11 @@ func (c *call) answer(ctx context.Context, t *translator, run string) error {
 	if ref, _ := parseRef(c.in.Resume[0].InterruptID); ref.question == "" && len(c.in.Resume) == 1 && len(st.Questions) == 0 {
 		return c.answerPause(ctx, st)
 	}
-	if len(st.Questions) == 0 {
+	ended := st.Final || len(st.Questions) == 0
+	if ended && c.in.onlyCancels() {
+		return nil // there is nothing left to cancel
+	}
+	if ended {
 		return newRuleError("late_answer", "run %s does not wait for an answer: %s", run, st.Status)
 	}
 	answers, err := matchAnswers(st.Questions, t.asked, c.in.Resume)
@@ -308,7 +317,7 @@ func (c *call) answerPause(ctx context.Context, st *server.RunState) error {
 	switch {
 	case st.Final || st.Status == runs.Running || st.Status == server.Queued:
 		return nil
-	case c.in.Resume[0].Status == "cancelled":
+	case c.in.Resume[0].Status == statusCancelled:
 		return c.service.CancelRun(ctx, st.Run)
 	}
 	return c.service.ResumeRun(ctx, st.Run)
@@ -343,8 +352,12 @@ func (r *replay) see(ctx context.Context, ev *server.Event) error {
 	return nil
 }
 
-// compareAnswer returns an error if an answer is not the recorded one.
+// compareAnswer returns an error if an answer is not the recorded one. A client may cancel what was answered elsewhere: it then
+// learns how the run continued.
 func (r *replay) compareAnswer(ctx context.Context, e *resumeEntry, q graph.Question, record string) error {
+	if e.Status == statusCancelled {
+		return nil
+	}
 	late := newRuleError("late_answer", "interrupt %q was answered before, with another answer", e.InterruptID)
 	a, err := makeAnswer(&q, e)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/server"
 )
@@ -383,9 +384,7 @@ func TestRefusedAndEditedCalls(t *testing.T) {
 			t.Fatal(asked)
 		}
 	}
-	in := resumeInput("t1", "r3", asked[0]["id"], nil)
-	in["resume"].([]any)[0].(map[string]any)["status"] = "cancelled"
-	expect(t, w.post("chat", in), "RUN_STARTED TOOL_CALL_RESULT(c1) TEXT_MESSAGE_START The file is made. TEXT_MESSAGE_END RUN_FINISHED(success)")
+	expect(t, w.post("chat", cancelInput("t1", "r3", asked[0]["id"])), "RUN_STARTED TOOL_CALL_RESULT(c1) TEXT_MESSAGE_START The file is made. TEXT_MESSAGE_END RUN_FINISHED(success)")
 	if _, err := os.Stat(filepath.Join(w.work, "made")); err == nil {
 		t.Error("the refused call was made")
 	}
@@ -467,6 +466,40 @@ func TestGraphState(t *testing.T) {
 	}
 }
 
+// cancelInput returns an input that cancels an interrupt.
+func cancelInput(thread, run string, id any) map[string]any {
+	in := resumeInput(thread, run, id, nil)
+	in["resume"].([]any)[0].(map[string]any)["status"] = "cancelled"
+	return in
+}
+
+// A client whose question was answered elsewhere can cancel it, and learns what has happened.
+func TestAnsweredElsewhere(t *testing.T) {
+	w := newWorld(t)
+	asked := openInterrupts(t, w.post("count", makeInput("t1", "r1", "go")))
+	ref, _ := parseRef(asked[0]["id"].(string))
+	if _, err := w.svc.AnswerRun(t.Context(), server.AnswerRequest{Run: ref.run, Answers: []graph.Answer{{ID: ref.question, Value: "Grace"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := w.svc.WaitRun(t.Context(), ref.run); err != nil || st.Output != "Hello Grace" {
+		t.Fatalf("%+v %v", st, err)
+	}
+	expect(t, w.post("count", resumeInput("t1", "r2", asked[0]["id"], "Ada")), "RUN_STARTED RUN_ERROR(late_answer)")
+	events := w.post("count", cancelInput("t1", "r3", asked[0]["id"]))
+	if last := events[len(events)-1]; last["result"] != "Hello Grace" {
+		t.Errorf("the end: %v", last)
+	}
+	asked = openInterrupts(t, w.post("count", makeInput("t1", "r4", "go")))
+	ref, _ = parseRef(asked[0]["id"].(string))
+	if err := w.svc.CancelRun(t.Context(), ref.run); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, w.post("count", resumeInput("t1", "r5", asked[0]["id"], "Ada")), "RUN_STARTED RUN_ERROR(late_answer)")
+	if got := shorten(w.post("count", cancelInput("t1", "r6", asked[0]["id"]))); !strings.HasSuffix(got, "RUN_FINISHED(cancelled)") {
+		t.Errorf("a cancelled run: %s", got)
+	}
+}
+
 // followState applies the state events to the state of a client.
 func followState(t *testing.T, state map[string]any, events []sent) map[string]any {
 	t.Helper()
@@ -524,6 +557,9 @@ func TestFailures(t *testing.T) {
 	events := w.post("chat", makeInput("t1", "r1", "fail now"))
 	if last := events[len(events)-1]; last.kind() != runError || !strings.Contains(last["message"].(string), "the model refuses") {
 		t.Errorf("failed run: %v", last)
+	}
+	if next := w.post("chat", makeInput("t1", "r2", "say hello")); next[len(next)-1].kind() != runFinished {
+		t.Errorf("the next turn: %v", next[len(next)-1])
 	}
 	for _, c := range []struct {
 		agent  string

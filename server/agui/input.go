@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,17 @@ type resumeEntry struct {
 	InterruptID string          `json:"interruptId"`
 	Status      string          `json:"status"` // resolved or cancelled
 	Payload     json.RawMessage `json:"payload"`
+}
+
+// These are the values of resumeEntry.Status.
+const (
+	statusResolved  = "resolved"
+	statusCancelled = "cancelled"
+)
+
+// onlyCancels reports whether the input gives no answer.
+func (in *input) onlyCancels() bool {
+	return !slices.ContainsFunc(in.Resume, func(r resumeEntry) bool { return r.Status != statusCancelled })
 }
 
 // An inputMessage is a message of the client with what was sent.
@@ -88,7 +100,7 @@ func decodeInput(body []byte) (*input, error) {
 		return nil, errors.New("the input needs a threadId and a runId")
 	}
 	for _, r := range in.Resume {
-		if r.Status != "resolved" && r.Status != "cancelled" {
+		if r.Status != statusResolved && r.Status != statusCancelled {
 			return nil, fmt.Errorf("the answer to interrupt %q has the status %q: use resolved or cancelled", r.InterruptID, r.Status)
 		}
 	}

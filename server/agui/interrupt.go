@@ -143,7 +143,7 @@ func checkPayload(schema, payload json.RawMessage) error {
 // makeAnswer returns the answer to a question that an entry of the client gives.
 func makeAnswer(q *graph.Question, r *resumeEntry) (graph.Answer, error) {
 	a := graph.Answer{ID: q.ID}
-	if r.Status == "cancelled" {
+	if r.Status == statusCancelled {
 		if q.Kind == agent.KindPermission {
 			a.Value = "no"
 			return a, nil
