@@ -6,6 +6,7 @@ import (
 	"raddle.dev/server/agui"
 	"raddle.dev/server/gateway"
 	"raddle.dev/server/mcp"
+	"raddle.dev/server/openai"
 )
 
 // A protocol is something that a server offers besides its health and its metrics.
@@ -19,6 +20,7 @@ var protocols = []protocol{
 	{"a2a", mountA2A},
 	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
 	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
+	{"openai", func(g *gateway.Gateway, s *server.Service) { g.Handle("/v1/", openai.NewHandler(s)) }},
 }
 
 // mountA2A offers agents to other agents. Their cards need no token.
