@@ -17,7 +17,10 @@ import (
 // an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. address is that of the server.
 func NewCards(s *server.Service, address string) http.Handler {
 	mux := http.NewServeMux()
-	for _, pattern := range CardPatterns {
+	mux.HandleFunc(noCard, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "this server has several agents: the card of each is at /a2a/AGENT/.well-known/agent-card.json", http.StatusNotFound)
+	})
+	for _, pattern := range CardPatterns[1:] {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			info, err := s.ReadAgent(r.PathValue("agent"))
 			if err != nil {
@@ -37,8 +40,11 @@ func NewCards(s *server.Service, address string) http.Handler {
 	return mux
 }
 
+// noCard is where the card of a server's only agent would be.
+const noCard = "GET /.well-known/agent-card.json"
+
 // CardPatterns are the places of agent cards.
-var CardPatterns = []string{"GET /.well-known/{agent}/agent-card.json", "GET /a2a/{agent}/.well-known/agent-card.json"}
+var CardPatterns = []string{noCard, "GET /.well-known/{agent}/agent-card.json", "GET /a2a/{agent}/.well-known/agent-card.json"}
 
 // baseURL returns the address for a card: that of the server, or of the request if the server listens at all addresses.
 func baseURL(address string, r *http.Request) string {

@@ -229,11 +229,13 @@ func TestCard(t *testing.T) {
 			t.Errorf("%s: %v %v", path, card, err)
 		}
 	}
-	resp, err := http.Get(w.url + "/.well-known/nobody/agent-card.json")
-	if err != nil || resp.StatusCode != http.StatusNotFound {
-		t.Errorf("a card of no agent: %v %v", resp, err)
+	for _, path := range []string{"/.well-known/nobody/agent-card.json", "/.well-known/agent-card.json"} {
+		resp, err := http.Get(w.url + path)
+		if err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Fatalf("%s: %v %v", path, resp, err)
+		}
+		resp.Body.Close()
 	}
-	resp.Body.Close()
 }
 
 // A graph asks twice; the messages on its task answer it, and the task is what the run is.
