@@ -35,7 +35,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err != nil:
-		writeError(w, explainError(err))
+		writeError(w, h.explainError(err))
 	case req.Stream:
 		c.stream(w, r)
 	default:
@@ -238,7 +238,7 @@ func (c *completion) writeWhole(w http.ResponseWriter, r *http.Request) {
 		reasoning.WriteString(d.Reasoning)
 	})
 	if err != nil {
-		writeError(w, explainError(err)) // if the client has left, nothing is written, and the run continues
+		writeError(w, c.handler.explainError(err)) // if the client has left, nothing is written, and the run continues
 		return
 	}
 	type choice struct {

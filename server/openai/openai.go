@@ -189,6 +189,15 @@ func explainError(err error) *apiError {
 	return e
 }
 
+// explainError returns the error of the protocol for an error of the service, which may be about to end.
+func (h *handler) explainError(err error) *apiError {
+	e := explainError(err)
+	if fail := (*failure.Error)(nil); h.service.IsDraining() && errors.As(err, &fail) && fail.Kind == failure.Stale {
+		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "draining"
+	}
+	return e
+}
+
 // errorBody is the body of an answer that is an error.
 type errorBody struct {
 	Error *apiError `json:"error"`

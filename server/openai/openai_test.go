@@ -562,3 +562,12 @@ func TestScopes(t *testing.T) {
 	w.caller.Scopes = []server.Scope{server.ScopeRead, server.ScopeStart}
 	w.ask(prompt("chat", "say hello")).says(t, "Hello there.", "stop")
 }
+
+// A server that ends says so: the client may try again.
+func TestAServerThatEndsStartsNothing(t *testing.T) {
+	w := newWorld(t)
+	if err := w.service.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.ask(streamed(prompt("chat", "say hello"))).fails(t, 503, "draining", "", "shutting down")
+}

@@ -41,7 +41,7 @@ func (c *completion) stream(w http.ResponseWriter, r *http.Request) {
 		c.interruptRun(context.WithoutCancel(r.Context()))
 		return
 	case err != nil:
-		out.writeEvent(errorBody{explainError(err)})
+		out.writeEvent(errorBody{c.handler.explainError(err)})
 		return
 	}
 	write(delta{}, &end.finish, &end.run)
