@@ -152,6 +152,7 @@ func listCommands(env *environment) []commandGroup {
 			newResumeCommand(env),
 			newServeCommand(env),
 			newMCPCommand(env),
+			newACPCommand(env),
 		}},
 		{"Runs", []*cobra.Command{
 			newRunsCommand(env),

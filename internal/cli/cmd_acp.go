@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/server"
+	"raddle.dev/server/acp"
+)
+
+// editorAgent is the agent that editors talk with unless an argument names another one.
+const editorAgent = "assistant"
+
+func newACPCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runACP, &cobra.Command{
+		Use:   "acp [AGENT]",
+		Short: "Talk with an agent in an editor that speaks ACP, over stdin and stdout",
+		Long: `Speaks the Agent Client Protocol with the editor that starts it. A session of the editor is a session of the agent, which
+raddle chat can continue. The editor shows replies, calls, changes of files and the todo list as they come, and asks
+before calls that need permission; it can allow a call once. Other questions end the turn with their text, and
+the next message is the answer. Without AGENT, the assistant answers.`,
+		Example: `  {"agent_servers": {"raddle": {"command": "raddle", "args": ["acp"]}}}    in the configuration of an editor
+  raddle acp coder`,
+		Args:              checkArgCount(0, 1, "the agent"),
+		ValidArgsFunction: completeAgents(env),
+	})
+}
+
+func runACP(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	agent := editorAgent
+	if len(args) > 0 {
+		agent = args[0]
+	}
+	if _, err := env.process.FindAgent(agent); err != nil {
+		return err
+	}
+	if app.IsPath(agent) {
+		agent = env.process.Dirs.AbsPath(agent) // sessions have other working directories
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	var opened editorServices
+	err := acp.Serve(ctx, func(dir string) (*server.Service, error) { return opened.open(env, dir) }, agent, env.in, env.out)
+	stop() // the next signal ends the process
+	return errors.Join(err, opened.close())
+}
+
+// editorServices are the services of the directories in which an editor works.
+type editorServices struct{ closers []func(context.Context) error }
+
+// open opens the service of a directory. Calls must not overlap.
+func (o *editorServices) open(env *environment, dir string) (*server.Service, error) {
+	p, err := app.Open(app.Options{Work: dir, Log: env.devLog})
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	s, err := server.New(p, server.Options{AllowPaths: true, Log: env.devLog})
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	o.closers = append(o.closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), p.Close()) })
+	return s, nil
+}
+
+// close saves every run that still works.
+func (o *editorServices) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var errs []error
+	for _, end := range o.closers {
+		errs = append(errs, end(ctx))
+	}
+	return errors.Join(errs...)
+}
