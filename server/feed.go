@@ -163,13 +163,18 @@ func (f *feed) readJournal(ctx context.Context, live bool) {
 
 // noteReply notes that a reply is complete. The caller must hold mu.
 func (f *feed) noteReply(ev *Event) {
-	if emitted, ok := ev.Body.(graph.ValueEmitted); ok {
-		if _, ok := emitted.Value.(agent.ReplyDone); ok {
-			key := ev.Path + ev.Task
-			f.ended[key] = ev.Record
-			delete(f.texts, key)
-		}
+	if isReply(ev.Body) {
+		key := ev.Path + ev.Task
+		f.ended[key] = ev.Record
+		delete(f.texts, key)
 	}
+}
+
+// isReply reports whether an event says that a reply is complete.
+func isReply(body graph.Body) bool {
+	emitted, _ := body.(graph.ValueEmitted)
+	_, ok := emitted.Value.(agent.ReplyDone)
+	return ok
 }
 
 // passOn gives an event to every subscriber. One that is too slow is dropped. The caller must hold mu.
@@ -214,7 +219,10 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 	}
 	sub.journal = nil
 	f.subs[sub] = struct{}{}
-	for _, t := range f.texts {
+	for key, t := range f.texts {
+		if t.event.Record < sub.ended[key] {
+			continue // the subscriber has read the whole reply; the drive has not reported it yet
+		}
 		for _, v := range []any{agent.ReasoningDelta{Text: t.reasoning.String()}, agent.TextDelta{Text: t.text.String()}} {
 			ev := t.event
 			if ev.Body = (graph.ValueEmitted{Value: v}); v != (agent.ReasoningDelta{}) && v != (agent.TextDelta{}) {
