@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed *.md
@@ -18,16 +19,17 @@ type Topic struct {
 	Text  string // Markdown
 }
 
-// Topics are all guides, sorted by name.
-var Topics = readTopics()
+// ListTopics returns all guides, sorted by name. They are read when they are first needed: most commands show none.
+var ListTopics = sync.OnceValue(readTopics)
 
 // FindTopic returns the guide with a name, or nil if there is none.
 func FindTopic(name string) *Topic {
-	i := slices.IndexFunc(Topics, func(t Topic) bool { return t.Name == name })
+	topics := ListTopics()
+	i := slices.IndexFunc(topics, func(t Topic) bool { return t.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &Topics[i]
+	return &topics[i]
 }
 
 // readTopics returns the embedded files as topics.

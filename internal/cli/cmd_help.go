@@ -73,7 +73,7 @@ func completeHelp(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 	}
 	var words []string
 	if len(args) == 0 {
-		for _, t := range guide.Topics {
+		for _, t := range guide.ListTopics() {
 			words = append(words, describeCompletion(t.Name, t.Title))
 		}
 		for _, name := range guide.SectionNames() {
@@ -104,8 +104,8 @@ func isCommand(root *cobra.Command, name string) bool {
 }
 
 func topicNames() []string {
-	names := make([]string, len(guide.Topics))
-	for i, t := range guide.Topics {
+	names := make([]string, len(guide.ListTopics()))
+	for i, t := range guide.ListTopics() {
 		names[i] = t.Name
 	}
 	return names
@@ -114,7 +114,7 @@ func topicNames() []string {
 // helpGuides lists the guides in two columns.
 func helpGuides(b *strings.Builder) {
 	b.WriteString("\nGuides (raddle help TOPIC):\n")
-	for _, t := range guide.Topics {
+	for _, t := range guide.ListTopics() {
 		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
 	}
 	fmt.Fprintf(b, "  also: %s\n", joinWords(guide.SectionNames()))

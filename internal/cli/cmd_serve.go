@@ -93,15 +93,15 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	if opts.Token != "" {
 		where = "that of " + gateway.TokenVariable
 	}
-	env.err.PrintLine(fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where))
-	return serveUntilSignal(ctx, env, g)
+	return serveUntilSignal(ctx, env, g, fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where))
 }
 
-// serveUntilSignal serves until the first signal. The second one ends the grace of the steps that work.
-func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway) error {
+// serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
+func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway, where string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	env.err.PrintLine(where) // its reader may stop the server at once
 	ctx, end := context.WithCancel(ctx)
 	hurry, endNow := context.WithCancel(context.Background())
 	defer endNow()
