@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func (a *Archive) locateRun(ctx context.Context, id string) (*Store, runRef, err
 	case 1:
 		return st, found[0], nil
 	case 0:
-		return nil, runRef{}, failure.NewStale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, a.describePlace())
+		return nil, runRef{}, &failure.Error{Kind: failure.Stale, Next: "see the runs with: raddle runs ls", Err: &UnknownError{ID: id, Store: a.describePlace()}}
 	}
 	var names []string
 	for _, f := range slices.Backward(found) {
@@ -95,6 +96,16 @@ func (a *Archive) locateRun(ctx context.Context, id string) (*Store, runRef, err
 		names = append(names[:maxNamedRuns], "...")
 	}
 	return nil, runRef{}, failure.NewStale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
+}
+
+// UnknownError reports that there is no run with an id.
+type UnknownError struct {
+	ID    string
+	Store string // where it was looked for, for people
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown run %q: there is no such run in %s", e.ID, e.Store)
 }
 
 // describePlace returns where the store is, in a form for people.

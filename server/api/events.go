@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"raddle.dev/server"
+)
+
+// The times of a stream of events.
+const (
+	idleComment  = 15 * time.Second // without an event, a comment keeps proxies from closing the connection
+	writeTimeout = 30 * time.Second // a client that does not read for so long is gone
+)
+
+func reflectType[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// A stream writes the events of a run as server-sent events.
+type stream struct {
+	h       *handler
+	run     string
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+// An arrival is the next event of a subscription, or the error with which it ends.
+type arrival struct {
+	event server.Event
+	err   error
+}
+
+// writeAll writes the events of a subscription, and last why there are no more.
+func (s *stream) writeAll(ctx context.Context, sub *server.Subscription, status int) {
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	s.w.WriteHeader(status)
+	if s.control.Flush() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	arrivals := make(chan arrival)
+	go func() {
+		defer close(arrivals)
+		for ev, err := range sub.Events() {
+			select {
+			case arrivals <- arrival{ev, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	idle := time.NewTicker(idleComment)
+	defer idle.Stop()
+	for {
+		var ok bool
+		select {
+		case a, more := <-arrivals:
+			if !more || a.err != nil {
+				s.writeEnd(ctx, a.err)
+				return
+			}
+			idle.Reset(idleComment)
+			if a.event.ID != "" {
+				ok = s.write("id: %s\ndata: %s\n\n", a.event.ID, a.event.Line)
+			} else {
+				ok = s.write("data: %s\n\n", a.event.Line)
+			}
+		case <-idle.C:
+			ok = s.write(": still here\n\n")
+		case <-ctx.Done():
+			return
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+// write writes a part of the stream, and reports whether the client takes it.
+func (s *stream) write(format string, args ...any) bool {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := fmt.Fprintf(s.w, format, args...)
+	return err == nil && s.control.Flush() == nil
+}
+
+// End is the data of the last event of a stream.
+type End struct {
+	Reason string `json:"reason"` // ended, slow, draining or error
+	Status string `json:"status,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// writeEnd writes why the stream ends.
+func (s *stream) writeEnd(ctx context.Context, err error) {
+	end := End{Reason: "ended"}
+	switch {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(err, server.ErrSlow):
+		end.Reason, end.Detail = "slow", err.Error()
+	case err != nil:
+		p := s.h.problemOf(err)
+		end.Reason, end.Detail = "error", p.Detail
+		if p.Code == "draining" {
+			end.Reason = p.Code
+		}
+	}
+	if st, err := s.h.service.ReadState(ctx, s.run); err == nil {
+		end.Status = st.Status
+	}
+	text, _ := json.Marshal(end)
+	s.write("event: end\ndata: %s\n\n", text)
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+	"raddle.dev/server"
+)
+
+// A Problem is the answer to a request that failed, as RFC 9457 describes it.
+type Problem struct {
+	Title  string   `json:"title" doc:"the words of the status"`
+	Status int      `json:"status" doc:"the HTTP status"`
+	Code   string   `json:"code" doc:"what is wrong, as one stable word for programs"`
+	Detail string   `json:"detail" doc:"what is wrong, for people"`
+	Next   string   `json:"next,omitempty" doc:"what to do about it"`
+	Errors []Detail `json:"errors,omitempty" doc:"each value that is not valid"`
+}
+
+// A Detail is what is wrong with one value of a request.
+type Detail struct {
+	Location string `json:"location,omitempty" doc:"where the value is, such as body.answers[0].id"`
+	Detail   string `json:"detail"`
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus returns the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType returns the media type of problems.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+func newProblem(status int, code, detail string) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+}
+
+func init() { huma.NewError = makeProblem }
+
+// requestCodes are the codes of problems with the request itself, by their status.
+var requestCodes = map[int]string{
+	http.StatusBadRequest:            "bad-request",
+	http.StatusUnprocessableEntity:   "invalid-request",
+	http.StatusRequestEntityTooLarge: "too-large",
+	http.StatusRequestTimeout:        "too-slow",
+	http.StatusUnsupportedMediaType:  "wrong-media-type",
+	http.StatusNotAcceptable:         "not-acceptable",
+}
+
+// makeProblem makes a problem of what the library has found in a request.
+func makeProblem(status int, detail string, errs ...error) huma.StatusError {
+	if len(errs) == 1 {
+		if p, ok := errors.AsType[*Problem](errs[0]); ok {
+			return p
+		}
+	}
+	code := requestCodes[status]
+	if code == "" {
+		code = "internal"
+	}
+	p := newProblem(status, code, detail)
+	for _, err := range errs {
+		if d, ok := err.(huma.ErrorDetailer); ok {
+			found := d.ErrorDetail()
+			p.Errors = append(p.Errors, Detail{found.Location, found.Message})
+		} else if err != nil {
+			p.Errors = append(p.Errors, Detail{Detail: err.Error()})
+		}
+	}
+	return p
+}
+
+// is reports whether an error is or wraps one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// problemOf makes a problem of an error. The known secrets are taken out of its text.
+func (h *handler) problemOf(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	status, code := classify(err)
+	if h.service.IsDraining() {
+		status, code = http.StatusServiceUnavailable, "draining"
+	}
+	secrets := h.process.Tools.SecretSet()
+	p := newProblem(status, code, secrets.Text(err.Error()))
+	if failed, ok := errors.AsType[*failure.Error](err); ok {
+		p.Next = secrets.Text(failed.Next)
+	}
+	return p
+}
+
+// classify returns the HTTP status and the code of an error.
+func classify(err error) (status int, code string) {
+	failed, _ := errors.AsType[*failure.Error](err)
+	switch {
+	case is[*server.ScopeError](err):
+		return http.StatusForbidden, "missing-scope"
+	case is[*runs.UnknownError](err):
+		return http.StatusNotFound, "unknown-run"
+	case is[*server.KeyReusedError](err):
+		return http.StatusUnprocessableEntity, "key-reused"
+	case is[*server.PositionError](err):
+		return http.StatusBadRequest, "wrong-position"
+	case is[*graph.AnswerError](err):
+		return http.StatusUnprocessableEntity, "wrong-answer"
+	case is[*runs.EndedError](err):
+		return http.StatusConflict, "run-ended"
+	case is[*runs.BusyError](err), is[*graph.BusyError](err):
+		return http.StatusConflict, "run-busy"
+	case is[*graph.DamagedError](err):
+		return http.StatusInternalServerError, "run-damaged"
+	case is[*flow.VariablesError](err):
+		return http.StatusUnprocessableEntity, "missing-variables"
+	case is[*flow.LoadError](err), is[*spec.ValidationError](err), is[*app.StrictError](err), is[*flow.MissingModelError](err):
+		return http.StatusUnprocessableEntity, "invalid-agent"
+	case failed != nil && failed.Kind == failure.Usage:
+		return http.StatusBadRequest, "usage"
+	case failed != nil && failed.Kind == failure.Invalid:
+		return http.StatusUnprocessableEntity, "invalid-agent"
+	case failed != nil:
+		return http.StatusConflict, "stale"
+	}
+	return http.StatusInternalServerError, "internal"
+}

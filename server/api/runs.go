@@ -1,0 +1,264 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/overview"
+	"raddle.dev/internal/runs"
+	"raddle.dev/server"
+)
+
+// maxWait is how long a request may wait for a run.
+const maxWait = 10 * time.Minute
+
+// RunPath is the parameter of operations on a run.
+type RunPath struct {
+	ID string `path:"id" doc:"id of the run, or a unique prefix of it; last is the newest run"`
+}
+
+// Answer answers a question.
+type Answer struct {
+	ID      string `json:"id,omitempty" doc:"id of the question; it may be left out if only one is open"`
+	Value   any    `json:"value,omitempty" doc:"the answer"`
+	Refused string `json:"refused,omitempty" doc:"there will be no answer, and why"`
+}
+
+func toAnswers(list []Answer) (answers []graph.Answer) {
+	for _, a := range list {
+		answers = append(answers, graph.Answer{ID: a.ID, Value: a.Value, Refused: a.Refused})
+	}
+	return answers
+}
+
+// StartBody says what to run.
+type StartBody struct {
+	Agent     string            `json:"agent" minLength:"1" doc:"name of the agent"`
+	Prompt    string            `json:"prompt,omitempty"`
+	Variables map[string]string `json:"variables,omitempty" doc:"variables of the agent"`
+	Session   string            `json:"session,omitempty" doc:"conversation to start or to continue"`
+	Model     string            `json:"model,omitempty" doc:"replaces every model"`
+	Headless  bool              `json:"headless,omitempty" doc:"no person will be asked"`
+	Answers   []Answer          `json:"answers,omitempty" doc:"answers to questions that the run will ask"`
+}
+
+type startInput struct {
+	Key    string `header:"Idempotency-Key" maxLength:"256" doc:"the same key gives the same run"`
+	Accept string `header:"Accept" doc:"text/event-stream: the answer is the stream of the run's events, until it ends or asks"`
+	Wait   string `query:"wait" example:"30s" doc:"wait so long for the run to end or to ask"`
+	Body   StartBody
+}
+
+// addRuns adds the operations that start, list, answer and end runs.
+func (h *handler) addRuns() {
+	start := h.describe(operation{http.MethodPost, "/runs", "start-run", "Start a run", server.ScopeStart, http.StatusCreated})
+	state := h.api.OpenAPI().Components.Schemas.Schema(reflectType[server.RunState](), true, "")
+	start.Responses = map[string]*huma.Response{"201": {Description: "Created", Content: map[string]*huma.MediaType{
+		"application/json": {Schema: state}, "text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
+	}}}
+	huma.Register(h.api, start, h.startRun)
+	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
+	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
+	events := h.describe(operation{http.MethodGet, "/runs/{id}/events", "follow-run", "Follow the events of a run", server.ScopeRead, 0})
+	events.Responses = map[string]*huma.Response{"200": {Description: "server-sent events: the lines of --output stream-json; the id is the position in the journal", Content: map[string]*huma.MediaType{
+		"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
+	}}}
+	huma.Register(h.api, events, h.followRun)
+	add(h, operation{http.MethodPost, "/runs/{id}/answers", "answer-run", "Answer open questions of a run, and continue it", server.ScopeAnswer, 0}, h.answerRun)
+	h.addControl("resume", "Continue a run that has stopped", (*server.Service).ResumeRun)
+	h.addControl("pause", "Stop a run after its current step", (*server.Service).PauseRun)
+	h.addControl("cancel", "End a run permanently", (*server.Service).CancelRun)
+	add(h, operation{http.MethodDelete, "/runs/{id}", "remove-run", "Delete the journal of a run permanently", server.ScopeAdmin, http.StatusNoContent}, func(ctx context.Context, in *RunPath) (*nothing, error) {
+		_, err := h.process.Runs.RemoveRun(ctx, in.ID)
+		return nil, err
+	})
+	add(h, operation{http.MethodGet, "/questions", "list-questions", "List the open questions of all runs, oldest first", server.ScopeRead, 0}, h.listQuestions)
+}
+
+// addControl adds an operation that changes what a run does, and answers with its state.
+func (h *handler) addControl(verb, summary string, do func(*server.Service, context.Context, string) error) {
+	add(h, operation{http.MethodPost, "/runs/{id}/" + verb, verb + "-run", summary, server.ScopeStart, 0}, func(ctx context.Context, in *RunPath) (*body[*server.RunState], error) {
+		if err := do(h.service, ctx, in.ID); err != nil {
+			return nil, err
+		}
+		st, err := h.service.ReadState(ctx, in.ID)
+		return &body[*server.RunState]{st}, err
+	})
+}
+
+func callerName(ctx context.Context) string {
+	c, _ := server.CallerOf(ctx)
+	return c.Name
+}
+
+func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamResponse, error) {
+	var wait time.Duration
+	if in.Wait != "" {
+		var err error
+		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 || wait > maxWait {
+			return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", "wait must be a duration such as 30s, and at most 10m")
+		}
+	}
+	b := in.Body
+	run, err := h.service.StartRun(ctx, server.StartRequest{Agent: b.Agent, Prompt: b.Prompt, Variables: b.Variables, Session: b.Session, Model: b.Model,
+		Headless: b.Headless, Answers: toAnswers(b.Answers), Key: in.Key, By: callerName(ctx)})
+	if err != nil {
+		return nil, h.problemOf(h.nameAgent(b.Agent, err))
+	}
+	if strings.Contains(in.Accept, "text/event-stream") {
+		sub, err := h.service.Subscribe(ctx, run, server.SubscribeOptions{UntilQuestion: true})
+		if err != nil {
+			return nil, h.problemOf(err)
+		}
+		return h.streamEvents(run, sub, http.StatusCreated), nil
+	}
+	st, err := h.readStarted(ctx, run, wait)
+	if err != nil {
+		return nil, h.problemOf(err)
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		c.SetHeader("Content-Type", "application/json")
+		c.SetHeader("Location", prefix+"/runs/"+run)
+		c.SetHeader("X-Raddle-Run", run)
+		c.SetStatus(http.StatusCreated)
+		_ = json.NewEncoder(c.BodyWriter()).Encode(st)
+	}}, nil
+}
+
+// readStarted returns the state of a run when it has ended or asks, or after a time.
+func (h *handler) readStarted(ctx context.Context, run string, wait time.Duration) (*server.RunState, error) {
+	if wait == 0 {
+		return h.service.ReadState(ctx, run)
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	st, err := h.service.WaitRun(waiting, run)
+	if err != nil && ctx.Err() == nil && errors.Is(waiting.Err(), context.DeadlineExceeded) {
+		return h.service.ReadState(ctx, run)
+	}
+	return st, err
+}
+
+type listInput struct {
+	Paging
+	Agent   string    `query:"agent" doc:"only runs of this agent"`
+	Status  string    `query:"status" doc:"only runs with this status"`
+	Since   time.Time `query:"since" doc:"only runs that started then or later"`
+	Session string    `query:"session" doc:"only runs of sessions with this name"`
+	Text    string    `query:"text" doc:"only runs with this text in their id, prompt, question or reason"`
+}
+
+func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
+	all, err := h.process.Runs.ListRuns(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var list []runs.Info
+	for i := range all {
+		r := &all[i]
+		wanted := (in.Agent == "" || r.Agent == in.Agent) && (in.Status == "" || r.Status == in.Status) && (in.Session == "" || r.Session == in.Session) &&
+			(in.Since.IsZero() || !r.Started.Before(in.Since))
+		if wanted && (in.Text == "" || h.containsText(ctx, r, strings.ToLower(in.Text))) {
+			list = append(list, *r)
+		}
+	}
+	return cut(in.Paging, list, func(r *runs.Info) string { return r.Run }, func(r *runs.Info, key string) bool { return r.Run < key })
+}
+
+// containsText reports whether what a list shows of a run, or its prompt, contains a text in lower case.
+func (h *handler) containsText(ctx context.Context, r *runs.Info, text string) bool {
+	words := []string{r.Run, r.Agent, r.Session, r.Reason}
+	for _, q := range r.Questions {
+		words = append(words, q.Prompt)
+	}
+	if strings.Contains(strings.ToLower(strings.Join(words, "\n")), text) {
+		return true
+	}
+	d, err := h.process.Runs.ReadRunDetail(ctx, r.Run)
+	return err == nil && d.Record != nil && strings.Contains(strings.ToLower(d.Record.Prompt), text)
+}
+
+func (h *handler) showRun(ctx context.Context, in *RunPath) (*body[*overview.Run], error) {
+	d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := overview.DescribeRun(ctx, h.process, d)
+	return &body[*overview.Run]{r}, err
+}
+
+type answerInput struct {
+	RunPath
+	Body struct {
+		Answers []Answer `json:"answers" minItems:"1"`
+	}
+}
+
+// Answered says what is still to be answered.
+type Answered struct {
+	Run  string           `json:"run"`
+	Open []graph.Question `json:"open" nullable:"false" doc:"the questions that are still open"`
+}
+
+func (h *handler) answerRun(ctx context.Context, in *answerInput) (*body[Answered], error) {
+	open, err := h.service.AnswerRun(ctx, server.AnswerRequest{Run: in.ID, Answers: toAnswers(in.Body.Answers), By: callerName(ctx)})
+	return &body[Answered]{Answered{in.ID, append([]graph.Question{}, open...)}}, err
+}
+
+func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[Page[overview.Question]], error) {
+	open, err := h.process.Runs.ListOpenRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []overview.Question
+	places := map[string]int{} // of questions among those of their run
+	for i := range open {
+		for n, q := range overview.ListQuestions(&open[i]) {
+			places[q.Run+" "+q.Asked.ID] = n
+			list = append(list, q)
+		}
+	}
+	key := func(q *overview.Question) string {
+		return fmt.Sprintf("%020d %s %06d", q.Since.UnixNano(), q.Run, places[q.Run+" "+q.Asked.ID])
+	}
+	slices.SortFunc(list, func(a, b overview.Question) int { return strings.Compare(key(&a), key(&b)) })
+	return cut(*in, list, key, func(q *overview.Question, last string) bool { return key(q) > last })
+}
+
+type eventsInput struct {
+	RunPath
+	After string `query:"after" doc:"id of the last event that you have seen, or the number of a record"`
+	Last  string `header:"Last-Event-ID" doc:"as after; browsers send it when they connect again"`
+	Until string `query:"until" enum:"end,question" default:"end" doc:"question: the stream also ends when the run waits for an answer"`
+}
+
+func (h *handler) followRun(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	after := in.Last
+	if after == "" {
+		after = in.After
+	}
+	sub, err := h.service.Subscribe(ctx, in.ID, server.SubscribeOptions{After: after, UntilQuestion: in.Until == "question"})
+	if err != nil {
+		return nil, h.problemOf(err)
+	}
+	return h.streamEvents(in.ID, sub, http.StatusOK), nil
+}
+
+// streamEvents returns an answer that writes the events of a run.
+func (h *handler) streamEvents(run string, sub *server.Subscription, status int) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		w.Header().Set("X-Raddle-Run", run)
+		(&stream{h: h, run: run, w: w, control: http.NewResponseController(w)}).writeAll(r.Context(), sub, status)
+	}}
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/runs"
+	"raddle.dev/server"
+)
+
+// Record is a record of a journal.
+type Record struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Path string    `json:"path,omitempty"`
+	What string    `json:"what,omitempty"`
+	Next []string  `json:"next,omitempty"`
+}
+
+// State is the state of a run at a point.
+type State struct {
+	runs.Point
+	State json.RawMessage `json:"state"`
+	Next  []string        `json:"next" nullable:"false" doc:"nodes that run next"`
+}
+
+// Difference is what differs between two points.
+type Difference struct {
+	From    runs.Point    `json:"from"`
+	To      runs.Point    `json:"to"`
+	Changes []runs.Change `json:"changes" nullable:"false"`
+}
+
+type historyInput struct {
+	RunPath
+	Paging
+}
+
+type pointInput struct {
+	RunPath
+	At int64 `query:"at" minimum:"0" doc:"number of a record; 0: the current state"`
+}
+
+type diffInput struct {
+	RunPath
+	A string `query:"a" required:"true" doc:"number of a record of the run, or RUN@N"`
+	B string `query:"b" doc:"as a; absent: the current state of the run"`
+}
+
+type blameInput struct {
+	RunPath
+	Key string `query:"key" doc:"a key of the state; absent: the last writer of every key"`
+}
+
+// Author is what wrote a key.
+type Author = runs.KeyAuthor
+
+// ForkBody says how to copy a run.
+type ForkBody struct {
+	At     int64          `json:"at,omitempty" minimum:"0" doc:"number of a record; absent: the current state"`
+	State  map[string]any `json:"state,omitempty" doc:"values that the state of the copy gets"`
+	Model  string         `json:"model,omitempty" doc:"replaces every model of the copy"`
+	Prompt string         `json:"prompt,omitempty" doc:"replaces the prompt in the state of the copy of a graph"`
+	Start  bool           `json:"start,omitempty" doc:"continue the copy at once"`
+}
+
+type forkInput struct {
+	RunPath
+	Body ForkBody
+}
+
+// Forked is a copy of a run.
+type Forked struct {
+	Run     string     `json:"run"`
+	From    runs.Point `json:"from"`
+	Started bool       `json:"started"`
+}
+
+type editInput struct {
+	RunPath
+	Body struct {
+		State map[string]any `json:"state" minProperties:"1" doc:"values that the state gets"`
+	}
+}
+
+// addTravel adds the operations on the past of runs.
+func (h *handler) addTravel() {
+	add(h, operation{http.MethodGet, "/runs/{id}/history", "list-history", "List the records of a run, newest first", server.ScopeRead, 0}, h.listHistory)
+	add(h, operation{http.MethodGet, "/runs/{id}/state", "read-state", "Read the state of a run at a record", server.ScopeRead, 0}, h.readState)
+	add(h, operation{http.MethodGet, "/runs/{id}/diff", "compare-states", "Compare the states of two points", server.ScopeRead, 0}, h.compareStates)
+	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
+	add(h, operation{http.MethodPost, "/runs/{id}/fork", "fork-run", "Copy a run at a record, change the copy and start it", server.ScopeStart, http.StatusCreated}, h.forkRun)
+	add(h, operation{http.MethodPost, "/runs/{id}/edit", "edit-run", "Replace values in the state of a run that is not over", server.ScopeAdmin, 0}, h.editRun)
+}
+
+func (h *handler) listHistory(ctx context.Context, in *historyInput) (*body[Page[Record]], error) {
+	_, entries, err := h.process.Runs.ReadHistory(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Record
+	for _, e := range entries {
+		list = append(list, Record{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next})
+	}
+	return cut(in.Paging, list, func(r *Record) string { return strconv.FormatInt(r.Seq, 10) }, func(r *Record, key string) bool {
+		last, err := strconv.ParseInt(key, 10, 64)
+		return err == nil && r.Seq < last
+	})
+}
+
+func (h *handler) readState(ctx context.Context, in *pointInput) (*body[State], error) {
+	d, err := h.process.Runs.ReadRunDetail(ctx, nameRecord(in.ID, in.At))
+	if err != nil {
+		return nil, err
+	}
+	return &body[State]{State{runs.Point{Run: d.Run, At: max(d.At, d.Snapshot.Head)}, flow.StoredJSON(d.Snapshot.Values), append([]string{}, d.Snapshot.Next...)}}, nil
+}
+
+// nameRecord returns RUN@AT, or the run alone if at is 0.
+func nameRecord(run string, at int64) string {
+	if at == 0 {
+		return run
+	}
+	return fmt.Sprintf("%s@%d", run, at)
+}
+
+func (h *handler) compareStates(ctx context.Context, in *diffInput) (*body[Difference], error) {
+	name := func(text string) string {
+		if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return nameRecord(in.ID, at)
+		}
+		if text == "" {
+			return in.ID
+		}
+		return text
+	}
+	from, to, changes, err := h.process.Runs.DiffPoints(ctx, name(in.A), name(in.B))
+	return &body[Difference]{Difference{from, to, append([]runs.Change{}, changes...)}}, err
+}
+
+func (h *handler) blameKeys(ctx context.Context, in *blameInput) (*body[[]Author], error) {
+	if in.Key == "" {
+		list, err := h.process.Runs.BlameKeys(ctx, in.ID)
+		return &body[[]Author]{append([]Author{}, list...)}, err
+	}
+	authors, err := h.process.Runs.BlameKey(ctx, in.ID, in.Key)
+	list := []Author{}
+	for _, a := range authors {
+		list = append(list, Author{Key: in.Key, Author: a})
+	}
+	return &body[[]Author]{list}, err
+}
+
+// toSettings returns values of a request in the form of values of a state, sorted by their keys.
+func toSettings(values map[string]any) (set []app.Setting, err error) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		text, err := json.Marshal(values[key])
+		if err != nil {
+			return nil, err
+		}
+		v, err := jsonvalue.Parse(text)
+		if err != nil {
+			return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", fmt.Sprintf("the value of %s: %v", key, err))
+		}
+		set = append(set, app.Setting{Key: key, Value: v})
+	}
+	return set, nil
+}
+
+func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], error) {
+	values := map[string]any{}
+	maps.Copy(values, in.Body.State)
+	if in.Body.Prompt != "" {
+		d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == spec.PromptKey }) {
+			return nil, newProblem(http.StatusUnprocessableEntity, "no-prompt", "the state of run "+d.Run+" has no prompt that can be changed")
+		}
+		values[spec.PromptKey] = in.Body.Prompt
+	}
+	set, err := toSettings(values)
+	if err != nil {
+		return nil, err
+	}
+	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set})
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Start {
+		if err := h.service.ResumeRun(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return &body[Forked]{Forked{id, origin, in.Body.Start}}, nil
+}
+
+func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point], error) {
+	set, err := toSettings(in.Body.State)
+	if err != nil {
+		return nil, err
+	}
+	at, err := h.process.EditRun(ctx, in.ID, set)
+	return &body[runs.Point]{at}, err
+}
