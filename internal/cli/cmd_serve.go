@@ -14,15 +14,17 @@ import (
 
 	"raddle.dev/internal/term"
 	"raddle.dev/server"
+	"raddle.dev/server/api"
 	"raddle.dev/server/gateway"
 )
 
 // serveOptions are the flags of "serve".
 type serveOptions struct {
 	gateway.Settings
-	maxRuns    int
-	allowPaths bool
-	disable    []string
+	maxRuns      int
+	allowPaths   bool
+	disable      []string
+	printOpenAPI bool
 }
 
 // defaultListen is where a server listens unless a flag says otherwise.
@@ -57,12 +59,18 @@ does it after a kill.`,
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
 	cmd.AddCommand(newServeTokenCommand(env))
 	return cmd
 }
 
 func runServe(ctx context.Context, env *environment, opts serveOptions, _ []string) (err error) {
+	if opts.printOpenAPI {
+		document, err := api.OpenAPI()
+		env.out.PrintText(string(document) + "\n")
+		return err
+	}
 	if opts.maxRuns < 1 {
 		return badUsage("", "--max-runs %d: it must be at least 1", opts.maxRuns)
 	}
@@ -84,6 +92,7 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 		return err
 	}
 	g.UseService(s)
+	g.Handle("/api/", api.NewHandler(s))
 	for _, p := range protocols {
 		if !slices.Contains(opts.disable, p.name) {
 			p.mount(g, s)
