@@ -5,6 +5,7 @@ package cli_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net/http"
@@ -185,5 +186,86 @@ func TestServeEnds(t *testing.T) {
 	if res, err := http.Get(s.url + "/healthz"); err == nil {
 		_ = res.Body.Close()
 		t.Error("the server still answers at " + s.url)
+	}
+}
+
+// follow reads the stream of a run's events until it ends, in the background.
+func (s *served) follow(run string) (wait func() string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/api/v1/runs/"+run+"/events", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		s.t.Fatal(res, err)
+	}
+	text := make(chan string, 1)
+	go func() {
+		defer func() { _ = res.Body.Close() }()
+		all, _ := io.ReadAll(res.Body)
+		text <- string(all)
+	}()
+	return func() string {
+		select {
+		case all := <-text:
+			return all
+		case <-time.After(patience):
+			s.t.Error("the stream does not end")
+			return ""
+		}
+	}
+}
+
+// startTriage starts examples/triage, waits for its first question, and returns the run and the question.
+func (s *served) startTriage() (run, question string) {
+	s.t.Helper()
+	status, text := s.do("POST", "/api/v1/runs?wait=60s", `{"agent": "`+s.w.dir+`/triage"}`, func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })
+	var state struct {
+		Run       string
+		Status    string
+		Questions []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(text), &state); err != nil || status != http.StatusCreated || state.Status != "waiting" || len(state.Questions) != 1 {
+		s.t.Fatalf("%d %s (%v)", status, text, err)
+	}
+	return state.Run, state.Questions[0].ID
+}
+
+// A run that was started over HTTP is answered at a command line, and a subscriber of the server sees its end; and the reverse.
+func TestServeAndResume(t *testing.T) {
+	w := newWorkplace(t, "")
+	if err := os.CopyFS(filepath.Join(w.dir, "triage"), os.DirFS("../../examples/triage")); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve("--allow-paths")
+	run, _ := s.startTriage()
+	wait := s.follow(run)
+	answered := w.run("resume", run, "--answer", "yes", "--answer", "Call the bank first")
+	if answered.code != 0 {
+		t.Fatalf("%+v", answered)
+	}
+	if got := wait(); !strings.Contains(got, `"kind":"run.ended"`) || !strings.Contains(got, `event: end`) || !strings.Contains(got, `"status":"done"`) {
+		t.Errorf("the stream is\n%s", got)
+	}
+
+	parked := w.run("run", "./triage", "--output", "json")
+	var report struct {
+		Run       string
+		Questions []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(parked.out), &report); err != nil || parked.code != 5 && len(report.Questions) != 1 {
+		t.Fatalf("%v %+v", err, parked)
+	}
+	wait = s.follow(report.Run)
+	for _, answer := range []string{`"yes"`, `"Call the bank first"`} {
+		status, text := s.do("POST", "/api/v1/runs/"+report.Run+"/answers", `{"answers": [{"value": `+answer+`}]}`, func(r *http.Request) { r.Header.Set("Content-Type", "application/json") })
+		if status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	if got := wait(); !strings.Contains(got, `"status":"done"`) {
+		t.Errorf("the stream is\n%s", got)
 	}
 }
