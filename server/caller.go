@@ -23,8 +23,9 @@ var Scopes = []Scope{ScopeRead, ScopeStart, ScopeAnswer, ScopeAdmin}
 
 // A Caller is the sender of a request.
 type Caller struct {
-	Name   string // of its token
-	Scopes []Scope
+	Name        string // of its token
+	Scopes      []Scope
+	TraceParent string // the span that the request belongs to, as the header traceparent names it; "": none
 }
 
 // callerKey is the key of the caller in a context.

@@ -81,8 +81,9 @@ func (e *KeyReusedError) Error() string {
 
 // startNew starts a run. saveKey is called before anything is recorded.
 func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(run string) error) (string, error) {
+	caller, _ := CallerOf(ctx)
 	run, err := s.process.StartRun(app.Request{
-		Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
 	})
 	if err != nil {
 		return "", err

@@ -24,17 +24,18 @@ import (
 
 // Request says how to start a run. Only Agent is required.
 type Request struct {
-	Agent     string // name or path
-	Prompt    string // complete, with the text of Files
-	Files     []string
-	Headless  bool              // no person will ever be asked; models are informed of it
-	Model     string            // replaces every model of the agent and its children
-	Variables map[string]string // agent variables
-	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
-	Transient bool              // the session need not outlive this process: it may be in a store that saves nothing
-	Compact   bool              // summarize the conversation of the session, without a prompt
-	Strict    bool              // unknown keys are errors
-	NeedAll   bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
+	Agent       string // name or path
+	Prompt      string // complete, with the text of Files
+	Files       []string
+	Headless    bool              // no person will ever be asked; models are informed of it
+	Model       string            // replaces every model of the agent and its children
+	Variables   map[string]string // agent variables
+	Session     string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
+	Transient   bool              // the session need not outlive this process: it may be in a store that saves nothing
+	Compact     bool              // summarize the conversation of the session, without a prompt
+	Strict      bool              // unknown keys are errors
+	TraceParent string            // the span that asks for the run; "": that of the environment
+	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
 }
 
@@ -206,7 +207,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(),
+		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
 	}
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -122,10 +123,10 @@ func (r *Run) readAskedTimes(ctx context.Context) map[string]time.Time {
 	return asked
 }
 
-// traceParent returns the span that started this process, for the start record of a run; "" if there
-// is none, or nothing is traced.
-func (p *Process) traceParent() string {
-	parent := p.env.Get(telemetry.VariableParent)
+// traceParent returns the span that asks for a run, or else the one that started this process, for the start record of
+// the run; "" if there is none, or nothing is traced.
+func (p *Process) traceParent(asked string) string {
+	parent := cmp.Or(asked, p.env.Get(telemetry.VariableParent))
 	if t, _ := p.openTelemetry(); t == nil || !telemetry.IsParent(parent) {
 		return ""
 	}

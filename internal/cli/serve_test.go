@@ -269,3 +269,35 @@ func TestServeAndResume(t *testing.T) {
 		t.Errorf("the stream is\n%s", got)
 	}
 }
+
+// A run belongs to the trace of the request that starts it, whichever process continues it.
+func TestServeContinuesTraces(t *testing.T) {
+	const caller, above = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	r := newReceiver(t)
+	w := newWorkplace(t, "").export(r)
+	if err := os.CopyFS(filepath.Join(w.dir, "triage"), os.DirFS("../../examples/triage")); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve("--allow-paths")
+	status, text := s.do("POST", "/api/v1/runs?wait=60s", `{"agent": "`+w.dir+`/triage"}`, func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Traceparent", "00-"+caller+"-"+above+"-01")
+	})
+	if status != http.StatusCreated {
+		t.Fatalf("%d %s", status, text)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	w.run("resume", "-q", "last", "--answer", "page=no")
+	spans := r.take()
+	if len(spans) == 0 {
+		t.Error("nothing was exported")
+	}
+	for _, span := range spans {
+		if span.TraceID != caller {
+			t.Errorf("%s belongs to the trace %s", span.Name, span.TraceID)
+		}
+	}
+}

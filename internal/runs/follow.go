@@ -143,7 +143,11 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *g
 		events = append(events, event(graph.RunStarted{Resumed: e.Kind != graph.KindStart}))
 	case graph.KindStep:
 		if from := f.next[path]; len(from) > 0 {
-			events = append(events, event(graph.StepCommitted{Nodes: from, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}, Seq: e.Seq}))
+			content, err := graph.DecodeContent(r)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, event(graph.StepCommitted{Nodes: from, Keys: content.Keys, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}, Seq: e.Seq}))
 		}
 	case graph.KindIntent, graph.KindEffect:
 		events = append(events, f.readEffect(e, r.Data, event)...)

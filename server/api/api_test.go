@@ -473,3 +473,42 @@ func TestOpenAPI(t *testing.T) {
 		t.Error("the server serves another document")
 	}
 }
+
+// The events of steps carry the state after the step, or what it wrote, if the client wants that.
+func TestValuesOfSteps(t *testing.T) {
+	w := newWorld(t)
+	run := w.ask()
+	w.get(http.StatusOK, "POST", "/runs/"+run+"/answers", `{"answers": [{"value": "Ada"}]}`)
+	type step struct {
+		Kind string
+		Data struct {
+			Nodes           []string
+			Values, Updates map[string]any
+		}
+	}
+	read := func(query string) (steps []step) {
+		for _, m := range w.readMessages(w.send("GET", "/runs/"+run+"/events"+query, ""), 1<<30) {
+			var s step
+			if json.Unmarshal([]byte(m.data), &s) == nil && s.Kind == "step.committed" {
+				steps = append(steps, s)
+			}
+		}
+		return steps
+	}
+	for _, s := range read("") {
+		if s.Data.Values != nil || s.Data.Updates != nil {
+			t.Errorf("a step has values that were not wanted: %+v", s)
+		}
+	}
+	steps := read("?values=true&updates=true")
+	if len(steps) != 3 {
+		t.Fatalf("%d steps", len(steps))
+	}
+	asked := steps[1].Data
+	if _, whole := asked.Values["initial_prompt"]; asked.Updates["who"] != "Ada" || asked.Values["who"] != "Ada" || !whole || len(asked.Updates) >= len(asked.Values) {
+		t.Errorf("the step of the question: %+v", asked)
+	}
+	if _, early := steps[0].Data.Values["who"]; early {
+		t.Errorf("the first step: %+v", steps[0].Data)
+	}
+}

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
+	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/server"
 )
 
@@ -24,6 +28,7 @@ func reflectType[T any]() reflect.Type { return reflect.TypeFor[T]() }
 type stream struct {
 	h       *handler
 	run     string
+	options stateOptions
 	w       http.ResponseWriter
 	control *http.ResponseController
 }
@@ -69,7 +74,7 @@ func (s *stream) writeAll(ctx context.Context, sub *server.Subscription, status 
 			}
 			idle.Reset(idleComment)
 			if a.event.ID != "" {
-				ok = s.write("id: %s\ndata: %s\n\n", a.event.ID, a.event.Line)
+				ok = s.write("id: %s\ndata: %s\n\n", a.event.ID, s.addState(ctx, &a.event))
 			} else {
 				ok = s.write("data: %s\n\n", a.event.Line)
 			}
@@ -82,6 +87,37 @@ func (s *stream) writeAll(ctx context.Context, sub *server.Subscription, status 
 			return
 		}
 	}
+}
+
+// stateOptions say which values the events of steps carry.
+type stateOptions struct{ values, updates bool }
+
+// addState returns the line of an event, with the values that the client wants if it is a step of the run's own graph.
+func (s *stream) addState(ctx context.Context, ev *server.Event) []byte {
+	step, ok := ev.Body.(graph.StepCommitted)
+	if !ok || ev.Path != "" || s.options == (stateOptions{}) {
+		return ev.Line
+	}
+	d, err := s.h.process.Runs.ReadRunDetail(ctx, nameRecord(s.run, ev.Record))
+	if err != nil { // the record was pruned in the meantime
+		return ev.Line
+	}
+	var line map[string]json.RawMessage
+	var data, state map[string]json.RawMessage
+	text := s.h.process.Tools.SecretSet().Bytes(flow.StoredJSON(d.Snapshot.Values))
+	if json.Unmarshal(ev.Line, &line) != nil || json.Unmarshal(line["data"], &data) != nil || json.Unmarshal(text, &state) != nil {
+		return ev.Line
+	}
+	if s.options.values {
+		data["values"] = text
+	}
+	if s.options.updates {
+		maps.DeleteFunc(state, func(key string, _ json.RawMessage) bool { return !slices.Contains(step.Keys, key) })
+		data["updates"], _ = json.Marshal(state)
+	}
+	line["data"], _ = json.Marshal(data)
+	whole, _ := json.Marshal(line)
+	return whole
 }
 
 // write writes a part of the stream, and reports whether the client takes it.

@@ -120,7 +120,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 		if err != nil {
 			return nil, h.problemOf(err)
 		}
-		return h.streamEvents(run, sub, http.StatusCreated), nil
+		return h.streamEvents(run, sub, http.StatusCreated, stateOptions{}), nil
 	}
 	st, err := h.readStarted(ctx, run, wait)
 	if err != nil {
@@ -237,9 +237,11 @@ func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[Page[ove
 
 type eventsInput struct {
 	RunPath
-	After string `query:"after" doc:"id of the last event that you have seen, or the number of a record"`
-	Last  string `header:"Last-Event-ID" doc:"as after; browsers send it when they connect again"`
-	Until string `query:"until" enum:"end,question" default:"end" doc:"question: the stream also ends when the run waits for an answer"`
+	After   string `query:"after" doc:"id of the last event that you have seen, or the number of a record"`
+	Last    string `header:"Last-Event-ID" doc:"as after; browsers send it when they connect again"`
+	Until   string `query:"until" enum:"end,question" default:"end" doc:"question: the stream also ends when the run waits for an answer"`
+	Values  bool   `query:"values" doc:"the event of a step of the run's own graph has the whole state after it, as data.values"`
+	Updates bool   `query:"updates" doc:"the event of a step of the run's own graph has the values that it wrote, as data.updates"`
 }
 
 func (h *handler) followRun(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
@@ -251,14 +253,14 @@ func (h *handler) followRun(ctx context.Context, in *eventsInput) (*huma.StreamR
 	if err != nil {
 		return nil, h.problemOf(err)
 	}
-	return h.streamEvents(in.ID, sub, http.StatusOK), nil
+	return h.streamEvents(in.ID, sub, http.StatusOK, stateOptions{in.Values, in.Updates}), nil
 }
 
 // streamEvents returns an answer that writes the events of a run.
-func (h *handler) streamEvents(run string, sub *server.Subscription, status int) *huma.StreamResponse {
+func (h *handler) streamEvents(run string, sub *server.Subscription, status int, o stateOptions) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		w.Header().Set("X-Raddle-Run", run)
-		(&stream{h: h, run: run, w: w, control: http.NewResponseController(w)}).writeAll(r.Context(), sub, status)
+		(&stream{h: h, run: run, options: o, w: w, control: http.NewResponseController(w)}).writeAll(r.Context(), sub, status)
 	}}
 }

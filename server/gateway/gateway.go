@@ -158,6 +158,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server")
 		return
 	}
+	caller.TraceParent = r.Header.Get("Traceparent")
 	if _, pattern := g.closed.Handler(r); pattern == "" {
 		writeProblem(w, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
 		return
