@@ -141,7 +141,7 @@ func (f *feed) textOf(key string, ev graph.Event) *replyText {
 
 // readJournal passes on what the run has recorded. The caller must hold mu, and there must be subscribers.
 func (f *feed) readJournal(ctx context.Context, live bool) {
-	for more := true; more; {
+	for more := true; more && f.journal != nil; { // passOn may drop the last subscriber
 		var events []graph.Event
 		var err error
 		events, more, err = f.journal.ReadEvents(ctx, live)

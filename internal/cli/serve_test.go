@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -299,5 +300,79 @@ func TestServeContinuesTraces(t *testing.T) {
 		if span.TraceID != caller {
 			t.Errorf("%s belongs to the trace %s", span.Name, span.TraceID)
 		}
+	}
+}
+
+// A client that does not finish its request is cut off, and costs nothing else.
+func TestServeSlowHeaders(t *testing.T) {
+	t.Parallel()
+	s := newWorkplace(t, "").serve()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: "); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), " 200 ") {
+		t.Errorf("%v %s", err, answer)
+	}
+	if status, _ := s.do("GET", "/healthz", "", nil); status != http.StatusOK {
+		t.Errorf("the server answers with %d", status)
+	}
+}
+
+// A body without an end is refused when it is too long, and nothing is started.
+func TestServeEndlessBody(t *testing.T) {
+	s := newWorkplace(t, "").serve()
+	body := io.MultiReader(strings.NewReader(`{"agent": "assistant", "prompt": "`), endless{})
+	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/api/v1/runs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err == nil { // the server may close the connection while the client still writes
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), `"too-large"`) {
+			t.Errorf("%s %s", res.Status, text)
+		}
+	}
+	if status, text := s.do("GET", "/api/v1/runs", "", nil); status != http.StatusOK || !strings.Contains(text, `"items":[]`) {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// endless is a text that does not end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// A server that ends says so to the readers of events.
+func TestServeEndsStreams(t *testing.T) {
+	w := newWorkplace(t, "")
+	if err := os.CopyFS(filepath.Join(w.dir, "triage"), os.DirFS("../../examples/triage")); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve("--allow-paths")
+	run, _ := s.startTriage()
+	wait := s.follow(run)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(); !strings.Contains(got, "event: end\ndata: {\"reason\":\"draining\"") {
+		t.Errorf("the stream is\n%s", got)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
