@@ -4,17 +4,18 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/raddle ./cmd/raddle && mkdir -p /out/state /out/config /out/tmp
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/raddle ./cmd/raddle && mkdir -p /out/state /out/config /out/work /out/tmp
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/raddle /raddle
 COPY --from=build --chown=65532:65532 /out/state /state
 COPY --from=build --chown=65532:65532 /out/config /config
+COPY --from=build --chown=65532:65532 /out/work /work
 COPY --from=build --chown=65532:65532 /out/tmp /tmp
 USER 65532:65532
 ENV HOME=/state XDG_STATE_HOME=/state XDG_CONFIG_HOME=/config
-WORKDIR /state
+WORKDIR /work
 VOLUME /state
 EXPOSE 7777
 ENTRYPOINT ["/raddle"]

@@ -41,6 +41,7 @@ type replyText struct {
 type feedSet struct {
 	mu    sync.Mutex
 	feeds map[string]*feed
+	over  error // why there are no subscriptions any more; nil: there may be
 }
 
 // acquire returns the feed of a run. The caller must call release.
@@ -75,9 +76,17 @@ func (fs *feedSet) noteStopped(run string) {
 	}
 }
 
-// end ends all subscriptions.
+// endReason returns why there are no subscriptions any more, or nil.
+func (fs *feedSet) endReason() error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.over
+}
+
+// end ends all subscriptions, and those that come later.
 func (fs *feedSet) end(err error) {
 	fs.mu.Lock()
+	fs.over = err
 	all := slices.Collect(maps.Values(fs.feeds))
 	fs.mu.Unlock()
 	for _, f := range all {
@@ -229,6 +238,11 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 				sub.push(f.service.encodeEvent(ev, f.run, position{}))
 			}
 		}
+	}
+	if err := f.service.feeds.endReason(); err != nil {
+		sub.finish(err)
+		f.removeSub(sub)
+		return true, nil
 	}
 	if f.stop == nil {
 		f.stop = make(chan struct{})

@@ -419,6 +419,19 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A subscription that begins when the service has ended says so, after what is recorded.
+func TestSubscribeAfterTheEnd(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(Options{})
+	run := start(t, s, "ask")
+	wait(t, s, run, "waiting")
+	w.shut(s)
+	events, err := read(t.Context(), t, s, run, SubscribeOptions{})()
+	if !errors.Is(err, errDraining) || len(events) == 0 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
 // A subscriber that never reads is dropped with a reason, and the run and other subscribers continue.
 func TestSlowSubscriber(t *testing.T) {
 	w := newWorld(t)
