@@ -3,6 +3,7 @@
 package api
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,12 +20,16 @@ import (
 // BenchmarkListRuns lists runs over HTTP while 200 runs write their journals, and reports what 99 of 100 requests do not exceed.
 func BenchmarkListRuns(b *testing.B) {
 	dir := b.TempDir()
-	agent := filepath.Join(dir, "home", ".config", "raddle", "agents", "spin")
+	agent := filepath.Join(dir, "home", ".config", "raddle", "agents", "long")
 	if err := os.MkdirAll(agent, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	graph := "name: spin\nstart: turn\nsettings: {max_loop_iterations: 100000}\nnodes:\n  turn: {type: script, script: turn.sh, next: turn}\n"
-	for name, text := range map[string]string{"graph.yaml": graph, "turn.sh": "sleep 1\necho '{}'\n"} {
+	graph := "name: long\nstart: n0\nnodes:\n"
+	for i := range 60 {
+		graph += fmt.Sprintf("  n%d: {type: script, script: step.sh, next: n%d}\n", i, i+1)
+	}
+	graph += "  n60: {type: end}\n"
+	for name, text := range map[string]string{"graph.yaml": graph, "step.sh": "sleep 1\necho '{}'\n"} {
 		if err := os.WriteFile(filepath.Join(agent, name), []byte(text), 0o600); err != nil {
 			b.Fatal(err)
 		}
@@ -42,7 +47,7 @@ func BenchmarkListRuns(b *testing.B) {
 	defer web.Close()
 	defer func() { _ = s.Close(b.Context()) }()
 	for range 200 {
-		if _, err := s.StartRun(b.Context(), server.StartRequest{Agent: "spin"}); err != nil {
+		if _, err := s.StartRun(b.Context(), server.StartRequest{Agent: "long"}); err != nil {
 			b.Fatal(err)
 		}
 	}
