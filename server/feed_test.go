@@ -2,6 +2,7 @@ package server
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"raddle.dev/agent"
@@ -44,4 +45,28 @@ func TestReplyIsSeenOnce(t *testing.T) {
 	if texts, replies, _ := count(); texts != 0 || replies != 1 {
 		t.Errorf("%d texts and %d replies, want 0 and 1", texts, replies)
 	}
+}
+
+// Who waits for a run sees its end, and never a run that seems to have crashed because it ended while it was read.
+func TestWaitSeesTheEnd(t *testing.T) {
+	w := newWorld(t)
+	agents := filepath.Join(w.home, ".config", "raddle", "agents", "talk")
+	w.write(filepath.Join(agents, "config.yaml"), "name: talk\nmodel: script:transcript.yaml\n")
+	w.write(filepath.Join(agents, "transcript.yaml"), "- text: Hello.\n")
+	s := w.serve(Options{})
+	var all sync.WaitGroup
+	for range 100 {
+		run := start(t, s, "talk")
+		all.Go(func() {
+			for range 2 {
+				if st, err := s.WaitRun(t.Context(), run); err != nil || st.Status != "done" {
+					t.Errorf("%+v %v", st, err)
+				}
+			}
+			if list, err := s.process.Runs.ListRuns(t.Context(), run); err != nil || len(list) != 1 || list[0].Status != "done" {
+				t.Errorf("%+v %v", list, err)
+			}
+		})
+	}
+	all.Wait()
 }

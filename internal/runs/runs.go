@@ -62,6 +62,9 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]Info, error) {
 		if err == nil {
 			i, err = st.describeRun(ctx, d)
 		}
+		if err == nil && i.Status == Crashed {
+			i, err = st.describeAgain(ctx, t.Name, i)
+		}
 		if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
 			i, err = Info{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
 		}
@@ -126,6 +129,24 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	return infos, depths, nil
 }
 
+// describeAgain describes a run that looked crashed once more: it may have ended after its journal was read, and before its lock was.
+func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info, error) {
+	for t, err := range s.Threads(ctx, thread) {
+		if err != nil {
+			return i, err
+		}
+		if t.Name != thread {
+			continue
+		}
+		d, err := graph.Describe(t)
+		if err != nil {
+			return i, err
+		}
+		return s.describeRun(ctx, d)
+	}
+	return i, nil
+}
+
 func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) {
 	_, session, kept := SessionOf(d.Thread)
 	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
@@ -172,6 +193,12 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	}
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
+	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
+		if snap, err = graph.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
+			return nil, st.pointError(ctx, at, err)
+		}
+		i, err = st.describeRun(ctx, snap.RunInfo)
+	}
 	d := &Detail{Info: i, At: at.Seq, Snapshot: snap, Record: rec}
 	if at.Seq == 0 || err != nil {
 		return d, err
