@@ -62,7 +62,7 @@ const actions = {
 
   // error prints errors of a request, of a run, and of a stream.
   async error() {
-    for (const [model, body] of [["nobody", {}], ["assistant", { n: 2 }], ["failing", {}]]) {
+    for (const [model, body] of [["missing", {}], ["assistant", { n: 2 }], ["failing", {}]]) {
       await ask(model, "Hi", body).catch((e) => console.log(e.constructor.name, e.status, JSON.stringify(e.code), JSON.stringify(e.param)));
     }
     try {

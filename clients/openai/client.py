@@ -64,7 +64,7 @@ def cancel():
 
 def error():
     """Prints errors of a request, of a run, and of a stream."""
-    for model, options in (("nobody", {}), ("assistant", {"n": 2}), ("failing", {})):
+    for model, options in (("missing", {}), ("assistant", {"n": 2}), ("failing", {})):
         try:
             ask(model, "Hi", **options)
         except openai.APIStatusError as e:

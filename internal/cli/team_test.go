@@ -645,7 +645,7 @@ func TestCrewDrains(t *testing.T) {
 	}
 	for _, name := range four {
 		if w.countStarts()[name] != 1 {
-			t.Errorf("the tools have begun: %v", w.countStarts())
+			t.Errorf("the tools have started: %v", w.countStarts())
 		}
 	}
 	w.requests(1, "boss/go", "explore/a", "explore/b", "explore/c", "explore/d")

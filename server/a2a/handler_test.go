@@ -229,7 +229,7 @@ func TestCard(t *testing.T) {
 			t.Errorf("%s: %v %v", path, card, err)
 		}
 	}
-	for _, path := range []string{"/.well-known/nobody/agent-card.json", "/.well-known/agent-card.json"} {
+	for _, path := range []string{"/.well-known/missing/agent-card.json", "/.well-known/agent-card.json"} {
 		resp, err := http.Get(w.url + path)
 		if err != nil || resp.StatusCode != http.StatusNotFound {
 			t.Fatalf("%s: %v %v", path, resp, err)

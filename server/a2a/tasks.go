@@ -32,7 +32,7 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 	}
 	st, err := t.service.ReadState(ctx, string(id))
 	if scope := (*server.ScopeError)(nil); errors.As(err, &scope) {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
 		return nil, a2a.NewError(a2a.ErrTaskNotFound, fmt.Sprintf("the agent %s has no task %q", t.agent.Name, id))
@@ -40,8 +40,8 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 	return st, nil
 }
 
-// explain returns an error of the service as one of the protocol.
-func explain(err error) error {
+// explainError returns an error of the service as one of the protocol.
+func explainError(err error) error {
 	var known *a2a.Error
 	var fail *failure.Error
 	var scope *server.ScopeError
@@ -74,7 +74,7 @@ func (t *tasks) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task
 		return nil, err
 	}
 	task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, -1), true)
-	return task, explain(err)
+	return task, explainError(err)
 }
 
 // historyOf returns how many messages a request wants.
@@ -94,7 +94,7 @@ const (
 // ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
 func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	if err := t.service.RequireScope(ctx, server.ScopeRead); err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	size := cmp.Or(req.PageSize, usualPage)
 	if size < 1 || size > mostTasks {
@@ -102,7 +102,7 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 	}
 	all, err := t.service.Process().Runs.ListRuns(ctx, "")
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	all = slices.DeleteFunc(all, func(i runs.Info) bool { return !t.isListed(&i, req) })
 	slices.SortStableFunc(all, func(a, b runs.Info) int { return cmp.Compare(positionOf(&b), positionOf(&a)) })
@@ -121,11 +121,11 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 		}
 		st, err := t.service.ReadState(ctx, all[i].Run)
 		if err != nil {
-			return nil, explain(err)
+			return nil, explainError(err)
 		}
 		task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, 0), req.IncludeArtifacts)
 		if err != nil {
-			return nil, explain(err)
+			return nil, explainError(err)
 		}
 		page.Tasks = append(page.Tasks, task)
 	}
@@ -161,7 +161,7 @@ func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", st.Status))
 	}
 	if err := t.service.CancelRun(ctx, st.Run); err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	return t.GetTask(ctx, &a2a.GetTaskRequest{ID: req.ID})
 }
@@ -170,7 +170,7 @@ func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 func (t *tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	run, _, err := t.takeMessage(ctx, req)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	history := -1
 	read := t.service.WaitRun
@@ -182,10 +182,10 @@ func (t *tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a
 	}
 	st, err := read(ctx, run)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	task, err := t.readTask(ctx, st, history, true)
-	return task, explain(err)
+	return task, explainError(err)
 }
 
 // SendStreamingMessage implements the protocol's method.
@@ -193,7 +193,7 @@ func (t *tasks) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRe
 	return func(yield func(a2a.Event, error) bool) {
 		run, after, err := t.takeMessage(ctx, req)
 		if err != nil {
-			yield(nil, explain(err))
+			yield(nil, explainError(err))
 			return
 		}
 		t.streamRun(ctx, run, after, yield)
@@ -213,7 +213,7 @@ func (t *tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 		}
 		head, err := t.readHead(ctx, st.Run)
 		if err != nil {
-			yield(nil, explain(err))
+			yield(nil, explainError(err))
 			return
 		}
 		t.streamRun(ctx, st.Run, head, yield)

@@ -18,12 +18,12 @@ import (
 // A call answers one request.
 type call struct {
 	*handler
-	in     *input
-	agent  *server.AgentInfo
-	out    *stream
-	thread string // the name of the client's thread in ids and files
-	by     string // the name of the caller's token
-	begun  bool   // RUN_STARTED was sent
+	in        *input
+	agent     *server.AgentInfo
+	out       *stream
+	thread    string // the name of the client's thread in ids and files
+	by        string // the name of the caller's token
+	announced bool   // RUN_STARTED was sent
 }
 
 // serve sends all events of the request.
@@ -60,10 +60,10 @@ func (c *call) serve(ctx context.Context) {
 
 // begin sends RUN_STARTED once.
 func (c *call) begin(run string) {
-	if c.begun {
+	if c.announced {
 		return
 	}
-	c.begun = true
+	c.announced = true
 	e := &event{Type: runStarted, ThreadID: c.in.ThreadID, RunID: c.in.RunID, ParentRunID: c.in.ParentRunID, ProtocolVersion: protocolVersion}
 	if run != "" {
 		e.Metadata = map[string]any{"raddle": map[string]string{"run": run}}

@@ -88,7 +88,7 @@ func TestExtraClient(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		expectLines(t, runClient(t, s, "broken", "x"), "started", "error failed")
-		expectLines(t, runClient(t, s, "nobody", "x"), "failed HTTP 404")
+		expectLines(t, runClient(t, s, "missing", "x"), "failed HTTP 404")
 	})
 }
 

@@ -569,7 +569,7 @@ func TestFailures(t *testing.T) {
 		{"chat", "text", 400},
 		{"chat", map[string]any{"threadId": "t1", "messages": []any{}}, 400},
 		{"chat", map[string]any{"threadId": "t", "runId": "r", "resume": []any{map[string]any{"interruptId": "x", "status": "maybe"}}}, 400},
-		{"nobody", makeInput("t1", "r1", "x"), 404},
+		{"missing", makeInput("t1", "r1", "x"), 404},
 		{"..%2Fchat", makeInput("t1", "r1", "x"), 404},
 		{"chat", makeInput("t1", "r1", strings.Repeat("x", 5<<20)), 413},
 	} {

@@ -38,7 +38,7 @@ type reply struct {
 	node      string
 	text      strings.Builder
 	reasoning strings.Builder
-	begun     bool // the text has
+	opened    bool // the text has
 	thinking  bool // the reasoning has started and not ended
 }
 
@@ -138,7 +138,7 @@ func (t *translator) translateValue(ev *server.Event, value any) {
 	case agent.ToolDone:
 		t.finishCall(ev, v)
 	case string:
-		if r := t.replies[placeOf(ev)]; r != nil && r.begun {
+		if r := t.replies[placeOf(ev)]; r != nil && r.opened {
 			t.appendText(r, v)
 			return
 		}
@@ -219,8 +219,8 @@ func (t *translator) appendText(r *reply, text string) {
 		return
 	}
 	t.endReasoning(r)
-	if !r.begun {
-		r.begun = true
+	if !r.opened {
+		r.opened = true
 		t.emit(&event{Type: textStart, MessageID: r.id, Role: "assistant", Metadata: nodeData(r.node)})
 	}
 	r.text.WriteString(text)
@@ -252,7 +252,7 @@ func (t *translator) endReasoning(r *reply) {
 // endText ends what was sent of a reply.
 func (t *translator) endText(r *reply) {
 	t.endReasoning(r)
-	if r.begun {
+	if r.opened {
 		t.emit(&event{Type: textEnd, MessageID: r.id})
 	}
 }
@@ -267,7 +267,7 @@ func (t *translator) dropReply(ev *server.Event) {
 	t.endText(r)
 	delete(t.replies, at)
 	t.finished[at]++
-	if r.begun {
+	if r.opened {
 		t.sendMessages()
 	}
 }
@@ -281,7 +281,7 @@ func (t *translator) finishReply(ev *server.Event, m llm.Message) {
 			thoughts.WriteString(thought.Text)
 		}
 	}
-	if rest, ok := strings.CutPrefix(thoughts.String(), r.reasoning.String()); ok && !r.begun {
+	if rest, ok := strings.CutPrefix(thoughts.String(), r.reasoning.String()); ok && !r.opened {
 		t.appendReasoning(r, rest)
 	}
 	if rest, ok := strings.CutPrefix(m.Text(), r.text.String()); ok {
@@ -375,7 +375,7 @@ func (t *translator) addMessage(id, text string) {
 func (t *translator) endAll() {
 	for _, at := range sortedKeys(t.replies) {
 		t.endText(t.replies[at])
-		if r := t.replies[at]; r.begun {
+		if r := t.replies[at]; r.opened {
 			t.messages = append(t.messages, message{ID: r.id, Role: "assistant", Content: r.text.String()})
 		}
 	}

@@ -89,7 +89,7 @@ func (h *handler) problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	status, code := classify(err)
+	status, code := classifyError(err)
 	if h.service.IsDraining() {
 		status, code = http.StatusServiceUnavailable, "draining"
 	}
@@ -101,8 +101,8 @@ func (h *handler) problemOf(err error) *Problem {
 	return p
 }
 
-// classify returns the HTTP status and the code of an error.
-func classify(err error) (status int, code string) {
+// classifyError returns the HTTP status and the code of an error.
+func classifyError(err error) (status int, code string) {
 	failed, _ := errors.AsType[*failure.Error](err)
 	switch {
 	case is[*server.ScopeError](err):

@@ -479,7 +479,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		status            int
 		code, param, part string
 	}{
-		{prompt("nobody", "x"), 404, "model_not_found", "model", "unknown agent"},
+		{prompt("missing", "x"), 404, "model_not_found", "model", "unknown agent"},
 		{prompt("../chat", "x"), 404, "model_not_found", "model", "is a path"},
 		{prompt("", "x"), 404, "model_not_found", "model", "empty"},
 		{prompt("broken", "x"), 500, "invalid_agent", "model", "graph.yaml"},

@@ -66,7 +66,7 @@ func TestServedCompletions(t *testing.T) {
 	}
 
 	var wrong *openai.Error
-	if _, err := client.Chat.Completions.New(t.Context(), params("nobody", "x")); !errors.As(err, &wrong) || wrong.StatusCode != 404 || wrong.Code != "model_not_found" || wrong.Param != "model" ||
+	if _, err := client.Chat.Completions.New(t.Context(), params("missing", "x")); !errors.As(err, &wrong) || wrong.StatusCode != 404 || wrong.Code != "model_not_found" || wrong.Param != "model" ||
 		wrong.Type != "invalid_request_error" || wrong.Message == "" {
 		t.Errorf("%v", err)
 	}
