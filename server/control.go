@@ -16,7 +16,6 @@ import (
 type AnswerRequest struct {
 	Run     string
 	Answers []graph.Answer
-	By      string // name of the token of the caller
 	// Protocol says that the answers come over a protocol: they may allow a call once, and neither for longer nor to
 	// run files that the user has not trusted.
 	Protocol bool

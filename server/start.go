@@ -21,7 +21,6 @@ type StartRequest struct {
 	Headless  bool              `json:"headless,omitempty"`
 	Answers   []graph.Answer    `json:"answers,omitempty"` // to questions that the run will ask
 	Key       string            `json:"-"`                 // idempotency key: the same key gives the same run; "": none
-	By        string            `json:"-"`                 // name of the token of the caller
 }
 
 // StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It

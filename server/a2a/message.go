@@ -33,8 +33,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if err != nil {
 		return "", "", err
 	}
-	caller, _ := server.CallerOf(ctx)
-	start := server.StartRequest{Agent: t.agent.Name, Prompt: prompt, Variables: variablesOf(m.Metadata), By: caller.Name}
+	start := server.StartRequest{Agent: t.agent.Name, Prompt: prompt, Variables: variablesOf(m.Metadata)}
 	if !t.agent.IsGraph() {
 		if m.ContextID == "" {
 			m.ContextID = newContext()
@@ -104,8 +103,7 @@ func (t *tasks) continueTask(ctx context.Context, m *a2a.Message) (run, after st
 		if err != nil {
 			return "", "", err
 		}
-		caller, _ := server.CallerOf(ctx)
-		_, err = t.service.AnswerRun(ctx, server.AnswerRequest{Run: st.Run, Answers: answers, By: caller.Name, Protocol: true})
+		_, err = t.service.AnswerRun(ctx, server.AnswerRequest{Run: st.Run, Answers: answers, Protocol: true})
 		return st.Run, after, err
 	}
 	if st.Status == graph.Paused.String() || st.Status == runs.Crashed {

@@ -22,7 +22,6 @@ type call struct {
 	agent     *server.AgentInfo
 	out       *stream
 	thread    string // the name of the client's thread in ids and files
-	by        string // the name of the caller's token
 	announced bool   // RUN_STARTED was sent
 }
 
@@ -88,7 +87,7 @@ func (c *call) start(ctx context.Context) error {
 	if err != nil {
 		return newRuleError("invalid_input", "%v", err)
 	}
-	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID, By: c.by}
+	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID}
 	if !c.agent.IsGraph() {
 		req.Session = nameSession(c.in.ThreadID)
 	}
@@ -303,7 +302,7 @@ func (c *call) answer(ctx context.Context, t *translator, run string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.service.AnswerRun(ctx, server.AnswerRequest{Run: run, Answers: answers, By: c.by, Protocol: true})
+	_, err = c.service.AnswerRun(ctx, server.AnswerRequest{Run: run, Answers: answers, Protocol: true})
 	var wrong *graph.AnswerError
 	var never *server.ProtocolAnswerError
 	if errors.As(err, &wrong) || errors.As(err, &never) {

@@ -51,10 +51,9 @@ func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusNotFound, "unknown_agent", err.Error())
 		return
 	}
-	caller, _ := server.CallerOf(r.Context())
 	out := newStream(w, h.service.Process().Tools.SecretSet().Bytes)
 	defer out.close()
-	c := &call{handler: h, in: in, agent: info, out: out, thread: hashThread(info.Name, in.ThreadID), by: caller.Name}
+	c := &call{handler: h, in: in, agent: info, out: out, thread: hashThread(info.Name, in.ThreadID)}
 	c.serve(r.Context())
 }
 

@@ -96,11 +96,6 @@ func (h *handler) addControl(verb, summary string, do func(*server.Service, cont
 	})
 }
 
-func callerName(ctx context.Context) string {
-	c, _ := server.CallerOf(ctx)
-	return c.Name
-}
-
 func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamResponse, error) {
 	var wait time.Duration
 	if in.Wait != "" {
@@ -111,7 +106,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 	}
 	b := in.Body
 	run, err := h.service.StartRun(ctx, server.StartRequest{Agent: b.Agent, Prompt: b.Prompt, Variables: b.Variables, Session: b.Session, Model: b.Model,
-		Headless: b.Headless, Answers: toAnswers(b.Answers), Key: in.Key, By: callerName(ctx)})
+		Headless: b.Headless, Answers: toAnswers(b.Answers), Key: in.Key})
 	if err != nil {
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}
@@ -211,7 +206,7 @@ type Answered struct {
 }
 
 func (h *handler) answerRun(ctx context.Context, in *answerInput) (*body[Answered], error) {
-	open, err := h.service.AnswerRun(ctx, server.AnswerRequest{Run: in.ID, Answers: toAnswers(in.Body.Answers), By: callerName(ctx)})
+	open, err := h.service.AnswerRun(ctx, server.AnswerRequest{Run: in.ID, Answers: toAnswers(in.Body.Answers)})
 	return &body[Answered]{Answered{in.ID, append([]graph.Question{}, open...)}}, err
 }
 

@@ -59,7 +59,6 @@ func (b *bridge) callAgent(ctx context.Context, req *sdk.CallToolRequest, t agen
 	if err != nil {
 		return b.failCall("", err), nil
 	}
-	start.By = callerName(ctx)
 	if c.run, err = b.service.StartRun(context.WithoutCancel(ctx), start); err != nil {
 		return b.failCall("", err), nil
 	}
@@ -154,7 +153,7 @@ func (c *call) openRun(ctx context.Context, run string) error {
 
 // answer records answers of the user, and continues the run.
 func (c *call) answer(ctx context.Context, answers []graph.Answer) error {
-	_, err := c.bridge.service.AnswerRun(context.WithoutCancel(ctx), server.AnswerRequest{Run: c.run, Answers: answers, By: callerName(ctx), Protocol: true})
+	_, err := c.bridge.service.AnswerRun(context.WithoutCancel(ctx), server.AnswerRequest{Run: c.run, Answers: answers, Protocol: true})
 	return err
 }
 

@@ -42,12 +42,6 @@ func withCaller(ctx context.Context, req *sdk.CallToolRequest) context.Context {
 	return ctx
 }
 
-// callerName returns the name of the caller's token, or "".
-func callerName(ctx context.Context) string {
-	c, _ := server.CallerOf(ctx)
-	return c.Name
-}
-
 // mayAnswer reports whether the caller may answer questions.
 func mayAnswer(ctx context.Context, s *server.Service) bool {
 	return s.RequireScope(ctx, server.ScopeAnswer) == nil

@@ -67,9 +67,6 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if session := header.Get(HeaderSession); session != "" {
 		start.Session, start.Prompt = session, c.request.lastText()
 	}
-	if caller, ok := server.CallerOf(ctx); ok {
-		start.By = caller.Name
-	}
 	var err error
 	c.run, err = c.handler.service.StartRun(ctx, start)
 	return err
@@ -103,9 +100,6 @@ func (c *completion) answerRun(ctx context.Context, run string) error {
 		return err
 	}
 	answer := server.AnswerRequest{Run: st.Run, Protocol: true, Answers: []graph.Answer{{ID: st.Questions[i].ID, Value: matchOption(st.Questions[i], c.request.lastText())}}}
-	if caller, ok := server.CallerOf(ctx); ok {
-		answer.By = caller.Name
-	}
 	_, err = s.AnswerRun(ctx, answer)
 	return err
 }
