@@ -43,7 +43,8 @@ type Host struct {
 
 	Tooling   Tooling
 	Retrieval Retrieval
-	Headless  bool // there is never a person to ask; models are informed of this
+	Around    NodeMiddleware // wraps the work of script and agent nodes; nil: nothing does
+	Headless  bool           // there is never a person to ask; models are informed of this
 
 	Skills  HostSkills
 	Offline bool // the validator does not check names of tools, servers, models and skills

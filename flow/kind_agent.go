@@ -98,7 +98,9 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
-	text, err := v.callChild(ctx, b.agent, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
+	text, err := v.doNodeWork(ctx, func() string { return prompt }, func(ctx context.Context) (string, error) {
+		return v.callChild(ctx, b.agent, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
+	})
 	switch {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err

@@ -271,7 +271,8 @@ func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
 		if graph.IsEmitEnabled(v) {
 			graph.Emit(v, ScriptRun{b.script})
 		}
-		stdout, err := b.executeScript(ctx, v, path)
+		input := func() string { return string(StateJSON(v.before)) }
+		stdout, err := v.doNodeWork(ctx, input, func(ctx context.Context) (string, error) { return b.executeScript(ctx, v, path) })
 		if err != nil {
 			return "", err
 		}

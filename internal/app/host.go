@@ -38,6 +38,10 @@ type UIHooks struct {
 	// for a new run.
 	Mode *permission.ModeSwitch
 
+	// Adjust is called last when the environment of a run is made: it may replace models, and wrap nodes, tools and
+	// searches. With it, raddle does not check before the run whether its models can be called. nil: nothing is changed.
+	Adjust func(*flow.Host)
+
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
@@ -90,6 +94,9 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Headless:  r.Headless,
 	}
 	p.traceHost(&h)
+	if s.Adjust != nil {
+		s.Adjust(&h)
+	}
 	return h, nil
 }
 

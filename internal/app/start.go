@@ -95,8 +95,10 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	id := graph.NewID(time.Now())
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
 	run.telemetry, _ = p.openTelemetry()
-	if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
-		return nil, err
+	if req.Adjust == nil {
+		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.prepareRun(run, req); err != nil {
 		run.Close()
@@ -139,8 +141,10 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Models.CheckCallable(run.Agent); err != nil {
-		return err
+	if req.Adjust == nil {
+		if err := p.Models.CheckCallable(run.Agent); err != nil {
+			return err
+		}
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
 	if err := p.SetPrompt(run, req.Prompt); err != nil {
