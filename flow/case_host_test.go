@@ -27,7 +27,7 @@ import (
 func (r *caseRun) host() Host {
 	c := r.c
 	k := c.known(r.dir)
-	h := Host{Models: caseModels{r, k.Model}, Depth: intOf(c.Host, "depth"), NoSpawn: !flagOf(c.Host, "function_calling", true),
+	h := Host{Models: caseModels{r, k.Model}, Depth: intOf(c.Host, "depth"), Bounds: Bounds{NoSpawn: !flagOf(c.Host, "function_calling", true)},
 		Tooling: Tooling{Box: caseTools{r, k}}, Headless: flagOf(c.Host, "headless", false), Retrieval: r.retrieval(), Skills: HostSkills{Installed: k.Skills}, Log: slog.New(r.log), Child: r.child, Session: textOf(c.Host, "session"),
 		Workspace: filepath.Join(filepath.Dir(r.dir), "cwd"), Variables: map[string]string{}}
 	if models, ok := c.Host.Get("models"); ok {

@@ -36,7 +36,6 @@ type Host struct {
 	AgentDirs []string // where the names of `agent:` are searched, after the parent of the agent's own directory
 	Depth     int      // number of agents above this one
 	Bounds    Bounds
-	NoSpawn   bool // function calling is disabled, so agent nodes cannot spawn
 	// Child runs an agent that is not a graph; nil: such agents cannot run. Its
 	// result is recorded before it is used.
 	Child func(ctx context.Context, s Spawn) (string, error)
@@ -75,7 +74,8 @@ func (h *Host) nodeKinds() spec.Kinds {
 
 // Bounds limit what an agent may do. The zero value has the default limits.
 type Bounds struct {
-	Depth int // the deepest level an agent may be spawned at; 0: 3
+	Depth   int  // the deepest level an agent may be spawned at; 0: 3
+	NoSpawn bool // function calling is disabled, so agent nodes cannot spawn
 	// Patience is how long an agent repeats a request that a provider cannot
 	// answer now, if its file does not set it; 0: agent.DefaultPatience;
 	// negative: requests are not repeated.

@@ -93,7 +93,7 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	if depth > most {
 		return "", failed(spec.Errorf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
-	if v.host().NoSpawn {
+	if v.host().Bounds.NoSpawn {
 		return "", failed(spec.Errorf("Function calling support must be enabled to spawn agents."))
 	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)

@@ -357,7 +357,7 @@ func collectFindings(a *Agent) []strictyaml.Finding {
 // loadChildren loads the graphs that the agent nodes run, down to the maximum depth.
 // A child that cannot be loaded fails the node that runs it.
 func (l *loader) loadChildren(a *Agent) {
-	if a.depth+1 > l.host.maxDepth() || l.host.NoSpawn {
+	if a.depth+1 > l.host.maxDepth() || l.host.Bounds.NoSpawn {
 		return
 	}
 	for _, n := range a.File.Nodes {
@@ -420,7 +420,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		return &fieldError{unknownModel(h, a, id), spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
 	}
-	if h.NoSpawn {
+	if h.Bounds.NoSpawn {
 		return spec.Errorf("Please enable function calling support before using the agent.")
 	}
 	if err := openTools(a, a.Config.GlobalTools, a.Config.MCPServers); err != nil {

@@ -68,7 +68,7 @@ func listsSpawnTool(tools []string) bool {
 // resolveSpawnSet loads the agents that the agent may spawn. An error in one of them
 // only prevents that agent from being spawned.
 func (l *loader) resolveSpawnSet(a *Agent) {
-	if !a.isTeamLead() || a.host.NoSpawn {
+	if !a.isTeamLead() || a.host.Bounds.NoSpawn {
 		return
 	}
 	if a.depth+1 > maxSpawnDepth(a) {

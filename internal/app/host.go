@@ -71,9 +71,8 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Override:    r.Override,
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
-		Bounds:      flow.Bounds{Patience: p.Config.Patience, Value: p.Config.MaxValue},
+		Bounds:      flow.Bounds{NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
 		AgentDirs:   []string{p.Dirs.Agents},
-		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,
 		Getenv:      p.overrideLookup(r),
 		Skills: flow.HostSkills{
