@@ -82,6 +82,8 @@ var importRules = []importRule{
 		reason: "directories, environment and config.yaml are read before anything is opened, and know nothing of processes and runs"},
 	{of: "internal/conversation", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/runs", "internal/wording", "llm", "tool"},
 		reason: "conversations are sessions with their branches, read and made through the journal, for every user interface"},
+	{of: "internal/coverage", may: []string{"draw", "graph", "internal/wording"},
+		reason: "what runs have reached is counted from structures and events, of whatever agent"},
 	{of: "internal/doctor", may: []string{"flow", "internal/app", "internal/config", "internal/term", "llm"},
 		reason: "it looks at the surroundings of a process, and leaves questions and exit codes to its caller"},
 	{of: "internal/failure", stdOnly: true,
