@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/testcase"
 	"raddle.dev/llm/script"
 	"raddle.dev/tool"
 	"raddle.dev/tool/mcp"
@@ -219,4 +220,31 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+func readCases(text string) error {
+	_, err := testcase.Read("a.test.yaml", []byte(text))
+	return err
+}
+
+func TestCases(t *testing.T) {
+	const read, expect = "../../internal/testcase/read.go", "../../internal/testcase/readexpect.go"
+	common := textsIn(t, read, "setupReaders", "keys")
+	sameFields(t, "the top level", names(properties(t, "test")), append(common, "tests"))
+	sameFields(t, "a case", names(properties(t, "test", "definitions", "case")), append(common, "name", "faults", "expect"))
+	sameFields(t, "expect", names(properties(t, "test", "definitions", "expect")), textsIn(t, expect, "readExpect", "keys"))
+	reply := member(t, "test", "definitions", "reply", "anyOf").([]any)[1].(map[string]any)["properties"].(map[string]any)
+	entry := slices.DeleteFunc(textsIn(t, "../../llm/script/load.go", "parseEntry", "keys"), func(key string) bool { return key == "request" })
+	sameFields(t, "a reply", names(reply), append(entry, "node"))
+	compareWithReader(t, "test", names(properties(t, "test", "definitions", "case")), func(field, value string) string {
+		if field == "name" {
+			return "tests:\n- name: " + value + "\n"
+		}
+		return "tests:\n- name: a\n  " + field + ": " + value + "\n"
+	}, readCases, "[{a: append}]")
+	compareWithReader(t, "test", names(properties(t, "test", "definitions", "expect")), func(field, value string) string {
+		return "tests:\n- name: a\n  expect:\n    " + field + ": " + value + "\n"
+	}, readCases)
+	rejectAll(t, "test", readCases, "[]", "tests: []", "tests: [{}]", "tests: [{name: a, promt: b}]", "tests: [{name: a, faults: {b: crash}}]", "tests: [{name: a, expect: {status: paused}}]",
+		"tests: [{name: a, replies: [{nod: b}]}]", "tests: [{name: a, expect: {path: {nevr: b}}}]")
 }

@@ -50,7 +50,7 @@ func loadEntries(name string, data []byte) ([]*entry, []strictyaml.Finding) {
 		l.ReportFault(l.Root, "", "the list of replies is empty")
 	default:
 		for _, n := range l.ReadItems(l.Root, "a transcript") {
-			entries = append(entries, l.parseEntry(n))
+			entries = append(entries, l.parseEntry(n, nil))
 		}
 	}
 	strictyaml.SortFindings(l.List)
@@ -85,14 +85,15 @@ func (l *loader) readMapping(n *yaml.Node, what string, readers map[string]func(
 	}
 }
 
-func (l *loader) parseEntry(n *yaml.Node) *entry {
+// parseEntry reads one reply. own reads the keys that the file has in addition to those of a transcript.
+func (l *loader) parseEntry(n *yaml.Node, own map[string]func(*yaml.Node)) *entry {
 	e := &entry{line: n.Line, col: n.Column}
 	said := false
 	says := func(read func(*yaml.Node)) func(*yaml.Node) {
 		return func(n *yaml.Node) { said = true; read(n) }
 	}
 	before := l.faultCount()
-	l.readMapping(n, "a reply", map[string]func(*yaml.Node){
+	readers := map[string]func(*yaml.Node){
 		"match":      func(n *yaml.Node) { e.match = l.parseStrings(n) },
 		"turn":       func(n *yaml.Node) { e.turn = l.parseNumber(n, 1) },
 		"request":    func(n *yaml.Node) { e.digest = l.parseText(n) },
@@ -105,7 +106,9 @@ func (l *loader) parseEntry(n *yaml.Node) *entry {
 		"repeat":     func(n *yaml.Node) { e.repeat = l.parseBool(n) },
 		"usage":      func(n *yaml.Node) { e.usage = l.parseUsage(n) },
 		"stop":       func(n *yaml.Node) { e.stop = llm.StopReason(l.parseText(n)) },
-	})
+	}
+	maps.Copy(readers, own)
+	l.readMapping(n, "a reply", readers)
 	e.fills = e.hasPlaceholders()
 	switch {
 	case l.faultCount() > before:

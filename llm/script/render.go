@@ -81,6 +81,21 @@ func (m mapping) setText(key, value string) {
 	m.set(key, m.scalarNode(value))
 }
 
+// setTexts adds a text, or a list of several. It adds nothing for none.
+func (m mapping) setTexts(key string, values []string) {
+	if len(values) == 1 {
+		m.setText(key, values[0])
+		return
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, v := range values {
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v, Style: yaml.DoubleQuotedStyle})
+	}
+	if len(values) > 0 {
+		m.set(key, list)
+	}
+}
+
 func (m mapping) scalarNode(value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	if m.style == yaml.DoubleQuotedStyle || strings.Contains(strings.TrimSuffix(value, "\n"), "\n") {
@@ -98,12 +113,15 @@ func (m mapping) setCount(key string, value int) {
 
 func (e *entry) yamlNode(style yaml.Style) (*yaml.Node, error) {
 	m := newMapping(style)
-	for _, s := range e.match { // a recorder writes at most one
-		m.setText("match", s)
-	}
+	m.setTexts("match", e.match)
 	m.setCount("turn", e.turn)
 	if e.digest != "" {
 		m.set("request", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.digest, Style: yaml.SingleQuotedStyle})
+	}
+	m.setTexts("after", e.after)
+	m.setCount("delay_ms", int(e.delay/time.Millisecond))
+	if e.repeat {
+		m.set("repeat", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 	}
 	if e.err != nil {
 		m.set("error", failureNode(e.err, style))
