@@ -42,12 +42,30 @@ async def error(session):
     show(await session.call_tool("assistant", {"prompt": "nothing that the transcript knows"}))
 
 
+async def cancel(session):
+    """Cancels a call when the agent works."""
+    working = asyncio.Event()
+
+    async def progress(done, total, message):
+        if "work" in (message or ""):
+            working.set()
+
+    call = asyncio.create_task(session.call_tool("slow", {}, progress_callback=progress))
+    await working.wait()
+    call.cancel()
+    try:
+        await call
+    except asyncio.CancelledError:
+        print("cancelled")
+    await session.send_ping()
+
+
 async def main():
     program, what = sys.argv[1:]
     server = StdioServerParameters(command=program, args=["mcp"], env=dict(os.environ))
     async with stdio_client(server) as streams, ClientSession(*streams, elicitation_callback=answer) as session:
         await session.initialize()
-        await {"reply": reply, "question": question, "error": error}[what](session)
+        await {"reply": reply, "question": question, "cancel": cancel, "error": error}[what](session)
 
 
 asyncio.run(main())
