@@ -121,7 +121,7 @@ func (r *Runner) newDrive(topics Topic) *drive {
 
 // startRun starts a run, or returns the result of one that has already ended.
 func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
-	x.run, x.thread, x.pause, x.grace, x.questions.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
+	x.run, x.thread, x.pause, x.grace, x.questions.reply, x.questions.handle = in.Run, in.Thread, in.Pause, in.Grace, in.Reply, in.Handle
 	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
@@ -179,7 +179,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 
 // resumeRun continues a run, or returns the result of one that has ended.
 func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
-	x.thread, x.pause, x.grace, x.questions.reply = in.Thread, in.Pause, in.Grace, in.Reply
+	x.thread, x.pause, x.grace, x.questions.reply, x.questions.handle = in.Thread, in.Pause, in.Grace, in.Reply, in.Handle
 	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
 		return Result{Thread: x.thread}, err
 	}
@@ -369,8 +369,11 @@ func (x *drive) driveRoot(f *frame) (Result, error) {
 			_ = x.recordEnd(f, Failed, t.wrapNodeError(errGoexit))
 		}
 	}()
+	x.openHandle()
+	defer x.closeHandle() // also if a task ends this goroutine
 	status, err := f.driveSteps(ctx)
 	ended = true
+	x.closeHandle() // the end of the drive is the last record
 	hung, err := x.leftBehind(err)
 	defer f.recycleTasks()
 	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.questions.unusedAnswers()}

@@ -192,6 +192,9 @@ type QuestionAnswered struct {
 
 	// Refused is Answer.Refused.
 	Refused string `json:"refused,omitempty"`
+
+	// By is Answer.By.
+	By string `json:"by,omitempty"`
 }
 
 // RunEnded is the last event of a drive.

@@ -273,6 +273,10 @@ type Entry struct {
 
 	// From is, for a fork, what was copied.
 	From Point
+
+	// By is the name of who answered, forked, edited or abandoned the run: Answer.By or that of
+	// WithAuthor; "": no name was given.
+	By string
 }
 
 // History lists a thread's records, newest first, without reading any value. An error is
@@ -327,6 +331,9 @@ func decodeEntry(r Record) (Entry, error) {
 		e.What = h.Text()
 	case KindAnswer:
 		e.Path, e.What = h.Text(), showParts(h.Text())
+		h.Int()
+		h.Text() // why there is no answer
+		e.By = readAuthor(h)
 	case KindReturn:
 		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
 			e.What = "dropped"
@@ -335,6 +342,11 @@ func decodeEntry(r Record) (Entry, error) {
 		e.Path = readEditHead(h, &i)
 		readPosition(h, &e)
 		e.What = strings.Join(h.Texts(), ", ")
+		readSummary(h, &i)
+		if len(h.Rest) > 0 { // older records end here
+			readMap(h, h.Text)
+			e.By = readAuthor(h)
+		}
 	case KindClaim:
 		e.What = h.Text()
 	case KindSnapshot, KindFork:
@@ -342,10 +354,14 @@ func decodeEntry(r Record) (Entry, error) {
 		readPosition(h, &e)
 		e.What = i.Run
 		if r.Kind == KindFork {
-			e.From = i.From
+			e.From, e.By = i.From, readAuthor(h)
 		}
 	case KindEnd:
-		e.What = Status(h.Byte()).String()
+		readEnd(h, &i)
+		e.What = Status(r.Head[0]).String()
+		readMap(h, h.Int) // the steps that the drive stopped before
+		readSummary(h, &i)
+		e.By = readAuthor(h)
 	}
 	if h.Err != nil {
 		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.Err)
@@ -676,7 +692,7 @@ func Delete(ctx context.Context, st Store, thread string) error {
 func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	s, err := loadPoint(ctx, st, Point{Thread: thread})
 	if err == nil && !s.run.status.Final() {
-		err = appendSealed(ctx, st, thread, s.head, s.newAbandonRecord(reason))
+		err = appendSealed(ctx, st, thread, s.head, s.newAbandonRecord(reason, authorOf(ctx)))
 	}
 	if err != nil {
 		return fmt.Errorf("abandon thread %s: %w", thread, err)
@@ -686,12 +702,12 @@ func Abandon(ctx context.Context, st Store, thread, reason string) error {
 
 // newAbandonRecord returns the end record. If the run has crashed, the time since then does
 // not count as active.
-func (s *replay) newAbandonRecord(reason string) Record {
+func (s *replay) newAbandonRecord(reason, by string) Record {
 	at := s.last
 	if !s.driving {
 		at = max(at, time.Now().UnixMicro())
 	}
 	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
 	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(wire.PutInt(head, 0))}
+	return Record{Kind: KindEnd, Time: at, Head: putAuthor(s.run.appendSummary(wire.PutInt(head, 0)), by)}
 }

@@ -90,6 +90,10 @@ type Answer struct {
 	// *RefusedError. If empty, Value is the answer.
 	Refused string
 
+	// By is the name of who answers, for those who look at the run later. It is recorded with
+	// the answer; "": no name. Answers given with Input.Ahead have none.
+	By string
+
 	// Ahead is for Node.CheckAnswer: the answer was given with Input.Ahead. Resume
 	// ignores it.
 	Ahead bool
@@ -204,7 +208,7 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
-		if err := x.j.addRecord(KindQuestion, head, q.encode(), false); err != nil {
+		if err := x.j.addRecord(KindQuestion, head, q.encode(), a.hasConcurrentTasks()); err != nil { // others may work for a long time
 			return "", nil, err
 		}
 		return "", nil, ErrWaiting
@@ -360,16 +364,13 @@ func (x *drive) recordAnswers(s *replay, answers []Answer, claim Record) error {
 	if err != nil {
 		return err
 	}
-	if err := x.j.addRecords(false, claim); err != nil {
+	if err := x.j.addRecords(false, append([]Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
 		return err
 	}
 	for i, a := range answers {
 		o := open[i]
 		o.q.answered, o.q.now, o.q.answer, o.q.refused = true, true, values[i], a.Refused
-		if err := x.j.addRecord(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
-			return err
-		}
-		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused})
+		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused, By: a.By})
 	}
 	return nil
 }
@@ -409,6 +410,8 @@ type presetAnswer struct {
 type questionState struct {
 	answered []QuestionAnswered // recorded by the drive itself, not yet delivered
 	reply    Reply              // nil: no one answers within the drive
+	handle   *Handle            // nil: answers come only with a resume
+	late     []lateAnswer       // recorded while tasks worked, not yet used; the handle guards it
 
 	mu    sync.Mutex // guards the fields below
 	ahead []presetAnswer
@@ -630,7 +633,7 @@ func (x *drive) deliverAnswers(f *frame) {
 // markQuestionDelivered reports whether the drive has already delivered a question: a step that
 // continues with answers given ahead finds the others still open.
 func (s *questionState) markQuestionDelivered(q *Question) bool {
-	if len(s.ahead) == 0 {
+	if len(s.ahead) == 0 && s.handle == nil {
 		return false
 	}
 	s.mu.Lock()

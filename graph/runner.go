@@ -87,6 +87,10 @@ type Input struct {
 	// Reply answers questions at the moment they are asked. If nil, they stay open.
 	Reply Reply
 
+	// Handle answers questions while other tasks of the same step work. If nil, they are
+	// answered when the run waits.
+	Handle *Handle
+
 	// Topics are the events to deliver. Invoke ignores them.
 	Topics Topic
 
@@ -132,6 +136,7 @@ type Resume struct {
 
 	// Reply and the fields below are like those of Input, and apply to this drive only.
 	Reply  Reply
+	Handle *Handle
 	Topics Topic
 	Break  []Break
 	Pause  <-chan struct{}

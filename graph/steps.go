@@ -61,7 +61,7 @@ func (f *frame) concludeStep(ctx context.Context) (Status, error) {
 	x := f.drive
 	status, err := f.collectTaskResults(ctx)
 	if status == Waiting && f.isRoot() {
-		again, err := x.assignPresetAnswers(f)
+		again, err := x.continueWithAnswers(f)
 		if err != nil {
 			return Failed, err
 		}

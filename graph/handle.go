@@ -1,0 +1,198 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"raddle.dev/graph/internal/wire"
+)
+
+// ErrNotDriven says that the drive of a Handle has not begun, waits or is over: its questions are
+// answered with a resume.
+var ErrNotDriven = errors.New("graph: no drive works on the run")
+
+// A Handle reaches a drive while it works. It is given with Input.Handle or Resume.Handle, and may be
+// used for one drive after the other. Its zero value is ready, and its methods may be called by any
+// goroutine.
+type Handle struct {
+	mu    sync.Mutex // held while the drive decides that it waits
+	drive *drive     // nil: no drive works
+}
+
+// Answer answers open questions while other tasks of the same step still work. All answers are checked
+// before any is recorded; they are durable when Answer returns. The tasks that asked continue in the
+// same drive, when the other tasks of the step have stopped. Answer returns the questions that are still open.
+// The error is an *AnswerError, or ErrNotDriven: then the run can be resumed with the answers.
+func (h *Handle) Answer(answers ...Answer) (open []Question, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.drive == nil {
+		return nil, ErrNotDriven
+	}
+	return h.drive.answerWhileWorking(answers)
+}
+
+// openHandle lets the handle of the drive reach it.
+func (x *drive) openHandle() {
+	if h := x.questions.handle; h != nil && x.j != nil {
+		h.mu.Lock()
+		h.drive = x
+		h.mu.Unlock()
+	}
+}
+
+// closeHandle ends what the handle of the drive can do.
+func (x *drive) closeHandle() {
+	if h := x.questions.handle; h != nil {
+		h.mu.Lock()
+		h.drive = nil
+		h.mu.Unlock()
+	}
+}
+
+// A lateAnswer is an answer that was recorded while other tasks worked: its question is that with
+// a key in the frame at a path.
+type lateAnswer struct {
+	path, key string
+	event     QuestionAnswered
+}
+
+// answerWhileWorking checks and records answers. The caller must hold the lock of the handle.
+func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error) {
+	j := x.j
+	j.writing.Lock() // nothing is written between the check and the answers
+	defer j.writing.Unlock()
+	if err := j.writePending(); err != nil {
+		return nil, err
+	}
+	s, err := loadToDrive(context.Background(), j.store, x.thread)
+	if err != nil {
+		return nil, err
+	}
+	asked, values, err := x.r.Graph.checkAnswers(s, answers)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.appendNow(s.head, newAnswerRecords(asked, values, answers)); err != nil {
+		return nil, err
+	}
+	for i, o := range asked {
+		o.q.answered = true
+		x.questions.late = append(x.questions.late, lateAnswer{o.path, o.key, QuestionAnswered{ID: o.q.q.ID, Refused: answers[i].Refused, By: answers[i].By}})
+	}
+	for _, o := range s.openQuestions() {
+		open = append(open, o.q.q)
+	}
+	return open, nil
+}
+
+// newAnswerRecords returns the records of answers to questions that they were checked against.
+func newAnswerRecords(asked []openQuestion, values [][]byte, answers []Answer) (recs []Record) {
+	for i, a := range answers {
+		recs = append(recs, Record{Kind: KindAnswer, Head: putAuthor(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
+	}
+	return recs
+}
+
+// appendNow writes records before those that are gathered. The caller must hold writing, and have read the thread
+// up to head.
+func (j *journal) appendNow(head int64, recs []Record) error {
+	now := j.clock.Now().UnixMicro()
+	j.mu.Lock()
+	behind := head != j.head
+	for i := range recs {
+		recs[i].Time = now
+		j.bytes += len(recs[i].Head) + len(recs[i].Data)
+		j.weight += len(recs[i].Head) + len(recs[i].Data) + recordWeight
+	}
+	j.mu.Unlock()
+	err := fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
+	if !behind {
+		err = j.appendBatch(head, recs)
+	}
+	if err != nil {
+		j.stopWithError(err)
+		return err
+	}
+	j.mu.Lock()
+	j.head += int64(len(recs))
+	j.saved.Store(j.head)
+	j.mu.Unlock()
+	return nil
+}
+
+// continueWithAnswers decides, when all tasks of the root's step have stopped and some wait, whether the step
+// continues: with answers that came while tasks worked, or else with answers given ahead. If it does not, the
+// drive waits, and its handle records nothing more.
+func (x *drive) continueWithAnswers(f *frame) (again bool, err error) {
+	h := x.questions.handle
+	if h == nil {
+		return x.assignPresetAnswers(f)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if again, err = x.useLateAnswers(f); err == nil && !again {
+		again, err = x.assignPresetAnswers(f)
+	}
+	if !again {
+		h.drive = nil
+	}
+	return again, err
+}
+
+// useLateAnswers lets a step continue from what the journal holds of it, if answers came while its tasks worked.
+func (x *drive) useLateAnswers(f *frame) (bool, error) {
+	if f.breaks != nil || len(x.questions.late) == 0 {
+		return false, nil
+	}
+	if err := x.j.flush(); err != nil {
+		return false, err
+	}
+	s, err := loadToDrive(x.ctx, x.j.store, x.thread)
+	if err != nil {
+		return false, err
+	}
+	for _, a := range x.questions.late {
+		if in := s.frames[a.path]; in != nil && in.asks[a.key] != nil {
+			in.asks[a.key].now = true
+		}
+		x.questions.answered = append(x.questions.answered, a.event)
+	}
+	x.questions.late = nil
+	x.deliverAnswers(f)
+	f.raw, f.frames = s.ensureFrame(""), s.frames
+	return true, nil
+}
+
+// authorKey is the key of an author in a context.
+type authorKey struct{}
+
+// WithAuthor returns a context for what a person or program asks for by name: Fork, ForkWithMeta, Edit and Abandon
+// record the name, and Entry.By shows it. An answer has its own name, Answer.By.
+func WithAuthor(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, authorKey{}, name)
+}
+
+// authorOf returns the name that WithAuthor has put into a context, or "".
+func authorOf(ctx context.Context) string {
+	name, _ := ctx.Value(authorKey{}).(string)
+	return name
+}
+
+// putAuthor appends a name to the head of a record; an empty one takes no space.
+func putAuthor(head []byte, by string) []byte {
+	if by == "" {
+		return head
+	}
+	return wire.PutString(head, by)
+}
+
+// readAuthor reads what putAuthor has appended; records without a name end before it.
+func readAuthor(h *wire.Reader) string {
+	if len(h.Rest) == 0 {
+		return ""
+	}
+	return h.Text()
+}
