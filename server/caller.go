@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"raddle.dev/graph"
 )
 
 // A Scope is what a caller may do.
@@ -31,9 +33,9 @@ type Caller struct {
 // callerKey is the key of the caller in a context.
 type callerKey struct{}
 
-// WithCaller returns a context for the work on a request of a caller.
+// WithCaller returns a context for the work on a request of a caller. What it changes in a run is recorded with the caller's name.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+	return context.WithValue(graph.WithAuthor(ctx, c.Name), callerKey{}, c)
 }
 
 // CallerOf returns the caller whose request a context belongs to. ok is false if there is none: this process itself works.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -19,6 +20,7 @@ type drive struct {
 	pause     chan struct{}
 	interrupt chan struct{}
 	once      struct{ pause, interrupt, started sync.Once }
+	work      atomic.Pointer[app.Run] // what is driven; nil until it is prepared
 
 	started chan struct{} // closed when the start or the answers are recorded, or the drive is over
 	done    chan struct{} // closed when the run is released
@@ -164,6 +166,7 @@ func (s *Service) resumeQueued(d *drive) {
 func (s *Service) workOn(d *drive, l launch) {
 	f := s.feeds.acquire(s, d.run)
 	defer s.feeds.release(f)
+	d.work.Store(l.run)
 	answers := l.answers
 	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Interrupt: d.interrupt, Event: func(ev graph.Event) {
 		d.noteStarted() // the first event comes when the start and the answers are saved

@@ -76,6 +76,16 @@ func (fs *feedSet) noteStopped(run string) {
 	}
 }
 
+// requestLook makes the feed of a run, if it has one, look at the journal soon.
+func (fs *feedSet) requestLook(run string) {
+	fs.mu.Lock()
+	f := fs.feeds[run]
+	fs.mu.Unlock()
+	if f != nil {
+		f.requestLook()
+	}
+}
+
 // endReason returns why there are no subscriptions any more, or nil.
 func (fs *feedSet) endReason() error {
 	fs.mu.Lock()

@@ -34,7 +34,8 @@ type Service struct {
 	totals  Totals
 	feeds   feedSet
 
-	keyed sync.Mutex // one start with an idempotency key at a time
+	keyed   sync.Mutex // one start with an idempotency key at a time
+	answers answering
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive
@@ -55,6 +56,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	}
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
 	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}}
+	s.answers.service = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -150,7 +150,7 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
 	return r.consumeEvents(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Grace: d.grace})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Grace: d.grace, Handle: &r.handle})
 	})
 }
 
@@ -222,6 +222,16 @@ func redactAnswer(v any, text func(string) string) any {
 		return redact.RedactJSON(v, text)
 	}
 	return v
+}
+
+// AnswerNow records answers to open questions while other parts of the run work in this process, and returns the questions that
+// are still open. If no drive works, or it waits, the error is [graph.ErrNotDriven].
+func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, err error) {
+	open, err = r.handle.Answer(r.redactAnswers(answers)...)
+	if err != nil && !errors.Is(err, graph.ErrNotDriven) {
+		err = r.explainError(err)
+	}
+	return open, err
 }
 
 // CheckAnswers returns why answers would be refused, in the words of the file format,

@@ -60,6 +60,7 @@ type Run struct {
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 
+	handle    graph.Handle         // of the drive that works
 	telemetry *telemetry.Telemetry // nil: none
 }
 
@@ -337,7 +338,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Grace = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.grace
+		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Grace, in.Handle = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.grace, &r.handle
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}

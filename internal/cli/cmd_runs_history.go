@@ -46,10 +46,11 @@ type historyLine struct {
 	Path string    `json:"path,omitempty"`
 	What string    `json:"what,omitempty"`
 	Next []string  `json:"next,omitempty"`
+	By   string    `json:"by,omitempty"` // who answered, forked, edited or cancelled, if the server knows
 }
 
 func lineOf(e *graph.Entry) historyLine {
-	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
+	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next, e.By}
 }
 
 func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptions, args []string) error {
@@ -70,6 +71,9 @@ func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptio
 			text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
 			if len(l.Next) > 0 {
 				text += " -> " + joinWords(l.Next)
+			}
+			if l.By != "" {
+				text += " (by " + term.CleanLine(l.By) + ")"
 			}
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}

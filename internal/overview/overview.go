@@ -20,6 +20,7 @@ type Run struct {
 	runs.Info
 	At        int64             `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
 	Questions []graph.Question  `json:"questions"`
+	Answers   []runs.Answer     `json:"answers"` // that were given, oldest first
 	Output    *string           `json:"output"`
 	ExitCode  *int              `json:"exit_code"`
 	State     json.RawMessage   `json:"state"`
@@ -83,6 +84,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	if s.Moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
+	s.Answers = runs.AnswersOf(s.Moments)
 	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()
 	all, err := p.Runs.ListRuns(ctx, "")
 	for _, other := range all {

@@ -161,7 +161,7 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *g
 			f.asked[key] = content.Question.ID
 			events = append(events, event(graph.QuestionAsked{Question: *content.Question}))
 		} else if id := f.asked[key]; id != "" {
-			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused}))
+			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused, By: e.By}))
 		}
 	case graph.KindEnd:
 		f.waiting = nil

@@ -132,9 +132,9 @@ func (s *Teller) describeRecord(m *runs.Moment) string {
 		}
 		return at("ended")
 	case graph.KindEdit:
-		return at("you edited " + m.What + ArrowTo(m.Next))
+		return at(cmp.Or(m.By, "you") + " edited " + m.What + ArrowTo(m.Next))
 	case graph.KindFork:
-		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + ArrowTo(m.Next)
+		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + byName(m) + ArrowTo(m.Next)
 	case graph.KindSnapshot:
 		return ""
 	case graph.KindEnd:
@@ -153,7 +153,15 @@ func describeEnd(m *runs.Moment) string {
 	case graph.Paused.String(), graph.Canceled.String():
 		return "stopped (" + m.What + ")"
 	}
-	return m.What
+	return m.What + byName(m)
+}
+
+// byName says who asked for what a record has done, if that is recorded.
+func byName(m *runs.Moment) string {
+	if m.By == "" {
+		return ""
+	}
+	return " by " + m.By
 }
 
 // describeEffect describes an effect without its node.
@@ -290,12 +298,12 @@ func outcomeLine(outcome string) string {
 
 // describeAnswer describes an answer and who gave it.
 func describeAnswer(m *runs.Moment) string {
-	who := "you answered "
+	who := cmp.Or(m.By, "you") + " answered "
 	if m.Ahead {
 		who = "answered ahead: "
 	}
 	if m.Refused != "" {
-		return "you refused: " + ShortenLine(m.Refused)
+		return cmp.Or(m.By, "you") + " refused: " + ShortenLine(m.Refused)
 	}
 	return who + QuoteText(answerValue(m.Answer))
 }

@@ -249,6 +249,32 @@ func TestRun(t *testing.T) {
 	w.refuse(404, "unknown-run", "GET", "/runs/"+run, "")
 }
 
+// A second answer to a question is a conflict that says who answered, and when; a run shows its answers with their names.
+func TestSecondAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.caller = &server.Caller{Name: "ann", Scopes: server.Scopes}
+	run := "/runs/" + w.ask()
+	const answer = `{"answers": [{"id": "ask", "value": "Ada"}]}`
+	w.get(200, "POST", run+"/answers", answer)
+	w.caller.Name = "bob"
+	w.refuse(409, "already-answered", "POST", run+"/answers", answer)
+	var p Problem
+	if err := json.NewDecoder(w.send("POST", run+"/answers", answer).Body).Decode(&p); err != nil || p.Answer == nil || p.Answer.By != "ann" || time.Since(p.Answer.At) > time.Minute {
+		t.Errorf("%+v, %v", p, err)
+	}
+	given := w.get(200, "GET", run, "")["answers"].([]any)
+	if len(given) != 1 || given[0].(map[string]any)["by"] != "ann" || given[0].(map[string]any)["id"] != "ask" {
+		t.Errorf("answers of the run: %v", given)
+	}
+	if got := jsonText(t, w.get(200, "GET", run+"/history", "")); !strings.Contains(got, `"by":"ann"`) {
+		t.Errorf("the history does not name who answered: %s", got)
+	}
+	copied := w.get(201, "POST", run+"/fork", `{"at": 2}`)["run"].(string)
+	if got := jsonText(t, w.get(200, "GET", "/runs/"+copied+"/history", "")); !strings.Contains(got, `"by":"bob"`) {
+		t.Errorf("the history of a fork does not name who forked: %s", got)
+	}
+}
+
 // The answer to a start can be the stream of the run's events, and a key starts one run only.
 func TestStartStreams(t *testing.T) {
 	w := newWorld(t)

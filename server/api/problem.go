@@ -17,12 +17,13 @@ import (
 
 // A Problem is the answer to a request that failed, as RFC 9457 describes it.
 type Problem struct {
-	Title  string   `json:"title" doc:"the words of the status"`
-	Status int      `json:"status" doc:"the HTTP status"`
-	Code   string   `json:"code" doc:"what is wrong, as one stable word for programs"`
-	Detail string   `json:"detail" doc:"what is wrong, for people"`
-	Next   string   `json:"next,omitempty" doc:"what to do about it"`
-	Errors []Detail `json:"errors,omitempty" doc:"each value that is not valid"`
+	Title  string       `json:"title" doc:"the words of the status"`
+	Status int          `json:"status" doc:"the HTTP status"`
+	Code   string       `json:"code" doc:"what is wrong, as one stable word for programs"`
+	Detail string       `json:"detail" doc:"what is wrong, for people"`
+	Next   string       `json:"next,omitempty" doc:"what to do about it"`
+	Errors []Detail     `json:"errors,omitempty" doc:"each value that is not valid"`
+	Answer *runs.Answer `json:"answer,omitempty" doc:"of already-answered: who answered, and when"`
 }
 
 // A Detail is what is wrong with one value of a request.
@@ -98,6 +99,9 @@ func (h *handler) problemOf(err error) *Problem {
 	if failed, ok := errors.AsType[*failure.Error](err); ok {
 		p.Next = secrets.Text(failed.Next)
 	}
+	if answered, ok := errors.AsType[*server.AnsweredError](err); ok {
+		p.Answer = &answered.Answer
+	}
 	return p
 }
 
@@ -113,6 +117,8 @@ func classifyError(err error) (status int, code string) {
 		return http.StatusUnprocessableEntity, "key-reused"
 	case is[*server.PositionError](err):
 		return http.StatusBadRequest, "wrong-position"
+	case is[*server.AnsweredError](err):
+		return http.StatusConflict, "already-answered"
 	case is[*graph.AnswerError](err):
 		return http.StatusUnprocessableEntity, "wrong-answer"
 	case is[*runs.EndedError](err):

@@ -28,6 +28,7 @@ type Record struct {
 	Path string    `json:"path,omitempty"`
 	What string    `json:"what,omitempty"`
 	Next []string  `json:"next,omitempty"`
+	By   string    `json:"by,omitempty" doc:"name of the token with which someone answered, forked, edited or cancelled"`
 }
 
 // State is the state of a run at a point.
@@ -113,7 +114,7 @@ func (h *handler) listHistory(ctx context.Context, in *historyInput) (*body[Page
 	}
 	var list []Record
 	for _, e := range entries {
-		list = append(list, Record{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next})
+		list = append(list, Record{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next, e.By})
 	}
 	return cut(in.Paging, list, func(r *Record) string { return strconv.FormatInt(r.Seq, 10) }, func(r *Record, key string) bool {
 		last, err := strconv.ParseInt(key, 10, 64)

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+)
+
+// AnswerRequest has answers to open questions of a run.
+type AnswerRequest struct {
+	Run     string
+	Answers []graph.Answer
+	// Protocol says that the answers come over a protocol: they may allow a call once, and neither for longer nor to
+	// run files that the user has not trusted.
+	Protocol bool
+}
+
+// AnswerRun checks answers, records them with the name of the caller, continues the run, and returns the questions that are still open. If
+// one of the answers does not fit, none is recorded. A run that works in other places is answered at once if it has asked; otherwise
+// AnswerRun waits until it asks, or until ctx ends.
+func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
+		return nil, err
+	}
+	if len(req.Answers) == 0 {
+		return nil, failure.NewUsage("", "there is no answer")
+	}
+	caller, _ := CallerOf(ctx)
+	req.Answers = slices.Clone(req.Answers)
+	for i := range req.Answers {
+		req.Answers[i].By = caller.Name
+	}
+	detail, err := s.findRun(ctx, req.Run)
+	if err != nil {
+		return nil, err
+	}
+	req.Run = detail.Run
+	if open, err = s.answers.answerRun(ctx, req); err != nil {
+		return nil, s.answers.explainAnswered(ctx, req, err)
+	}
+	return open, nil
+}
+
+// answering gives answers to the runs of a service.
+type answering struct {
+	service *Service
+	taken   keyedLock // one caller at a time continues a run with answers
+}
+
+// answerRun answers a run through its drive, or continues it with the answers.
+func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+	for {
+		d := a.service.findDrive(req.Run)
+		if d == nil {
+			taken, err := a.taken.lock(ctx, req.Run) // of several callers, one continues the run and the others answer its drive
+			if err != nil {
+				return nil, err
+			}
+			if a.service.findDrive(req.Run) == nil {
+				defer taken()
+				return a.answerWaiting(ctx, req)
+			}
+			taken()
+			continue
+		}
+		open, err := a.answerDrive(ctx, d, req)
+		if !errors.Is(err, graph.ErrNotDriven) {
+			return open, err
+		}
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+			return nil, failure.NewStale("try again when it waits", "run %s is still working", req.Run)
+		}
+	}
+}
+
+// answerDrive answers a run that works. The error is [graph.ErrNotDriven] if it waits, or has no open question.
+func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest) (open []graph.Question, err error) {
+	run := d.work.Load()
+	if run == nil {
+		return nil, graph.ErrNotDriven
+	}
+	detail, err := a.service.findRun(ctx, req.Run)
+	if err != nil {
+		return nil, err
+	}
+	if req.Protocol {
+		if err := checkProtocolAnswers(detail.Snapshot.Questions, req.Answers); err != nil {
+			return nil, err
+		}
+	}
+	open, err = run.AnswerNow(req.Answers)
+	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
+		if given, _ := a.findAnswered(ctx, req); given == nil {
+			return nil, graph.ErrNotDriven
+		}
+	}
+	if err == nil {
+		a.service.feeds.requestLook(req.Run)
+	}
+	return open, err
+}
+
+// answerWaiting continues a run that no drive of this service works on.
+func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+	run, err := a.service.takeRun(ctx, req.Run)
+	if err != nil {
+		return nil, err
+	}
+	err = func() error {
+		if req.Protocol {
+			if err := checkProtocolAnswers(run.Questions, req.Answers); err != nil {
+				return err
+			}
+		}
+		return run.CheckAnswers(ctx, req.Answers...)
+	}()
+	if err != nil {
+		run.Close()
+		return nil, err
+	}
+	open = slices.DeleteFunc(slices.Clone(run.Questions), func(q graph.Question) bool {
+		return slices.ContainsFunc(req.Answers, func(given graph.Answer) bool { return given.ID == q.ID || given.ID == "" })
+	})
+	return open, a.service.launchRun(ctx, launch{run: run, answers: req.Answers})
+}
+
+// AnsweredError reports a question that was answered before.
+type AnsweredError struct {
+	Run    string
+	Answer runs.Answer
+}
+
+func (e *AnsweredError) Error() string {
+	by := ""
+	if e.Answer.By != "" {
+		by = " by " + e.Answer.By
+	}
+	return fmt.Sprintf("question %q of run %s was answered%s at %s", e.Answer.ID, e.Run, by, e.Answer.At.Format(time.RFC3339))
+}
+
+// explainAnswered returns an [*AnsweredError] if answers were refused because one of their questions has an answer.
+func (a *answering) explainAnswered(ctx context.Context, req AnswerRequest, err error) error {
+	if !errors.As(err, new(*graph.AnswerError)) && !errors.As(err, new(*runs.EndedError)) {
+		return err
+	}
+	if given, failed := a.findAnswered(ctx, req); failed == nil && given != nil {
+		return &AnsweredError{Run: req.Run, Answer: *given}
+	}
+	return err
+}
+
+// findAnswered returns the recorded answer to one of the questions that a request answers, or nil if all are open or unknown.
+func (a *answering) findAnswered(ctx context.Context, req AnswerRequest) (*runs.Answer, error) {
+	for _, answer := range req.Answers {
+		if answer.ID == "" {
+			continue
+		}
+		if given, err := a.service.process.Runs.FindAnswer(ctx, req.Run, answer.ID); given != nil || err != nil {
+			return given, err
+		}
+	}
+	return nil, nil
+}
+
+// checkProtocolAnswers returns an error for answers that would allow more than one call.
+func checkProtocolAnswers(open []graph.Question, answers []graph.Answer) error {
+	for _, a := range answers {
+		i := slices.IndexFunc(open, func(q graph.Question) bool { return q.ID == a.ID || a.ID == "" })
+		if i < 0 || a.Refused != "" {
+			continue // CheckAnswers reports an unknown question
+		}
+		choice := choiceOf(a.Value)
+		switch q := open[i]; {
+		case q.Kind == flow.KindTrust && !slices.Contains([]string{"no", "false"}, choice),
+			q.Kind == agent.KindPermission && !slices.Contains([]string{"once", "no", "edit", "true", "false", "yes"}, choice):
+			return &ProtocolAnswerError{Question: q}
+		}
+	}
+	return nil
+}
+
+// choiceOf returns what an answer to a question about permission chooses.
+func choiceOf(value any) string {
+	switch v := value.(type) {
+	case bool:
+		return map[bool]string{true: "true", false: "false"}[v]
+	case string:
+		var object agent.PermissionAnswer
+		if json.Unmarshal([]byte(v), &object) == nil && object.Choice != "" {
+			return object.Choice
+		}
+		return v
+	}
+	var object agent.PermissionAnswer
+	if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &object) == nil {
+		return object.Choice
+	}
+	return ""
+}
+
+// ProtocolAnswerError reports an answer that cannot be given over a protocol.
+type ProtocolAnswerError struct {
+	Question graph.Question
+}
+
+func (e *ProtocolAnswerError) Error() string {
+	return "this answer cannot be given over a protocol: it would allow more than one call; answer with raddle inbox, or through the API"
+}

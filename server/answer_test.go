@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/runs"
+)
+
+// bothGraph asks in one branch and works in the other.
+const bothGraph = `
+name: both
+start: split
+nodes:
+  split: {type: script, script: split.sh, next: [interview, job]}
+  interview: {type: agent, agent: ask, prompt: x, next: last}
+  job: {type: agent, agent: wait, prompt: x, next: last}
+  last: {type: end, output: both are done}
+`
+
+// callAs returns a context of requests with a token.
+func callAs(t *testing.T, name string) context.Context {
+	return WithCaller(t.Context(), Caller{Name: name, Scopes: Scopes})
+}
+
+// A question in one branch is answered while another branch works: the answer is checked and recorded at once, with the
+// name of its caller, and the run needs no other drive.
+func TestAnswerWhileAnotherBranchWorks(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.home, ".config", "raddle", "agents", "both")
+	w.write(filepath.Join(dir, "graph.yaml"), bothGraph)
+	w.write(filepath.Join(dir, "split.sh"), "echo '{}'\n")
+	s := w.serve(Options{Network: true})
+	ctx := callAs(t, "ann")
+	run, err := s.StartRun(ctx, StartRequest{Agent: "both", Prompt: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := WithCaller(t.Context(), Caller{Name: "reader", Scopes: []Scope{ScopeRead}})
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if st, err := s.ReadState(reading, run); err == nil && len(st.Questions) > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing was asked")
+		}
+	}
+	w.awaitEffects(2) // first.sh, and work.sh, which does not end
+	const id = "interview/ask"
+	if _, err := s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: 7}}}); !errors.As(err, new(*graph.AnswerError)) {
+		t.Fatalf("an answer that does not fit: %v", err)
+	}
+	var open []graph.Question
+	if open, err = s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Eve"}}}); err != nil || len(open) > 0 {
+		t.Fatalf("%v, %v", open, err)
+	}
+	given, err := s.process.Runs.FindAnswer(t.Context(), run, id)
+	if err != nil || given == nil || given.By != "ann" {
+		t.Fatalf("recorded while the other branch works: %+v, %v", given, err)
+	}
+	_, err = s.AnswerRun(callAs(t, "bob"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Bob"}}})
+	if late, ok := errors.AsType[*AnsweredError](err); !ok || late.Answer.By != "ann" || !late.Answer.At.Equal(given.At) {
+		t.Fatalf("a second answer: %v", err)
+	}
+	w.letGo()
+	st, err := s.WaitRun(ctx, run)
+	if err != nil || st.Status != "done" || st.Output != "both are done" {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	if _, err = s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Eve"}}}); !errors.As(err, new(*AnsweredError)) {
+		t.Errorf("an answer after the end: %v", err)
+	}
+	if n := strings.Count(strings.Join(w.effects(), " "), "first"); n != 1 {
+		t.Errorf("first.sh ran %d times", n)
+	}
+}
+
+// Of several callers that answer one question at once, one wins, and the others learn who it was.
+func TestOneAnswerWins(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(Options{})
+	for range 5 {
+		run := start(t, s, "ask")
+		wait(t, s, run, "waiting")
+		names := []string{"ann", "bob", "eve"}
+		errs := make([]error, len(names))
+		var all sync.WaitGroup
+		for i, name := range names {
+			all.Go(func() {
+				_, errs[i] = s.AnswerRun(callAs(t, name), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: "ask", Value: name}}})
+			})
+		}
+		all.Wait()
+		wait(t, s, run, "done")
+		given, err := s.process.Runs.FindAnswer(t.Context(), run, "ask")
+		if err != nil || given == nil {
+			t.Fatal(given, err)
+		}
+		for i, name := range names {
+			late, ok := errors.AsType[*AnsweredError](errs[i])
+			if won := given.By == name; won != (errs[i] == nil) || !won && (!ok || late.Answer.By != given.By || !strings.Contains(errs[i].Error(), "answered by "+given.By+" at ")) {
+				t.Errorf("%s won, and %s gets: %v", given.By, name, errs[i])
+			}
+		}
+	}
+}
+
+// What a caller changes in a run has the name of its token, in the history and in events; the command line records none.
+func TestNamesOfCallers(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(Options{})
+	run := start(t, s, "ask")
+	wait(t, s, run, "waiting")
+	ctx := callAs(t, "ci")
+	copied, _, err := s.process.Runs.ForkRun(ctx, run, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CancelRun(ctx, copied); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: "ask", Value: "Eve", By: "someone else"}}}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, run, "done")
+	for id, want := range map[string]string{run: "answer ci", copied: "fork ci, end ci"} {
+		var named []string
+		story, err := s.process.Runs.ReadStory(t.Context(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range story {
+			if m.By != "" {
+				named = append(named, m.Kind.String()+" "+m.By)
+			}
+		}
+		if got := strings.Join(named, ", "); got != want {
+			t.Errorf("run %s: %s; want %s", id, got, want)
+		}
+	}
+	events, err := read(t.Context(), t, s, run, SubscribeOptions{})()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var by []string
+	for _, ev := range events {
+		if b, ok := ev.Body.(graph.QuestionAnswered); ok {
+			by = append(by, b.By)
+		}
+	}
+	if len(by) != 1 || by[0] != "ci" {
+		t.Errorf("events: answered by %q", by)
+	}
+	local, err := s.StartRun(t.Context(), StartRequest{Agent: "ask", Prompt: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, local, "waiting")
+	if _, err := s.AnswerRun(t.Context(), AnswerRequest{Run: local, Answers: []graph.Answer{{Value: "Eve"}}}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, local, "done")
+	var given *runs.Answer
+	if given, err = s.process.Runs.FindAnswer(t.Context(), local, "ask"); err != nil || given == nil || given.By != "" {
+		t.Errorf("without a caller: %+v, %v", given, err)
+	}
+}
