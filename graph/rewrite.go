@@ -39,63 +39,63 @@ func RewriteRecord(thread string, r Record, change func([]byte) []byte) (Record,
 func rewriteParts(k Kind, h, d *rewriter) bool {
 	switch k {
 	case KindStart:
-		h.texts(3)
-		h.begin(d)
-		d.repeat(func() { d.text(); d.value(); d.text() }) // answers given ahead
-		d.value()                                          // of the caller
-		h.rest()
+		h.rewriteTexts(3)
+		h.rewriteBegin(d)
+		d.rewriteEach(func() { d.rewriteText(); d.rewriteValue(); d.rewriteText() }) // answers given ahead
+		d.rewriteValue()                                                             // of the caller
+		h.copyRest()
 	case KindClaim:
-		h.text()
+		h.rewriteText()
 		if len(h.Rest) > 0 {
-			h.text()
-			h.repeat(func() { h.texts(2) })
+			h.rewriteText()
+			h.rewriteEach(func() { h.rewriteTexts(2) })
 		}
 		if len(d.Rest) > 0 {
-			d.patches()
+			d.rewritePatches()
 		}
 	case KindCall:
-		h.text()
-		h.begin(d)
-		h.rest()
+		h.rewriteText()
+		h.rewriteBegin(d)
+		h.copyRest()
 	case KindIntent, KindEffect, KindFailure:
-		h.texts(2)
-		d.restValue()
+		h.rewriteTexts(2)
+		d.rewriteLastValue()
 	case KindTask:
-		h.texts(2)
-		d.update()
+		h.rewriteTexts(2)
+		d.rewriteUpdate()
 	case KindVoid:
-		h.text()
-		h.repeat(h.text)
+		h.rewriteText()
+		h.rewriteEach(h.rewriteText)
 	case KindStep:
-		h.text()
-		d.patches()
-		h.frontier(d)
-		if h.bool() {
-			d.value()
+		h.rewriteText()
+		d.rewritePatches()
+		h.rewriteFrontier(d)
+		if h.copyBool() {
+			d.rewriteValue()
 		}
-		h.rest()
+		h.copyRest()
 	case KindReturn:
-		h.text()
-		h.rest()
+		h.rewriteText()
+		h.copyRest()
 	case KindQuestion:
-		h.texts(3)
-		d.question()
+		h.rewriteTexts(3)
+		d.rewriteQuestion()
 	case KindAnswer:
-		h.texts(2)
-		h.int()
-		h.text()
-		d.restValue()
+		h.rewriteTexts(2)
+		h.copyInt()
+		h.rewriteText()
+		d.rewriteLastValue()
 	case KindEdit:
-		h.editHead()
-		d.patches()
+		h.rewriteEditHead()
+		d.rewritePatches()
 		if len(d.Rest) > 0 {
-			d.nextNodes()
+			d.rewriteNextNodes()
 		}
 	case KindEnd:
-		h.endHead(d)
+		h.rewriteEndHead(d)
 	case KindSnapshot, KindFork:
-		h.snapshotHead()
-		d.snapshot()
+		h.rewriteSnapshotHead()
+		d.rewriteSnapshot()
 	default:
 		return false
 	}
@@ -110,17 +110,17 @@ type rewriter struct {
 	opaque error // a value would change whose form is not known
 }
 
-func (w *rewriter) int() int {
+func (w *rewriter) copyInt() int {
 	n := w.Int()
 	w.out = wire.PutInt(w.out, n)
 	return n
 }
 
-func (w *rewriter) varint() { w.out = wire.PutVarint(w.out, w.Varint()) }
+func (w *rewriter) copyVarint() { w.out = wire.PutVarint(w.out, w.Varint()) }
 
-func (w *rewriter) bool() bool { return w.byte() != 0 }
+func (w *rewriter) copyBool() bool { return w.copyByte() != 0 }
 
-func (w *rewriter) byte() byte {
+func (w *rewriter) copyByte() byte {
 	c := w.Byte()
 	if w.Err == nil {
 		w.out = append(w.out, c)
@@ -128,16 +128,16 @@ func (w *rewriter) byte() byte {
 	return c
 }
 
-func (w *rewriter) text() { w.out = wire.PutString(w.out, w.change(w.Bytes())) }
+func (w *rewriter) rewriteText() { w.out = wire.PutString(w.out, w.change(w.Bytes())) }
 
-func (w *rewriter) texts(n int) {
+func (w *rewriter) rewriteTexts(n int) {
 	for range n {
-		w.text()
+		w.rewriteText()
 	}
 }
 
-// repeat copies the length of a list and rewrites its elements.
-func (w *rewriter) repeat(element func()) {
+// rewriteEach copies the length of a list and rewrites its elements.
+func (w *rewriter) rewriteEach(element func()) {
 	n := w.Count()
 	w.out = wire.PutInt(w.out, n)
 	for i := 0; i < n && w.Err == nil; i++ {
@@ -145,23 +145,23 @@ func (w *rewriter) repeat(element func()) {
 	}
 }
 
-// rest copies what is left: numbers that older records do not have.
-func (w *rewriter) rest() {
+// copyRest copies what is left: numbers that older records do not have.
+func (w *rewriter) copyRest() {
 	w.out = append(w.out, w.Rest...)
 	w.Rest = nil
 }
 
-// value rewrites a stored value.
-func (w *rewriter) value() { w.out = wire.PutString(w.out, w.changeValue(w.Bytes())) }
+// rewriteValue rewrites a stored value.
+func (w *rewriter) rewriteValue() { w.out = wire.PutString(w.out, w.changeValue(w.Bytes())) }
 
-// restValue rewrites a value that is the rest of the part.
-func (w *rewriter) restValue() {
+// rewriteLastValue rewrites a value that is the rest of the part.
+func (w *rewriter) rewriteLastValue() {
 	w.out = append(w.out, w.changeValue(w.Rest)...)
 	w.Rest = nil
 }
 
-// nested rewrites a value that has parts of its own.
-func (w *rewriter) nested(parts func(in *rewriter)) {
+// rewriteNested rewrites a value that has parts of its own.
+func (w *rewriter) rewriteNested(parts func(in *rewriter)) {
 	in := &rewriter{Reader: wire.Reader{Rest: w.Bytes()}, change: w.change}
 	parts(in)
 	w.Err, w.opaque = cmp.Or(w.Err, in.Err), cmp.Or(w.opaque, in.opaque)
@@ -180,208 +180,208 @@ func (w *rewriter) changeValue(b []byte) []byte {
 
 var errOpaque = errors.New("a text must be replaced in a value whose form is known only to the program that wrote it")
 
-func (w *rewriter) patch() {
-	w.text()
-	w.int()
-	w.value()
+func (w *rewriter) rewritePatch() {
+	w.rewriteText()
+	w.copyInt()
+	w.rewriteValue()
 }
 
-func (w *rewriter) patches() { w.repeat(w.patch) }
+func (w *rewriter) rewritePatches() { w.rewriteEach(w.rewritePatch) }
 
-// begin rewrites what KindStart and KindCall share.
-func (w *rewriter) begin(d *rewriter) {
-	w.text()
-	w.repeat(func() { w.texts(2) })
-	d.patches()
-	w.frontier(d)
+// rewriteBegin rewrites what KindStart and KindCall share.
+func (w *rewriter) rewriteBegin(d *rewriter) {
+	w.rewriteText()
+	w.rewriteEach(func() { w.rewriteTexts(2) })
+	d.rewritePatches()
+	w.rewriteFrontier(d)
 }
 
-// frontier rewrites what putFrontier wrote.
-func (w *rewriter) frontier(d *rewriter) {
+// rewriteFrontier rewrites what putFrontier wrote.
+func (w *rewriter) rewriteFrontier(d *rewriter) {
 	tasks := 0
-	w.repeat(func() {
+	w.rewriteEach(func() {
 		tasks++
-		w.text()
-		w.int()
-		w.text()
+		w.rewriteText()
+		w.copyInt()
+		w.rewriteText()
 	})
-	w.repeat(func() { w.texts(2) })
+	w.rewriteEach(func() { w.rewriteTexts(2) })
 	for i := 0; i < tasks && d.Err == nil; i++ {
-		d.patches()
+		d.rewritePatches()
 	}
 }
 
-// update rewrites what putUpdate wrote.
-func (w *rewriter) update() {
-	w.patches()
-	w.bool()
-	w.repeat(w.text)
-	w.bool()
-	w.repeat(func() {
-		w.text()
-		w.patches()
+// rewriteUpdate rewrites what putUpdate wrote.
+func (w *rewriter) rewriteUpdate() {
+	w.rewritePatches()
+	w.copyBool()
+	w.rewriteEach(w.rewriteText)
+	w.copyBool()
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.rewritePatches()
 	})
-	w.text()
-	if w.bool() {
-		w.restValue()
+	w.rewriteText()
+	if w.copyBool() {
+		w.rewriteLastValue()
 	}
 }
 
-func (w *rewriter) question() {
-	w.texts(6)
-	w.repeat(w.text)
-	w.bool()
-	w.value()
+func (w *rewriter) rewriteQuestion() {
+	w.rewriteTexts(6)
+	w.rewriteEach(w.rewriteText)
+	w.copyBool()
+	w.rewriteValue()
 	if len(w.Rest) > 0 {
-		w.texts(2)
+		w.rewriteTexts(2)
 	}
 }
 
-// runStatus rewrites what appendRunStatus wrote.
-func (w *rewriter) runStatus() {
-	w.byte()
-	w.text()
-	w.repeat(func() { w.texts(2) })
+// rewriteStatus rewrites what appendRunStatus wrote.
+func (w *rewriter) rewriteStatus() {
+	w.copyByte()
+	w.rewriteText()
+	w.rewriteEach(func() { w.rewriteTexts(2) })
 }
 
-// position rewrites what appendPosition wrote.
-func (w *rewriter) position() {
+// rewritePosition rewrites what appendPosition wrote.
+func (w *rewriter) rewritePosition() {
 	if len(w.Rest) > 0 {
-		w.int()
-		w.repeat(w.text)
+		w.copyInt()
+		w.rewriteEach(w.rewriteText)
 	}
 }
 
-// summary rewrites what appendSummary wrote.
-func (w *rewriter) summary() {
+// rewriteSummary rewrites what appendSummary wrote.
+func (w *rewriter) rewriteSummary() {
 	if len(w.Rest) > 0 {
-		w.texts(2)
-		w.varint()
+		w.rewriteTexts(2)
+		w.copyVarint()
 	}
 }
 
-func (w *rewriter) editHead() {
-	w.texts(3)
-	w.runStatus()
-	w.position()
+func (w *rewriter) rewriteEditHead() {
+	w.rewriteTexts(3)
+	w.rewriteStatus()
+	w.rewritePosition()
 	if len(w.Rest) > 0 {
-		w.repeat(w.text)
+		w.rewriteEach(w.rewriteText)
 	}
-	w.summary()
+	w.rewriteSummary()
 	if len(w.Rest) > 0 {
-		w.repeat(func() { w.texts(2) })
+		w.rewriteEach(func() { w.rewriteTexts(2) })
 	}
 }
 
-// nextNodes rewrites what putNext wrote.
-func (w *rewriter) nextNodes() {
+// rewriteNextNodes rewrites what putNext wrote.
+func (w *rewriter) rewriteNextNodes() {
 	h := &rewriter{Reader: wire.Reader{Rest: w.Bytes()}, change: w.change}
 	d := &rewriter{Reader: wire.Reader{Rest: w.Bytes()}, change: w.change}
-	h.frontier(d)
+	h.rewriteFrontier(d)
 	w.Err, w.opaque = cmp.Or(w.Err, h.Err, d.Err), cmp.Or(w.opaque, d.opaque)
 	w.out = wire.PutString(wire.PutString(w.out, h.out), d.out)
 }
 
-func (w *rewriter) endHead(d *rewriter) {
-	w.byte()
-	w.text()
-	if w.bool() {
-		d.value()
+func (w *rewriter) rewriteEndHead(d *rewriter) {
+	w.copyByte()
+	w.rewriteText()
+	if w.copyBool() {
+		d.rewriteValue()
 	}
-	w.text()
-	w.repeat(func() { w.texts(2) })
+	w.rewriteText()
+	w.rewriteEach(func() { w.rewriteTexts(2) })
 	if len(w.Rest) > 0 {
-		w.repeat(func() {
-			w.text()
-			w.int()
+		w.rewriteEach(func() {
+			w.rewriteText()
+			w.copyInt()
 		})
 	}
-	w.summary()
+	w.rewriteSummary()
 }
 
-func (w *rewriter) snapshotHead() {
-	w.texts(3)
-	w.varint()
+func (w *rewriter) rewriteSnapshotHead() {
+	w.rewriteTexts(3)
+	w.copyVarint()
 	if len(w.Rest) == 0 {
 		return
 	}
-	w.runStatus()
-	w.text()
-	w.varint()
-	w.position()
+	w.rewriteStatus()
+	w.rewriteText()
+	w.copyVarint()
+	w.rewritePosition()
 }
 
-// snapshot rewrites what replay.encode wrote.
-func (w *rewriter) snapshot() {
-	w.texts(3)
-	w.byte()
-	w.varint()
-	w.text()
-	w.value()
-	w.int()
-	w.value() // of the caller
-	w.repeat(func() {
-		w.text()
-		w.value()
-		w.text()
-		w.bool()
+// rewriteSnapshot rewrites what replay.encode wrote.
+func (w *rewriter) rewriteSnapshot() {
+	w.rewriteTexts(3)
+	w.copyByte()
+	w.copyVarint()
+	w.rewriteText()
+	w.rewriteValue()
+	w.copyInt()
+	w.rewriteValue() // of the caller
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.rewriteValue()
+		w.rewriteText()
+		w.copyBool()
 	})
-	w.counts()
-	w.varint()
-	w.bool()
-	w.repeat(func() {
-		w.text()
-		w.frame()
+	w.rewriteCounts()
+	w.copyVarint()
+	w.copyBool()
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.rewriteFrame()
 	})
 	if len(w.Rest) > 0 {
-		w.texts(2)
-		w.varint()
+		w.rewriteTexts(2)
+		w.copyVarint()
 	}
 	if len(w.Rest) > 0 {
-		w.counts()
-		w.rest()
+		w.rewriteCounts()
+		w.copyRest()
 	}
 }
 
-// counts rewrites a map of numbers.
-func (w *rewriter) counts() {
-	w.repeat(func() {
-		w.text()
-		w.int()
+// rewriteCounts rewrites a map of numbers.
+func (w *rewriter) rewriteCounts() {
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.copyInt()
 	})
 }
 
-// frame rewrites what rawFrame.encode wrote.
-func (w *rewriter) frame() {
-	w.text()
-	w.int()
-	w.int()
-	w.repeat(func() {
-		w.text()
-		w.patches()
+// rewriteFrame rewrites what rawFrame.encode wrote.
+func (w *rewriter) rewriteFrame() {
+	w.rewriteText()
+	w.copyInt()
+	w.copyInt()
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.rewritePatches()
 	})
-	w.repeat(func() { w.texts(2) })
-	w.frontier(w)
-	w.counts()
-	w.bool()
-	w.bool()
-	w.value()
-	w.varint()
-	w.repeat(func() {
-		w.text()
-		w.nested((*rewriter).update)
+	w.rewriteEach(func() { w.rewriteTexts(2) })
+	w.rewriteFrontier(w)
+	w.rewriteCounts()
+	w.copyBool()
+	w.copyBool()
+	w.rewriteValue()
+	w.copyVarint()
+	w.rewriteEach(func() {
+		w.rewriteText()
+		w.rewriteNested((*rewriter).rewriteUpdate)
 	})
 	for range 2 { // effects and their notes
-		w.repeat(func() {
-			w.text()
-			w.value()
+		w.rewriteEach(func() {
+			w.rewriteText()
+			w.rewriteValue()
 		})
 	}
-	w.repeat(func() {
-		w.texts(2)
-		w.nested((*rewriter).question)
-		w.int()
-		w.value()
-		w.text()
+	w.rewriteEach(func() {
+		w.rewriteTexts(2)
+		w.rewriteNested((*rewriter).rewriteQuestion)
+		w.copyInt()
+		w.rewriteValue()
+		w.rewriteText()
 	})
 }
