@@ -9,6 +9,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/skill"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/team"
@@ -141,6 +142,18 @@ func (a *Agent) initialWrites(prompt string) []graph.Write {
 		}
 	}
 	return append(set, ring.replaceValue(spec.PromptKey, prompt))
+}
+
+// StateWrites returns writes that replace first values of the state of a graph; nil: none. Append them to the Set of its Input.
+func StateWrites(a *Agent, values *jsonvalue.Object) (set []graph.Write) {
+	if a.Config != nil || values == nil {
+		return nil
+	}
+	ring := &keySet{file: a.File}
+	for name, v := range values.All() {
+		set = append(set, ring.replaceValue(name, a.host.redactValue(v)))
+	}
+	return set
 }
 
 // Outcome is the result of an agent's run for its caller.

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/telemetry"
@@ -30,6 +31,7 @@ type Request struct {
 	Headless    bool              // no person will ever be asked; models are informed of it
 	Model       string            // replaces every model of the agent and its children
 	Variables   map[string]string // agent variables
+	State       *jsonvalue.Object // first values of a graph's state, in addition to those of its file; nil: none
 	Session     string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
 	Transient   bool              // the session need not outlive this process: it may be in a store that saves nothing
 	Compact     bool              // summarize the conversation of the session, without a prompt
@@ -57,6 +59,7 @@ type Run struct {
 	input    graph.Input // of a run that has not started
 	accept   bool
 	takeover bool
+	state    *jsonvalue.Object
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 
@@ -147,6 +150,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 			return err
 		}
 	}
+	run.state = req.State
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
 	if err := p.SetPrompt(run, req.Prompt); err != nil {
 		return err
@@ -162,6 +166,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 // SetPrompt replaces the prompt of a run that has not started.
 func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
 	run.input = run.Agent.Input(prompt)
+	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.state)...)
 	run.Record.Prompt = run.Agent.Redact(prompt)
 	run.input.Meta, err = p.encodeRecord(run.Record)
 	return err

@@ -43,11 +43,7 @@ func NewHandler(s *server.Service) http.Handler {
 		_, _ = w.Write(document)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := int64(maxBody)
-		if r.Method == http.MethodPost && r.URL.Path == StartPath {
-			limit = MaxStartBody
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if _, pattern := mux.Handler(r); pattern == "" {
 			writeUnknown(mux, w, r)
 			return
