@@ -104,3 +104,16 @@ func DescribeChanges(was, is []Source) []string {
 	}
 	return lines
 }
+
+// HashSources returns files on which a run of the agent in a directory depended, with the hashes of their present content.
+func HashSources(dir string, was []Source) []Source {
+	s := &sources{root: dir, seen: map[string]bool{}}
+	for _, w := range was {
+		path := w.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, filepath.FromSlash(path))
+		}
+		s.addFile(path)
+	}
+	return s.list
+}

@@ -289,7 +289,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 				yield(Entry{}, err)
 				return
 			}
-			e, err := decodeEntry(r)
+			e, err := DecodeEntry(r)
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -297,7 +297,8 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 	}
 }
 
-func decodeEntry(r Record) (Entry, error) {
+// DecodeEntry returns the line of a record in its thread's history.
+func DecodeEntry(r Record) (Entry, error) {
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	h := &wire.Reader{Rest: r.Head}
 	var i RunInfo

@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -20,6 +23,7 @@ type StartRequest struct {
 	Model     string            `json:"model,omitempty"`   // replaces every model
 	Headless  bool              `json:"headless,omitempty"`
 	Answers   []graph.Answer    `json:"answers,omitempty"` // to questions that the run will ask
+	Files     []app.Attachment  `json:"files,omitempty"`   // texts that follow the prompt; their names are never opened
 	Key       string            `json:"-"`                 // idempotency key: the same key gives the same run; "": none
 }
 
@@ -81,8 +85,15 @@ func (e *KeyReusedError) Error() string {
 // startNew starts a run. saveKey is called before anything is recorded.
 func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(run string) error) (string, error) {
 	caller, _ := CallerOf(ctx)
+	var names []string
+	for _, f := range req.Files {
+		if err := checkAttachment(f); err != nil {
+			return "", err
+		}
+		names = append(names, f.Name)
+	}
 	run, err := s.process.StartRun(app.Request{
-		TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: app.AddAttachments(req.Prompt, req.Files), Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
 	})
 	if err != nil {
 		return "", err
@@ -95,4 +106,18 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(r
 		return "", err
 	}
 	return run.ID, nil
+}
+
+// maxFileName is the length of the longest name of a file, in bytes.
+const maxFileName = 255
+
+// checkAttachment returns an error for a file that cannot be a part of a prompt.
+func checkAttachment(f app.Attachment) error {
+	switch {
+	case f.Name == "" || len(f.Name) > maxFileName || !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, unicode.IsControl):
+		return failure.NewUsage("", "%q cannot be the name of a file: it must have 1 to %d bytes, without control characters", f.Name, maxFileName)
+	case !utf8.ValidString(f.Text):
+		return failure.NewUsage("only text can be put into a prompt", "file %s is not UTF-8 text", f.Name)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"raddle.dev/internal/config"
@@ -56,4 +57,31 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 		}
 	}
 	return nil
+}
+
+// LearnSecrets makes the redactor of the process find what a run must not show: the secrets of its agent and of those below it,
+// and the values of its variables that are secrets.
+func (p *Process) LearnSecrets(r *runs.Record) {
+	secrets := p.Tools.SecretSet()
+	dirs := []string{r.Dir}
+	for _, s := range r.Sources {
+		if filepath.IsAbs(s.Path) {
+			dirs = append(dirs, filepath.Dir(s.Path))
+		}
+	}
+	for _, dir := range dirs {
+		p.Tools.AddDotenv(dir)
+	}
+	for _, values := range []map[string]string{r.Variables, r.Overrides} {
+		for name, value := range values {
+			secrets.AddNamed(name, value)
+		}
+	}
+	for name, from := range r.VariablesFrom {
+		secrets.AddNamed(name, p.env.Get(from))
+		secrets.AddNamed(from, p.env.Get(from))
+	}
+	if a, err := p.Load(LoadRequest{Agent: r.Dir}); err == nil { // it knows its servers
+		_ = a.Close()
+	}
 }

@@ -34,7 +34,7 @@ a run, as "raddle runs show" lists them. Without a command, raddle lists the run
 	},
 		list, newRunsShowCommand(env), newRunsHistoryCommand(env), newRunsDiffCommand(env), newRunsBlameCommand(env),
 		newRunsForkCommand(env), newRunsEditCommand(env), newRunsPruneCommand(env), newRunsGCCommand(env), newRunsRmCommand(env),
-		newRunsCancelCommand(env), newRunsExportCommand(env))
+		newRunsCancelCommand(env), newRunsExportCommand(env), newRunsImportCommand(env))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list.SetContext(cmd.Context())
 		return list.RunE(list, nil)

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
 )
@@ -108,42 +106,4 @@ func printStory(ctx context.Context, env *environment, run string) error {
 	}
 	env.out.PrintText(b.String())
 	return nil
-}
-
-func newRunsExportCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runRunsExport, &cobra.Command{
-		Use:   "export RUN",
-		Short: "Write the journal of a run as JSON, one record a line",
-		Long: `The first line describes the run. Each other line is a record: its content, and its two parts, head and
-data, as they are in the store, in base64.`,
-		Example:           `  raddle runs export last > run.jsonl`,
-		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
-	})
-}
-
-// exportedRecord is a record as "runs export" writes it.
-type exportedRecord struct {
-	historyLine
-	Head []byte `json:"head"`
-	Data []byte `json:"data"`
-}
-
-func runRunsExport(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	err = env.printJSON(struct {
-		Format   string    `json:"format"`
-		Run      runs.Info `json:"run"`
-		Version  string    `json:"version"` // of raddle
-		Exported time.Time `json:"exported"`
-	}{"raddle-journal-1", d.Info, app.Version(), time.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	return env.process.Runs.ExportRecords(ctx, d.Run, func(e graph.Entry, r graph.Record) error {
-		return env.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
-	})
 }

@@ -93,6 +93,7 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	}
 	g.UseService(s)
 	g.Handle("/api/", api.NewHandler(s))
+	g.AllowBody(api.StartPath, api.MaxStartBody)
 	for _, p := range protocols {
 		if !slices.Contains(opts.disable, p.name) {
 			p.mount(g, s)

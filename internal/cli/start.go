@@ -56,6 +56,7 @@ func promptText(env *environment, words, files []string, noStdin bool) (string, 
 // withFiles adds the text of files to a prompt. If the prompt is only one file, it
 // is the text of that file.
 func withFiles(env *environment, text string, files []string) (string, error) {
+	var attached []app.Attachment
 	for _, path := range files {
 		content, err := os.ReadFile(path)
 		switch {
@@ -64,13 +65,9 @@ func withFiles(env *environment, text string, files []string) (string, error) {
 		case !utf8.Valid(content):
 			return "", badUsage("only text can be put into a prompt", "-f: %s is not UTF-8 text", path)
 		}
-		body := trimEnd(string(content))
-		if text != "" || len(files) > 1 {
-			body = "File " + filepath.ToSlash(path) + ":\n" + body
-		}
-		text = joinNonEmpty("\n\n", text, body)
+		attached = append(attached, app.Attachment{Name: path, Text: string(content)})
 	}
-	return text, nil
+	return app.AddAttachments(text, attached), nil
 }
 
 // joinNonEmpty joins the texts that are not empty.

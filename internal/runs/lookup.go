@@ -190,3 +190,9 @@ func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, er
 	}
 	return list, nil
 }
+
+// LocateRun returns the thread of a run and its last record: 0 if that is the newest one of the thread.
+func (a *Archive) LocateRun(ctx context.Context, id string) (*Store, graph.Point, error) {
+	st, found, err := a.locateRun(ctx, id)
+	return st, graph.Point{Thread: found.thread, Seq: found.last}, err
+}

@@ -43,7 +43,11 @@ func NewHandler(s *server.Service) http.Handler {
 		_, _ = w.Write(document)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		limit := int64(maxBody)
+		if r.Method == http.MethodPost && r.URL.Path == StartPath {
+			limit = MaxStartBody
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		if _, pattern := mux.Handler(r); pattern == "" {
 			writeUnknown(mux, w, r)
 			return

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"io"
@@ -272,6 +273,40 @@ func TestSecondAnswer(t *testing.T) {
 	copied := w.get(201, "POST", run+"/fork", `{"at": 2}`)["run"].(string)
 	if got := jsonText(t, w.get(200, "GET", "/runs/"+copied+"/history", "")); !strings.Contains(got, `"by":"bob"`) {
 		t.Errorf("the history of a fork does not name who forked: %s", got)
+	}
+}
+
+// The text of files follows the prompt as with raddle run --file; their names are names and never paths to read.
+func TestFiles(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.dir, "notes.txt"), "of this machine")
+	data := base64.StdEncoding.EncodeToString([]byte("eins\nzwei\n"))
+	for body, want := range map[string]string{
+		`{"agent": "ask", "prompt": "Read", "files": [{"name": "notes.txt", "data": "` + data + `"}, {"name": "/etc/passwd", "data": ""}]}`: "Read\n\nFile notes.txt:\neins\nzwei\n\nFile /etc/passwd:\n",
+		`{"agent": "ask", "files": [{"name": "notes.txt", "data": "` + data + `"}]}`:                                                        "eins\nzwei",
+	} {
+		st := w.get(201, "POST", "/runs?wait=60s", body)
+		if st["prompt"] != want {
+			t.Errorf("the prompt is %q, want %q", st["prompt"], want)
+		}
+		if got := jsonText(t, w.get(200, "GET", "/runs/"+st["run"].(string), "")); !strings.Contains(got, `"files":["notes.txt"`) {
+			t.Errorf("the start does not name its files: %s", got)
+		}
+	}
+	for _, body := range []string{`{"name": "notes.txt"}`, `{"name": "", "data": ""}`, `{"name": "x", "data": "no base64"}`, `"notes.txt"`, `{"name": "x", "path": "/etc/passwd"}`} {
+		w.refuse(422, "invalid-request", "POST", "/runs", `{"agent": "ask", "files": [`+body+`]}`)
+	}
+	for _, body := range []string{`{"name": "a\nb", "data": ""}`, `{"name": "x", "data": "//79"}`} {
+		w.refuse(400, "usage", "POST", "/runs", `{"agent": "ask", "files": [`+body+`]}`)
+	}
+	zeros := func(bytes int) string { return strings.Repeat("AAAA", bytes/3) }
+	w.refuse(413, "too-large", "POST", "/runs", `{"agent": "ask", "files": [{"name": "a", "data": "`+zeros(40<<20)+`"}, {"name": "b", "data": "`+zeros(25<<20)+`"}]}`)
+	w.refuse(413, "too-large", "POST", "/runs", `{"agent": "ask", "prompt": "`+strings.Repeat("x", 4<<20+1)+`"}`)
+	w.refuse(413, "too-large", "POST", "/runs/last/answers", `{"answers": [{"value": "`+strings.Repeat("x", 4<<20)+`"}]}`)
+	large := strings.Repeat("0123456789abcdef", 6<<20/16)
+	st := w.get(201, "POST", "/runs?wait=60s", `{"agent": "ask", "files": [{"name": "a", "data": "`+base64.StdEncoding.EncodeToString([]byte(large))+`"}]}`)
+	if st["prompt"] != large {
+		t.Errorf("a file of 6 MiB becomes a prompt of %d bytes", len(st["prompt"].(string)))
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/app"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
 	"raddle.dev/server"
@@ -50,6 +52,13 @@ type StartBody struct {
 	Model     string            `json:"model,omitempty" doc:"replaces every model"`
 	Headless  bool              `json:"headless,omitempty" doc:"no person will be asked"`
 	Answers   []Answer          `json:"answers,omitempty" doc:"answers to questions that the run will ask"`
+	Files     []File            `json:"files,omitempty" doc:"text files that follow the prompt, together at most 64 MiB"`
+}
+
+// File is a file whose content comes with a request.
+type File struct {
+	Name string `json:"name" minLength:"1" maxLength:"255" doc:"how the prompt names it; nothing is read from a path"`
+	Data string `json:"data" doc:"its text, UTF-8 in base64"`
 }
 
 type startInput struct {
@@ -66,6 +75,7 @@ func (h *handler) addRuns() {
 	start.Responses = map[string]*huma.Response{"201": {Description: "Created", Content: map[string]*huma.MediaType{
 		"application/json": {Schema: state}, "text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
 	}}}
+	start.MaxBodyBytes = MaxStartBody
 	huma.Register(h.api, start, h.startRun)
 	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
@@ -96,6 +106,34 @@ func (h *handler) addControl(verb, summary string, do func(*server.Service, cont
 	})
 }
 
+// maxFiles is the size of the files that come with the start of a run, in bytes.
+const maxFiles = 64 << 20
+
+// StartPath is the path of requests that start runs, and MaxStartBody the size of their largest body: files are in base64.
+const (
+	StartPath    = prefix + "/runs"
+	MaxStartBody = maxBody + maxFiles/3*4 + 4
+)
+
+// readFiles returns the files of a request. Without them, it may be as large as any other.
+func readFiles(b StartBody) (files []app.Attachment, err error) {
+	size := 0
+	for i, f := range b.Files {
+		text, err := base64.StdEncoding.DecodeString(f.Data)
+		if err != nil {
+			p := newProblem(http.StatusUnprocessableEntity, "invalid-request", "validation failed")
+			p.Errors = []Detail{{fmt.Sprintf("body.files[%d].data", i), "expected the content of the file in base64"}}
+			return nil, p
+		}
+		size += len(text)
+		files = append(files, app.Attachment{Name: f.Name, Text: string(text)})
+	}
+	if size > maxFiles || len(b.Prompt) > maxBody {
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", "a prompt has at most 4 MiB, and the files of a run 64 MiB together")
+	}
+	return files, nil
+}
+
 func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamResponse, error) {
 	var wait time.Duration
 	if in.Wait != "" {
@@ -105,8 +143,12 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 		}
 	}
 	b := in.Body
+	files, err := readFiles(b)
+	if err != nil {
+		return nil, err
+	}
 	run, err := h.service.StartRun(ctx, server.StartRequest{Agent: b.Agent, Prompt: b.Prompt, Variables: b.Variables, Session: b.Session, Model: b.Model,
-		Headless: b.Headless, Answers: toAnswers(b.Answers), Key: in.Key})
+		Headless: b.Headless, Answers: toAnswers(b.Answers), Files: files, Key: in.Key})
 	if err != nil {
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}

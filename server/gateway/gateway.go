@@ -33,11 +33,12 @@ type Gateway struct {
 	tokens   *Tokens
 	first    string // the first token
 	listener net.Listener
-	public   *url.URL       // nil: there is no address behind a proxy
-	hosts    []string       // that requests may name
-	origins  []string       // whose pages may call
-	closed   *http.ServeMux // what needs a token
-	open     *http.ServeMux // what does not
+	public   *url.URL         // nil: there is no address behind a proxy
+	hosts    []string         // that requests may name
+	origins  []string         // whose pages may call
+	closed   *http.ServeMux   // what needs a token
+	open     *http.ServeMux   // what does not
+	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
 }
 
 // maxBody is the size of the largest body of a request, in bytes.
@@ -128,6 +129,14 @@ func allowedHosts(listen string, public *url.URL) []string {
 // Handle adds a handler for requests with a token.
 func (g *Gateway) Handle(pattern string, h http.Handler) { g.closed.Handle(pattern, h) }
 
+// AllowBody lets requests at a path have a body that is larger than that of others.
+func (g *Gateway) AllowBody(path string, bytes int64) {
+	if g.large == nil {
+		g.large = map[string]int64{}
+	}
+	g.large[path] = bytes
+}
+
 // HandleOpen adds a handler for requests without a token.
 func (g *Gateway) HandleOpen(pattern string, h http.Handler) { g.open.Handle(pattern, h) }
 
@@ -147,7 +156,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.public != nil {
 		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, max(maxBody, g.large[r.URL.Path]))
 	if handler, pattern := g.open.Handler(r); pattern != "" {
 		handler.ServeHTTP(w, r)
 		return

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/runfile"
+	"raddle.dev/internal/wording"
+)
+
+// runsExportOptions are the flags of "runs export".
+type runsExportOptions struct{ file string }
+
+func newRunsExportCommand(env *environment) *cobra.Command {
+	var opts runsExportOptions
+	cmd := newCommand(env, &opts, runRunsExport, &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a run to one file: its journal and the files of its agent",
+		Long: `The file is text, one JSON object a line: a header with the run and the version of raddle, the files of the agent, and
+the records of the journal, oldest first, with those of the runs that it was forked from. It contains no secret that
+raddle knows. "raddle runs import" puts it into another store, and "raddle replay" executes it again.`,
+		Example: `  raddle runs export last -o bug.raddle
+  raddle runs export last | head -n 1`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+	cmd.Flags().StringVarP(&opts.file, "output", "o", "", "write to `FILE` instead of standard output")
+	return cmd
+}
+
+func runRunsExport(ctx context.Context, env *environment, opts runsExportOptions, args []string) error {
+	p := env.process
+	f, err := runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: args[0], Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	if err != nil {
+		return err
+	}
+	if opts.file == "" || opts.file == "-" {
+		var b bytes.Buffer
+		if err := f.Write(&b); err != nil {
+			return err
+		}
+		_, err := env.out.Write(b.Bytes())
+		return err
+	}
+	path := p.Dirs.AbsPath(opts.file)
+	if err := f.Save(path); err != nil {
+		return badUsage("choose a file that can be written", "-o: %v", err)
+	}
+	records := 0
+	for _, t := range f.Threads {
+		records += len(t.Records)
+	}
+	env.printNote("raddle: run %s is in %s: %s, %s of agents", f.Run.Run, p.Dirs.ShortPath(path), wording.FormatCount(records, "record"), wording.FormatCount(len(f.Agents), "file"))
+	return nil
+}
+
+func newRunsImportCommand(env *environment) *cobra.Command {
+	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runRunsImport, &cobra.Command{
+		Use:   "import FILE",
+		Short: "Put an exported run into the store",
+		Long: `The run gets the id that it had. If the store has the run already, nothing changes; another run with this id is not
+replaced. raddle checks the whole file first. The files of the agent stay in the file: to continue the run,
+or to replay it without the file, name the agent's directory with --agent.`,
+		Example: `  raddle runs import bug.raddle`,
+		Args:    checkArgCount(1, 1, "a file"),
+	})
+}
+
+func runRunsImport(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	f, err := readRunFile(env, args[0])
+	if err != nil {
+		return err
+	}
+	st, err := env.process.Runs.OpenStore()
+	if err != nil {
+		return err
+	}
+	done, err := f.Import(ctx, st)
+	if other, ok := errors.AsType[*runfile.ExistsError](err); ok {
+		return &exitError{code: exitStale, next: "remove it first: raddle runs rm " + f.Run.Run + "; or import into another store: RADDLE_STORE=sqlite:PATH", err: other}
+	}
+	if err != nil {
+		return err
+	}
+	if done.Known {
+		env.printNote("raddle: the store has run %s already", done.Run)
+	} else {
+		env.printNote("raddle: run %s is imported: %s", done.Run, wording.FormatCount(done.Records, "record"))
+	}
+	return env.printResult(opts.output, done, func() string { return done.Run })
+}
+
+// readRunFile reads an exported run.
+func readRunFile(env *environment, name string) (*runfile.File, error) {
+	path := env.process.Dirs.AbsPath(name)
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, badUsage("name a file that raddle runs export has written", "%v", err)
+	}
+	defer in.Close()
+	f, err := runfile.Read(in)
+	if err != nil {
+		return nil, &exitError{code: exitInvalid, next: "export the run again: raddle runs export RUN -o " + quoteWord(filepath.Base(name)), err: fmt.Errorf("%s cannot be read: %v", env.process.Dirs.ShortPath(path), err)}
+	}
+	return f, nil
+}
