@@ -28,6 +28,9 @@ func RewriteRecord(thread string, r Record, change func([]byte) []byte) (Record,
 	if err := cmp.Or(h.Err, d.Err, h.opaque, d.opaque); err != nil {
 		return fail(err)
 	}
+	if len(h.Rest)+len(d.Rest) > 0 {
+		return fail(errors.New("it has more parts than this version knows: written by a newer version?"))
+	}
 	r.Head, r.Data = h.out, d.out
 	list := []Record{r}
 	c := newChecker(thread)
@@ -84,17 +87,21 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		h.rewriteTexts(2)
 		h.copyInt()
 		h.rewriteText()
+		h.rewriteAuthor()
 		d.rewriteLastValue()
 	case KindEdit:
 		h.rewriteEditHead()
+		h.rewriteAuthor()
 		d.rewritePatches()
 		if len(d.Rest) > 0 {
 			d.rewriteNextNodes()
 		}
 	case KindEnd:
 		h.rewriteEndHead(d)
+		h.rewriteAuthor()
 	case KindSnapshot, KindFork:
 		h.rewriteSnapshotHead()
+		h.rewriteAuthor()
 		d.rewriteSnapshot()
 	default:
 		return false
@@ -179,6 +186,13 @@ func (w *rewriter) changeValue(b []byte) []byte {
 }
 
 var errOpaque = errors.New("a text must be replaced in a value whose form is known only to the program that wrote it")
+
+// rewriteAuthor rewrites who made the record. Older records end before it.
+func (w *rewriter) rewriteAuthor() {
+	if len(w.Rest) > 0 {
+		w.rewriteText()
+	}
+}
 
 func (w *rewriter) rewritePatch() {
 	w.rewriteText()

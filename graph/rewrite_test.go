@@ -44,7 +44,7 @@ func TestRewriteRecord(t *testing.T) {
 			names := []string{thread}
 			for _, r := range written {
 				fork := "fork" + strconv.FormatInt(r.Seq, 10)
-				if err := graph.Fork(t.Context(), st, thread, r.Seq, fork); err != nil {
+				if err := graph.Fork(graph.WithAuthor(t.Context(), "ann"), st, thread, r.Seq, fork); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := p.Edit(t.Context(), fork, only.Reset("edited")); err != nil {
@@ -111,6 +111,7 @@ func TestRewriteRecordRefuses(t *testing.T) {
 	}{
 		"unknown kind": {graph.Record{Kind: 99}, "unknown kind"},
 		"cut off":      {graph.Record{Kind: graph.KindEffect, Head: []byte{9, 'x'}}, "damaged record"},
+		"more parts":   {graph.Record{Kind: graph.KindReturn, Head: []byte{1, 'x', 1}, Data: []byte("more")}, "more parts"},
 		"mixed value":  {graph.Record{Kind: graph.KindEffect, Head: head, Data: []byte("\x01hush")}, "known only to the program"},
 	}
 	for name, test := range tests {
