@@ -24,6 +24,7 @@ type serveOptions struct {
 	maxRuns      int
 	allowPaths   bool
 	disable      []string
+	open         bool
 	printOpenAPI bool
 }
 
@@ -59,6 +60,7 @@ does it after a kill.`,
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
 	cmd.AddCommand(newServeTokenCommand(env))
@@ -103,7 +105,18 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	if opts.Token != "" {
 		where = "that of " + gateway.TokenVariable
 	}
-	return serveUntilSignal(ctx, env, g, fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where))
+	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
+	login := "to log in with a browser, once and within 10 minutes: " + env.err.Paint(term.Cyan, g.LoginAddress())
+	if opts.open {
+		go func() {
+			if err := g.OpenBrowser(); err != nil {
+				env.printNote("raddle: %v; %s", err, login)
+			}
+		}()
+	} else {
+		where += "\n" + login
+	}
+	return serveUntilSignal(ctx, env, g, where)
 }
 
 // serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.

@@ -77,12 +77,10 @@ func (s *served) kill() {
 	_ = s.cmd.Wait()
 }
 
-// do sends a request. change may be nil.
-func (s *served) do(method, path, body string, change func(*http.Request)) (status int, text string) {
+// newRequest returns a request with the token. change may be nil.
+func (s *served) newRequest(method, path, body string, change func(*http.Request)) *http.Request {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -90,7 +88,15 @@ func (s *served) do(method, path, body string, change func(*http.Request)) (stat
 	if change != nil {
 		change(req)
 	}
-	res, err := http.DefaultClient.Do(req)
+	return req
+}
+
+// do sends a request. change may be nil.
+func (s *served) do(method, path, body string, change func(*http.Request)) (status int, text string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	res, err := http.DefaultClient.Do(s.newRequest(method, path, body, change).WithContext(ctx))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -157,6 +163,33 @@ func TestServeTokens(t *testing.T) {
 	}
 	if status, _ := s.do("GET", "/metrics", "", use); status != 401 {
 		t.Errorf("a removed token: %d", status)
+	}
+}
+
+// The address that the server prints logs a browser in.
+func TestServeLogsIn(t *testing.T) {
+	s := newWorkplace(t, "").serve()
+	line, _ := s.lines.ReadString('\n')
+	_, code, ok := strings.Cut(strings.TrimSpace(line), s.url+"/login#")
+	if !ok {
+		t.Fatalf("the server printed %s", line)
+	}
+	res, err := http.DefaultClient.Do(s.newRequest("POST", "/login", `{"code": "`+code+`"}`, func(r *http.Request) {
+		r.Header.Del("Authorization")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if len(res.Cookies()) != 1 {
+		t.Fatal(res.Status, res.Cookies())
+	}
+	if status, text := s.do("GET", "/api/v1/runs", "", func(r *http.Request) {
+		r.Header.Del("Authorization")
+		r.AddCookie(res.Cookies()[0])
+	}); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
 	}
 }
 

@@ -35,7 +35,9 @@ type Gateway struct {
 	listener net.Listener
 	public   *url.URL         // nil: there is no address behind a proxy
 	hosts    []string         // that requests may name
+	pages    []string         // origins of the server's own pages
 	origins  []string         // whose pages may call
+	sessions *Sessions        // of browsers
 	closed   *http.ServeMux   // what needs a token
 	open     *http.ServeMux   // what does not
 	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
@@ -50,7 +52,7 @@ func Open(o Settings) (*Gateway, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{settings: o, tokens: OpenTokens(o.State), origins: slices.Clone(o.Origins), closed: http.NewServeMux(), open: http.NewServeMux()}
+	g := &Gateway{settings: o, tokens: OpenTokens(o.State), closed: http.NewServeMux(), open: http.NewServeMux()}
 	var err error
 	if o.PublicURL != "" {
 		if g.public, err = url.Parse(o.PublicURL); err != nil || g.public.Host == "" || g.public.Scheme != "http" && g.public.Scheme != "https" {
@@ -60,16 +62,21 @@ func Open(o Settings) (*Gateway, error) {
 	if g.first, err = g.tokens.ReadFirst(o.Token); err != nil {
 		return nil, err
 	}
+	if g.sessions, err = openSessions(o.State); err != nil {
+		return nil, err
+	}
 	if g.listener, err = net.Listen("tcp", o.Listen); err != nil {
 		return nil, &failure.Error{Kind: failure.Usage, Msg: "cannot listen at " + o.Listen, Err: err, Next: "choose another address with --listen"}
 	}
 	g.hosts = allowedHosts(g.listener.Addr().String(), g.public)
 	for _, h := range g.hosts {
-		g.origins = append(g.origins, g.scheme()+h)
+		g.pages = append(g.pages, g.scheme()+h)
 	}
 	if g.public != nil {
-		g.origins = append(g.origins, g.public.Scheme+"://"+g.public.Host)
+		g.pages = append(g.pages, g.public.Scheme+"://"+g.public.Host)
 	}
+	g.origins = slices.Concat(g.pages, o.Origins)
+	g.addLogin()
 	g.open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	g.open.HandleFunc("GET /readyz", g.serveReady)
 	g.closed.HandleFunc("GET /metrics", g.serveMetrics)
@@ -157,14 +164,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, max(maxBody, g.large[r.URL.Path]))
-	if handler, pattern := g.open.Handler(r); pattern != "" {
-		handler.ServeHTTP(w, r)
+	if _, pattern := g.open.Handler(r); pattern != "" {
+		g.open.ServeHTTP(w, r)
 		return
 	}
-	caller, ok := g.tokens.findCaller(bearerToken(r), g.first)
+	caller, ok, err := g.findCaller(r)
+	if err != nil {
+		refusePage(w)
+		return
+	}
 	if !ok {
 		h.Set("WWW-Authenticate", `Bearer realm="raddle"`)
-		writeProblem(w, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server")
+		writeProblem(w, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")
 		return
 	}
 	caller.TraceParent = r.Header.Get("Traceparent")

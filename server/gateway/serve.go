@@ -37,6 +37,7 @@ func (g *Gateway) Serve(ctx, hurry context.Context) error {
 	}
 	graceful, cancel := context.WithTimeout(hurry, g.settings.Grace)
 	defer cancel()
+	g.removeOpener()
 	err = errors.Join(err, g.service.Close(graceful)) // ends the streams of events, too
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

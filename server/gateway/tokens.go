@@ -167,11 +167,16 @@ func hashToken(token string) string {
 
 // findCaller returns the caller that a token belongs to. first is the first token. The time it takes says nothing about tokens.
 func (t *Tokens) findCaller(token, first string) (c server.Caller, ok bool) {
+	return t.findHash(hashToken(token), first)
+}
+
+// findHash is findCaller for the hash of a token.
+func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool) {
 	list, err := t.List()
 	if err != nil {
 		list = nil // the first token still works
 	}
-	hash := []byte(hashToken(token))
+	hash := []byte(tokenHash)
 	for _, k := range append(list, Token{Name: firstName, Scopes: server.Scopes, Hash: hashToken(first)}) {
 		if subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1 {
 			c, ok = server.Caller{Name: k.Name, Scopes: k.Scopes}, true

@@ -1,0 +1,34 @@
+package gateway
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// OpenBrowser opens the browser of the user at [Gateway.LoginAddress]. Arguments of programs can be seen by other users of the machine: the
+// browser gets a file that only the user can read, which leads to the address. The file is removed after the log-in. OpenBrowser returns when the
+// program that opens the browser has ended.
+func (g *Gateway) OpenBrowser() error {
+	page := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(g.LoginAddress()))
+	if err := writePrivate(g.openerPath(), []byte(page)); err != nil {
+		return fmt.Errorf("open the browser: %w", err)
+	}
+	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if program == nil {
+		program = []string{"xdg-open"}
+	}
+	if err := exec.Command(program[0], append(program[1:], g.openerPath())...).Run(); err != nil {
+		g.removeOpener()
+		return fmt.Errorf("open the browser with %s: %w", program[0], err)
+	}
+	return nil
+}
+
+func (g *Gateway) openerPath() string { return filepath.Join(g.tokens.dir, "open.html") }
+
+// removeOpener removes the file that leads a browser to the log-in.
+func (g *Gateway) removeOpener() { _ = os.Remove(g.openerPath()) }

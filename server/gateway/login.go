@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"mime"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"raddle.dev/server"
+)
+
+//go:embed login
+var loginFiles embed.FS
+
+// maxLogin is the size of the largest body of a log-in, in bytes.
+const maxLogin = 4 << 10
+
+// LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code is in its fragment, which
+// browsers send to no server.
+func (g *Gateway) LoginAddress() string {
+	return g.Address() + "/login#" + g.sessions.addCode()
+}
+
+// addLogin adds what browsers need to log in and out. The page of the log-in needs no token.
+func (g *Gateway) addLogin() {
+	g.open.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { serveLoginFile(w, "login.html") })
+	g.open.HandleFunc("GET /login/{file}", func(w http.ResponseWriter, r *http.Request) { serveLoginFile(w, r.PathValue("file")) })
+	g.open.HandleFunc("POST /login", g.logIn)
+	g.closed.HandleFunc("GET /session", func(w http.ResponseWriter, r *http.Request) {
+		caller, _ := server.CallerOf(r.Context())
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": caller.Name, "scopes": caller.Scopes}) // the caller may have left
+	})
+	g.closed.HandleFunc("POST /logout", g.logOut)
+}
+
+func serveLoginFile(w http.ResponseWriter, name string) {
+	text, err := fs.ReadFile(loginFiles, path.Join("login", name))
+	if err != nil {
+		writeProblem(w, http.StatusNotFound, "not-found", "there is no such page")
+		return
+	}
+	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(text) // the caller may have left
+}
+
+// logIn exchanges a one-time code or a token for the cookie of a session.
+func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
+	if !g.isOwnPage(r) {
+		refusePage(w)
+		return
+	}
+	var body struct{ Code, Token string }
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin)).Decode(&body)
+	if err != nil || (body.Code == "") == (body.Token == "") {
+		writeProblem(w, http.StatusBadRequest, "bad-request", `the body must be {"code": CODE} or {"token": TOKEN}`)
+		return
+	}
+	hash := hashToken(g.first)
+	if body.Code != "" && !g.sessions.useCode(body.Code) {
+		writeProblem(w, http.StatusUnauthorized, "wrong-code", "this code was used or has expired: log in with a token, or start raddle serve again for another code")
+		return
+	}
+	if body.Token != "" {
+		if _, ok := g.tokens.findCaller(body.Token, g.first); !ok {
+			writeProblem(w, http.StatusUnauthorized, "wrong-token", "this is not a token of this server")
+			return
+		}
+		hash = hashToken(body.Token)
+	}
+	g.removeOpener()
+	http.SetCookie(w, g.newCookie(g.sessions.start(hash), int(sessionLife.Seconds())))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// logOut ends the session of a browser.
+func (g *Gateway) logOut(w http.ResponseWriter, r *http.Request) {
+	if found, ok := g.readSession(r); ok {
+		if err := g.sessions.end(found); err != nil {
+			writeProblem(w, http.StatusInternalServerError, "internal", "the session cannot be ended: its end cannot be saved")
+			return
+		}
+	}
+	http.SetCookie(w, g.newCookie("", -1))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// newCookie returns the cookie of a session. Cookies do not belong to a port: each server has its own name.
+func (g *Gateway) newCookie(value string, seconds int) *http.Cookie {
+	c := &http.Cookie{Name: g.cookieName(), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(g.Address(), "https://")}
+	if g.public != nil && g.public.Path != "" {
+		c.Path = g.public.Path
+	}
+	return c
+}
+
+func (g *Gateway) cookieName() string {
+	if g.public != nil {
+		return "raddle_" + hashToken(g.public.String())[:8]
+	}
+	_, port, _ := net.SplitHostPort(g.listener.Addr().String())
+	return "raddle_" + port
+}
+
+// readSession returns the session of a request's cookie.
+func (g *Gateway) readSession(r *http.Request) (found session, ok bool) {
+	cookie, err := r.Cookie(g.cookieName())
+	if err != nil {
+		return found, false
+	}
+	return g.sessions.read(cookie.Value)
+}
+
+// errForeignPage reports a request with a cookie that no page of this server has sent.
+var errForeignPage = errors.New("the request comes from no page of this server")
+
+// findCaller returns the sender of a request: by its token, or by the session of its browser.
+func (g *Gateway) findCaller(r *http.Request) (c server.Caller, ok bool, err error) {
+	if r.Header.Get("Authorization") != "" {
+		c, ok = g.tokens.findCaller(bearerToken(r), g.first)
+		return c, ok, nil
+	}
+	found, ok := g.readSession(r)
+	if !ok {
+		return c, false, nil
+	}
+	if !g.maySendCookie(r) {
+		return c, false, errForeignPage
+	}
+	c, ok = g.tokens.findHash(found.Token, g.first)
+	return c, ok, nil
+}
+
+// maySendCookie reports whether a request with a cookie is one of this server's pages, or of a person who opens an address. Pages
+// of other ports of this machine are of the same site, and their cookies are sent.
+func (g *Gateway) maySendCookie(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return g.isOwnPage(r)
+	}
+	from := r.Header.Get("Sec-Fetch-Site")
+	return from == "" || from == "same-origin" || from == "none"
+}
+
+// isOwnPage reports whether a browser says that a page of this server has sent a request.
+func (g *Gateway) isOwnPage(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		return slices.ContainsFunc(g.pages, func(own string) bool { return strings.EqualFold(own, origin) })
+	}
+	return r.Header.Get("Sec-Fetch-Site") == "same-origin"
+}
+
+func refusePage(w http.ResponseWriter) {
+	writeProblem(w, http.StatusForbidden, "foreign-page", "a request of a browser needs the Origin of a page of this server, or Sec-Fetch-Site: same-origin")
+}
