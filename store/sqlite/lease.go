@@ -67,7 +67,7 @@ func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 
 // ReadLease implements graph.Leaser.
 func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, err error) {
-	if s.old {
+	if s.noLeases {
 		return l, ctx.Err()
 	}
 	err = s.runQuery(ctx, func() error { l, err = s.readLease(thread); return err })

@@ -120,7 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, path, "PRAGMA user_version=99")
-		}, "schema 99, this one knows 2): update raddle"},
+		}, "schema 99, this one knows 3): update raddle"},
 		{"damaged", func(t *testing.T, path string) {
 			if err := open(t, path).Close(); err != nil {
 				t.Fatal(err)
@@ -250,10 +250,20 @@ func count(t *testing.T, s *sqlite.Store, thread string) (n int) {
 	return n
 }
 
-// writeSchema1 writes a file as this package did before it had checksums and leases,
-// with three records of thread a, the second of which is a snapshot.
-func writeSchema1(t *testing.T, path string) {
+// writeOldFile writes a file as this package did with schema 1 or 2, with three records
+// of thread a, the second of which is a snapshot.
+func writeOldFile(t *testing.T, path string, schema int) {
 	t.Helper()
+	defer func() {
+		if schema == 2 {
+			execute(t, path, `
+DROP INDEX base;
+CREATE INDEX bases ON record(id) WHERE kind IN (12, 14, 108, 110);
+CREATE TABLE lease (name TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+PRAGMA user_version=2;
+`)
+		}
+	}()
 	execute(t, path, `
 PRAGMA journal_mode=WAL;
 CREATE TABLE thread (
@@ -276,8 +286,16 @@ INSERT INTO record VALUES(1 << 32 | 1, 1, 10, x'61', x'62'), (1 << 32 | 2, 14, 2
 
 // TestOpenOfAnOlderFile: its records stay as they are, and everything new works.
 func TestOpenOfAnOlderFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "runs.db")
-	writeSchema1(t, path)
+	for _, schema := range []int{1, 2} {
+		t.Run(fmt.Sprint("schema ", schema), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "runs.db")
+			writeOldFile(t, path, schema)
+			testOlderFile(t, path)
+		})
+	}
+}
+
+func testOlderFile(t *testing.T, path string) {
 	want := []graph.Record{
 		{Seq: 1, Kind: graph.KindStart, Time: 10, Head: []byte("a"), Data: []byte("b")},
 		{Seq: 2, Kind: graph.KindSnapshot, Time: 20, Head: []byte("c")},
@@ -320,7 +338,7 @@ func TestOpenOfAnOlderFile(t *testing.T) {
 	var ver int
 	var indexes string
 	const q = "SELECT user_version, (SELECT group_concat(name) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL) FROM pragma_user_version"
-	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 2 || indexes != "bases" {
+	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 3 || indexes != "snapshots" {
 		t.Errorf("version %d, indexes %s, %v", ver, indexes, err)
 	}
 }
@@ -328,7 +346,7 @@ func TestOpenOfAnOlderFile(t *testing.T) {
 // TestManyOpenAnOlderFile at once: one of them changes it.
 func TestManyOpenAnOlderFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
-	writeSchema1(t, path)
+	writeOldFile(t, path, 1)
 	errs := make(chan error)
 	for range 6 {
 		go func() {

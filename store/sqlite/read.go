@@ -72,7 +72,7 @@ func (s *Store) findSpan(thread string, r graph.Range) (span, error) {
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),
 		ifnull((SELECT max(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0), `
 	if r.FromSnapshot {
-		text += "ifnull((SELECT max(id) FROM record WHERE kind IN (" + s.baseKinds() + ") AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
+		text += "ifnull((SELECT max(id) FROM record WHERE " + isBase + " AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
 	} else {
 		text += "0"
 	}
@@ -201,7 +201,7 @@ func prefixUpperBound(prefix string) any {
 
 func (s *Store) readThreads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
 	text := listThreads
-	if s.old {
+	if s.noLeases {
 		text = strings.ReplaceAll(text, "LEFT JOIN lease", "LEFT JOIN (SELECT NULL AS name, NULL AS owner, NULL AS until)")
 	}
 	st, err := s.read.get(text)
@@ -296,7 +296,7 @@ func (s *Store) connectReadOnly(options string) (err error) {
 		if err == nil && found == 0 {
 			err = errors.New("the file is empty: no journal was ever written to it")
 		}
-		s.old = found == 1
+		s.noLeases = found == 1
 		return err
 	})
 }

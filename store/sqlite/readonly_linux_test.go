@@ -82,22 +82,23 @@ func TestOpenOfWhatCannotBeWritten(t *testing.T) {
 }
 
 // TestOpenReadOnly: what Open refuses because it cannot be written can be read, and
-// only read, of this schema and of the one before.
+// only read, of this schema and of those before.
 func TestOpenReadOnly(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		file, dir os.FileMode
-		old       bool
+		schema    int // 0: the newest
 	}{
-		{"file", 0o444, 0o755, false},
-		{"file and directory", 0o444, 0o555, false},
-		{"of schema 1", 0o444, 0o555, true},
+		{"file", 0o444, 0o755, 0},
+		{"file and directory", 0o444, 0o555, 0},
+		{"of schema 1", 0o444, 0o555, 1},
+		{"of schema 2", 0o444, 0o555, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "runs.db")
-			if test.old {
-				writeSchema1(t, path)
+			if test.schema > 0 {
+				writeOldFile(t, path, test.schema)
 			} else {
 				s := open(t, path)
 				if err := s.Append(t.Context(), "a", 0, batch(3)); err != nil {

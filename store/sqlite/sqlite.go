@@ -49,15 +49,7 @@ type Store struct {
 	w        writer
 	patience time.Duration
 	readOnly bool // see OpenReadOnly
-	old      bool // read-only, and with schema 1
-}
-
-// baseKinds returns the kinds that the index of snapshots covers.
-func (s *Store) baseKinds() string {
-	if s.old {
-		return basesOfSchema1
-	}
-	return bases
+	noLeases bool // the file has schema 1, and is open for reading only
 }
 
 var _ graph.Store = (*Store)(nil)
@@ -100,7 +92,7 @@ func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 2          // of the schema, in the file's header
+	version     = 3          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -121,12 +113,10 @@ CREATE TABLE record (
 	head BLOB,
 	data BLOB                 -- last: what stands before it is read without it
 );
-` + schema2
+`
 
-// schema2 is what schema 2 added: checksums in records, and leases. The index of
-// snapshots also covers the kinds with checksums.
-const schema2 = `
-CREATE INDEX bases ON record(id) WHERE kind IN (` + bases + `);
+// leases is what schema 2 added, with checksums in records.
+const leases = `
 CREATE TABLE lease (
 	name  TEXT PRIMARY KEY, -- of the thread, which need not exist yet
 	owner TEXT NOT NULL,
@@ -134,8 +124,17 @@ CREATE TABLE lease (
 ) WITHOUT ROWID;
 `
 
-// basesOfSchema1 are the kinds that the index of snapshots covered before.
-const basesOfSchema1 = "12, 14"
+// snapshots is what schema 3 changed: the index for graph.Range.FromSnapshot.
+const snapshots = `
+CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
+`
+
+// upgrades are the statements that make the current schema from each version.
+var upgrades = [version]string{
+	0: schema + leases + snapshots,
+	1: "DROP INDEX base;" + leases + snapshots,
+	2: "DROP INDEX bases;" + snapshots,
+}
 
 // Open opens the file at path. It creates the file, readable for its owner only, and
 // the directories above it if they are missing. A path is only a path: no part of it is
@@ -249,11 +248,7 @@ func (s *Store) connectWriter() (err error) {
 		if err != nil || found == version {
 			return err
 		}
-		text := schema
-		if found == 1 {
-			text = "DROP INDEX base;" + schema2
-		}
-		_, err = c.ExecContext(ctx, text+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version))
+		_, err = c.ExecContext(ctx, upgrades[found]+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version))
 		return err
 	})
 }
