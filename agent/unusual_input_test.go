@@ -11,10 +11,10 @@ import (
 	"raddle.dev/llm"
 )
 
-// TestWhateverIsTold gives nodes and agents every sort of input on top of
-// conversations that no loop would make, and lets them see any part of it. A
-// strict server accepts what they ask.
-func TestWhateverIsTold(t *testing.T) {
+// TestRequestsAreValidForEveryInput gives nodes and agents every kind of input, with
+// conversations that no loop would make and every visibility. A strict server accepts
+// their requests.
+func TestRequestsAreValidForEveryInput(t *testing.T) {
 	s := strict(t, func(w http.ResponseWriter, _ *http.Request, _ []wireMessage) { saying(w, "Well.") })
 	m := s.model()
 	timelines := []agent.Timeline{agent.AllRuns, agent.ThisRun, agent.ThisVisit}
@@ -39,10 +39,10 @@ func TestWhateverIsTold(t *testing.T) {
 				set = append(set, anything(rng))
 			}
 			if rng.IntN(2) == 0 {
-				set = append(set, agent.OneShotFor("fourth", odd(rng)...))
+				set = append(set, agent.OneShotFor("fourth", unusualMessages(rng)...))
 			}
 			if rng.IntN(3) == 0 {
-				set = append(set, agent.OneShot(odd(rng)...))
+				set = append(set, agent.OneShot(unusualMessages(rng)...))
 			}
 			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: set}); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
@@ -52,8 +52,8 @@ func TestWhateverIsTold(t *testing.T) {
 	s.check()
 }
 
-// odd is messages that hardly make a conversation.
-func odd(rng *rand.Rand) (list []llm.Message) {
+// unusualMessages returns messages that no real conversation has.
+func unusualMessages(rng *rand.Rand) (list []llm.Message) {
 	list = append(list, []llm.Message{llm.User("listen"), say("oh")}[rng.IntN(2)])
 	for range rng.IntN(4) {
 		list = append(list, []llm.Message{llm.User("hear"), say("aha"), call("x", "look", `[]`), {Role: llm.RoleUser},

@@ -21,7 +21,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// A session with two turns before this one, in which two agents have spoken.
+// session returns the entries of a session: two turns before this one, with replies of two
+// agents.
 func session() []agent.Entry {
 	reply := func(run, path, visit, by, text string) agent.Entry {
 		return agent.Entry{Message: say(text), By: by, Run: run, Path: path, Visit: visit}
@@ -33,7 +34,7 @@ func session() []agent.Entry {
 	}
 }
 
-func TestWhatIsSeenOfASession(t *testing.T) {
+func TestVisibleEntriesOfASession(t *testing.T) {
 	all := agent.Visibility{Branch: agent.AllBranches}
 	a := agent.Viewer{Run: "r3", Path: "a/", Visit: "4.a/"}
 	for _, k := range []struct {
@@ -65,7 +66,7 @@ func TestWhatIsSeenOfASession(t *testing.T) {
 	}
 }
 
-func TestAModelNodeSeesWhatItIsGiven(t *testing.T) {
+func TestAModelNodeSeesItsVisibleEntries(t *testing.T) {
 	m, all := &asked{name: "m"}, &asked{name: "all"}
 	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m, Visibility: agent.RequestContext}.Node("m"), agent.Think{Model: all}.Node("all")), Store: graph.NewMemory()}
 	for _, text := range []string{"one", "two"} {
@@ -77,7 +78,7 @@ func TestAModelNodeSeesWhatItIsGiven(t *testing.T) {
 	equal(t, "of all", all.seen(1), "user: one | assistant: m 1\n\nall 1 | user: two | assistant: m 2 | user: [Continue.]")
 }
 
-func TestASessionBeginsWithWhatAnotherHas(t *testing.T) {
+func TestASessionStartsWithMessagesOfAnother(t *testing.T) {
 	m := &asked{name: "m"}
 	r := &graph.Runner{Graph: loop(t, m), Store: graph.NewMemory()}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "old", Set: agent.Turn("one")}); err != nil {
@@ -94,7 +95,7 @@ func TestASessionBeginsWithWhatAnotherHas(t *testing.T) {
 	equal(t, "the new session", m.seen(1), "user: one | assistant: m 1 | user: two")
 }
 
-func TestOldJournalsHaveNoPlaces(t *testing.T) {
+func TestEntriesOfOldJournalsHaveNoPath(t *testing.T) {
 	store := graph.NewMemory()
 	m := &asked{name: "m"}
 	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m"), agent.Think{Model: m, Visibility: agent.RequestContext}.Node("now")), Store: store}
@@ -138,7 +139,7 @@ func TestSummariesAreWorded(t *testing.T) {
 	}
 }
 
-func TestTerminalTellsWhatModelsSayLast(t *testing.T) {
+func TestTerminalPrintsTheLastReplies(t *testing.T) {
 	var c counted
 	a := &asked{name: "a", answers: []llm.Message{call("x", "look", `{}`)}}
 	b := &asked{name: "b", answers: []llm.Message{call("x", "look", `{}`)}}
@@ -177,7 +178,7 @@ func TestTerminalTellsWhatModelsSayLast(t *testing.T) {
 	}
 }
 
-func TestTheCallerMakesACall(t *testing.T) {
+func TestTheCallerExecutesACall(t *testing.T) {
 	var c counted
 	m := &asked{name: "m", answers: []llm.Message{
 		both(call("x", "look", `{}`), call("y", "locate", `{"precise":true}`), call("z", "pick", `{}`)), call("w", "look", `{"n":2}`)}}
@@ -248,7 +249,7 @@ func TestCallsOfSomeToolsAreLimited(t *testing.T) {
 	})
 }
 
-func TestACallIsToldWhenItBegins(t *testing.T) {
+func TestACallHasAnEventWhenItStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := tool.Tool{Name: "slow", Run: func(context.Context, tool.Call) (tool.Result, error) {
 			time.Sleep(150 * time.Millisecond)
@@ -256,14 +257,14 @@ func TestACallIsToldWhenItBegins(t *testing.T) {
 		}}
 		r := &graph.Runner{Graph: loop(t, countReplies(call("a", "slow", `{}`), say("ok")), slow)}
 		began := time.Now()
-		told := map[string]time.Duration{}
+		at := map[string]time.Duration{}
 		for ev, err := range r.Run(t.Context(), graph.Input{Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 			if sent, ok := ev.Body.(graph.ValueEmitted); ok && err == nil {
-				told[fmt.Sprintf("%T", sent.Value)] = time.Since(began)
+				at[fmt.Sprintf("%T", sent.Value)] = time.Since(began)
 			}
 		}
-		if told["agent.ToolStarted"] >= 50*time.Millisecond || told["agent.ToolDone"] != 150*time.Millisecond {
-			t.Errorf("told after %v", told)
+		if at["agent.ToolStarted"] >= 50*time.Millisecond || at["agent.ToolDone"] != 150*time.Millisecond {
+			t.Errorf("events after %v", at)
 		}
 	})
 }
@@ -355,7 +356,7 @@ func TestACallThatAsksKeepsTheOthers(t *testing.T) {
 		`result a: {"output":"put did {\"n\":1}"} | result b: {"output":"that"} | result c: {"output":"put did {\"n\":3}"}`)
 }
 
-func TestAHookOfAnAgentsNodeHearsTheAgent(t *testing.T) {
+func TestAHookOfAnAgentNodeSeesTheModelsOfTheAgent(t *testing.T) {
 	m := agent.ModelFunc(func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
 			if yield(llm.Delta{Text: "Fi"}, nil) && yield(llm.Delta{Text: "ve."}, nil) {

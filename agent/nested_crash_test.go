@@ -12,15 +12,19 @@ import (
 	"raddle.dev/llm"
 )
 
-// A crew is agents in a graph: two side by side, one that has an agent for a tool,
-// and a model with messages and settings for this turn only.
-type crew struct{ alone, shared, boss, helper, last *world }
+// nestedAgents are the agents of one graph: two in one step, one that has an agent as a
+// tool, and a model with messages and settings for this turn only.
+type nestedAgents struct{ alone, shared, boss, helper, last *world }
 
-func newCrew() *crew { return &crew{newWorld(), newWorld(), newWorld(), newWorld(), newWorld()} }
+func newNestedAgents() *nestedAgents {
+	return &nestedAgents{newWorld(), newWorld(), newWorld(), newWorld(), newWorld()}
+}
 
-func (c *crew) worlds() []*world { return []*world{c.alone, c.shared, c.boss, c.helper, c.last} }
+func (c *nestedAgents) worlds() []*world {
+	return []*world{c.alone, c.shared, c.boss, c.helper, c.last}
+}
 
-func (c *crew) graph(t testing.TB) *graph.Graph {
+func (c *nestedAgents) graph(t testing.TB) *graph.Graph {
 	alone := compile(t, agent.Config{Model: c.alone.model([][]planned{{{"read"}, {"send"}}}), Tools: c.alone.tools()})
 	shared := compile(t, agent.Config{Model: c.shared.model([][]planned{{{"asks"}, {"keep"}}}), Tools: c.shared.tools()})
 	helper := compile(t, agent.Config{Model: c.helper.model([][]planned{{{"send"}, {"asks"}}}), Tools: c.helper.tools()})
@@ -41,18 +45,18 @@ func (c *crew) graph(t testing.TB) *graph.Graph {
 	return g
 }
 
-// TestACrewCrashesAfterEveryRecord breaks a run of agents in agents after each of
-// its records, those of agents that are tools included, and wants it to end as if
-// nothing had happened.
-func TestACrewCrashesAfterEveryRecord(t *testing.T) {
+// TestAgentsInAgentsCrashAfterEveryRecord ends a run of agents in agents after each of
+// its records, including those of agents that are tools, and continues it. The result is
+// that of a run without a crash.
+func TestAgentsInAgentsCrashAfterEveryRecord(t *testing.T) {
 	in := graph.Input{Thread: "t", Run: "run", Set: append(agent.TurnInput("Go."), agent.Overrides.Set(map[string]agent.Override{"last": {MaxTokens: new(9)}}))}
-	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
-	want, _ := finish(t, &graph.Runner{Graph: newCrew().graph(t), Store: calm}, in)
-	equal(t, "the calm run", conversation(want.State), `user: only this | assistant: round 1 | assistant: round 0 | `+
+	whole := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	want, _ := finish(t, &graph.Runner{Graph: newNestedAgents().graph(t), Store: whole}, in)
+	equal(t, "the run without a crash", conversation(want.State), `user: only this | assistant: round 1 | assistant: round 0 | `+
 		`call r0c0 asks{"n":0,"r":0} | call r0c1 keep{"n":1,"r":0} | result r0c0: {"output":"asked, and got yes"} | result r0c1: {"output":"did r0c1"} | assistant: round 1 | assistant: round 1 | assistant: round 0`)
-	for limit := range calm.RecordCount() {
+	for limit := range whole.RecordCount() {
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
-		c := newCrew()
+		c := newNestedAgents()
 		finish(t, &graph.Runner{Graph: c.graph(t), Store: store}, in)
 		res, _ := finish(t, &graph.Runner{Graph: c.graph(t), Store: store.Store}, in)
 		where := fmt.Sprintf("crash after record %d", limit)

@@ -17,16 +17,16 @@ import (
 	"raddle.dev/tool"
 )
 
-// paying is a model whose calls take a second and cost 30 tokens. It knows how many
-// were running at once, and in which second each began.
-type paying struct {
+// countingModel is a model whose calls take a second and cost 30 tokens. It counts how
+// many run at once, and records in which second each began.
+type countingModel struct {
 	mu        sync.Mutex
 	now, most int
 	seconds   []int
 	began     time.Time
 }
 
-func (p *paying) model(say func(r llm.Request) (llm.Message, error)) llm.Model {
+func (p *countingModel) model(say func(r llm.Request) (llm.Message, error)) llm.Model {
 	return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
 			p.mu.Lock()
@@ -55,10 +55,10 @@ func (p *paying) model(say func(r llm.Request) (llm.Message, error)) llm.Model {
 	})
 }
 
-// sideBySide returns a graph with agents that start together.
-func sideBySide(t testing.TB, p *paying, agents map[string]func(r llm.Request) (llm.Message, error), tools ...tool.Tool) *graph.Graph {
+// parallelAgents returns a graph with agents that start together.
+func parallelAgents(t testing.TB, p *countingModel, agents map[string]func(r llm.Request) (llm.Message, error), tools ...tool.Tool) *graph.Graph {
 	t.Helper()
-	d := graph.Def{Name: "beside", Keys: agent.Keys()}
+	d := graph.Def{Name: "parallel", Keys: agent.Keys()}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if agents[name] == nil {
 			continue
@@ -77,9 +77,9 @@ func sideBySide(t testing.TB, p *paying, agents map[string]func(r llm.Request) (
 
 func fine(llm.Request) (llm.Message, error) { return say("fine"), nil }
 
-// Calls begin together while there is room for all of them, and wait for each other
-// where there is not.
-func TestCallsWaitForRoom(t *testing.T) {
+// TestCallsWaitForTheSharedBudget: calls begin together if the budget is enough for all
+// of them, and else wait for each other.
+func TestCallsWaitForTheSharedBudget(t *testing.T) {
 	four := map[string]func(llm.Request) (llm.Message, error){"a": fine, "b": fine, "c": fine, "d": fine}
 	for _, k := range []struct {
 		budget  agent.Budget
@@ -96,9 +96,9 @@ func TestCallsWaitForRoom(t *testing.T) {
 		{agent.Budget{}, "[0 0 0 0]", true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &paying{began: time.Now()}
+			p := &countingModel{began: time.Now()}
 			ctx := k.budget.Share(t.Context(), "", agent.Spend{})
-			_, err := (&graph.Runner{Graph: sideBySide(t, p, four)}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
+			_, err := (&graph.Runner{Graph: parallelAgents(t, p, four)}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
 			var over *agent.BudgetError
 			if got := fmt.Sprint(p.seconds); (err == nil) != k.done || !k.done && (!errors.As(err, &over) || !over.Shared) {
 				t.Errorf("%+v: calls began at %s, %v", k.budget, got, err)
@@ -109,9 +109,9 @@ func TestCallsWaitForRoom(t *testing.T) {
 	}
 }
 
-// A call waits only for calls: not for an agent that asks a person, and not for one
-// that has failed.
-func TestNobodyWaitsForGood(t *testing.T) {
+// TestAWaitForTheBudgetEnds: a call waits only for other calls, not for an agent that asks
+// a person or that has failed.
+func TestAWaitForTheBudgetEnds(t *testing.T) {
 	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: c.ID, Prompt: "Which?"})
 		return tool.TextResult(answer), err
@@ -127,14 +127,14 @@ func TestNobodyWaitsForGood(t *testing.T) {
 	}
 	whole := agent.Budget{Calls: 100, Tokens: 100_000}
 	synctest.Test(t, func(t *testing.T) {
-		p := &paying{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
+		p := &countingModel{began: time.Now()}
+		r := &graph.Runner{Store: graph.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
 		ctx := agent.Budget{Tokens: 165}.Share(whole.Share(t.Context(), "run", agent.Spend{}), "", agent.Spend{})
 		_, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err == nil || !strings.Contains(err.Error(), "no key") {
 			t.Fatal(err)
 		}
-		r.Graph = sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fine, "d": fine}, ask)
+		r.Graph = parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fine, "d": fine}, ask)
 		res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t"})
 		if err != nil || res.Status != graph.Waiting || len(p.seconds) != 5 {
 			t.Fatalf("%v, %v, %d calls", res.Status, err, len(p.seconds))
@@ -149,15 +149,16 @@ func TestNobodyWaitsForGood(t *testing.T) {
 	})
 }
 
-// A call that waits for room and is cancelled leaves the room to the others.
-func TestCutOffWhileWaiting(t *testing.T) {
+// TestCancelledWhileWaitingForTheBudget: a call that is cancelled while it waits reserves
+// nothing of the budget.
+func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &paying{began: time.Now()}
+		p := &countingModel{began: time.Now()}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		ctx = agent.Budget{Tokens: 40}.Share(agent.Budget{Tokens: 10_000}.Share(ctx, "outer", agent.Spend{}), "", agent.Spend{Usage: llm.Usage{Input: 1}})
 		long := func(llm.Request) (llm.Message, error) { time.Sleep(time.Hour); return say("late"), nil }
-		res, err := (&graph.Runner{Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": long, "b": long})}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
+		res, err := (&graph.Runner{Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": long, "b": long})}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
 		if res.Status != graph.Canceled || err == nil || p.most != 1 {
 			t.Errorf("%v, %v, %d calls at once", res.Status, err, p.most)
 		}
@@ -165,8 +166,8 @@ func TestCutOffWhileWaiting(t *testing.T) {
 	})
 }
 
-// Calls of tools are counted when they begin, however often one has to wait and
-// begins again.
+// TestSharedCallsOfTools: each call of a tool is counted once, also if it asks, and starts
+// again after the answer.
 func TestSharedCallsOfTools(t *testing.T) {
 	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Parallel: true, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: c.ID, Prompt: "Which?"})
@@ -179,8 +180,8 @@ func TestSharedCallsOfTools(t *testing.T) {
 		return say("asked"), nil
 	}
 	for limit, want := range map[int]graph.Status{4: graph.Done, 3: graph.Failed} {
-		p := &paying{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: sideBySide(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
+		p := &countingModel{began: time.Now()}
+		r := &graph.Runner{Store: graph.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
 		ctx := agent.Budget{ToolCalls: limit}.Share(t.Context(), "", agent.Spend{})
 		res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		for n := 0; err == nil && res.Status == graph.Waiting && n < 10; n++ {
@@ -196,10 +197,11 @@ func TestSharedCallsOfTools(t *testing.T) {
 	}
 }
 
-// A model that is charged twice over is paid for once, and does not wait for itself.
+// TestChargedTwice: a call of a model that two budgets meter is counted once, and does not
+// wait for itself.
 func TestChargedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &paying{began: time.Now()}
+		p := &countingModel{began: time.Now()}
 		g := compile(t, agent.Config{Model: agent.Budget{}.MeterModel(p.model(fine))})
 		ctx := agent.Budget{Tokens: 40}.Share(t.Context(), "", agent.Spend{})
 		r := &graph.Runner{Graph: g}
@@ -209,11 +211,11 @@ func TestChargedTwice(t *testing.T) {
 	})
 }
 
-// What an agent node makes of a failure is not asked where all have used up their
-// budget; where it is, what the agent has cost counts.
+// TestFailedAgentsInABudget: Agent.Failed is not called if the shared budget is used up. If
+// it is called, the cost of the failed agent counts.
 func TestFailedAgentsInABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &paying{began: time.Now()}
+		p := &countingModel{began: time.Now()}
 		calls := func(r llm.Request) (llm.Message, error) {
 			if len(r.Messages) > 1 {
 				return llm.Message{}, &llm.Error{Class: llm.Auth, Message: "no key"}
