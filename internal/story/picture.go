@@ -12,7 +12,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
-	"raddle.dev/team"
 )
 
 // AddRun sets what a run did in the options of a picture of its agent.
@@ -61,7 +60,7 @@ type runPicture struct {
 	detail *runs.Detail
 	nodes  map[string]*nodeRun // by path in the picture
 	edges  map[[2]string]bool  // of the picture
-	kinds  map[string]string   // of nodes by path
+	places *Places
 	taken  map[[2]string]bool
 
 	active  time.Duration            // work of the run so far
@@ -80,15 +79,14 @@ type nodeRun struct {
 }
 
 func newRunPicture(s *graph.Structure, d *runs.Detail) *runPicture {
-	p := &runPicture{detail: d, nodes: map[string]*nodeRun{}, edges: map[[2]string]bool{}, kinds: map[string]string{}, taken: map[[2]string]bool{}, began: map[string]time.Duration{}, current: map[string][]string{}}
+	p := &runPicture{detail: d, nodes: map[string]*nodeRun{}, edges: map[[2]string]bool{}, places: NewPlaces(s), taken: map[[2]string]bool{}, began: map[string]time.Duration{}, current: map[string][]string{}}
 	p.addLevel(s, "")
 	return p
 }
 
-// addLevel records the nodes and edges of a graph.
+// addLevel records the edges of a graph.
 func (p *runPicture) addLevel(s *graph.Structure, prefix string) {
 	for _, n := range s.Nodes {
-		p.kinds[prefix+n.Name] = n.Kind
 		if n.Child != nil {
 			p.addLevel(n.Child, prefix+n.Name+"/")
 		}
@@ -98,32 +96,9 @@ func (p *runPicture) addLevel(s *graph.Structure, prefix string) {
 	}
 }
 
-// locate returns the path in the picture of a node of the run: without the numbers of branches, and branches as nodes next to their map. ""
-// means that the picture does not show it.
-func (p *runPicture) locate(path string) string {
-	var parts []string
-	for part := range strings.SplitSeq(path, "/") {
-		name, _, branch := strings.Cut(part, "[")
-		if agent := team.AgentOf(part); agent != "" {
-			name = agent
-			parts = slices.DeleteFunc(parts, func(p string) bool { return p == team.Node })
-		}
-		if _, shown := p.kinds[strings.Join(append(slices.Clone(parts), name), "/")]; !shown && branch && len(parts) > 0 {
-			parts = parts[:len(parts)-1] // the branch of a map is a node next to it
-		}
-		parts = append(parts, name)
-	}
-	if place := strings.Join(parts, "/"); p.kinds[place] != "" || hasKey(p.kinds, place) {
-		return place
-	}
-	return ""
-}
-
-func hasKey(m map[string]string, key string) bool { _, ok := m[key]; return ok }
-
 // node returns what the run did with a node, nil if the picture does not show it.
 func (p *runPicture) node(path string) *nodeRun {
-	place := p.locate(path)
+	place := p.places.Find(path)
 	if place == "" {
 		return nil
 	}
@@ -157,7 +132,7 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 				p.endNode(joinPath(frame, from), from, p.began[m.Path])
 			}
 			for _, to := range m.Next {
-				if edge := [2]string{p.locate(joinPath(frame, from)), p.locate(joinPath(frame, to))}; p.edges[edge] {
+				if edge := [2]string{p.places.Find(joinPath(frame, from)), p.places.Find(joinPath(frame, to))}; p.edges[edge] {
 					p.taken[edge] = true
 				}
 			}
@@ -197,13 +172,7 @@ func (p *runPicture) endNode(path, inStep string, began time.Duration) {
 
 // addEffect adds a reply or a call to its node and the nodes around it.
 func (p *runPicture) addEffect(m *runs.Moment) {
-	path := m.Node
-	switch {
-	case m.Reply != nil && hasKey(p.kinds, joinPath(p.locate(path), flow.PictureModel)) && (path == "" || p.locate(path) != ""):
-		path = joinPath(path, flow.PictureModel)
-	case m.Call != nil && hasKey(p.kinds, joinPath(p.locate(path), flow.PictureTools)):
-		path = joinPath(path, flow.PictureTools)
-	}
+	path := p.places.effectPath(m)
 	for {
 		if n := p.nodeAt(path); n != nil {
 			if m.Reply != nil {
@@ -234,8 +203,8 @@ func (p *runPicture) nodeAt(path string) *nodeRun {
 	if last != flow.PictureModel && last != flow.PictureTools {
 		return p.node(path)
 	}
-	place := joinPath(p.locate(path[:max(i, 0)]), last)
-	if !hasKey(p.kinds, place) {
+	place := joinPath(p.places.Find(path[:max(i, 0)]), last)
+	if !p.places.has(place) {
 		return nil
 	}
 	if p.nodes[place] == nil {
@@ -260,11 +229,11 @@ func (p *runPicture) finish() {
 	for _, q := range p.detail.Snapshot.Questions {
 		id, _, _ := strings.Cut(q.ID, "#")
 		for path := id; path != ""; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
-			asks[p.locate(path)] = true
+			asks[p.places.Find(path)] = true
 		}
 	}
 	for frame, next := range p.current {
-		if frame != "" && p.locate(frame) == "" {
+		if frame != "" && p.places.Find(frame) == "" {
 			continue
 		}
 		for _, name := range next {
@@ -274,7 +243,7 @@ func (p *runPicture) finish() {
 			}
 			switch {
 			case n == nil || ended[n]:
-			case asks[p.locate(joinPath(frame, name))] && p.locate(joinPath(frame, name)) != "" || p.locate(joinPath(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
+			case asks[p.places.Find(joinPath(frame, name))] && p.places.Find(joinPath(frame, name)) != "" || p.places.Find(joinPath(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
 				n.status = draw.StatusWaiting
 			case p.detail.Status == runs.Running:
 				n.status = draw.StatusRunning

@@ -100,6 +100,7 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	h.api.UseMiddleware(h.checkScope)
 	h.addRuns()
 	h.addTravel()
+	h.addTimeline()
 	h.addCatalogue()
 	return h
 }

@@ -1,0 +1,213 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"raddle.dev/draw"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
+	"raddle.dev/internal/story"
+	"raddle.dev/llm"
+	"raddle.dev/server"
+)
+
+// Moment is one thing that happened in a run, in short.
+type Moment struct {
+	Record int64     `json:"record" doc:"number of its record in the journal"`
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind" doc:"of the record: start, claim, call, step, task, intent, effect, failure, question, answer, return, edit, fork, snapshot, end, …"`
+	Text   string    `json:"text" doc:"what happened, in words; empty: it says nothing to people"`
+	Place  string    `json:"place,omitempty" doc:"the node of the picture that it belongs to: data-node in picture.svg"`
+	Node   string    `json:"node,omitempty" doc:"path of the node or agent, with the numbers of branches"`
+	From   []string  `json:"from,omitempty" doc:"of a step: places of the nodes that ran"`
+	Next   []string  `json:"next,omitempty" doc:"places of the nodes that run next in the same graph"`
+	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect whose start is recorded"`
+	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
+	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
+	Status string    `json:"status,omitempty" doc:"of a call: done, failed, open or begun; of an end: that of the run"`
+}
+
+// MomentDetail is one thing that happened in a run, with all that its record says.
+type MomentDetail struct {
+	Moment
+	Keys     []string        `json:"keys,omitempty" doc:"keys of the state that it writes"`
+	Reply    *flow.Reply     `json:"reply,omitempty"`
+	Asks     []llm.ToolCall  `json:"asks,omitempty" doc:"calls that a reply requests"`
+	Call     *runs.ToolCall  `json:"call,omitempty"`
+	Search   *flow.Search    `json:"search,omitempty"`
+	Question *graph.Question `json:"question,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
+	Refused  string          `json:"refused,omitempty"`
+	Reason   string          `json:"reason,omitempty" doc:"of an end: why the run stopped"`
+}
+
+// Timeline is what happened in a run, oldest first.
+type Timeline struct {
+	Run   string   `json:"run"`
+	Items []Moment `json:"items" nullable:"false"`
+}
+
+type timelineInput struct {
+	RunPath
+	After int64 `query:"after" minimum:"0" doc:"only what came after the record with this number"`
+}
+
+type recordInput struct {
+	RunPath
+	Record int64 `path:"record" minimum:"1"`
+}
+
+type runPictureInput struct {
+	RunPath
+	At    int64  `query:"at" minimum:"0" doc:"number of a record; 0: the newest"`
+	Plain bool   `query:"plain" doc:"the picture of the agent, without what the run did"`
+	Theme string `query:"theme" enum:"light,dark,auto" default:"auto"`
+}
+
+// addTimeline adds the operations that show a run moment by moment.
+func (h *handler) addTimeline() {
+	add(h, operation{http.MethodGet, "/runs/{id}/timeline", "list-moments", "List what happened in a run, oldest first", server.ScopeRead, 0}, h.listMoments)
+	add(h, operation{http.MethodGet, "/runs/{id}/records/{record}", "show-moment", "Show one thing that happened in a run", server.ScopeRead, 0}, h.showMoment)
+	add(h, operation{http.MethodGet, "/runs/{id}/picture.svg", "draw-run", "Draw the graph of a run, with what it did up to a record", server.ScopeRead, 0}, h.drawRun)
+}
+
+// A describer makes moments of the records of one run.
+type describer struct {
+	teller *story.Teller
+	places *story.Places
+	at     map[string]string // places by path: finding one takes a search
+}
+
+// newDescriber returns what describes a run whose agent has this picture.
+func newDescriber(d *runs.Detail, moments []runs.Moment, picture *graph.Structure) *describer {
+	return &describer{teller: story.NewTeller(moments, &d.Info), places: story.NewPlaces(picture), at: map[string]string{}}
+}
+
+// findPlace returns the place of a node in a frame, "" if the picture does not show it.
+func (d *describer) findPlace(frame, node string) string {
+	path := node
+	if frame != "" {
+		path = frame + "/" + node
+	}
+	place, known := d.at[path]
+	if !known {
+		place = d.places.Find(path)
+		d.at[path] = place
+	}
+	return place
+}
+
+func (d *describer) findPlaces(frame string, nodes []string) (list []string) {
+	for _, n := range nodes {
+		if place := d.findPlace(frame, n); place != "" {
+			list = append(list, place)
+		}
+	}
+	return list
+}
+
+func (d *describer) describe(m *runs.Moment) Moment {
+	out := Moment{Record: m.Seq, Time: m.Time, Kind: m.Kind.String(), Text: d.teller.DescribeMoment(m), Place: d.places.FindMoment(m), Node: m.Node,
+		From: d.findPlaces(m.Node, m.From), Next: d.findPlaces(m.Node, m.Next), TookMS: float64(m.Took.Microseconds()) / 1000}
+	switch m.Kind {
+	case graph.KindEnd:
+		out.Status = m.What
+	case graph.KindEffect, graph.KindIntent, graph.KindFailure:
+		out.Effect = "other"
+	}
+	switch {
+	case m.Reply != nil:
+		out.Effect, out.Tokens = "reply", m.Reply.Usage.Input+m.Reply.Usage.Output
+	case m.Call != nil:
+		out.Effect, out.Status = "call", m.Call.Status
+	case m.Search != nil:
+		out.Effect = "search"
+	case m.Effect == "script":
+		out.Effect = "script"
+	}
+	return out
+}
+
+// readStory reads what happened in a run up to a record, and what describes it.
+func (h *handler) readStory(ctx context.Context, id string, at int64) ([]runs.Moment, *describer, error) {
+	d, err := h.process.Runs.ReadRunDetail(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	moments, err := h.process.Runs.ReadStory(ctx, d.Run, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := h.pictureOf(d, moments)
+	return moments, newDescriber(d, moments, &s), nil
+}
+
+// pictureOf returns the picture of the agent of a run. If the agent cannot be loaded any more, the picture has only what ran.
+func (h *handler) pictureOf(d *runs.Detail, moments []runs.Moment) graph.Structure {
+	if d.Record != nil {
+		if a, err := h.process.Load(app.LoadRequest{Agent: d.Record.Dir, Model: d.Record.Override, Variables: d.Record.Variables}); err == nil {
+			defer func() { _ = a.Close() }()
+			return a.Picture()
+		}
+	}
+	return story.StructureOf(d, moments)
+}
+
+func (h *handler) listMoments(ctx context.Context, in *timelineInput) (*body[Timeline], error) {
+	moments, d, err := h.readStory(ctx, in.ID, 0)
+	if err != nil {
+		return nil, err
+	}
+	out := Timeline{Run: in.ID, Items: []Moment{}}
+	for i := range moments {
+		if moments[i].Seq > in.After {
+			out.Items = append(out.Items, d.describe(&moments[i]))
+		}
+	}
+	return &body[Timeline]{out}, nil
+}
+
+func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[MomentDetail], error) {
+	moments, d, err := h.readStory(ctx, in.ID, in.Record)
+	if err != nil {
+		return nil, err
+	}
+	for i := range moments {
+		m := &moments[i]
+		if m.Seq != in.Record {
+			continue
+		}
+		return &body[MomentDetail]{MomentDetail{Moment: d.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
+			Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason}}, nil
+	}
+	return nil, newProblem(http.StatusNotFound, "not-found", fmt.Sprintf("run %s has no record %d that says something", in.ID, in.Record))
+}
+
+func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error) {
+	point := in.ID
+	if in.At > 0 {
+		point = nameRecord(in.ID, in.At)
+	}
+	d, err := h.process.Runs.ReadRunDetail(ctx, point)
+	if err != nil {
+		return nil, err
+	}
+	moments, err := h.process.Runs.ReadStory(ctx, d.Run, d.At)
+	if err != nil {
+		return nil, err
+	}
+	s, o := h.pictureOf(d, moments), draw.Options{Theme: draw.Theme(in.Theme)}
+	if !in.Plain {
+		story.AddRun(&o, &s, d, moments)
+	}
+	var b bytes.Buffer
+	err = draw.Write(&b, "svg", s, o)
+	return &raw{"image/svg+xml", b.Bytes()}, err
+}
