@@ -58,9 +58,9 @@ type Settings struct {
 
 // Variable is an agent variable that the caller may set.
 type Variable struct {
-	Name        string
-	Description string
-	Default     *string
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Default     *string `json:"default,omitempty"` // nil: the caller must set it
 }
 
 // KeyReducer names the reducer of one key of the state.

@@ -96,6 +96,7 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	g.UseService(s)
 	g.Handle("/api/", api.NewHandler(s))
 	g.AllowBody(api.StartPath, api.MaxStartBody)
+	mountStudio(g)
 	for _, p := range protocols {
 		if !slices.Contains(opts.disable, p.name) {
 			p.mount(g, s)

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"net/url"
+
 	"raddle.dev/server"
 	"raddle.dev/server/a2a"
 	"raddle.dev/server/agui"
 	"raddle.dev/server/gateway"
 	"raddle.dev/server/mcp"
 	"raddle.dev/server/openai"
+	"raddle.dev/server/studio"
 )
 
 // A protocol is something that a server offers besides its health and its metrics.
@@ -29,6 +32,19 @@ func mountA2A(g *gateway.Gateway, s *server.Service) {
 	for _, pattern := range a2a.CardPatterns {
 		g.HandleOpen(pattern, a2a.NewCards(s, g.Address()))
 	}
+}
+
+// mountStudio offers the page for people. It needs no token: what it shows comes from the API.
+func mountStudio(g *gateway.Gateway) {
+	root := "/"
+	if at, err := url.Parse(g.Address()); err == nil {
+		root = at.EscapedPath() + "/"
+	}
+	page := studio.NewHandler(root)
+	for _, pattern := range studio.Pages {
+		g.HandleOpen(pattern, page)
+	}
+	g.HandleOpen(studio.Files, page)
 }
 
 func protocolNames() (names []string) {

@@ -31,7 +31,7 @@ type Moment struct {
 	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect whose start is recorded"`
 	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
 	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
-	Status string    `json:"status,omitempty" doc:"of a call: done, failed, open or begun; of an end: that of the run"`
+	Status string    `json:"status,omitempty" doc:"of a call: as in tool_calls of the run; of an end: that of the run"`
 }
 
 // MomentDetail is one thing that happened in a run, with all that its record says.

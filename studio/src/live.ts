@@ -1,0 +1,79 @@
+// The events of a run as they happen. A lost connection is opened again after the last event, so that nothing is missing or seen twice.
+import { address, Problem } from "./api";
+import type { Event } from "./types";
+
+export type Connection = "open" | "lost" | "ended";
+
+interface Listener {
+  onEvent(e: Event): void;
+  onConnection(c: Connection): void;
+}
+
+const firstWait = 300;
+const longestWait = 5000;
+
+// follow reads the events of a run until the run has ended or the returned function is called. It starts after a record.
+export function follow(run: string, after: number, listener: Listener): () => void {
+  const stop = new AbortController();
+  let last = String(after);
+  let wait = firstWait;
+  const loop = async () => {
+    while (!stop.signal.aborted) {
+      try {
+        const r = await fetch(address(`api/v1/runs/${encodeURIComponent(run)}/events?after=${encodeURIComponent(last)}`), {
+          credentials: "same-origin",
+          headers: { Accept: "text/event-stream" },
+          signal: stop.signal,
+        });
+        if (!r.ok || !r.body) throw new Problem(r.status, "", r.statusText);
+        listener.onConnection("open");
+        wait = firstWait;
+        const ended = await read(r.body, (id, e) => {
+          if (id !== "") last = id;
+          listener.onEvent(e);
+        });
+        if (ended) {
+          listener.onConnection("ended");
+          return;
+        }
+      } catch (e) {
+        if (stop.signal.aborted) return;
+        if (e instanceof Problem && (e.status === 404 || e.status === 401)) {
+          listener.onConnection("lost");
+          return;
+        }
+      }
+      listener.onConnection("lost");
+      await new Promise((done) => setTimeout(done, wait));
+      wait = Math.min(wait * 2, longestWait);
+    }
+  };
+  void loop();
+  return () => stop.abort();
+}
+
+// read reads a stream of events. It returns whether the server has ended the stream because the run has ended.
+async function read(body: ReadableStream<Uint8Array>, onEvent: (id: string, e: Event) => void): Promise<boolean> {
+  const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
+  let rest = "";
+  let final = false;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return final;
+    rest += value;
+    const blocks = rest.split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      let id = "";
+      let data = "";
+      for (const line of block.split("\n")) {
+        if (line.startsWith("id: ")) id = line.slice(4);
+        else if (line.startsWith("data: ")) data += line.slice(6);
+      }
+      if (data === "") continue;
+      const e = JSON.parse(data) as Event;
+      final = e.kind === "run.ended" && ["done", "failed", "abandoned", "halted"].includes(String(e.data["status"]));
+      onEvent(id, e);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import "@preact/signals";
+import { get, Problem } from "./api";
+import { Dialog, useLoaded } from "./parts/common";
+import { Agent } from "./pages/agent";
+import { Home } from "./pages/home";
+import { Inbox } from "./pages/inbox";
+import { Run } from "./pages/run";
+import { followLink, go, route } from "./router";
+import type { OpenQuestion, Page } from "./types";
+
+const keys: [string, string][] = [
+  ["g h", "home"],
+  ["g i", "inbox"],
+  ["j k", "next and previous question"],
+  ["1 – 9", "answer the question"],
+  ["[ ]", "earlier and later moment of a run"],
+  ["f", "fork the run here"],
+  ["?", "these keys"],
+];
+
+function App() {
+  const [help, setHelp] = useState(false);
+  const questions = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=100", s), [], 3000);
+  useEffect(() => {
+    let last = "";
+    const onKey = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select")) return;
+      if (e.key === "?") setHelp(true);
+      else if (last === "g" && e.key === "h") go("./");
+      else if (last === "g" && e.key === "i") go("inbox");
+      last = e.key;
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  const open = questions.value?.items.length ?? 0;
+  const r = route.value;
+  useEffect(() => {
+    const names = { home: "Home", inbox: "Inbox", agent: "", run: "", chat: "", unknown: "Nothing here" };
+    document.title = (names[r.page] || ("run" in r ? r.run : "agent" in r ? r.agent : "")) + " · raddle";
+  }, [r]);
+  return (
+    <div onClick={followLink}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <nav aria-label="Pages">
+        <a href="./" class="brand" aria-current={r.page === "home" ? "page" : undefined}>
+          raddle
+        </a>
+        <a href="inbox" aria-current={r.page === "inbox" ? "page" : undefined}>
+          Inbox{" "}
+          {open > 0 && (
+            <span class="count" aria-label={`${open} open`}>
+              {open}
+            </span>
+          )}
+        </a>
+        <button type="button" class="plain" onClick={() => setHelp(true)} aria-label="Keys">
+          ?
+        </button>
+      </nav>
+      {r.page === "home" && <Home />}
+      {r.page === "inbox" && <Inbox />}
+      {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}
+      {r.page === "run" && <Run key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} />}
+      {(r.page === "unknown" || r.page === "chat") && (
+        <main id="main" class="narrow">
+          <h1>Nothing here</h1>
+          <p>
+            This address leads to no page. <a href="./">Home</a>
+          </p>
+        </main>
+      )}
+      {help && (
+        <Dialog title="Keys" onClose={() => setHelp(false)}>
+          <dl class="keylist">
+            {keys.map(([k, what]) => (
+              <>
+                <dt>
+                  <kbd>{k}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </>
+            ))}
+          </dl>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+// LogIn is shown to a browser that has no session.
+function LogIn() {
+  return (
+    <main id="main" class="narrow">
+      <h1>Log in</h1>
+      <p>
+        This browser has no session. Run <code>raddle studio</code>, open the address that <code>raddle serve</code> prints, or{" "}
+        <a href="login" target="_self">
+          log in with a token
+        </a>
+        .
+      </p>
+    </main>
+  );
+}
+
+async function start(): Promise<void> {
+  const root = document.getElementById("app")!;
+  try {
+    await get("questions?limit=1");
+  } catch (e) {
+    if (e instanceof Problem && e.status === 401) {
+      render(<LogIn />, root);
+      return;
+    }
+  }
+  render(<App />, root);
+}
+
+void start();

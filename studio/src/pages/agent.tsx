@@ -1,0 +1,60 @@
+import { useState } from "preact/hooks";
+import { get, getText } from "../api";
+import { visible } from "../format";
+import { Failure, useLoaded } from "../parts/common";
+import { Picture } from "../parts/picture";
+import type { AgentDetail, Page, RunInfo } from "../types";
+import { RunTable, StartForm } from "./home";
+
+// Agent shows one agent: its picture, findings beside its files, and its runs.
+export function Agent({ name }: { name: string }) {
+  const path = "agents/" + encodeURIComponent(name);
+  const detail = useLoaded((s) => get<AgentDetail>(path, s), [name]);
+  const runs = useLoaded((s) => get<Page<RunInfo>>("runs?limit=30&agent=" + encodeURIComponent(name), s), [name], 3000);
+  const [file, setFile] = useState("");
+  const shown = file || detail.value?.files[0] || "";
+  const text = useLoaded((s) => (shown ? getText(`${path}/files/${shown.split("/").map(encodeURIComponent).join("/")}`, s) : Promise.resolve("")), [name, shown]);
+  const a = detail.value;
+  return (
+    <div class="columns">
+      <main id="main">
+        <h1>{name}</h1>
+        <Failure text={detail.error} />
+        {a && (
+          <>
+            <p class="dim">{visible(a.description)}</p>
+            <section aria-label="Picture" class="panel">
+              <Picture path={path + "/picture.svg"} title={"Graph of " + name} />
+            </section>
+            <section aria-labelledby="files" class="panel">
+              <div class="bar">
+                <h2 id="files">Files</h2>
+                <select aria-label="File" value={shown} onChange={(e) => setFile(e.currentTarget.value)}>
+                  {a.files.map((f) => (
+                    <option key={f}>{f}</option>
+                  ))}
+                </select>
+              </div>
+              {a.findings.map((f) => (
+                <p class={"finding finding-" + f.severity} key={f.code + f.line}>
+                  <strong>{f.severity}</strong> {f.line ? `line ${f.line}: ` : ""}
+                  {visible(f.message)}
+                </p>
+              ))}
+              {a.findings.length === 0 && <p class="dim">raddle check finds nothing.</p>}
+              <pre class="text file" tabIndex={0} aria-label={shown}>
+                {visible(text.value ?? "")}
+              </pre>
+              <Failure text={text.error} />
+            </section>
+          </>
+        )}
+        <section aria-labelledby="agent-runs">
+          <h2 id="agent-runs">Runs</h2>
+          <RunTable runs={runs.value?.items} empty="This agent has not run yet." />
+        </section>
+      </main>
+      <aside aria-label="Start this agent">{a && <StartForm agents={[a]} fixed={name} />}</aside>
+    </div>
+  );
+}

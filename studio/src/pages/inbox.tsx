@@ -1,0 +1,46 @@
+import { useEffect, useState } from "preact/hooks";
+import { get } from "../api";
+import { Ago, Failure, useLoaded } from "../parts/common";
+import { AnswerForm } from "../parts/question";
+import { runPath } from "../router";
+import type { OpenQuestion, Page } from "../types";
+
+// Inbox shows all open questions. Keys: j and k choose one, 1 to 9 answer it.
+export function Inbox() {
+  const list = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=200", s), [], 2000);
+  const open = list.value?.items ?? [];
+  const [chosen, setChosen] = useState("");
+  const keyOf = (o: OpenQuestion) => o.run + " " + o.question.id;
+  const at = Math.max(0, open.findIndex((o) => keyOf(o) === chosen));
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select")) return;
+      const next = e.key === "j" ? at + 1 : e.key === "k" ? at - 1 : -1;
+      const target = open[next];
+      if (target) {
+        setChosen(keyOf(target));
+        document.getElementById("question-" + next)?.focus();
+      } else if (/^[1-9]$/.test(e.key)) {
+        document.querySelector<HTMLButtonElement>(`#question-${at} [data-option="${e.key}"]`)?.click();
+      } else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+  return (
+    <main id="main" class="narrow">
+      <h1>Inbox</h1>
+      <Failure text={list.error} />
+      {list.value && open.length === 0 && <p class="empty">Nothing waits for an answer. Questions of all runs come here.</p>}
+      {open.map((o, i) => (
+        <article class={"card" + (i === at ? " chosen" : "")} key={keyOf(o)} id={"question-" + i} tabIndex={-1}>
+          <header>
+            <a href={runPath(o.run)}>{o.agent}</a> <span class="dim">{o.question.node ?? ""}</span> <Ago time={o.since} />
+          </header>
+          <AnswerForm run={o.run} q={o.question} onAnswered={list.reload} keys={i === at} />
+        </article>
+      ))}
+    </main>
+  );
+}

@@ -1,0 +1,463 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, isAborted, post, words } from "../api";
+import { cost, count, duration, visible } from "../format";
+import { type Connection, follow } from "../live";
+import { Markdown } from "../markdown";
+import { indexAt, lookAt } from "../model";
+import { Ago, Copy, Dialog, Failure, useLoaded } from "../parts/common";
+import { Json } from "../parts/json";
+import { Picture } from "../parts/picture";
+import { AnswerForm } from "../parts/question";
+import { Status } from "../parts/status";
+import { Timeline } from "../parts/timeline";
+import { go, runPath } from "../router";
+import type { Moment, MomentDetail, Run as RunView } from "../types";
+
+const refreshEvery = 250;
+
+// useRun reads a run and follows it: its overview, its moments and the text of replies that arrive now.
+function useRun(run: string) {
+  const path = "runs/" + encodeURIComponent(run);
+  const [view, setView] = useState<RunView>();
+  const [moments, setMoments] = useState<Moment[]>([]);
+  const [error, setError] = useState("");
+  const [connection, setConnection] = useState<Connection>("open");
+  const [text, setText] = useState("");
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    let unfollow = () => {};
+    let all: Moment[] = [];
+    let timer = 0;
+    let busy = false;
+    let again = false;
+    const refresh = async () => {
+      if (busy) {
+        again = true;
+        return;
+      }
+      busy = true;
+      try {
+        const after = all.at(-1)?.record ?? 0;
+        const [r, t] = await Promise.all([get<RunView>(path, stop.signal), get<{ items: Moment[] }>(`${path}/timeline?after=${after}`, stop.signal)]);
+        const fresh = t.items.filter((m) => m.text !== "" || m.kind === "step" || m.kind === "start");
+        if (fresh.length > 0 || all.length === 0) setMoments((all = all.concat(fresh)));
+        setView(r);
+        setError("");
+      } catch (e) {
+        if (!isAborted(e)) setError(words(e));
+      }
+      busy = false;
+      if (again && !stop.signal.aborted) {
+        again = false;
+        schedule();
+      }
+    };
+    const schedule = () => {
+      if (timer === 0)
+        timer = window.setTimeout(() => {
+          timer = 0;
+          void refresh();
+        }, refreshEvery);
+    };
+    let pending = "";
+    const showText = () => {
+      if (pending === "") return;
+      const more = pending;
+      pending = "";
+      setText((old) => (old + more).slice(-20000));
+    };
+    const frames = setInterval(showText, 100);
+    setMoments([]);
+    setView(undefined);
+    void refresh().then(() => {
+      if (stop.signal.aborted) return;
+      unfollow = follow(run, all.at(-1)?.record ?? 0, {
+        onEvent(e) {
+          const emitted = e.data["type"];
+          if (e.kind === "emitted" && emitted === "text") pending += String(e.data["text"] ?? "");
+          else {
+            if (emitted === "replied") {
+              pending = "";
+              setText("");
+            }
+            schedule();
+          }
+        },
+        onConnection(c) {
+          setConnection(c);
+          if (c !== "lost") schedule();
+        },
+      });
+    });
+    return () => {
+      stop.abort();
+      unfollow();
+      clearTimeout(timer);
+      clearInterval(frames);
+    };
+  }, [run, round]);
+  return { view, moments, error, connection, text, reload: () => setRound((n) => n + 1) };
+}
+
+// Run shows one run at any of its moments.
+export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel: number | null; tab: string }) {
+  const { view, moments, error, connection, text, reload } = useRun(run);
+  const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
+  const look = useMemo(() => lookAt(moments, at), [moments, at]);
+  const here = shown[indexAt(shown, at)];
+  const record = sel ?? here?.record ?? null;
+  const [dialog, setDialog] = useState("");
+  const [failure, setFailure] = useState("");
+  const newest = shown.at(-1)?.record ?? 0;
+  const move = (to: number) => go(runPath(run, to >= newest ? null : to, null, tab), true);
+  const act = async (what: string) => {
+    setFailure("");
+    try {
+      await post(`runs/${encodeURIComponent(run)}/${what}`);
+      reload();
+    } catch (e) {
+      setFailure(words(e));
+    }
+  };
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      const i = indexAt(shown, at);
+      const to = e.key === "[" ? shown[i - 1] : e.key === "]" ? shown[i + 1] : undefined;
+      if (to) move(to.record);
+      else if (e.key === "f") setDialog("fork");
+      else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+  const final = view && ["done", "failed", "abandoned", "halted"].includes(view.status);
+  const busy = view && ["running", "queued"].includes(view.status);
+  return (
+    <main id="main" class="run">
+      <header class="bar">
+        <h1>
+          <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a> <code>{run}</code>
+        </h1>
+        {view && <Status status={view.status} />}
+        <span class="connection" role="status">
+          {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
+        </span>
+        <span class="actions">
+          {busy && (
+            <button type="button" onClick={() => void act("pause")}>
+              Pause
+            </button>
+          )}
+          {view && !final && !busy && view.status !== "waiting" && (
+            <button type="button" class="primary" onClick={() => void act("resume")}>
+              Resume
+            </button>
+          )}
+          <button type="button" disabled={!record} onClick={() => setDialog("fork")}>
+            Fork here
+          </button>
+          {view && !final && (
+            <button type="button" onClick={() => setDialog("cancel")}>
+              Cancel
+            </button>
+          )}
+          <Copy label="Copy command" text={`raddle runs show ${run}${at ? "@" + at : ""}`} />
+        </span>
+      </header>
+      <Failure text={error || failure} />
+      {view && at === null && view.questions.map((q) => <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} />)}
+      <Scrubber moments={shown} at={at} onMove={move} />
+      <div class="panes">
+        <section class="panel" aria-label="Picture">
+          <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={here?.place ?? ""} onNode={(place) => {
+            const last = shown.filter((m) => m.place === place && (at === null || m.record <= at)).at(-1) ?? shown.find((m) => m.place === place);
+            if (last) go(runPath(run, at, last.record, tab), true);
+          }} />
+        </section>
+        <section class="panel" aria-label="Timeline">
+          <Timeline moments={shown} at={at} sel={sel} onMove={move} />
+          {text && at === null && (
+            <div class="live" role="log" aria-label="Text that arrives now">
+              {visible(text)}
+            </div>
+          )}
+        </section>
+        <section class="panel" aria-label="Details">
+          <div class="tabs" role="tablist" aria-label="Details">
+            {(["moment", "state", "result"] as const).map((name) => (
+              <button key={name} type="button" role="tab" id={"tab-" + name} aria-controls="details" aria-selected={tab === name} onClick={() => go(runPath(run, at, sel, name), true)}>
+                {{ moment: "Moment", state: "State", result: "Result" }[name]}
+              </button>
+            ))}
+          </div>
+          <div id="details" role="tabpanel" aria-labelledby={"tab-" + tab} tabIndex={0}>
+            {tab === "moment" && record !== null && <Detail run={run} record={record} />}
+            {tab === "state" && <State run={run} at={at ?? newest} before={shown[indexAt(shown, at) - 1]?.record ?? 0} />}
+            {tab === "result" && view && <Result view={view} />}
+          </div>
+        </section>
+      </div>
+      {dialog === "fork" && record !== null && <ForkDialog run={run} at={sel ?? at ?? newest} onClose={() => setDialog("")} />}
+      {dialog === "cancel" && (
+        <Dialog title="Cancel this run?" onClose={() => setDialog("")}>
+          <p>The run ends permanently. Its journal stays.</p>
+          <div class="buttons">
+            <button type="button" onClick={() => setDialog("")}>
+              Keep it
+            </button>
+            <button type="button" class="danger" onClick={() => (setDialog(""), void act("cancel"))}>
+              Cancel the run
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </main>
+  );
+}
+
+// Scrubber moves the playhead.
+function Scrubber({ moments, at, onMove }: { moments: Moment[]; at: number | null; onMove(record: number): void }) {
+  const i = indexAt(moments, at);
+  const m = moments[i];
+  return (
+    <div class="scrubber">
+      <button type="button" aria-label="Earlier" disabled={i <= 0} onClick={() => moments[i - 1] && onMove(moments[i - 1]!.record)}>
+        ◂
+      </button>
+      <input
+        type="range"
+        aria-label="Moment of the run"
+        aria-valuetext={m ? `record ${m.record}: ${m.text}` : ""}
+        min={0}
+        max={Math.max(0, moments.length - 1)}
+        value={i}
+        onInput={(e) => {
+          const to = moments[Number(e.currentTarget.value)];
+          if (to) onMove(to.record);
+        }}
+      />
+      <button type="button" aria-label="Later" disabled={i >= moments.length - 1} onClick={() => moments[i + 1] && onMove(moments[i + 1]!.record)}>
+        ▸
+      </button>
+      <output>{m ? `@${m.record}${at === null ? " newest" : ""}` : ""}</output>
+    </div>
+  );
+}
+
+// Detail shows all that a record says.
+function Detail({ run, record }: { run: string; record: number }) {
+  const { value: d, error } = useLoaded((s) => get<MomentDetail>(`runs/${encodeURIComponent(run)}/records/${record}`, s), [run, record]);
+  if (error) return <Failure text={error} />;
+  if (!d) return null;
+  return (
+    <div class="detail">
+      <p>
+        <strong>{visible(d.text)}</strong>
+      </p>
+      <p class="dim">
+        record {d.record}, <Ago time={d.time} />
+        {d.took_ms ? ", took " + duration(d.took_ms) : ""}
+        {d.node ? ", " + d.node : ""}
+      </p>
+      {d.reply && (
+        <>
+          <h3>Reply</h3>
+          <Markdown text={d.reply.text} />
+          <dl>
+            <dt>Model</dt>
+            <dd>{visible(d.reply.model ?? "unknown")}</dd>
+            {Object.entries(d.reply.usage ?? {}).map(([k, v]) => (
+              <>
+                <dt>{k} tokens</dt>
+                <dd>{v.toLocaleString("en")}</dd>
+              </>
+            ))}
+          </dl>
+        </>
+      )}
+      {d.asks?.map((c) => (
+        <>
+          <h3>
+            Asks for <code>{visible(c.name)}</code>
+          </h3>
+          <Json value={c.args} />
+        </>
+      ))}
+      {d.call && (
+        <>
+          <h3>
+            Call of <code>{visible(d.call.tool)}</code>
+          </h3>
+          <Json value={d.call.args} />
+          <h3>Outcome: {d.call.status}</h3>
+          <pre class="text">{visible(d.call.outcome ?? "")}</pre>
+        </>
+      )}
+      {d.search && (
+        <>
+          <h3>Search</h3>
+          <p>{visible(d.search.query)}</p>
+          <Json value={d.search.chunks} />
+        </>
+      )}
+      {d.question && (
+        <>
+          <h3>Question</h3>
+          <pre class="text">{visible(d.question.prompt)}</pre>
+        </>
+      )}
+      {d.answer !== undefined && (
+        <>
+          <h3>Answer</h3>
+          <Json value={d.answer} />
+        </>
+      )}
+      {d.refused && <p>Refused: {visible(d.refused)}</p>}
+      {d.reason && (
+        <>
+          <h3>Reason</h3>
+          <pre class="text">{visible(d.reason)}</pre>
+        </>
+      )}
+      {d.keys && d.keys.length > 0 && <p class="dim">writes {d.keys.join(", ")}</p>}
+    </div>
+  );
+}
+
+interface Change {
+  key: string;
+  a?: unknown;
+  b?: unknown;
+}
+
+// State shows the state at the playhead, with what the newest step changed.
+function State({ run, at, before }: { run: string; at: number; before: number }) {
+  const path = "runs/" + encodeURIComponent(run);
+  const state = useLoaded((s) => get<{ state: Record<string, unknown>; next: string[] }>(`${path}/state?at=${at}`, s), [run, at]);
+  const diff = useLoaded((s) => (before > 0 ? get<{ changes: Change[] }>(`${path}/diff?a=${before}&b=${at}`, s) : Promise.resolve({ changes: [] })), [run, at, before]);
+  const old = useRef<Record<string, unknown>>({});
+  if (state.value) old.current = state.value.state;
+  const changed = new Set(diff.value?.changes.map((c) => c.key) ?? []);
+  return (
+    <div class="state">
+      <Failure text={state.error} />
+      {state.value && state.value.next.length > 0 && <p class="dim">Next: {state.value.next.join(", ")}</p>}
+      <ul class="keys">
+        {Object.entries(old.current).map(([k, v]) => (
+          <li key={k} class={changed.has(k) ? "changed" : ""}>
+            <span class="json-key">{visible(k)}</span>
+            {changed.has(k) && <span class="badge">changed</span>} <Json value={v} depth={1} />
+          </li>
+        ))}
+      </ul>
+      {state.value && Object.keys(state.value.state).length === 0 && <p class="empty">The state is empty.</p>}
+    </div>
+  );
+}
+
+// Result shows how the run ended and what it used.
+function Result({ view }: { view: RunView }) {
+  return (
+    <div class="detail">
+      {view.start?.prompt && (
+        <>
+          <h3>Prompt</h3>
+          <Markdown text={view.start.prompt} />
+        </>
+      )}
+      <h3>Output</h3>
+      {view.output ? <Markdown text={view.output} /> : <p class="empty">There is no output yet.</p>}
+      {view.reason && <pre class="text">{visible(view.reason)}</pre>}
+      {view.warnings.map((w) => (
+        <p class="finding finding-warning">{visible(w)}</p>
+      ))}
+      <h3>Used</h3>
+      <dl>
+        <dt>Model calls</dt>
+        <dd>{view.usage.calls}</dd>
+        <dt>Tokens</dt>
+        <dd>
+          {count(view.usage.input_tokens, "token")} in, {count(view.usage.output_tokens, "token")} out
+        </dd>
+        <dt>Cost</dt>
+        <dd>{cost(view.usage.cost_usd)}</dd>
+        <dt>Active</dt>
+        <dd>{duration(view.active_seconds * 1000)}</dd>
+        <dt>Models</dt>
+        <dd>{view.usage.models.map(visible).join(", ") || "none"}</dd>
+      </dl>
+    </div>
+  );
+}
+
+// ForkDialog copies the run at a record, changes the copy, and opens it.
+function ForkDialog({ run, at, onClose }: { run: string; at: number; onClose(): void }) {
+  const state = useLoaded((s) => get<{ state: Record<string, unknown> }>(`runs/${encodeURIComponent(run)}/state?at=${at}`, s), [run, at]);
+  const [edits, setEdits] = useState<Record<string, string>>({});
+  const [model, setModel] = useState("");
+  const [start, setStart] = useState(true);
+  const [error, setError] = useState("");
+  const textOf = (v: unknown) => (typeof v === "string" ? v : JSON.stringify(v, null, 2));
+  const fork = async () => {
+    setError("");
+    try {
+      const changed: Record<string, unknown> = {};
+      for (const [k, text] of Object.entries(edits)) {
+        const old = state.value?.state[k];
+        if (text === textOf(old)) continue;
+        try {
+          changed[k] = typeof old === "string" ? text : (JSON.parse(text) as unknown);
+        } catch {
+          setError(`The value of ${k} must be JSON.`);
+          return;
+        }
+      }
+      const made = await post<{ run: string }>(`runs/${encodeURIComponent(run)}/fork`, {
+        at,
+        start,
+        ...(Object.keys(changed).length ? { state: changed } : {}),
+        ...(model ? { model } : {}),
+      });
+      onClose();
+      go(runPath(made.run));
+    } catch (e) {
+      setError(words(e));
+    }
+  };
+  return (
+    <Dialog title={`Fork ${run} at @${at}`} onClose={onClose}>
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          void fork();
+        }}
+      >
+        <p class="dim">The copy starts with everything up to here. What was recorded is not requested again.</p>
+        {Object.entries(state.value?.state ?? {}).map(([k, v]) => (
+          <label key={k}>
+            {visible(k)}
+            <textarea rows={textOf(v).includes("\n") ? 4 : 1} value={edits[k] ?? textOf(v)} onInput={(e) => setEdits({ ...edits, [k]: e.currentTarget.value })} />
+          </label>
+        ))}
+        <label>
+          Model for every call <input value={model} placeholder="as in the agent" onInput={(e) => setModel(e.currentTarget.value)} />
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={start} onChange={(e) => setStart(e.currentTarget.checked)} /> Continue the copy at once
+        </label>
+        <Failure text={error || state.error} />
+        <div class="buttons">
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
+          <button type="submit" class="primary">
+            Fork
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

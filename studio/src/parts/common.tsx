@@ -1,0 +1,97 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { isAborted, words } from "../api";
+import { age, exact } from "../format";
+
+// Loaded is what a request has given so far. While it is repeated, the old value stays.
+export interface Loaded<T> {
+  value: T | undefined;
+  error: string;
+  reload(): void;
+}
+
+// useLoaded requests a value, again if a key changes, and every so many milliseconds if period is set.
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: unknown[], period = 0): Loaded<T> {
+  const [state, setState] = useState<{ value: T | undefined; error: string }>({ value: undefined, error: "" });
+  const [round, setRound] = useState(0);
+  useEffect(() => setState({ value: undefined, error: "" }), keys);
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    const once = async () => {
+      try {
+        const value = await load(stop.signal);
+        if (!stop.signal.aborted) setState({ value, error: "" });
+      } catch (e) {
+        if (!isAborted(e) && !stop.signal.aborted) setState((old) => ({ value: old.value, error: words(e) }));
+      }
+      if (period > 0 && !stop.signal.aborted) timer = window.setTimeout(once, document.hidden ? period * 4 : period);
+    };
+    void once();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [...keys, round]);
+  return { ...state, reload: () => setRound((n) => n + 1) };
+}
+
+// Failure shows the words of an error.
+export function Failure({ text }: { text: string }) {
+  return text ? (
+    <p class="failure" role="alert">
+      {text}
+    </p>
+  ) : null;
+}
+
+// Ago shows a time relative to now, and exactly when pointed at.
+export function Ago({ time }: { time: string }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 15000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <time dateTime={time} title={exact(time)}>
+      {age(time)}
+    </time>
+  );
+}
+
+// Dialog asks for something above the page. Escape and a click outside close it.
+export function Dialog({ title, onClose, children }: { title: string; onClose(): void; children: ComponentChildren }) {
+  return (
+    <dialog
+      class="dialog"
+      aria-label={title}
+      ref={(d) => {
+        if (d && !d.open) d.showModal();
+      }}
+      onClose={onClose}
+      onClick={(e) => {
+        if (e.target === e.currentTarget) onClose();
+      }}
+    >
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+// Copy copies a text and says so.
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [done, setDone] = useState(false);
+  return (
+    <button
+      type="button"
+      onClick={async () => {
+        await navigator.clipboard.writeText(text);
+        setDone(true);
+        setTimeout(() => setDone(false), 1500);
+      }}
+    >
+      {done ? "Copied" : label}
+    </button>
+  );
+}

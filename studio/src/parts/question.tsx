@@ -1,0 +1,129 @@
+import { useState } from "preact/hooks";
+import { post, words } from "../api";
+import { visible } from "../format";
+import type { Question } from "../types";
+import { Failure } from "./common";
+
+// toValue returns an answer that was typed in the type that the question wants.
+function toValue(q: Question, text: string): unknown {
+  switch (q.type) {
+    case "number":
+    case "integer":
+      return Number(text);
+    case "boolean":
+      return text === "true" || text === "yes";
+    case "array":
+    case "object":
+      return JSON.parse(text) as unknown;
+    default:
+      return text;
+  }
+}
+
+// Permission shows what a call would do.
+function Permission({ q }: { q: Question }) {
+  const d = q.data?.detail;
+  if (!q.data?.tool) return null;
+  return (
+    <div class="permission">
+      <dl>
+        <dt>Tool</dt>
+        <dd>
+          <code>{visible(q.data.tool)}</code>
+        </dd>
+        {d?.dir && (
+          <>
+            <dt>In</dt>
+            <dd>
+              <code>{visible(d.dir)}</code>
+            </dd>
+          </>
+        )}
+        {d?.parts?.map((p) => (
+          <>
+            <dt>Needs</dt>
+            <dd>
+              <code>{visible(p.text)}</code> {visible(p.why)} {p.detail && <small>{visible(p.detail)}</small>}
+            </dd>
+          </>
+        ))}
+        {d?.risks?.map((r) => (
+          <>
+            <dt>Risk</dt>
+            <dd class="risk">It {visible(r)}.</dd>
+          </>
+        ))}
+      </dl>
+      {d?.command ? <pre class="text">{visible(d.command)}</pre> : <pre class="text">{visible(JSON.stringify(q.data.args, null, 2))}</pre>}
+    </div>
+  );
+}
+
+function AnswerInput({ id, q, text, onText }: { id: string; q: Question; text: string; onText(text: string): void }) {
+  if (q.secret) return <input id={id} type="password" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
+  if (q.type === "number" || q.type === "integer") return <input id={id} type="number" step="any" value={text} onInput={(e) => onText(e.currentTarget.value)} />;
+  return <input id={id} type="text" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
+}
+
+// AnswerForm asks a person a question of a run. Exactly one answer is recorded: the server refuses a second one, and its words are shown.
+export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Question; onAnswered(): void; keys?: boolean }) {
+  const [text, setText] = useState(q.default ?? "");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  const send = async (value: unknown) => {
+    setBusy(true);
+    setError("");
+    try {
+      await post(`runs/${encodeURIComponent(run)}/answers`, { answers: [{ id: q.id, value }] });
+      onAnswered();
+    } catch (e) {
+      setError(words(e));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const permission = q.kind === "permission";
+  const options = permission ? ["once", "no"] : (q.options ?? []);
+  const free = !permission && (options.length === 0 || q.free);
+  const id = `answer-${run}-${q.id}`;
+  return (
+    <form
+      class="question"
+      aria-label={"Question " + q.id}
+      onSubmit={(e) => {
+        e.preventDefault();
+        try {
+          void send(toValue(q, text));
+        } catch {
+          setError("This must be JSON.");
+        }
+      }}
+    >
+      <p class="prompt">{visible(q.prompt.trim())}</p>
+      {permission && <Permission q={q} />}
+      {options.length > 0 && (
+        <div class="options">
+          {options.map((o, i) => (
+            <button type="button" disabled={busy} class={i === 0 ? "primary" : ""} data-option={i + 1} onClick={() => void send(o)}>
+              {keys && i < 9 && <kbd>{i + 1}</kbd>} {visible(o)}
+            </button>
+          ))}
+        </div>
+      )}
+      {free && (
+        <div class="free">
+          <label for={id}>{options.length > 0 ? "Or another answer" : "Your answer"}</label>
+          {q.type === "array" || q.type === "object" || (q.default ?? "").includes("\n") ? (
+            <textarea id={id} rows={4} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+          ) : (
+            <AnswerInput id={id} q={q} text={text} onText={setText} />
+          )}
+          <button type="submit" class={options.length === 0 ? "primary" : ""} disabled={busy}>
+            Answer
+          </button>
+        </div>
+      )}
+      <Failure text={error} />
+    </form>
+  );
+}

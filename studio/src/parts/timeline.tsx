@@ -1,0 +1,81 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { duration, exact, visible } from "../format";
+import { indexAt } from "../model";
+import type { Moment } from "../types";
+
+const rowHeight = 26;
+const spare = 8;
+
+const marks: Record<string, string> = { reply: "✎", call: "⚒", search: "⌕", script: "▸", question: "◆", answer: "◇", start: "▶", claim: "▶", step: "→", end: "■", failure: "✕", edit: "✍", fork: "⑂" };
+
+// Timeline lists the moments of a run. Only the rows in view are in the page, however many there are.
+export function Timeline({ moments, at, sel, onMove }: { moments: Moment[]; at: number | null; sel: number | null; onMove(record: number): void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const here = indexAt(moments, at);
+  const chosen = sel === null ? here : indexAt(moments, sel);
+  useEffect(() => {
+    const b = box.current;
+    if (!b) return;
+    const update = () => setView({ top: b.scrollTop, height: b.clientHeight });
+    update();
+    const watcher = new ResizeObserver(update);
+    watcher.observe(b);
+    return () => watcher.disconnect();
+  }, []);
+  useEffect(() => {
+    const b = box.current;
+    if (!b) return;
+    const top = chosen * rowHeight;
+    if (top < b.scrollTop) b.scrollTop = top;
+    else if (top + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = top + rowHeight - b.clientHeight;
+  }, [chosen, moments.length]);
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - spare);
+  const last = Math.min(moments.length, Math.ceil((view.top + view.height) / rowHeight) + spare);
+  const start = moments[0] ? Date.parse(moments[0].time) : 0;
+  const move = (i: number) => {
+    const m = moments[Math.min(moments.length - 1, Math.max(0, i))];
+    if (m) onMove(m.record);
+  };
+  return (
+    <div
+      class="timeline"
+      ref={box}
+      role="listbox"
+      tabIndex={0}
+      aria-label="What happened"
+      aria-activedescendant={moments[chosen] ? "moment-" + moments[chosen].record : undefined}
+      onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}
+      onKeyDown={(e) => {
+        const step: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -moments.length, End: moments.length };
+        const by = step[e.key];
+        if (by !== undefined) {
+          e.preventDefault();
+          move(chosen + by);
+        }
+      }}
+    >
+      <div class="rows" ref={(d) => d?.style.setProperty("height", moments.length * rowHeight + "px")}>
+        {moments.slice(first, last).map((m, i) => (
+          <div
+            key={m.record}
+            id={"moment-" + m.record}
+            role="option"
+            aria-selected={first + i === chosen}
+            class={"row kind-" + (m.effect ?? m.kind) + (first + i > here ? " later" : "")}
+            ref={(d) => d?.style.setProperty("top", (first + i) * rowHeight + "px")}
+            title={exact(m.time)}
+            onClick={() => onMove(m.record)}
+          >
+            <span class="mark" aria-hidden="true">
+              {marks[m.effect ?? ""] ?? marks[m.kind] ?? "·"}
+            </span>
+            <span class="words">{visible(m.text)}</span>
+            <span class="took">{m.took_ms ? duration(m.took_ms) : ""}</span>
+            <span class="offset">+{duration(Date.parse(m.time) - start)}</span>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+// Which page is shown, and what of it: everything that a person can look at has an address.
+import { signal } from "@preact/signals";
+
+export type Route =
+  | { page: "home" }
+  | { page: "inbox" }
+  | { page: "agent"; agent: string }
+  | { page: "run"; run: string; at: number | null; sel: number | null; tab: string }
+  | { page: "chat"; agent: string; session: string }
+  | { page: "unknown" };
+
+const base = new URL(document.baseURI).pathname;
+
+export function parse(url: URL): Route {
+  const parts = url.pathname.slice(base.length).split("/").filter(Boolean).map(decodeURIComponent);
+  const [first, second, third] = parts;
+  const number = (text: string | null | undefined) => (text && /^\d+$/.test(text) ? Number(text) : null);
+  if (first === undefined) return { page: "home" };
+  if (first === "inbox") return { page: "inbox" };
+  if (first === "agents" && second) return { page: "agent", agent: second };
+  if (first === "runs" && second) {
+    const [run = "", at] = second.split("@");
+    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment" };
+  }
+  if (first === "chat" && second) return { page: "chat", agent: second, session: third ?? "" };
+  return { page: "unknown" };
+}
+
+export const route = signal<Route>(parse(new URL(location.href)));
+
+addEventListener("popstate", () => {
+  route.value = parse(new URL(location.href));
+});
+
+// go shows another address. With replace, the way back does not stop here.
+export function go(path: string, replace = false): void {
+  const url = new URL(path, document.baseURI);
+  if (replace) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  route.value = parse(url);
+}
+
+// runPath returns the address of a moment of a run.
+export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string): string {
+  const query = new URLSearchParams();
+  if (sel) query.set("record", String(sel));
+  if (tab && tab !== "moment") query.set("show", tab);
+  const text = query.toString();
+  return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
+}
+
+// followLink shows the address of a link in the page, unless the person wants it elsewhere.
+export function followLink(e: MouseEvent): void {
+  const link = (e.target as Element).closest?.("a");
+  if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+  if (link.origin !== location.origin || link.target || link.hasAttribute("download") || link.pathname.includes("/api/")) return;
+  e.preventDefault();
+  go(link.href);
+}

@@ -1,0 +1,151 @@
+// The parts of the API's answers that the studio reads. The whole is in /api/openapi.json.
+
+export interface Page<T> {
+  items: T[];
+  next_cursor?: string;
+}
+
+export interface Question {
+  id: string;
+  node?: string;
+  kind?: string;
+  prompt: string;
+  options?: string[];
+  free?: boolean;
+  type?: string;
+  default?: string;
+  secret?: boolean;
+  data?: CallData;
+}
+
+export interface CallData {
+  tool?: string;
+  args?: unknown;
+  agent?: string;
+  detail?: {
+    does?: string;
+    command?: string;
+    diff?: number;
+    parts?: { text: string; why: string; detail?: string }[];
+    risks?: string[];
+    dir?: string;
+  };
+}
+
+export interface OpenQuestion {
+  run: string;
+  agent: string;
+  session?: string;
+  status: string;
+  since: string;
+  question: Question;
+}
+
+export interface RunInfo {
+  run: string;
+  agent: string;
+  session?: string;
+  status: string;
+  reason?: string;
+  started: string;
+  updated: string;
+  questions: Question[];
+}
+
+export interface Usage {
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number | null;
+  unpriced_calls: number;
+  models: string[];
+}
+
+export interface Run extends RunInfo {
+  output: string | null;
+  exit_code: number | null;
+  state: Record<string, unknown>;
+  path: (string | string[])[];
+  next: string[];
+  usage: Usage;
+  warnings: string[];
+  active_seconds: number;
+  error?: string;
+  start?: { dir: string; prompt?: string; model?: string };
+}
+
+export interface Variable {
+  name: string;
+  description: string;
+  default?: string;
+}
+
+export interface AgentInfo {
+  name: string;
+  kind: string;
+  description: string;
+  starters?: string[];
+  variables?: Variable[];
+}
+
+export interface Finding {
+  severity: string;
+  code: string;
+  message: string;
+  file?: string;
+  line?: number;
+  column?: number;
+  hint?: string;
+}
+
+export interface AgentDetail extends AgentInfo {
+  variables: Variable[];
+  starters: string[];
+  findings: Finding[];
+  files: string[];
+}
+
+export interface Moment {
+  record: number;
+  time: string;
+  kind: string;
+  text: string;
+  place?: string;
+  node?: string;
+  from?: string[];
+  next?: string[];
+  took_ms?: number;
+  effect?: string;
+  tokens?: number;
+  status?: string;
+}
+
+export interface MomentDetail extends Moment {
+  keys?: string[];
+  reply?: { text: string; model?: string; usage?: Record<string, number>; flaw?: string };
+  asks?: { id: string; name: string; args: unknown }[];
+  call?: { id: string; tool: string; args: unknown; status: string; outcome?: string };
+  search?: { query: string; chunks: { text?: string; source?: string; score?: number }[] };
+  question?: Question;
+  answer?: unknown;
+  refused?: string;
+  reason?: string;
+}
+
+export interface Session {
+  agent: string;
+  session: string;
+  run: string;
+  status: string;
+  updated: string;
+}
+
+export interface Event {
+  seq: number;
+  time: string;
+  run: string;
+  node?: string;
+  path?: string;
+  kind: string;
+  data: Record<string, unknown>;
+}
