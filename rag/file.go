@@ -5,14 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	driver "modernc.org/sqlite"
+
+	"raddle.dev/internal/sqlitefile"
 )
 
 const (
@@ -117,7 +115,7 @@ func openFile(path string) (*sql.DB, error) {
 		_, err = db.Exec(schema + schema2 + schema3)
 		return db, err
 	}
-	if err := createFile(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return nil, err
 	}
 	db, err := openDatabase(path, url.Values{"_txlock": {"immediate"}, "_pragma": {
@@ -140,11 +138,7 @@ func openFile(path string) (*sql.DB, error) {
 
 // openDatabase returns connections to the database at path with these settings.
 func openDatabase(path string, q url.Values) (*sql.DB, error) {
-	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed
-	}
-	c, err := driver.NewConnector((&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String())
+	c, err := driver.NewConnector(sqlitefile.FormatURI(path, q))
 	if err != nil {
 		return nil, err
 	}
@@ -156,24 +150,6 @@ func isBusy(err error) bool {
 	const busy, code = 5, 0xff // SQLITE_BUSY, and the mask for the part of a code that all its variants share
 	var e *driver.Error
 	return errors.As(err, &e) && e.Code()&code == busy
-}
-
-func createFile(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f.Close()
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("this is not a file")
-	}
-	return err
 }
 
 // prepareSchema returns an error for a file of another program, and creates the tables that are missing in a base.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/url"
 	"time"
+
+	"raddle.dev/internal/sqlitefile"
 )
 
 // lockSuffix is added to the name of a base for the name of its lock.
@@ -18,7 +20,7 @@ const lockPause = 50 * time.Millisecond
 // not need the lock.
 func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() error, err error) {
 	path := b.path + lockSuffix
-	if err := createFile(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return nil, err
 	}
 	db, err := openDatabase(path, url.Values{"_txlock": {"exclusive"}, "_pragma": {"busy_timeout(0)"}})

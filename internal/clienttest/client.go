@@ -20,7 +20,7 @@ const clientTimeout = 90 * time.Second
 // or node_modules/NAME/cli.js. It skips the test if the packages are not installed.
 func NodeCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(findRoot(), "clients", "node", "node_modules", "node-*", "bin", "node"+suffix))
+	found, err := filepath.Glob(filepath.Join(testneed.FindRoot(), "clients", "node", "node_modules", "node-*", "bin", "node"+suffix))
 	if err != nil || len(found) == 0 {
 		testneed.RequireClients(t, filepath.Join("clients", "node", "node_modules", ".prepared"))
 		t.Fatal("clients/node has no Node for this system")
@@ -34,7 +34,7 @@ func NodeCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd
 func PythonCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	testneed.RequireClients(t, filepath.Join("clients", folder, ".venv", ".prepared"))
-	return newClient(t, folder, filepath.Join(findRoot(), "clients", folder, ".venv", "bin", "python"), program, args)
+	return newClient(t, folder, filepath.Join(testneed.FindRoot(), "clients", folder, ".venv", "bin", "python"), program, args)
 }
 
 // newClient returns a command in a home directory of its own. Its PATH begins with the directory of the interpreter, for programs that start others.
@@ -44,7 +44,7 @@ func newClient(t testing.TB, folder, interpreter, program string, args []string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := filepath.Abs(filepath.Join(findRoot(), "clients", folder))
+	dir, err := filepath.Abs(filepath.Join(testneed.FindRoot(), "clients", folder))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"raddle.dev/internal/testneed"
 )
 
 // Home is a home directory with the agents assistant and triage of the examples, and nothing of the person who runs the test.
@@ -29,7 +31,7 @@ func NewHome(t testing.TB) *Home {
 	}
 	h := &Home{Dir: t.TempDir(), Raddle: filepath.Join(built, "raddle"+suffix)}
 	for _, name := range []string{"assistant", "triage"} {
-		if err := os.CopyFS(h.agentDir(name), os.DirFS(filepath.Join(findRoot(), "examples", name))); err != nil {
+		if err := os.CopyFS(h.agentDir(name), os.DirFS(filepath.Join(testneed.FindRoot(), "examples", name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,20 +83,14 @@ func (h *Home) Command(t testing.TB, args ...string) *exec.Cmd {
 	return c
 }
 
-// findRoot returns the directory of the repository.
-func findRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
-}
-
 var suffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
 
 // build compiles raddle and the server of examples/assistant, and returns their directory. The packages that use it share what it made.
 var build = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(findRoot(), "out", "clienttest")
+	dir := filepath.Join(testneed.FindRoot(), "out", "clienttest")
 	for name, pkg := range map[string]string{"raddle": "./cmd/raddle", "shop": "./examples/assistant/server"} {
 		c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, name+suffix), pkg)
-		c.Dir, c.Env = findRoot(), append(os.Environ(), "CGO_ENABLED=0")
+		c.Dir, c.Env = testneed.FindRoot(), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}

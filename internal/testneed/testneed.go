@@ -39,7 +39,7 @@ func RequireClients(t testing.TB, file string) {
 	if err := mayUse(t.Name(), filepath.ToSlash(file), "extra"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(findRoot(), file)); err != nil {
+	if _, err := os.Stat(filepath.Join(FindRoot(), file)); err != nil {
 		t.Skipf("the packages of %s are not installed: run .ci/prepare", filepath.Dir(filepath.Dir(file)))
 	}
 }
@@ -67,7 +67,7 @@ func isInstalled(program string) bool {
 
 // readGroups returns the group of each program of .ci/programs.
 var readGroups = sync.OnceValues(func() (map[string]string, error) {
-	data, err := os.ReadFile(filepath.Join(findRoot(), ".ci", "programs"))
+	data, err := os.ReadFile(filepath.Join(FindRoot(), ".ci", "programs"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ var readGroups = sync.OnceValues(func() (map[string]string, error) {
 	return groups, nil
 })
 
-// findRoot returns the directory of the repository.
-func findRoot() string {
+// FindRoot returns the directory of the repository.
+func FindRoot() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }

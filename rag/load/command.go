@@ -87,7 +87,12 @@ func (f *File) convertFile(ctx context.Context, command string) ([]byte, error) 
 
 // listProtocol lists the documents that a loader returns for the rest of a source: one text, or a JSON list of texts.
 func (l *lister) listProtocol(p sourceSpec) {
-	out, err := l.o.runLoader(l.ctx, l.o.Loaders[p.loader], p.at)
+	l.listLoaderOutput(l.o.Loaders[p.loader], p)
+}
+
+// listLoaderOutput lists the documents that a command returns for a source.
+func (l *lister) listLoaderOutput(command string, p sourceSpec) {
+	out, err := l.o.runLoader(l.ctx, command, p.at)
 	if err != nil {
 		l.addProblem(p.source, "", err)
 		return

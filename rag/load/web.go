@@ -32,12 +32,7 @@ type content struct {
 // listPage lists one page.
 func (l *lister) listPage(p sourceSpec) {
 	if command := l.o.Loaders["url"]; command != "" {
-		out, err := l.o.runLoader(l.ctx, command, p.at)
-		if err != nil {
-			l.addProblem(p.source, "", err)
-			return
-		}
-		l.addLoaderOutput(p, out)
+		l.listLoaderOutput(command, p)
 		return
 	}
 	o := l.o
@@ -49,12 +44,7 @@ func (l *lister) listPage(p sourceSpec) {
 // crawlSite lists a page and all pages below its folder to which its links lead.
 func (l *lister) crawlSite(p sourceSpec) {
 	if command := l.o.Loaders["recursive_url"]; command != "" {
-		out, err := l.o.runLoader(l.ctx, command, p.at)
-		if err != nil {
-			l.addProblem(p.source, "", err)
-			return
-		}
-		l.addLoaderOutput(p, out)
+		l.listLoaderOutput(command, p)
 		return
 	}
 	start, err := url.Parse(p.at)

@@ -19,9 +19,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +27,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 	"raddle.dev/graph"
+	"raddle.dev/internal/sqlitefile"
 )
 
 // Store is a graph.Store in a file. It is safe for concurrent use. Other processes, and
@@ -160,7 +159,7 @@ func (s *Store) openFile(path string) error {
 		return err
 	}
 	s.path = path
-	if err := createFile(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return err
 	}
 	c, err := driver.NewConnector(formatDSN(path))
@@ -177,43 +176,14 @@ func (s *Store) openFile(path string) error {
 	return nil
 }
 
-// formatDSN returns a URI, so that no character of the path has a special meaning.
+// formatDSN returns the address of the file at path, with the settings of every connection.
 func formatDSN(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") { // C:/…
-		path = "/" + path
-	}
-	q := url.Values{"_pragma": {
+	return sqlitefile.FormatURI(path, url.Values{"_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"synchronous(normal)",
 		"temp_store(memory)",
 		fmt.Sprintf("journal_size_limit(%d)", logBytes),
-	}}
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
-}
-
-// creating makes sure that create never closes a descriptor of a database that this
-// process uses: that would drop every lock of the process on it.
-var creating sync.Mutex
-
-func createFile(path string) error {
-	creating.Lock()
-	defer creating.Unlock()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f.Close()
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	i, err := os.Stat(path)
-	if err == nil && !i.Mode().IsRegular() {
-		err = errors.New("this is not a file: name the file to keep journals in")
-	}
-	return err
+	}})
 }
 
 // connectWriter opens the writer's connection, after it has checked whose file it is.
