@@ -131,9 +131,9 @@ func TestWorkingDirHint(t *testing.T) {
 	}
 }
 
-// A script of a directory that is not trusted asks before it runs, and only the answer for this
-// once lets it.
-func TestScriptsNobodyStandsForAsk(t *testing.T) {
+// TestUntrustedScriptsAsk: a script of a directory that is not trusted asks before it runs, and
+// runs only if the answer is "once".
+func TestUntrustedScriptsAsk(t *testing.T) {
 	for answer, runs := range map[string]bool{"once": true, "no": false, "yes": false} {
 		t.Run(answer, func(t *testing.T) {
 			dir := t.TempDir()
@@ -184,7 +184,7 @@ func TestConsentIsNotGivenAhead(t *testing.T) {
 	}
 }
 
-func TestScriptsNobodyStandsForAreRefusedWhereNobodyIs(t *testing.T) {
+func TestUntrustedScriptsAreRefusedIfHeadless(t *testing.T) {
 	dir := t.TempDir()
 	writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end}\n")
 	writeCaseFile(t, dir, "s.sh", "exit 0\n")

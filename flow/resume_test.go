@@ -131,7 +131,7 @@ func (r *resumable) record(answer graph.Answer) {
 	}
 }
 
-func TestTheDefaultIsNotValidatedWhoeverGivesIt(t *testing.T) {
+func TestTheDefaultIsNeverValidated(t *testing.T) {
 	r := newResumable(t, map[string]string{"graph.yaml": `
 name: g
 start: ask

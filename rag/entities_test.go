@@ -131,7 +131,7 @@ func TestSpreadIsBounded(t *testing.T) {
 	}
 }
 
-func TestSpreadTellsErrors(t *testing.T) {
+func TestSpreadReturnsErrors(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := spreadScores([]seed{{1, 1}}, 1, func(int64) ([]neighbour, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Error(err)

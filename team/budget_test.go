@@ -204,7 +204,7 @@ func TestSharedBudgetAfterACrash(t *testing.T) {
 
 // An agent that has used up a budget of its own, for itself and the agents that are
 // its tools, has failed: the others continue.
-func TestOwnBudgetIsNobodyElses(t *testing.T) {
+func TestOwnBudgetIsNotShared(t *testing.T) {
 	s := newStage()
 	helper, err := agent.Config{Model: s.model("helper", func(context.Context, view) llm.Message { return words("helped") })}.Compile()
 	if err != nil {

@@ -806,8 +806,8 @@ func TestPauseWhileTheLeadCollects(t *testing.T) {
 	}
 }
 
-// Of all that is said in a team, a reader who wants the answer alone hears the lead.
-func TestTerminalHearsTheLead(t *testing.T) {
+// TestTerminalShowsTheLead: of all replies in a team, TerminalFilter passes only those of the lead.
+func TestTerminalShowsTheLead(t *testing.T) {
 	s := newStage()
 	g := compile(t, pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 		if v.round == 1 {

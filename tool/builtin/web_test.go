@@ -144,7 +144,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-func TestKeysAreNeverTold(t *testing.T) {
+func TestKeysAreNeverInErrors(t *testing.T) {
 	h := builtin.Host{Env: []string{"WOLFRAM_API_ID=wkey"}, Base: map[string]string{"search_wolframalpha": "http://127.0.0.1:1"}}
 	got := use(t, h, "search_wolframalpha", object{"query": "x"})
 	if !strings.HasPrefix(got, "failed: 127.0.0.1:1 cannot be reached: ") || strings.Contains(got, "wkey") {
