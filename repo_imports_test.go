@@ -142,7 +142,7 @@ var importRules = []importRule{
 		reason: "the tests of any package may use it"},
 	{of: "internal/testneed", stdOnly: true,
 		reason: "the list of programs that tests may use is the same for all packages"},
-	{of: "internal/testrun", may: []string{"agent", "flow", "flow/spec", "graph", "internal/app", "internal/jsonvalue", "internal/testcase", "internal/wording", "llm", "llm/script", "rag", "team", "tool", "tool/permission"},
+	{of: "internal/testrun", may: []string{"agent", "flow", "flow/spec", "graph", "internal/app", "internal/coverage", "internal/jsonvalue", "internal/testcase", "internal/wording", "llm", "llm/script", "rag", "team", "tool", "tool/permission"},
 		reason: "a case runs as every other run does, through internal/app, with answers of the case for models and tools"},
 	{of: "internal/toolbox", may: []string{"agent", "flow", "flow/check", "graph", "internal/config", "internal/failure", "internal/interpreter", "internal/proc", "internal/provider", "internal/redact", "internal/runs",
 		"internal/strictyaml", "internal/wording", "tool", "tool/builtin", "tool/declare", "tool/mcp", "tool/permission", "tool/script"},
