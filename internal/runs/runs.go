@@ -44,54 +44,14 @@ type OpenQuestion struct {
 }
 
 // ListRuns returns the runs whose ids begin with prefix, newest first.
-func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]Info, error) {
-	st, err := a.openExistingStore()
-	if errors.Is(err, errNoStore) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var infos []Info
-	for t, err := range st.Threads(ctx, prefix) {
-		if err != nil {
-			return nil, err
-		}
-		d, err := graph.Describe(t)
-		var i Info
-		if err == nil {
-			i, err = st.describeRun(ctx, d)
-		}
-		if err == nil && i.Status == Crashed {
-			i, err = st.describeAgain(ctx, t.Name, i)
-		}
-		if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
-			i, err = Info{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
-		}
+func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, err error) {
+	for i, err := range a.EachRun(ctx, prefix, "") {
 		if err != nil {
 			return nil, err
 		}
 		infos = append(infos, i)
 	}
-	slices.SortStableFunc(infos, func(a, b Info) int { return strings.Compare(b.Run, a.Run) })
-	return dropBranches(infos), nil
-}
-
-// dropBranches leaves out branches of conversations without a turn of their own: of several threads whose newest run is the same, it
-// keeps the one that was changed last.
-func dropBranches(infos []Info) []Info {
-	var list []Info
-	for _, i := range infos {
-		last := len(list) - 1
-		switch {
-		case i.Session != "" && strings.HasPrefix(i.Run, sessionPrefix): // the branch before the first turn
-		case i.Session == "" || last < 0 || list[last].Run != i.Run:
-			list = append(list, i)
-		case i.Updated.After(list[last].Updated):
-			list[last] = i
-		}
-	}
-	return list
+	return infos, nil
 }
 
 // ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
@@ -148,13 +108,9 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 }
 
 func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) {
-	_, session, kept := SessionOf(d.Thread)
-	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
-		snap, err := graph.Inspect(ctx, s.Store, d.Thread, 0)
-		if err != nil {
-			return Info{}, err
-		}
-		d.Run, d.Label, d.Graph, d.Started = snap.Run, snap.Label, snap.Graph, snap.Started
+	_, session, _ := SessionOf(d.Thread)
+	if err := s.completeInfo(ctx, &d); err != nil {
+		return Info{}, err
 	}
 	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}

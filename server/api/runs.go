@@ -66,6 +66,8 @@ type startInput struct {
 	Accept string `header:"Accept" doc:"text/event-stream: the answer is the stream of the run's events, until it ends or asks"`
 	Wait   string `query:"wait" example:"30s" doc:"wait so long for the run to end or to ask"`
 	Body   StartBody
+
+	RawBody []byte
 }
 
 // addRuns adds the operations that start, list, answer and end runs.
@@ -115,9 +117,9 @@ const (
 	MaxStartBody = maxBody + maxFiles/3*4 + 4
 )
 
-// readFiles returns the files of a request. Without them, it may be as large as any other.
-func readFiles(b StartBody) (files []app.Attachment, err error) {
-	size := 0
+// readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of it.
+func readFiles(b StartBody, size int) (files []app.Attachment, err error) {
+	all := 0
 	for i, f := range b.Files {
 		text, err := base64.StdEncoding.DecodeString(f.Data)
 		if err != nil {
@@ -125,11 +127,12 @@ func readFiles(b StartBody) (files []app.Attachment, err error) {
 			p.Errors = []Detail{{fmt.Sprintf("body.files[%d].data", i), "expected the content of the file in base64"}}
 			return nil, p
 		}
-		size += len(text)
+		all += len(text)
+		size -= len(f.Data)
 		files = append(files, app.Attachment{Name: f.Name, Text: string(text)})
 	}
-	if size > maxFiles || len(b.Prompt) > maxBody {
-		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", "a prompt has at most 4 MiB, and the files of a run 64 MiB together")
+	if all > maxFiles || size > maxBody {
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", "the files of a run have at most 64 MiB together, and the rest of a request 4 MiB")
 	}
 	return files, nil
 }
@@ -143,7 +146,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 		}
 	}
 	b := in.Body
-	files, err := readFiles(b)
+	files, err := readFiles(b, len(in.RawBody))
 	if err != nil {
 		return nil, err
 	}
@@ -196,20 +199,28 @@ type listInput struct {
 }
 
 func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
-	all, err := h.process.Runs.ListRuns(ctx, "")
+	before, err := in.readCursor()
 	if err != nil {
 		return nil, err
 	}
-	var list []runs.Info
-	for i := range all {
-		r := &all[i]
+	page := Page[runs.Info]{Items: []runs.Info{}}
+	for i, err := range h.process.Runs.EachRun(ctx, "", before) {
+		if err != nil {
+			return nil, err
+		}
+		r := &i
 		wanted := (in.Agent == "" || r.Agent == in.Agent) && (in.Status == "" || r.Status == in.Status) && (in.Session == "" || r.Session == in.Session) &&
 			(in.Since.IsZero() || !r.Started.Before(in.Since))
-		if wanted && (in.Text == "" || h.containsText(ctx, r, strings.ToLower(in.Text))) {
-			list = append(list, *r)
+		if !wanted || in.Text != "" && !h.containsText(ctx, r, strings.ToLower(in.Text)) {
+			continue
 		}
+		if len(page.Items) == in.Limit {
+			page.Next = writeCursor(page.Items[in.Limit-1].Run)
+			break
+		}
+		page.Items = append(page.Items, i)
 	}
-	return cut(in.Paging, list, func(r *runs.Info) string { return r.Run }, func(r *runs.Info, key string) bool { return r.Run < key })
+	return &body[Page[runs.Info]]{page}, nil
 }
 
 // containsText reports whether what a list shows of a run, or its prompt, contains a text in lower case.
