@@ -359,10 +359,11 @@ func DecodeEntry(r Record) (Entry, error) {
 		}
 	case KindEnd:
 		readEnd(h, &i)
-		e.What = Status(r.Head[0]).String()
-		readMap(h, h.Int) // the steps that the drive stopped before
-		readSummary(h, &i)
-		e.By = readAuthor(h)
+		if e.What = i.Status.String(); len(h.Rest) > 0 { // older records end here
+			readMap(h, h.Int) // the steps that the drive stopped before
+			readSummary(h, &i)
+			e.By = readAuthor(h)
+		}
 	}
 	if h.Err != nil {
 		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.Err)
