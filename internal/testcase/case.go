@@ -1,6 +1,7 @@
 // Package testcase is the format of *.test.yaml: test cases of an agent, next to its graph.yaml or config.yaml. [Read] reads a file
 // strictly, with every problem and its place; [Encode] writes cases as a file; a [Matcher] and a [Sequence] compare what was expected
-// with what a run did. The package runs nothing.
+// with what a run did; [Replace] writes other
+// expected values into a file and keeps the rest of it. The package runs nothing.
 package testcase
 
 import (

@@ -19,7 +19,9 @@ type Failure struct {
 	Message string // what was expected, and what was; in one line
 	Want    string // texts to compare line by line; empty: Message says it all
 	Got     string
-	Actual  any // what Replace can write at Pos; nil: the expectation cannot be rewritten
+
+	At     strictyaml.Pos // where the expected value is
+	Actual any            // what Replace can write there; nil: the expectation cannot be rewritten
 }
 
 // Check compares a value with what is expected. what is the value in failures. ok is false if there is no such value.
@@ -43,7 +45,7 @@ func (m *Matcher) Check(what string, v any, ok bool) (failed []Failure) {
 	}
 	text := Text(v)
 	if m.Equal != nil && !equalValues(*m.Equal, v) {
-		f := Failure{Pos: m.Pos, What: what, Message: fmt.Sprintf("expected %s, got %s", show(*m.Equal), show(v)), Actual: v}
+		f := Failure{Pos: m.Pos, What: what, Message: fmt.Sprintf("expected %s, got %s", show(*m.Equal), show(v)), At: m.Pos, Actual: v}
 		if want, isText := (*m.Equal).(string); isText {
 			f.Want, f.Got = want, text
 			if strings.TrimRight(want, "\n") == strings.TrimRight(text, "\n") { // a number, and the text expects the same digits
@@ -250,7 +252,7 @@ func missingItem(item *Item, all []Event, next int) string {
 }
 
 func (s *Sequence) checkExact(what string, all []Event) (f Failure, ok bool) {
-	f = Failure{Pos: s.Pos, What: what, Actual: nameItems(all)}
+	f = Failure{Pos: s.Pos, What: what, At: s.Pos, Actual: nameItems(all)}
 	for n := range max(len(s.Exact), len(all)) {
 		switch {
 		case n >= len(s.Exact):

@@ -123,7 +123,7 @@ func (r *Result) checkStatus(t *Trial) (f testcase.Failure, ok bool) {
 	}
 	f = testcase.Failure{Pos: pos, What: "status", Message: fmt.Sprintf("expected %s, the run is %s", want, r.Status)}
 	if e.Status != "" {
-		f.Actual = r.Status
+		f.At, f.Actual = pos, r.Status
 	}
 	switch r.Status {
 	case "failed":
