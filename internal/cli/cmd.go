@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/testrun"
 	"raddle.dev/internal/wording"
 )
 
@@ -60,6 +61,9 @@ func addOutputFlag(cmd *cobra.Command, format *string, usage string) {
 	formats := []string{formatText, formatJSON}
 	if strings.Contains(usage, formatStream) {
 		formats = append(formats, formatStream)
+	}
+	if strings.Contains(usage, testrun.FormatJUnit) {
+		formats = append(formats, testrun.FormatJUnit)
 	}
 	cmd.Flags().StringVar(format, "output", formatText, usage)
 	completeWords(cmd, "output", formats...)
@@ -118,7 +122,7 @@ var synonyms = map[string]string{
 	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
 	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN",
-	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "test": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
+	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
 // flagError says what is wrong with a flag, and suggests the one that may have been meant.

@@ -136,8 +136,9 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 // printChecked writes the findings of an agent, and a summary line.
 func printChecked(env *environment, c *checkReport) {
 	out := env.out
+	look := env.findingLook(out.Colors)
 	for _, f := range c.Findings {
-		out.PrintText(env.formatFinding(f, out.Colors) + "\n" + env.formatExcerpt(f, out.Colors))
+		out.PrintText(look.FormatFinding(f) + "\n" + look.FormatExcerpt(f))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
 		out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/term/excerpt"
 	"raddle.dev/llm"
 )
 
@@ -160,7 +160,8 @@ func printError(env *environment, err error) {
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			b.WriteString("  " + env.formatFinding(f, env.err.Colors) + "\n" + indentLines(env.formatExcerpt(f, env.err.Colors), "  "))
+			look := env.findingLook(env.err.Colors)
+			b.WriteString("  " + look.FormatFinding(f) + "\n" + indentLines(look.FormatExcerpt(f), "  "))
 		}
 	} else if env.showsBlocks() && !env.verbose {
 		b.WriteString(env.formatCause(err) + "\n")
@@ -356,63 +357,10 @@ func indentLines(text, indent string) string {
 	return b.String()
 }
 
-// mostExcerpt is the size of a file above which findings about it have no excerpt, and excerptWidth how much of a line is shown.
-const (
-	mostExcerpt  = 8 << 20
-	excerptWidth = 100
-)
-
-// formatExcerpt returns the line that a finding is about, and carets below its place; "" if its file cannot be read. It hides the values of files
-// that may hold secrets.
-func (env *environment) formatExcerpt(f strictyaml.Finding, colors term.Colors) string {
-	info, err := os.Stat(f.Pos.File)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostExcerpt {
-		return ""
-	}
-	text, err := os.ReadFile(f.Pos.File)
-	if err != nil {
-		return ""
-	}
-	e, ok := strictyaml.CutExcerpt(text, f.Pos)
-	if !ok {
-		return ""
-	}
-	if dirs := env.openWithFaults().Dirs; filepath.Base(f.Pos.File) == "mcp.json" || filepath.Dir(f.Pos.File) == dirs.Config {
-		if e, ok = e.HideValue(f.Code); !ok {
-			return ""
-		}
-	}
-	to := min(e.To, len(e.Line))
-	before, word, after := term.CleanLine(e.Line[:e.From]), term.CleanLine(e.Line[e.From:to]), term.CleanLine(e.Line[to:])
-	if excess := term.TextWidth(before) + min(term.TextWidth(word), excerptWidth/2) - excerptWidth; excess > 0 {
-		before = "…" + term.CutStart(before, max(excerptWidth/2-1, 0))
-	}
-	word = term.CutEnd(word, excerptWidth/2)
-	after = term.CutEnd(after, max(excerptWidth-term.TextWidth(before+word), 0))
-	number := fmt.Sprint(e.Number)
-	bar := colors.Paint(term.Dim, "|")
-	return fmt.Sprintf("  %s %s %s\n  %*s %s %s%s\n", colors.Paint(term.Dim, number), bar, strings.TrimRight(before+word+after, " "), len(number), "", bar,
-		strings.Repeat(" ", term.TextWidth(before)), colors.Paint(findingColor(f.Severity), strings.Repeat("^", max(term.TextWidth(word), 1))))
-}
-
-// findingColor returns the colour of a severity.
-func findingColor(s strictyaml.Severity) term.Style {
-	switch s {
-	case strictyaml.SeverityError:
-		return term.Red
-	case strictyaml.SeverityInfo:
-		return term.Cyan
-	}
-	return term.Yellow
-}
-
-// formatFinding returns a finding on one line, with its place as the user would write it.
-func (env *environment) formatFinding(f strictyaml.Finding, colors term.Colors) string {
-	f.Pos.File = env.openWithFaults().Dirs.ShortPath(f.Pos.File)
-	color := findingColor(f.Severity)
-	text := f.Text()
-	if hint := cmp.Or(f.Hint, f.Fix); hint != "" {
-		text += " (" + hint + ")"
-	}
-	return colors.Paint(term.Bold, term.OneLine(f.Pos.String())+":") + " " + colors.Paint(color, string(f.Severity)+":") + " " + term.OneLine(text)
+// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets are hidden.
+func (env *environment) findingLook(colors term.Colors) excerpt.Look {
+	dirs := env.openWithFaults().Dirs
+	return excerpt.Look{Colors: colors, ShortPath: dirs.ShortPath, HoldsSecrets: func(path string) bool {
+		return filepath.Base(path) == "mcp.json" || filepath.Dir(path) == dirs.Config
+	}}
 }

@@ -162,6 +162,7 @@ func listCommands(env *environment) []commandGroup {
 		{"Author", []*cobra.Command{
 			newAgentsCommand(env),
 			newCheckCommand(env),
+			newTestCommand(env),
 			newGraphCommand(env),
 			newToolsCommand(env),
 			newRagCommand(env),

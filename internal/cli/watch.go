@@ -230,7 +230,7 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 func noteFindings(env *environment, a *flow.Agent) {
 	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo {
-			env.printNote("%s", env.formatFinding(f, env.err.Colors))
+			env.printNote("%s", env.findingLook(env.err.Colors).FormatFinding(f))
 		}
 	}
 }

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/testrun"
+)
+
+// testOptions are the flags of "test".
+type testOptions struct {
+	run    string
+	jobs   int
+	update bool
+	watch  bool
+	output string
+}
+
+func newTestCommand(env *environment) *cobra.Command {
+	var opts testOptions
+	cmd := newCommand(env, &opts, runTest, &cobra.Command{
+		Use:   "test [AGENT|DIR|FILE]...",
+		Short: "Run the test cases of agents",
+		Long: `Runs the test cases in the files *.test.yaml of agents and in the directories below; without an argument, in this directory.
+No model, tool or network is used unless a case says so, and nothing is written outside of scratch copies. See: raddle help testing
+The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
+		Example: `  raddle test
+  raddle test examples/triage --run urgent
+  raddle test agents/review --update
+  raddle test --output junit > report.xml`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return agentNames(env), cobra.ShellCompDirectiveDefault
+		},
+	})
+	cmd.Flags().StringVar(&opts.run, "run", "", "run only the cases whose FILE/NAME matches a regular `EXPRESSION`")
+	cmd.Flags().IntVar(&opts.jobs, "jobs", 0, "run `N` cases at the same time; 0: one for each processor")
+	cmd.Flags().BoolVar(&opts.update, "update", false, "replace expected values by what the cases do, and keep the rest of the files")
+	cmd.Flags().BoolVar(&opts.watch, "watch", false, "run the cases again whenever a file of the agents changes")
+	addOutputFlag(cmd, &opts.output, "write the results as `FORMAT`: text, json or junit")
+	return cmd
+}
+
+func runTest(ctx context.Context, env *environment, opts testOptions, args []string) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: env.quiet, Verbose: env.verbose,
+		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON}
+	if opts.jobs < 0 {
+		return badUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
+	}
+	if opts.run != "" {
+		if c.Match, err = regexp.Compile(opts.run); err != nil {
+			return badUsage("the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "--run is not a regular expression: %v", err)
+		}
+	}
+	if c.Paths, err = testrun.FindPaths(env.process, args); err != nil {
+		return err
+	}
+	switch err = c.Execute(ctx); {
+	case ctx.Err() != nil:
+		return silentExit{exitInterrupted}
+	case errors.Is(err, testrun.ErrFailed):
+		return silentExit{exitFailed}
+	case errors.Is(err, testrun.ErrInvalid):
+		return silentExit{exitInvalid}
+	}
+	return err
+}
