@@ -102,13 +102,3 @@ func nameSessions(args []string) []string {
 	}
 	return out
 }
-
-// quoteWord returns a word so that a shell reads it as one word.
-func quoteWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:@%+,", r)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 // chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
@@ -76,7 +77,7 @@ func noModelError(env *environment, err error, agent string) error {
 // missingModelHint returns what to do when no model is set: commands to paste.
 func missingModelHint(env *environment, agent string) string {
 	model, needs := env.openWithFaults().Models.SuggestModel()
-	run := "raddle run " + quoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
+	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
 	if agent == "AGENT" {
 		run = "raddle config set model " + model
 	}

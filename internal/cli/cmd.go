@@ -104,7 +104,7 @@ func refuseWords(env *environment) cobra.PositionalArgs {
 		case near != "":
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
-			next = "to run an agent: raddle run " + quoteWord(args[0])
+			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}

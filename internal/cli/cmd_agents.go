@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func newAgentsCommand(env *environment) *cobra.Command {
@@ -71,7 +72,7 @@ func agentsText(agents []listedAgent) string {
 	for _, a := range agents {
 		what := firstLine(a.Description)
 		if a.Error != "" {
-			what = "cannot be loaded; see: raddle check " + quoteWord(a.Name)
+			what = "cannot be loaded; see: raddle check " + wording.QuoteWord(a.Name)
 		}
 		table.AddRow(a.Name, cmp.Or(a.Kind, "?"), what)
 	}
@@ -120,7 +121,7 @@ func runAgentsNew(_ context.Context, env *environment, opts agentsNewOptions, ar
 	if app.IsPath(args[0]) {
 		name = args[0]
 	}
-	env.printNote("next: raddle run %s \"a prompt\"", quoteWord(name))
+	env.printNote("next: raddle run %s \"a prompt\"", wording.QuoteWord(name))
 	return nil
 }
 

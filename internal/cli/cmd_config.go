@@ -219,7 +219,7 @@ func runConfigEdit(ctx context.Context, env *environment) error {
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.in, env.out.File(), env.err.File()
 	if err := cmd.Run(); err != nil {
-		return &exitError{code: exitFailed, next: "set VISUAL or EDITOR to your editor, or edit " + quoteWord(dirs.ShortPath(path)), err: fmt.Errorf("%s: %w", editor[0], err)}
+		return &exitError{code: exitFailed, next: "set VISUAL or EDITOR to your editor, or edit " + wording.QuoteWord(dirs.ShortPath(path)), err: fmt.Errorf("%s: %w", editor[0], err)}
 	}
 	if err := config.CheckFile(dirs.Config, os.Environ()); err != nil {
 		return &exitError{code: exitInvalid, next: "correct it: raddle config edit", err: err}

@@ -90,7 +90,7 @@ func answerWord(open []graph.Question, q graph.Question) string {
 	if len(open) == 1 {
 		return "TEXT"
 	}
-	return quoteWord(q.ID + "=TEXT")
+	return wording.QuoteWord(q.ID + "=TEXT")
 }
 
 // printInbox writes the open questions as a table.

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
+	"raddle.dev/internal/wording"
 )
 
 // infoOptions are the flags of "info".
@@ -263,7 +264,7 @@ func agentText(r *agentReport, short func(string) string) string {
 		text.AddField("file", f.Path)
 	}
 	if len(r.Findings) > 0 {
-		text.AddField("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quoteWord(short(r.Dir))))
+		text.AddField("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), wording.QuoteWord(short(r.Dir))))
 	}
 	return text.String()
 }

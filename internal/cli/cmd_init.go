@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/doctor"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func newInitCommand(env *environment) *cobra.Command {
@@ -96,7 +97,7 @@ func initModel(ctx context.Context, env *environment, who term.Prompter) (string
 // initAgent creates a first agent, unless the user has one.
 func initAgent(ctx context.Context, env *environment, who term.Prompter) (next string, err error) {
 	if name := ownAgent(env.process); name != "" {
-		return "raddle run " + quoteWord(name) + ` "a prompt"`, nil
+		return "raddle run " + wording.QuoteWord(name) + ` "a prompt"`, nil
 	}
 	yes, err := askYesNo(ctx, env, who, "Create a first agent, with a tool of its own?", "yes")
 	if err != nil || !yes {
@@ -116,7 +117,7 @@ func initAgent(ctx context.Context, env *environment, who term.Prompter) (next s
 		for _, f := range files {
 			env.printNote("%s %s", env.err.Paint(term.Green, "✓"), env.process.Dirs.ShortPath(f))
 		}
-		return "raddle run " + quoteWord(place.Name) + ` 'How long is the word "shuttle"?'`, nil
+		return "raddle run " + wording.QuoteWord(place.Name) + ` 'How long is the word "shuttle"?'`, nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/tool/permission"
 )
@@ -106,7 +107,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
 		run.Close()
-		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+		return badUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
 	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw}
 	return d.runWithAnswers(opts.answers)

@@ -107,7 +107,7 @@ func readRunFile(env *environment, name string) (*runfile.File, error) {
 	defer in.Close()
 	f, err := runfile.Read(in)
 	if err != nil {
-		return nil, &exitError{code: exitInvalid, next: "export the run again: raddle runs export RUN -o " + quoteWord(filepath.Base(name)), err: fmt.Errorf("%s cannot be read: %v", env.process.Dirs.ShortPath(path), err)}
+		return nil, &exitError{code: exitInvalid, next: "export the run again: raddle runs export RUN -o " + wording.QuoteWord(filepath.Base(name)), err: fmt.Errorf("%s cannot be read: %v", env.process.Dirs.ShortPath(path), err)}
 	}
 	return f, nil
 }

@@ -117,7 +117,7 @@ func warnUnknownKeys(env *environment, d *runs.Detail, set []app.Setting) {
 	}
 	for _, s := range set {
 		if !slices.Contains(known, s.Key) && !env.quiet {
-			env.printWarning("the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
+			env.printWarning("the state had no key " + wording.QuoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
@@ -187,7 +188,7 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 	if err != nil {
 		return err
 	}
-	given, err := parseAnswers(opts.answers, questionNames{})
+	given, err := question.ParseAnswers(opts.answers, question.Names{})
 	if err != nil {
 		return err
 	}

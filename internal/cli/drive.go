@@ -22,6 +22,7 @@ import (
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 )
 
@@ -30,7 +31,7 @@ type drive struct {
 	env     *environment
 	run     *app.Run
 	format  string
-	answers []cliAnswer
+	answers question.GivenAnswers
 	inDoubt tool.Doubt      // for every call that was interrupted; unset: as elsewhere
 	still   bool            // no live lines, and no text before the end
 	skip    func(error)     // as asker.skip; may be nil
@@ -50,7 +51,7 @@ type drive struct {
 // runWithAnswers drives the run with the answers of the command line.
 func (d *drive) runWithAnswers(answers []string) (err error) {
 	defer d.run.Close()
-	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.GraphStructure()))
+	d.answers, err = question.ParseAnswers(answers, question.NamesOf(d.run.Questions, d.run.GraphStructure()))
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 	if d.run.Resumed {
 		ask.given = d.answers
 	} else {
-		driver.Ahead = presetAnswers(d.answers)
+		driver.Ahead = d.answers.Preset()
 	}
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
@@ -113,7 +114,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 	}
 	d.shown = ask.shown
 	if !d.run.Resumed {
-		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
+		d.answers.MarkUsed(res.Unused, d.run.Agent.Redact)
 	}
 	if err == nil && res.Status == graph.Waiting && ask.prompter == nil {
 		err = d.warnUntakenAnswers(ask, res)
@@ -156,15 +157,15 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 	}
 	for _, g := range d.answers {
 		for _, q := range res.Questions {
-			far, named := q.NamedBy(g.id)
-			if g.used || !named && g.id != "" {
+			far, named := q.NamedBy(g.ID)
+			if g.Used || !named && g.ID != "" {
 				continue
 			}
-			if g.id == "" {
+			if g.ID == "" {
 				far = 1
 			}
-			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.text, far), &why) {
-				text := fmt.Sprintf("%s did not accept the answer %s: %s", question.FormatName(q), quoteWord(g.raw), flow.AnswerHeadline(why.Reason))
+			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.Text, far), &why) {
+				text := fmt.Sprintf("%s did not accept the answer %s: %s", question.FormatName(q), wording.QuoteWord(g.Raw), flow.AnswerHeadline(why.Reason))
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
@@ -242,8 +243,8 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 // reportOutcome writes the result to standard output and the rest to standard error.
 func (d *drive) reportOutcome(o driveOutcome) error {
 	if o.res.Status == graph.Done && !d.env.quiet {
-		for _, raw := range unusedAnswers(d.answers) {
-			d.env.printWarning("nothing asked for the answer " + quoteWord(raw))
+		for _, raw := range d.answers.ListUnused() {
+			d.env.printWarning("nothing asked for the answer " + wording.QuoteWord(raw))
 		}
 	}
 	switch d.format {

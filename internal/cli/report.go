@@ -104,7 +104,7 @@ func resumeLine(line string, res graph.Result) string {
 		return line + " --answer TEXT"
 	}
 	for _, q := range res.Questions {
-		line += " --answer " + quoteWord(q.ID+"=TEXT")
+		line += " --answer " + wording.QuoteWord(q.ID+"=TEXT")
 	}
 	return line
 }
@@ -128,7 +128,7 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}
 		if run.Kept && len(res.Questions) > 1 {
-			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), quoteWord(q.ID+"=TEXT"))
+			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
 		}
 	}
 	if run.Kept {

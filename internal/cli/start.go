@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
+	"raddle.dev/internal/wording"
 )
 
 // This file asks for what a run needs before it starts: a prompt, values of variables, and consent.
@@ -131,7 +132,7 @@ func askStarter(ctx context.Context, env *environment, run *app.Run, agent strin
 	}
 	answer, err := question.Ask(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
-		return badUsage("give it: raddle run "+quoteWord(agent)+" PROMPT", "there is no prompt")
+		return badUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -80,113 +81,6 @@ func TestRearrangeKnowsTheCommands(t *testing.T) {
 	root.PersistentFlags().VisitAll(check)
 }
 
-func TestAnswers(t *testing.T) {
-	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a"}, {Name: "child", Child: &graph.Structure{Nodes: []graph.NodeInfo{{Name: "b"}}}}}}
-	known := questionsOf([]graph.Question{{ID: "x/y#2"}}, s)
-	list, err := parseAnswers([]string{"a=1", "child/b#2=2", "b=3", "x/y#2=4", "c=5", "=a=6", "7", "a=b=c"}, known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, g := range list {
-		got = append(got, g.id+"|"+g.text)
-	}
-	want := []string{"a|1", "child/b#2|2", "b|3", "x/y#2|4", "|c=5", "|a=6", "|7", "a|b=c"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	take := func(id, node string, bare bool) string {
-		text, ok, _ := takeAnswer(list, graph.Question{ID: id, Node: node}, bare, anyText)
-		return fmt.Sprint(text, ok)
-	}
-	for _, step := range []struct {
-		id, node, want string
-		bare           bool
-	}{
-		{"child/b#2", "b", "2true", true},
-		{"child/b#3", "b", "3true", true},
-		{"a", "a", "1true", false},
-		{"other", "other", "false", false},
-		{"other", "other", "c=5true", true},
-	} {
-		if got := take(step.id, step.node, step.bare); got != step.want {
-			t.Errorf("answer for %s: %s, want %s", step.id, got, step.want)
-		}
-	}
-	if diff := cmp.Diff([]string{"x/y#2=4", "=a=6", "7", "a=b=c"}, unusedAnswers(list)); diff != "" {
-		t.Errorf("unused (-want +got):\n%s", diff)
-	}
-}
-
-func anyText(string, int) error { return nil }
-
-// An answer that is far from a question with options is not used if it is not one of them;
-// one that names the question, or a question for a text, is used and is wrong.
-func TestAnswersThatDoNotSuit(t *testing.T) {
-	suits := func(text string, _ int) error {
-		if text == "good" {
-			return nil
-		}
-		return errors.New("bad")
-	}
-	ask := graph.Question{ID: "a/act", Node: "act", Options: []string{"good"}}
-	text := graph.Question{ID: "a/act", Node: "act"}
-	for _, k := range []struct {
-		q     graph.Question
-		given []cliAnswer
-		want  string
-	}{
-		{ask, []cliAnswer{{text: "x"}, {text: "good"}}, "good true <nil>"},
-		{ask, []cliAnswer{{text: "x"}}, " false <nil>"},
-		{text, []cliAnswer{{text: "x"}, {text: "good"}}, "x true bad"},
-		{ask, []cliAnswer{{text: "x", id: "a"}, {text: "good", id: "act"}}, "good true <nil>"},
-		{ask, []cliAnswer{{text: "good"}, {text: "x", id: "a/act"}}, "x true bad"},
-		{ask, []cliAnswer{{text: "one", id: "b"}}, " false <nil>"},
-		{text, []cliAnswer{{text: "far", id: "a"}, {text: "near", id: "act"}}, "near true bad"},
-	} {
-		got, ok, wrong := takeAnswer(k.given, k.q, true, suits)
-		if s := fmt.Sprint(got, " ", ok, " ", wrong); s != k.want {
-			t.Errorf("%+v: %s, want %s", k.given, s, k.want)
-		}
-	}
-}
-
-func TestMarkUsed(t *testing.T) {
-	list := []cliAnswer{{text: "a"}, {text: "b", id: "n"}, {text: "a"}}
-	markUsed(list, []graph.Answer{{Value: "A"}}, strings.ToUpper)
-	if list[0].used || !list[1].used || !list[2].used {
-		t.Errorf("%+v", list)
-	}
-}
-
-// Questions of spawned agents are named by their paths, and by the agents.
-func TestAnswersForATeam(t *testing.T) {
-	loop := graph.Structure{Nodes: []graph.NodeInfo{{Name: "think"}, {Name: "act"}, {Name: "sign", Kind: "approval"}}}
-	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "team", Children: map[string]graph.Structure{"lead": loop, "explore": loop}}}}
-	const one, two = "agent_explore_1f2e3d4c", "agent_explore_00000002"
-	open := []graph.Question{{ID: "team/" + one + "/act", Node: "act"}, {ID: "team/" + two + "/act", Node: "act"}, {ID: "team/" + two + "/act#2", Node: "act"}, {ID: "team/lead/act", Node: "act"}}
-	list, err := parseAnswers([]string{two + "=b", "team/" + two + "/act#2=c", "team/" + one + "=a=a", "lead=d"}, questionsOf(open, s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, q := range open {
-		text, _, _ := takeAnswer(list, q, false, anyText)
-		got = append(got, text)
-	}
-	if diff := cmp.Diff([]string{"a=a", "b", "c", "d"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for _, mistyped := range []string{"team/" + one + "/akt=x", "team/lead/sigm=x", "agent_explore_1f2e3d4d=x"} {
-		if _, err := parseAnswers([]string{mistyped}, questionsOf(open, s)); err == nil {
-			t.Errorf("%s is taken", mistyped)
-		}
-	}
-	if list, err := parseAnswers([]string{"act=x", "team/lead/act=y"}, questionsOf(nil, s)); err != nil || list[0].id != "act" || list[1].id != "team/lead/act" {
-		t.Errorf("ahead: %+v %v", list, err)
-	}
-}
-
 func TestChain(t *testing.T) {
 	cause := errors.New("broken pipe: really")
 	inner := fmt.Errorf("at the pump: %w", cause)
@@ -227,7 +121,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{"a=TEXT": "a=TEXT", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x#2=T": "'x#2=T'"} {
-		if got := quoteWord(in); got != want {
+		if got := wording.QuoteWord(in); got != want {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/eventlog"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
@@ -28,7 +29,7 @@ type runWatcher struct {
 	narrator *flow.Narrator        // nil: no narration
 	report   *progress.Reporter    // nil: no terminal, or narration
 	log      *flow.RunLog          // nil: no log
-	events   *eventLog             // nil: no log of events
+	events   *eventlog.Log         // nil: no log of events
 	live     *progress.LiveLines   // nil: no live lines
 	speech   *progress.ReplyStream // nil: the result is shown at the end
 	spent    spendTotal
@@ -65,7 +66,7 @@ func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWa
 	if log := env.runLogger(); log != nil {
 		w.log = flow.LogRun(log, run.Agent)
 	}
-	w.events = newEventLog(env.devLog, env.redactBytes, run.Agent)
+	w.events = eventlog.New(env.devLog, env.redactBytes, run.Agent)
 	return w
 }
 
@@ -112,7 +113,7 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 		w.writeEvent(ev)
 	}
 	if w.events != nil {
-		w.events.logEvent(ev)
+		w.events.WriteEvent(ev)
 	}
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
