@@ -125,7 +125,8 @@ func (f *feed) handleEvent(ev graph.Event) {
 		f.keepText(key, ev, emitted.Value)
 	}
 	if !journaled && len(f.subs) > 0 {
-		f.passOn(f.service.encodeEvent(ev, f.run, position{}))
+		live := f.service.encodeEvent(ev, f.run, position{})
+		f.passOn(&live)
 	}
 }
 
@@ -168,7 +169,7 @@ func (f *feed) readJournal(ctx context.Context, live bool) {
 			f.at = f.at.nextPosition(&ev)
 			e := f.service.encodeEvent(ev, f.run, f.at)
 			f.noteReply(&e)
-			f.passOn(e)
+			f.passOn(&e)
 		}
 		if err != nil {
 			for sub := range f.subs {
@@ -197,7 +198,7 @@ func isReply(body graph.Body) bool {
 }
 
 // passOn gives an event to every subscriber. One that is too slow is dropped. The caller must hold mu.
-func (f *feed) passOn(ev Event) {
+func (f *feed) passOn(ev *Event) {
 	for sub := range f.subs {
 		if !sub.push(ev) {
 			f.removeSub(sub)
@@ -245,7 +246,8 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 		for _, v := range []any{agent.ReasoningDelta{Text: t.reasoning.String()}, agent.TextDelta{Text: t.text.String()}} {
 			ev := t.event
 			if ev.Body = (graph.ValueEmitted{Value: v}); v != (agent.ReasoningDelta{}) && v != (agent.TextDelta{}) {
-				sub.push(f.service.encodeEvent(ev, f.run, position{}))
+				sofar := f.service.encodeEvent(ev, f.run, position{})
+				sub.push(&sofar)
 			}
 		}
 	}

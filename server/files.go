@@ -11,20 +11,22 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // stateFiles are what a service keeps on disk besides the journals: a mark for each run that it drives or has in its
 // queue, and the runs of idempotency keys. Both belong to one store.
 type stateFiles struct {
 	drives string // directory of the marks, named by run
-	keys   string // directory of the keys, named by their hash
+	keys   string // directory of the keys: in one directory for each day, named by their hash
+	now    func() time.Time
 }
 
 // openStateFiles creates the directories for the store with a URL.
 func openStateFiles(dir, store string) (*stateFiles, error) {
 	sum := sha256.Sum256([]byte(store))
 	dir = filepath.Join(dir, hex.EncodeToString(sum[:8]))
-	f := &stateFiles{drives: filepath.Join(dir, "drives"), keys: filepath.Join(dir, "keys")}
+	f := &stateFiles{drives: filepath.Join(dir, "drives"), keys: filepath.Join(dir, "keys"), now: time.Now}
 	for _, d := range []string{f.drives, f.keys} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("the files of the server: %w", err)
@@ -68,7 +70,12 @@ type keyEntry struct {
 
 // readKey returns the entry of a key; ok is false if there is none.
 func (f *stateFiles) readKey(key string) (e keyEntry, ok bool, err error) {
-	text, err := os.ReadFile(f.keyPath(key))
+	var text []byte
+	for _, day := range f.keptDays() {
+		if text, err = os.ReadFile(f.keyPath(day, key)); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, nil
 	}
@@ -81,11 +88,19 @@ func (f *stateFiles) readKey(key string) (e keyEntry, ok bool, err error) {
 	return e, true, nil
 }
 
-// writeKey saves the entry of a key.
+// writeKey saves the entry of a key. The first key of a day removes those that are too old.
 func (f *stateFiles) writeKey(key string, e keyEntry) error {
 	text, err := json.Marshal(e)
+	path := f.keyPath(f.keptDays()[0], key)
 	if err == nil {
-		err = writeSynced(f.keyPath(key), text)
+		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil {
+			err = f.removeOldKeys()
+		} else if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = writeSynced(path, text)
 	}
 	if err != nil {
 		return fmt.Errorf("save the idempotency key: %w", err)
@@ -93,9 +108,29 @@ func (f *stateFiles) writeKey(key string, e keyEntry) error {
 	return nil
 }
 
-func (f *stateFiles) keyPath(key string) string {
+// keptDays returns the directories of the days whose keys are kept, today's first: a key is kept for a day at least, and for two at most.
+func (f *stateFiles) keptDays() []string {
+	now := f.now().UTC()
+	return []string{now.Format(time.DateOnly), now.AddDate(0, 0, -1).Format(time.DateOnly)}
+}
+
+// removeOldKeys removes the keys of the days before those that are kept.
+func (f *stateFiles) removeOldKeys() error {
+	days, err := os.ReadDir(f.keys)
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		if !slices.Contains(f.keptDays(), day.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(f.keys, day.Name())))
+		}
+	}
+	return err
+}
+
+func (f *stateFiles) keyPath(day, key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(f.keys, hex.EncodeToString(sum[:]))
+	return filepath.Join(f.keys, day, hex.EncodeToString(sum[:]))
 }
 
 // partSuffix is that of files that are not complete.

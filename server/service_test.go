@@ -462,3 +462,40 @@ func TestSlowSubscriber(t *testing.T) {
 		t.Errorf("%d events were read", n)
 	}
 }
+
+// A key is kept for a day; the first key of a later day removes it, and looks at the directories of days only.
+func TestIdempotencyKeysExpire(t *testing.T) {
+	f, err := openStateFiles(t.TempDir(), "store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 23, 23, 59, 0, 0, time.UTC)
+	f.now = func() time.Time { return now }
+	write := func(key string) {
+		if err := f.writeKey(key, keyEntry{Run: "r-" + key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := func(key string) bool {
+		e, ok, err := f.readKey(key)
+		if err != nil || ok && e.Run != "r-"+key {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		return ok
+	}
+	write("a")
+	now = now.Add(24 * time.Hour)
+	write("b")
+	if !known("a") || !known("b") || known("c") {
+		t.Error("after a day the key is gone")
+	}
+	now = now.Add(24 * time.Hour)
+	if known("a") || !known("b") {
+		t.Error("after two days the key is known")
+	}
+	write("c")
+	days, err := os.ReadDir(f.keys)
+	if err != nil || len(days) != 2 || days[0].Name() != "2026-11-24" {
+		t.Errorf("%v, %v", days, err)
+	}
+}

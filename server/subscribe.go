@@ -35,7 +35,7 @@ type Subscription struct {
 	at      position         // of the last event of the journal
 
 	mu    sync.Mutex // guards the fields below
-	queue []Event
+	queue []*Event // shared by all subscribers that wait for them
 	bytes int
 	over  bool // nothing comes any more
 	err   error
@@ -76,7 +76,7 @@ func (sub *Subscription) Events() iter.Seq2[Event, error] {
 			}
 			batch, over, err := sub.takeQueue()
 			for i := range batch {
-				if !yield(batch[i], nil) {
+				if !yield(*batch[i], nil) {
 					return
 				}
 			}
@@ -110,7 +110,7 @@ func (sub *Subscription) readJournal(ctx context.Context, live bool) (more bool,
 		}
 		if sub.at.isAfter(sub.after) {
 			sub.mu.Lock()
-			sub.queue = append(sub.queue, e)
+			sub.queue = append(sub.queue, &e)
 			sub.bytes += len(e.Line)
 			sub.mu.Unlock()
 		}
@@ -119,7 +119,7 @@ func (sub *Subscription) readJournal(ctx context.Context, live bool) (more bool,
 }
 
 // push adds an event for the reader, and reports whether the reader is fast enough.
-func (sub *Subscription) push(ev Event) bool {
+func (sub *Subscription) push(ev *Event) bool {
 	if at, _ := parsePosition(ev.ID); ev.ID != "" && !at.isAfter(sub.after) {
 		return true
 	}
@@ -154,7 +154,7 @@ func (sub *Subscription) requestRead() {
 }
 
 // takeQueue returns the events that wait. over reports whether they are the last ones.
-func (sub *Subscription) takeQueue() (batch []Event, over bool, err error) {
+func (sub *Subscription) takeQueue() (batch []*Event, over bool, err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	batch, sub.queue, sub.bytes = sub.queue, nil, 0

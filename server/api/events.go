@@ -16,11 +16,11 @@ import (
 	"raddle.dev/server"
 )
 
-// The times of a stream of events.
-const (
-	idleComment  = 15 * time.Second // without an event, a comment keeps proxies from closing the connection
-	writeTimeout = 30 * time.Second // a client that does not read for so long is gone
-)
+// idleComment is the time without an event after which a comment keeps proxies from closing the connection.
+const idleComment = 15 * time.Second
+
+// writeTimeout is the time after which a client that does not read is gone. Only tests change it.
+var writeTimeout = 30 * time.Second
 
 func reflectType[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
