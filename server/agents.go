@@ -1,6 +1,10 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
+	"time"
+
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
@@ -15,6 +19,16 @@ type AgentInfo struct {
 	Variables   []spec.Variable `json:"variables,omitempty"`
 	Starters    []string        `json:"starters,omitempty"`
 	Error       string          `json:"error,omitempty"` // why it cannot be loaded
+}
+
+// Changed returns when the definition of the agent was last changed; zero: it cannot be read.
+func (i *AgentInfo) Changed() (at time.Time) {
+	for _, name := range []string{"graph.yaml", "config.yaml"} {
+		if info, err := os.Stat(filepath.Join(i.Dir, name)); err == nil && info.ModTime().After(at) {
+			at = info.ModTime()
+		}
+	}
+	return at
 }
 
 // IsGraph reports whether the agent is a graph: then it has no sessions.

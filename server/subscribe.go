@@ -35,7 +35,7 @@ type Subscription struct {
 	at      position         // of the last event of the journal
 
 	mu    sync.Mutex // guards the fields below
-	queue []*Event // shared by all subscribers that wait for them
+	queue []*Event   // shared by all subscribers that wait for them
 	bytes int
 	over  bool // nothing comes any more
 	err   error

@@ -23,7 +23,12 @@ var protocols = []protocol{
 	{"a2a", mountA2A},
 	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
 	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
-	{"openai", func(g *gateway.Gateway, s *server.Service) { g.Handle("/v1/", openai.NewHandler(s)) }},
+	{"openai", mountOpenAI},
+}
+
+func mountOpenAI(g *gateway.Gateway, s *server.Service) {
+	g.Handle("/v1/", openai.NewHandler(s))
+	g.WriteRefusals("/v1/", openai.WriteRefusal)
 }
 
 // mountA2A offers agents to other agents. Their cards need no token.

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"raddle.dev/internal/testneed"
 )
 
 // A served is a server of the real program.
@@ -128,6 +130,8 @@ func TestServeRefuses(t *testing.T) {
 		"a page of another site":  {"/metrics", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, `"foreign-origin"`},
 		"a page of this server":   {"/metrics", func(r *http.Request) { r.Header.Set("Origin", s.url) }, 200, "raddle_drives 0"},
 		"a page without a origin": {"/metrics", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403, `"foreign-origin"`},
+		"OpenAI without a token":  {"/v1/models", func(r *http.Request) { r.Header.Del("Authorization") }, 401, `{"error":{"message":"the request needs the header Authorization`},
+		"OpenAI, another site":    {"/v1/models", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, `"type":"permission_error","code":"foreign-origin"`},
 		"nothing there":           {"/nothing", nil, 404, `"not-found"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,6 +194,47 @@ func TestServeLogsIn(t *testing.T) {
 		r.AddCookie(res.Cookies()[0])
 	}); status != http.StatusOK {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// The examples with curl of the guide work as they are written.
+func TestServerGuideExamples(t *testing.T) {
+	testneed.RequirePrograms(t, "bash", "curl", "base64", "tr")
+	guide, err := os.ReadFile("../../docs/guide/server.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(guide), "\n## The API\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	script := "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body --max-time 60 \"$@\"; echo; }\n"
+	commands := 0
+	for block := range strings.SplitSeq(text, "```sh\n") {
+		if code, _, ok := strings.Cut(block, "\n```"); ok && strings.Contains(code, "curl ") {
+			script += code + "\n"
+			commands += strings.Count(code, "curl ")
+		}
+	}
+	if commands < 8 {
+		t.Fatalf("%d examples in the guide:\n%s", commands, script)
+	}
+	w := newWorkplace(t, "")
+	if err := os.CopyFS(filepath.Join(w.dir, ".config", "raddle", "agents", "triage"), os.DirFS("../../examples/triage")); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script, "http://127.0.0.1:7777", s.url))
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "TOKEN="+s.token, "no_proxy=*")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "report.txt"), []byte("The login page is blank.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, script, out)
+	}
+	for _, want := range []string{`"status":"waiting"`, `"question":{"id":"page"`, `"kind":"question.asked"`, `"open":[]`, `{"reason":"ended","status":"done"}`, `"by":"first"`, "File report.txt:"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the output has no %s\n%s", want, out)
+		}
 	}
 }
 

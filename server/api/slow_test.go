@@ -54,27 +54,7 @@ func TestThousandSlowClients(t *testing.T) {
 	writeTimeout = 2 * time.Second
 	defer func() { writeTimeout = 30 * time.Second }()
 	first, rest, written := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n")
-		w.(http.Flusher).Flush()
-		for sent := 0; sent < most; sent += piece {
-			wait := map[int]chan struct{}{0: first, waits: rest}[sent]
-			if sent == waits {
-				close(written)
-			}
-			if wait != nil {
-				select {
-				case <-wait:
-				case <-r.Context().Done():
-					return
-				}
-			}
-			_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", strings.Repeat("x", piece))
-			w.(http.Flusher).Flush()
-		}
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
-	}))
+	model := startLongModel(most, waits, piece, first, rest, written)
 	defer model.Close()
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "home", ".config", "raddle")
@@ -145,6 +125,31 @@ func TestThousandSlowClients(t *testing.T) {
 	if left := heapAfterGC() - heap; left > 40<<20 {
 		t.Errorf("%d MiB are left", left>>20)
 	}
+}
+
+// startLongModel starts a model whose reply has a size, in pieces: it says hello, waits for first, and at another size closes written and waits for rest.
+func startLongModel(most, waits, piece int, first, rest, written chan struct{}) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		for sent := 0; sent < most; sent += piece {
+			wait := map[int]chan struct{}{0: first, waits: rest}[sent]
+			if sent == waits {
+				close(written)
+			}
+			if wait != nil {
+				select {
+				case <-wait:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", strings.Repeat("x", piece))
+			w.(http.Flusher).Flush()
+		}
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+	}))
 }
 
 // readUntil reads until a word comes, and reports whether it has come.

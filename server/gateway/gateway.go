@@ -41,6 +41,13 @@ type Gateway struct {
 	closed   *http.ServeMux   // what needs a token
 	open     *http.ServeMux   // what does not
 	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
+	refusals []refusal        // of protocols
+}
+
+// A refusal writes refusals in the form of a protocol.
+type refusal struct {
+	prefix string
+	write  func(w http.ResponseWriter, status int, code, detail string)
 }
 
 // maxBody is the size of the largest body of a request, in bytes.
@@ -147,21 +154,37 @@ func (g *Gateway) AllowBody(path string, bytes int64) {
 // HandleOpen adds a handler for requests without a token.
 func (g *Gateway) HandleOpen(pattern string, h http.Handler) { g.open.Handle(pattern, h) }
 
+// WriteRefusals lets a function write the refusals of requests whose path begins with a prefix, in the form of a protocol.
+func (g *Gateway) WriteRefusals(prefix string, write func(w http.ResponseWriter, status int, code, detail string)) {
+	g.refusals = append(g.refusals, refusal{prefix, write})
+}
+
+// refuse writes why a request is refused.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+	for _, f := range g.refusals {
+		if strings.HasPrefix(r.URL.Path, f.prefix) {
+			f.write(w, status, code, detail)
+			return
+		}
+	}
+	writeProblem(w, status, code, detail)
+}
+
 // ServeHTTP checks where a request comes from and who sends it, and passes it on.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'self'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	if g.public != nil {
+		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
+	}
 	if !g.isOwnHost(r.Host) {
-		writeProblem(w, http.StatusMisdirectedRequest, "foreign-host", "this server does not answer for the host "+r.Host+"; raddle serve --public-url names another one")
+		g.refuse(w, r, http.StatusMisdirectedRequest, "foreign-host", "this server does not answer for the host "+r.Host+"; raddle serve --public-url names another one")
 		return
 	}
 	if done := g.checkOrigin(w, r); done {
 		return
-	}
-	if g.public != nil {
-		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, max(maxBody, g.large[r.URL.Path]))
 	if _, pattern := g.open.Handler(r); pattern != "" {
@@ -170,12 +193,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	caller, ok, err := g.findCaller(r)
 	if err != nil {
-		refusePage(w)
+		g.refusePage(w, r)
 		return
 	}
 	if !ok {
 		h.Set("WWW-Authenticate", `Bearer realm="raddle"`)
-		writeProblem(w, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")
+		g.refuse(w, r, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")
 		return
 	}
 	caller.TraceParent = r.Header.Get("Traceparent")
@@ -199,7 +222,7 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool
 		return false
 	}
 	if !slices.ContainsFunc(g.origins, func(own string) bool { return strings.EqualFold(own, origin) }) {
-		writeProblem(w, http.StatusForbidden, "foreign-origin", "pages of "+origin+" may not call this server; raddle serve --allow-origin allows it")
+		g.refuse(w, r, http.StatusForbidden, "foreign-origin", "pages of "+origin+" may not call this server; raddle serve --allow-origin allows it")
 		return true
 	}
 	h := w.Header()

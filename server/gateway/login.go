@@ -55,7 +55,7 @@ func serveLoginFile(w http.ResponseWriter, name string) {
 // logIn exchanges a one-time code or a token for the cookie of a session.
 func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 	if !g.isOwnPage(r) {
-		refusePage(w)
+		g.refusePage(w, r)
 		return
 	}
 	var body struct{ Code, Token string }
@@ -157,6 +157,6 @@ func (g *Gateway) isOwnPage(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "same-origin"
 }
 
-func refusePage(w http.ResponseWriter) {
-	writeProblem(w, http.StatusForbidden, "foreign-page", "a request of a browser needs the Origin of a page of this server, or Sec-Fetch-Site: same-origin")
+func (g *Gateway) refusePage(w http.ResponseWriter, r *http.Request) {
+	g.refuse(w, r, http.StatusForbidden, "foreign-page", "a request of a browser needs the Origin of a page of this server, or Sec-Fetch-Site: same-origin")
 }

@@ -50,11 +50,29 @@ type handler struct {
 type model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
-	Created int64  `json:"created"` // always 0: it is not known
+	Created int64  `json:"created"` // when the definition of the agent was changed; 0: it is not known
 	OwnedBy string `json:"owned_by"`
 }
 
-func newModel(name string) model { return model{ID: name, Object: "model", OwnedBy: "raddle"} }
+func newModel(a *server.AgentInfo) model {
+	m := model{ID: a.Name, Object: "model", OwnedBy: "raddle"}
+	if changed := a.Changed(); !changed.IsZero() {
+		m.Created = changed.Unix()
+	}
+	return m
+}
+
+// WriteRefusal writes an error of the server around the handler, such as a missing token, in the form of the protocol.
+func WriteRefusal(w http.ResponseWriter, status int, code, detail string) {
+	e := &apiError{status: status, Type: typeRequest, Code: code, Message: detail}
+	switch status {
+	case http.StatusUnauthorized:
+		e.Code = "invalid_api_key"
+	case http.StatusForbidden:
+		e.Type = typePermission
+	}
+	writeError(w, e)
+}
 
 // listModels writes the agents that can be loaded.
 func (h *handler) listModels(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +86,7 @@ func (h *handler) listModels(w http.ResponseWriter, r *http.Request) {
 	}{Object: "list", Data: []model{}}
 	for _, a := range h.service.ListAgents() {
 		if a.Error == "" {
-			list.Data = append(list.Data, newModel(a.Name))
+			list.Data = append(list.Data, newModel(&a))
 		}
 	}
 	writeJSON(w, http.StatusOK, list)
@@ -79,12 +97,12 @@ func (h *handler) readModel(w http.ResponseWriter, r *http.Request) {
 		writeError(w, explainError(err))
 		return
 	}
-	name := r.PathValue("model")
-	if _, err := h.findAgent(name); err != nil {
+	info, err := h.findAgent(r.PathValue("model"))
+	if err != nil {
 		writeError(w, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, newModel(name))
+	writeJSON(w, http.StatusOK, newModel(info))
 }
 
 // findAgent returns the agent that a request names as its model.

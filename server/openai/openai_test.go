@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -542,7 +543,15 @@ func TestModels(t *testing.T) {
 	if diff := cmp.Diff([]string{"chat", "needy", "page"}, names); diff != "" {
 		t.Errorf("models, without the one that is broken (-want +got):\n%s", diff)
 	}
-	if status, body := get("/v1/models/chat"); status != 200 || body != `{"id":"chat","object":"model","created":0,"owned_by":"raddle"}`+"\n" {
+	changed := time.Date(2026, 11, 23, 7, 0, 0, 0, time.UTC)
+	chat, err := w.service.ReadAgent("chat")
+	if err == nil {
+		err = os.Chtimes(filepath.Join(chat.Dir, "config.yaml"), changed, changed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body := get("/v1/models/chat"); status != 200 || body != fmt.Sprintf(`{"id":"chat","object":"model","created":%d,"owned_by":"raddle"}`, changed.Unix())+"\n" {
 		t.Errorf("%d %s", status, body)
 	}
 	if status, body := get("/v1/models/none"); status != 404 || !strings.Contains(body, `"code":"model_not_found"`) || !strings.Contains(body, `"param":"model"`) {
