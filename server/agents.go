@@ -21,8 +21,8 @@ type AgentInfo struct {
 	Error       string          `json:"error,omitempty"` // why it cannot be loaded
 }
 
-// Changed returns when the definition of the agent was last changed; zero: it cannot be read.
-func (i *AgentInfo) Changed() (at time.Time) {
+// ReadChangeTime returns when the definition of the agent was last changed; zero: it cannot be read.
+func (i *AgentInfo) ReadChangeTime() (at time.Time) {
 	for _, name := range []string{"graph.yaml", "config.yaml"} {
 		if info, err := os.Stat(filepath.Join(i.Dir, name)); err == nil && info.ModTime().After(at) {
 			at = info.ModTime()

@@ -56,7 +56,7 @@ type model struct {
 
 func newModel(a *server.AgentInfo) model {
 	m := model{ID: a.Name, Object: "model", OwnedBy: "raddle"}
-	if changed := a.Changed(); !changed.IsZero() {
+	if changed := a.ReadChangeTime(); !changed.IsZero() {
 		m.Created = changed.Unix()
 	}
 	return m
