@@ -66,6 +66,20 @@ func (r *callRecord) outcome() tool.Result {
 	return told
 }
 
+// ReadOutcome decodes the record of a call: what the model read, or the question that a person must answer before the call
+// can continue. If both are nil, the call was cut off.
+func ReadOutcome(data []byte) (*tool.Result, *tool.Question, error) {
+	var r callRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, nil, fmt.Errorf("the recorded outcome of a call: %w", err)
+	}
+	if r.Result == nil {
+		return nil, r.Ask, nil
+	}
+	read := r.outcome()
+	return &read, nil, nil
+}
+
 // runOnce makes a call unless its outcome is already recorded. A call that cannot
 // safely be repeated records its intent first. If it was interrupted after
 // that, a person decides whether it is repeated; each further try is an effect

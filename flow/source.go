@@ -33,6 +33,25 @@ func (a *Agent) Definition() string {
 	return string(a.File.Text)
 }
 
+// ChildDefinitions returns the texts of the files of the agents below an agent, as they were loaded, by their path in Sources.
+func ChildDefinitions(a *Agent) map[string]string {
+	texts := map[string]string{}
+	for _, child := range a.Agents()[1:] {
+		if child.Dir != a.Dir {
+			texts[sourcePath(a.Dir, child.Path())] = child.Definition()
+		}
+	}
+	return texts
+}
+
+// sourcePath returns the path of a file in Sources.
+func sourcePath(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
 type sources struct {
 	root string
 	list []Source
@@ -73,10 +92,7 @@ func (s *sources) addFile(path string) bool {
 		return false
 	}
 	s.seen[path] = true
-	src := Source{Path: path}
-	if rel, err := filepath.Rel(s.root, path); err == nil && filepath.IsLocal(rel) {
-		src.Path = filepath.ToSlash(rel)
-	}
+	src := Source{Path: sourcePath(s.root, path)}
 	if text, err := os.ReadFile(path); err == nil {
 		src.Hash = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
 	}

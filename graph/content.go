@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 )
 
@@ -66,4 +67,17 @@ func patchKeys(d *wire.Reader) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// DecodeResult returns the value of the Halt that ended a run, of the KindEnd that was read with its data; nil without one.
+func DecodeResult(r Record) (any, error) {
+	if r.Kind != KindEnd || len(r.Data) == 0 {
+		return nil, nil
+	}
+	d := &wire.Reader{Rest: r.Data}
+	b := d.Bytes()
+	if d.Err != nil {
+		return nil, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, d.Err)
+	}
+	return value.DecodeAny(b)
 }

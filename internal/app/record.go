@@ -16,6 +16,10 @@ import (
 func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
 	kept, secrets := *r, p.Tools.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
+	kept.Definitions = map[string]string{}
+	for path, text := range r.Definitions {
+		kept.Definitions[path] = secrets.Text(text)
+	}
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
 	for name, value := range r.Variables {
 		kept.Variables[name] = secrets.Text(value)

@@ -36,6 +36,7 @@ type Request struct {
 	Transient   bool              // the session need not outlive this process: it may be in a store that saves nothing
 	Compact     bool              // summarize the conversation of the session, without a prompt
 	Strict      bool              // unknown keys are errors
+	ID          string            // of the run; "": a new one
 	TraceParent string            // the span that asks for the run; "": that of the environment
 	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
@@ -96,7 +97,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	if req.Mode == nil {
 		req.Mode = permission.NewModeSwitch(permission.ModeEdits)
 	}
-	id := graph.NewID(time.Now())
+	id := cmp.Or(req.ID, graph.NewID(time.Now()))
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
 	run.telemetry, _ = p.openTelemetry()
 	if req.Adjust == nil {
@@ -151,7 +152,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		}
 	}
 	run.state = req.State
-	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
+	run.Record.Sources, run.Record.Definition, run.Record.Definitions = run.Agent.Sources(), run.Agent.Definition(), flow.ChildDefinitions(run.Agent)
 	if err := p.SetPrompt(run, req.Prompt); err != nil {
 		return err
 	}

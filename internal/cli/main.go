@@ -150,6 +150,7 @@ func listCommands(env *environment) []commandGroup {
 			newRunCommand(env),
 			newChatCommand(env),
 			newResumeCommand(env),
+			newReplayCommand(env),
 			newServeCommand(env),
 			newMCPCommand(env),
 			newACPCommand(env),

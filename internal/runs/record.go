@@ -10,17 +10,19 @@ import (
 // Record is what a run saves about its start, so that it can be shown and continued
 // without the command that started it.
 type Record struct {
-	Agent      string            `json:"agent"`
-	Dir        string            `json:"dir"`        // absolute
-	Definition string            `json:"definition"` // text of graph.yaml
-	Sources    []flow.Source     `json:"sources"`    // every file that the run depends on
-	Prompt     string            `json:"prompt"`
-	Files      []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
-	Model      string            `json:"model,omitempty"`     // for graphs that do not name a model
-	Override   string            `json:"override,omitempty"`  // replaces every model
-	Variables  map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
-	Workspace  string            `json:"workspace"`           // the caller's working directory
-	Version    string            `json:"version"`             // of raddle
+	Agent      string `json:"agent"`
+	Dir        string `json:"dir"`        // absolute
+	Definition string `json:"definition"` // text of graph.yaml
+	// Definitions are the texts of the files of agents below it, by their path in Sources.
+	Definitions map[string]string `json:"definitions,omitempty"`
+	Sources     []flow.Source     `json:"sources"` // every file that the run depends on
+	Prompt      string            `json:"prompt"`
+	Files       []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
+	Model       string            `json:"model,omitempty"`     // for graphs that do not name a model
+	Override    string            `json:"override,omitempty"`  // replaces every model
+	Variables   map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
+	Workspace   string            `json:"workspace"`           // the caller's working directory
+	Version     string            `json:"version"`             // of raddle
 
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
