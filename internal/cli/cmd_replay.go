@@ -2,17 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runfile"
-	"raddle.dev/internal/term"
-	"raddle.dev/internal/wording"
 )
 
 // replayOptions are the flags of "replay".
@@ -60,7 +55,7 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 	if err != nil {
 		return err
 	}
-	if err := env.printResult(opts.output, res, func() string { return describeReplay(env, res) }); err != nil {
+	if err := env.printResult(opts.output, res, func() string { return res.Describe(env.out.Paint) }); err != nil {
 		return err
 	}
 	if res.Difference != nil {
@@ -71,52 +66,13 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 
 // readRecording reads a run of the store, or an exported one.
 func readRecording(ctx context.Context, env *environment, name string) (*replay.Recording, error) {
-	p := env.process
-	if config.IsFile(p.Dirs.AbsPath(name)) {
-		f, err := readRunFile(env, name)
-		if err != nil {
-			return nil, err
-		}
-		return replay.NewRecording(ctx, f)
+	read := readRunFile
+	if !config.IsFile(env.process.Dirs.AbsPath(name)) {
+		read = func(env *environment, run string) (*runfile.File, error) { return collectRun(ctx, env, run) }
 	}
-	f, err := runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: name, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	f, err := read(env, name)
 	if err != nil {
 		return nil, err
 	}
 	return replay.NewRecording(ctx, f)
-}
-
-// describeReplay returns the result of a replay for people.
-func describeReplay(env *environment, res *replay.Result) string {
-	var b strings.Builder
-	for _, note := range res.Notes {
-		fmt.Fprintf(&b, "note: %s\n", plainText(note))
-	}
-	d := res.Difference
-	if d == nil {
-		fmt.Fprintf(&b, "%s, %s, no difference", wording.FormatCount(res.Steps, "step"), wording.FormatCount(res.Effects, "effect"))
-		if res.Ended != "" {
-			b.WriteString("; " + plainText(res.Ended))
-		}
-		return b.String()
-	}
-	fmt.Fprintf(&b, "%s\n", env.out.Paint(term.Red, plainText(d.Error())))
-	for line := range strings.Lines(plainText(d.Diff())) {
-		style := term.Dim
-		switch line[0] {
-		case '+':
-			style = term.Green
-		case '-':
-			style = term.Red
-		}
-		fmt.Fprintf(&b, "  %s\n", env.out.Paint(style, strings.TrimRight(line, "\n")))
-	}
-	if d.Recorded != "" {
-		fmt.Fprintf(&b, "recorded answer (%s@%d): %s\n", d.Run, d.Record, wording.CutText(strings.Join(strings.Fields(plainText(d.Recorded)), " "), 200, "…"))
-	}
-	for _, c := range res.Changes {
-		fmt.Fprintf(&b, "since then: %s\n", plainText(c))
-	}
-	fmt.Fprintf(&b, "after %s and %s without a difference", wording.FormatCount(res.Steps, "step"), wording.FormatCount(res.Effects, "effect"))
-	return b.String()
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runfile"
-	"raddle.dev/internal/wording"
 )
 
 // runsExportOptions are the flags of "runs export".
@@ -36,8 +34,7 @@ raddle knows. "raddle runs import" puts it into another store, and "raddle repla
 }
 
 func runRunsExport(ctx context.Context, env *environment, opts runsExportOptions, args []string) error {
-	p := env.process
-	f, err := runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: args[0], Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	f, err := collectRun(ctx, env, args[0])
 	if err != nil {
 		return err
 	}
@@ -49,16 +46,18 @@ func runRunsExport(ctx context.Context, env *environment, opts runsExportOptions
 		_, err := env.out.Write(b.Bytes())
 		return err
 	}
-	path := p.Dirs.AbsPath(opts.file)
+	path := env.process.Dirs.AbsPath(opts.file)
 	if err := f.Save(path); err != nil {
 		return badUsage("choose a file that can be written", "-o: %v", err)
 	}
-	records := 0
-	for _, t := range f.Threads {
-		records += len(t.Records)
-	}
-	env.printNote("raddle: run %s is in %s: %s, %s of agents", f.Run.Run, p.Dirs.ShortPath(path), wording.FormatCount(records, "record"), wording.FormatCount(len(f.Agents), "file"))
+	env.printNote("raddle: run %s is in %s: %s", f.Run.Run, env.process.Dirs.ShortPath(path), f.Describe())
 	return nil
+}
+
+// collectRun reads a run of the store without its secrets.
+func collectRun(ctx context.Context, env *environment, run string) (*runfile.File, error) {
+	p := env.process
+	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: run, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
 }
 
 func newRunsImportCommand(env *environment) *cobra.Command {
@@ -83,17 +82,10 @@ func runRunsImport(ctx context.Context, env *environment, opts outputOptions, ar
 		return err
 	}
 	done, err := f.Import(ctx, st)
-	if other, ok := errors.AsType[*runfile.ExistsError](err); ok {
-		return &exitError{code: exitStale, next: "remove it first: raddle runs rm " + f.Run.Run + "; or import into another store: RADDLE_STORE=sqlite:PATH", err: other}
-	}
 	if err != nil {
 		return err
 	}
-	if done.Known {
-		env.printNote("raddle: the store has run %s already", done.Run)
-	} else {
-		env.printNote("raddle: run %s is imported: %s", done.Run, wording.FormatCount(done.Records, "record"))
-	}
+	env.printNote("raddle: %s", done.Describe())
 	return env.printResult(opts.output, done, func() string { return done.Run })
 }
 

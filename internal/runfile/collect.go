@@ -3,18 +3,20 @@ package runfile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/wording"
 )
 
 // Source says what to export.
@@ -171,16 +173,28 @@ type Imported struct {
 	Known   bool     `json:"known,omitempty"` // the store had the run already
 }
 
-// An ExistsError says that a store has another thread with the same name.
-type ExistsError struct{ Thread string }
-
-// Error implements error.
-func (e *ExistsError) Error() string {
-	return "the store has another run with the id " + strings.TrimPrefix(e.Thread, "session/")
+// Describe says what was done, as part of a line.
+func (i *Imported) Describe() string {
+	if i.Known {
+		return "the store has run " + i.Run + " already"
+	}
+	return "run " + i.Run + " is imported: " + wording.FormatCount(i.Records, "record")
 }
 
+// Describe says how much is in the file.
+func (f *File) Describe() string {
+	records := 0
+	for _, t := range f.Threads {
+		records += len(t.Records)
+	}
+	return wording.FormatCount(records, "record") + ", " + wording.FormatCount(len(f.Agents), "file") + " of agents"
+}
+
+// ErrExists reports that a store has another thread with the same name.
+var ErrExists = errors.New("the store has another run with this id")
+
 // Import puts the threads of the file into a store. A thread that the store has already, with at least the same records, stays as it
-// is; another one with the same name is an [*ExistsError], and then nothing is imported.
+// is; another one with the same name is [ErrExists], and then nothing is imported.
 func (f *File) Import(ctx context.Context, st graph.Store) (Imported, error) {
 	done := Imported{Run: f.Run.Run, Thread: f.Thread, Threads: []string{}}
 	var missing []*Thread
@@ -193,7 +207,7 @@ func (f *File) Import(ctx context.Context, st graph.Store) (Imported, error) {
 		case !exists:
 			missing = append(missing, t)
 		case !same:
-			return done, &ExistsError{t.Name}
+			return done, &failure.Error{Kind: failure.Stale, Err: fmt.Errorf("%s: %w", t.Name, ErrExists), Next: "remove it first: raddle runs rm " + t.Name + "; or import into another store: RADDLE_STORE=sqlite:PATH"}
 		}
 	}
 	for _, t := range missing {

@@ -248,7 +248,7 @@ func TestImport(t *testing.T) {
 	if err := busy.Append(t.Context(), fork, 0, []graph.Record{{Kind: graph.KindVoid, Time: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Import(t.Context(), busy); !errors.As(err, new(*runfile.ExistsError)) {
+	if _, err := f.Import(t.Context(), busy); !errors.Is(err, runfile.ErrExists) {
 		t.Errorf("another run with the id: %v", err)
 	}
 	for t2 := range busy.Threads(t.Context(), run) {
