@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -81,4 +84,24 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 		return "", origin, errors.Join(fmt.Errorf("the copy of %s was removed, because it could not be changed: %w", origin, err), gone)
 	}
 	return id, origin, nil
+}
+
+// ParseSettings reads KEY=VALUE words of what its errors name.
+func ParseSettings(what string, words []string) ([]Setting, error) {
+	var set []Setting
+	for _, word := range words {
+		key, text, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return nil, failure.NewUsage("write KEY=VALUE", "%s: %q is not KEY=VALUE", what, word)
+		}
+		if slices.ContainsFunc(set, func(s Setting) bool { return s.Key == key }) {
+			return nil, failure.NewUsage("give it one value", "%s: the key %q is given twice", what, key)
+		}
+		v, err := flow.ParseValue(text)
+		if err != nil {
+			return nil, failure.NewUsage("", "%s: the value of %s: %v", what, key, err)
+		}
+		set = append(set, Setting{Key: key, Value: v})
+	}
+	return set, nil
 }

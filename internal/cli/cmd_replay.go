@@ -66,11 +66,13 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 
 // readRecording reads a run of the store, or an exported one.
 func readRecording(ctx context.Context, env *environment, name string) (*replay.Recording, error) {
-	read := readRunFile
-	if !config.IsFile(env.process.Dirs.AbsPath(name)) {
-		read = func(env *environment, run string) (*runfile.File, error) { return collectRun(ctx, env, run) }
+	var f *runfile.File
+	var err error
+	if path := env.process.Dirs.AbsPath(name); config.IsFile(path) {
+		f, err = runfile.Load(path)
+	} else {
+		f, err = collectRun(ctx, env, name)
 	}
-	f, err := read(env, name)
 	if err != nil {
 		return nil, err
 	}

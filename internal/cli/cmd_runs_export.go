@@ -3,9 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +70,7 @@ or to replay it without the file, name the agent's directory with --agent.`,
 }
 
 func runRunsImport(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	f, err := readRunFile(env, args[0])
+	f, err := runfile.Load(env.process.Dirs.AbsPath(args[0]))
 	if err != nil {
 		return err
 	}
@@ -87,19 +84,4 @@ func runRunsImport(ctx context.Context, env *environment, opts outputOptions, ar
 	}
 	env.printNote("raddle: %s", done.Describe())
 	return env.printResult(opts.output, done, func() string { return done.Run })
-}
-
-// readRunFile reads an exported run.
-func readRunFile(env *environment, name string) (*runfile.File, error) {
-	path := env.process.Dirs.AbsPath(name)
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, badUsage("name a file that raddle runs export has written", "%v", err)
-	}
-	defer in.Close()
-	f, err := runfile.Read(in)
-	if err != nil {
-		return nil, &exitError{code: exitInvalid, next: "export the run again: raddle runs export RUN -o " + wording.QuoteWord(filepath.Base(name)), err: fmt.Errorf("%s cannot be read: %v", env.process.Dirs.ShortPath(path), err)}
-	}
-	return f, nil
 }

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -46,7 +44,7 @@ result of the run, and its id only as a note.`,
 }
 
 func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, args []string) error {
-	set, err := parseSettings("raddle runs fork --set", opts.set)
+	set, err := app.ParseSettings("raddle runs fork --set", opts.set)
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 }
 
 func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	set, err := parseSettings("raddle runs edit", args[1:])
+	set, err := app.ParseSettings("raddle runs edit", args[1:])
 	if err != nil {
 		return err
 	}
@@ -127,24 +125,4 @@ func suggestKey(key string, known []string) string {
 		return "; did you mean " + near + "?"
 	}
 	return ""
-}
-
-// parseSettings reads KEY=VALUE words of what its errors name.
-func parseSettings(what string, words []string) ([]app.Setting, error) {
-	var set []app.Setting
-	for _, word := range words {
-		key, text, ok := strings.Cut(word, "=")
-		if !ok || key == "" {
-			return nil, badUsage("write KEY=VALUE", "%s: %q is not KEY=VALUE", what, word)
-		}
-		if slices.ContainsFunc(set, func(s app.Setting) bool { return s.Key == key }) {
-			return nil, badUsage("give it one value", "%s: the key %q is given twice", what, key)
-		}
-		v, err := flow.ParseValue(text)
-		if err != nil {
-			return nil, badUsage("", "%s: the value of %s: %v", what, key, err)
-		}
-		set = append(set, app.Setting{Key: key, Value: v})
-	}
-	return set, nil
 }

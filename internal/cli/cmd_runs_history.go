@@ -10,7 +10,6 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/story"
-	"raddle.dev/internal/term"
 )
 
 // runsHistoryOptions are the flags of "runs history".
@@ -71,7 +70,7 @@ func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptio
 				text += " -> " + joinWords(l.Next)
 			}
 			if l.By != "" {
-				text += " (by " + term.CleanLine(l.By) + ")"
+				text += " (by " + plainText(l.By) + ")"
 			}
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
@@ -89,21 +88,6 @@ func printStory(ctx context.Context, env *environment, run string) error {
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	day := ""
-	teller := story.NewTeller(moments, &d.Info)
-	for i := range moments {
-		text := teller.DescribeMoment(&moments[i])
-		if text == "" {
-			continue
-		}
-		at := moments[i].Time.Local()
-		if date := at.Format(time.DateOnly); date != day {
-			day = date
-			b.WriteString(env.out.Paint(term.Dim, date) + "\n")
-		}
-		fmt.Fprintf(&b, "%6d  %s  %s\n", moments[i].Seq, env.out.Paint(term.Dim, at.Format(time.TimeOnly)), term.CleanLine(text))
-	}
-	env.out.PrintText(b.String())
+	env.out.PrintText(story.NewTeller(moments, &d.Info).DescribeMoments(moments, env.out.Paint))
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 )
 
@@ -371,4 +372,18 @@ func (f *File) Save(path string) error {
 		return err
 	}
 	return os.Rename(out.Name(), path)
+}
+
+// Load reads the file at a path.
+func Load(path string) (*File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, failure.NewUsage("name a file that raddle runs export has written", "%v", err)
+	}
+	defer in.Close()
+	f, err := Read(in)
+	if err != nil {
+		return nil, failure.NewInvalid("export the run again: raddle runs export RUN -o FILE", "%s cannot be read: %v", path, err)
+	}
+	return f, nil
 }

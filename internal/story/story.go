@@ -458,3 +458,23 @@ func ShortenLine(s string) string {
 	}
 	return s
 }
+
+// DescribeMoments returns moments as lines with their numbers and times, and a line above the first moment of each day. paint
+// styles a text.
+func (t *Teller) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
+	var b strings.Builder
+	day := ""
+	for i := range moments {
+		text := t.DescribeMoment(&moments[i])
+		if text == "" {
+			continue
+		}
+		at := moments[i].Time.Local()
+		if date := at.Format(time.DateOnly); date != day {
+			day = date
+			b.WriteString(paint(term.Dim, date) + "\n")
+		}
+		fmt.Fprintf(&b, "%6d  %s  %s\n", moments[i].Seq, paint(term.Dim, at.Format(time.TimeOnly)), term.CleanLine(text))
+	}
+	return b.String()
+}
