@@ -79,6 +79,7 @@ type ToolStub struct {
 type ToolResult struct {
 	Match string // a text that the arguments must contain, as JSON; empty: any
 	Text  string
+	JSON  bool // the text is data, and not what a tool prints
 	Error bool // the call fails with the text
 }
 

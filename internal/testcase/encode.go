@@ -244,8 +244,15 @@ func (r *Reply) makeNode() (*yaml.Node, error) {
 }
 
 func (t *ToolResult) makeNode() *yaml.Node {
-	if t.Match == "" && !t.Error {
-		return valueNode(t.Text)
+	value := any(t.Text)
+	if t.JSON {
+		if v, err := jsonvalue.Parse([]byte(t.Text)); err == nil {
+			value = v
+		}
+	}
+	_, isObject := value.(*jsonvalue.Object)
+	if t.Match == "" && !t.Error && !isObject {
+		return valueNode(value)
 	}
 	var b block
 	if t.Match != "" {
@@ -254,7 +261,7 @@ func (t *ToolResult) makeNode() *yaml.Node {
 	if t.Error {
 		b.set("error", valueNode(t.Text))
 	} else {
-		b.set("text", valueNode(t.Text))
+		b.set("text", valueNode(value))
 	}
 	return b.node()
 }

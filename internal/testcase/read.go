@@ -101,7 +101,10 @@ func (c *Case) inherit(common Setup) {
 		c.Prompt = common.Prompt
 	}
 	c.Variables = addMissing(c.Variables, common.Variables, func(p strictyaml.Pair) string { return p.Key })
-	c.Nodes = addMissing(c.Nodes, common.Nodes, func(s NodeStub) string { return s.Node })
+	shared := slices.DeleteFunc(slices.Clone(common.Nodes), func(s NodeStub) bool { // the case's own replies come first
+		return slices.ContainsFunc(c.Replies, func(r Reply) bool { return r.Node == s.Node })
+	})
+	c.Nodes = addMissing(c.Nodes, shared, func(s NodeStub) string { return s.Node })
 	c.Tools = addMissing(c.Tools, common.Tools, func(s ToolStub) string { return s.Tool })
 	c.Searches = addMissing(c.Searches, common.Searches, func(s SearchStub) string { return s.Node })
 	c.Answers = addMissing(c.Answers, common.Answers, func(a Answer) string { return a.Question })
@@ -210,8 +213,13 @@ func (r *reader) readResults(n *yaml.Node) (results []ToolResult) {
 }
 
 func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
+	read := func(n *yaml.Node) {
+		v := strictyaml.DecodeValue(n)
+		_, isText := v.(string)
+		t.Text, t.JSON = Text(v), !isText && v != nil
+	}
 	if n = strictyaml.ResolveAlias(n); n.Kind != yaml.MappingNode {
-		t.Text = Text(strictyaml.DecodeValue(n))
+		read(n)
 		return t
 	}
 	said, data := false, false
@@ -220,16 +228,13 @@ func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
 		data = data || !slices.Contains([]string{"match", "text", "error"}, n.Content[i].Value)
 	}
 	if data || !said { // a result that is data
-		t.Text = Text(strictyaml.DecodeValue(n))
+		read(n)
 		return t
-	}
-	text := func(failed bool) func(*yaml.Node) {
-		return func(n *yaml.Node) { t.Text, t.Error = Text(strictyaml.DecodeValue(n)), t.Error || failed }
 	}
 	r.readMapping(n, "a result", readers{
 		"match": func(n *yaml.Node) { t.Match = r.readText(n, "match") },
-		"text":  text(false),
-		"error": text(true),
+		"text":  read,
+		"error": func(n *yaml.Node) { read(n); t.JSON, t.Error = false, true },
 	})
 	return t
 }

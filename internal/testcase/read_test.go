@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 	}
 	want := []ToolStub{
 		{Tool: "one", Results: []ToolResult{{Text: "result"}}},
-		{Tool: "data", Results: []ToolResult{{Text: `{"rows":[1]}`}}},
+		{Tool: "data", Results: []ToolResult{{Text: `{"rows":[1]}`, JSON: true}}},
 		{Tool: "many", Results: []ToolResult{{Match: "a.md", Text: "A"}, {Text: "it broke", Error: true}}},
 	}
 	if diff := cmp.Diff(want, long.Tools, cmpopts.IgnoreTypes(strictyaml.Pos{})); diff != "" {

@@ -51,7 +51,7 @@ func (t *Trial) Result() *Result {
 	}
 	o := flow.OutcomeOf(t.end)
 	r.Output, r.ExitCode = t.cleanText(o.Output), o.ExitCode
-	r.Path, r.Calls, r.requests, r.ModelCalls, r.Cost = t.seen.path(), s.calls, s.requests, len(s.requests), s.cost
+	r.Path, r.Calls, r.requests, r.ModelCalls, r.Cost = t.seen.path(), s.listCalls(), s.requests, len(s.requests), s.cost
 	for _, q := range t.seen.questions {
 		r.Questions = append(r.Questions, testcase.Event{Name: s.asker(q), Full: q.Node, Text: q.Prompt})
 	}

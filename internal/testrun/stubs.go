@@ -39,9 +39,16 @@ type stubs struct {
 	used     map[string]int      // results and answers that were used, by tool and question
 	asked    map[string]any      // answers by the id of their question
 	requests []request
-	calls    []testcase.Event
+	calls    []call
+	ranks    map[string]int // the order in which models have asked for calls, by frame and id
 	missing  []testcase.Failure
 	cost     float64
+}
+
+// call is one call of a tool. Calls of one reply may be made at the same time: they are in the order of the reply.
+type call struct {
+	testcase.Event
+	rank int
 }
 
 // request is one request to a model.
@@ -53,7 +60,7 @@ type request struct {
 
 func newStubs(c *testcase.Case, names *naming, price func(string, llm.Usage) (float64, bool)) *stubs {
 	s := &stubs{c: c, names: names, price: price, replies: map[string]*script.Transcript{}, given: map[string][]any{}, cursor: map[string]int{},
-		executed: map[string][]string{}, used: map[string]int{}, asked: map[string]any{}}
+		executed: map[string][]string{}, used: map[string]int{}, asked: map[string]any{}, ranks: map[string]int{}}
 	byNode := map[string][]script.Reply{}
 	for _, r := range c.Replies {
 		byNode[r.Node] = append(byNode[r.Node], r.Reply)
@@ -264,6 +271,7 @@ func (m *model) ask(ctx context.Context, r llm.Request) answered {
 			_, reply.Model, _ = strings.Cut(m.id, ":")
 		}
 		a.deltas[i].Done = &reply
+		s.rankCalls(ctx, &reply)
 		if dollars, known := s.price(reply.Model, reply.Usage); known {
 			s.mu.Lock()
 			s.cost += dollars
@@ -341,9 +349,9 @@ func userText(r llm.Request) string {
 	return strings.Join(texts, "\n")
 }
 
-// isOwnTool reports whether a tool is part of raddle's loop: questions, agents, skills. They are called, because the run answers for them.
+// isOwnTool reports whether a tool is part of raddle's loop: questions, agents, skills, the todo list. They are called, because the run answers for them.
 func isOwnTool(name string) bool {
-	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, "agent__") || strings.HasPrefix(name, "skill__") || slices.Contains(spec.SupervisorTools, name)
+	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, "agent__") || strings.HasPrefix(name, "skill__") || strings.HasPrefix(name, "todo__") || slices.Contains(spec.SupervisorTools, name)
 }
 
 // aroundTool answers for tools.
@@ -352,11 +360,11 @@ func (s *stubs) aroundTool(next agent.ToolFunc) agent.ToolFunc {
 		stub, isReal := s.findTool(t.Name)
 		key := cmp.Or(graph.EffectKey(ctx), graph.TaskPath(ctx)) + "#" + c.ID
 		if stub == nil && (isReal || isOwnTool(t.Name)) {
-			s.remember(key, func() any { s.recordCall(t.Name, c.Args); return nil })
+			s.remember(key, func() any { s.recordCall(ctx, t.Name, c); return nil })
 			return next(ctx, t, c)
 		}
 		return s.remember(key, func() any {
-			s.recordCall(t.Name, c.Args)
+			s.recordCall(ctx, t.Name, c)
 			return s.toolResult(t.Name, stub, c.Args)
 		}).(tool.Result), nil
 	}
@@ -372,10 +380,41 @@ func (s *stubs) findTool(name string) (stub *testcase.ToolStub, isReal bool) {
 	})
 }
 
-func (s *stubs) recordCall(name string, args json.RawMessage) {
+// rankCalls records the order of the calls of a reply.
+func (s *stubs) rankCalls(ctx context.Context, r *llm.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, testcase.Event{Name: name, Args: parseJSON(args)})
+	for _, p := range r.Message.Parts {
+		if c, ok := p.(llm.ToolCall); ok {
+			s.ranks[frameOf(ctx)+c.ID] = len(s.ranks)
+		}
+	}
+}
+
+// frameOf returns the path of the frame that a task works in.
+func frameOf(ctx context.Context) string {
+	task := graph.TaskPath(ctx)
+	return task[:strings.LastIndexByte(task, '/')+1]
+}
+
+func (s *stubs) recordCall(ctx context.Context, name string, c tool.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rank, known := s.ranks[frameOf(ctx)+c.ID]
+	if !known {
+		rank = len(s.ranks)
+	}
+	s.calls = append(s.calls, call{testcase.Event{Name: name, Args: parseJSON(c.Args)}, rank})
+}
+
+// listCalls returns the calls in the order in which models have asked for them. The caller must hold mu.
+func (s *stubs) listCalls() (list []testcase.Event) {
+	sorted := slices.Clone(s.calls)
+	slices.SortStableFunc(sorted, func(a, b call) int { return cmp.Compare(a.rank, b.rank) })
+	for _, c := range sorted {
+		list = append(list, c.Event)
+	}
+	return list
 }
 
 // toolResult returns the result of a call that is not made.
@@ -419,8 +458,11 @@ func (s *stubs) suggestTool(name string) string {
 }
 
 func makeResult(r testcase.ToolResult) tool.Result {
-	if r.Error {
+	switch {
+	case r.Error:
 		return tool.FailedResult("%s", r.Text)
+	case r.JSON:
+		return tool.JSONResult(json.RawMessage(r.Text))
 	}
 	return tool.TextResult(r.Text)
 }
@@ -474,12 +516,21 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	if err != nil || set.Serve == nil || slices.ContainsFunc(b.stubs.c.Real, isServerTool) {
 		return set, err
 	}
-	set.Serve = func(context.Context, []string) ([]tool.Tool, []error) {
-		var tools []tool.Tool
+	set.Serve = func(_ context.Context, ids []string) (tools []tool.Tool, _ []error) {
+		var names []string
 		for _, t := range b.stubs.c.Tools {
 			if isServerTool(t.Tool) {
-				tools = append(tools, tool.Tool{Name: t.Tool, Description: "answered by the test", Schema: json.RawMessage(`{"type":"object"}`)})
+				names = append(names, t.Tool)
 			}
+		}
+		for _, id := range ids {
+			for _, function := range []string{"mcp_search_", "mcp_describe_", "mcp_invoke_"} {
+				names = append(names, function+id)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			tools = append(tools, tool.Tool{Name: name, Description: "answered by the test", Schema: json.RawMessage(`{"type":"object"}`)})
 		}
 		return tools, nil
 	}
