@@ -27,16 +27,20 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	if hasDefinition(dir) {
 		return place, nil, failure.NewUsage("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.ShortPath(dir))
 	}
-	files := map[bool][]newFile{false: {{"config.yaml", newConfig}, {"tools.sh", newTools}}, true: {{"graph.yaml", newGraph}}}[graph]
+	tests := place.Name + ".test.yaml"
+	files := []newFile{{"config.yaml", schemaLine("agent") + "name: " + place.Name + "\n" + newConfig}, {"tools.sh", newTools}, {tests, schemaLine("test") + newConfigTests}}
+	if graph {
+		files = []newFile{{"graph.yaml", schemaLine("graph") + "name: " + place.Name + "\n" + newGraph}, {tests, schemaLine("test") + newGraphTests}}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return place, nil, err
 	}
 	var made []string
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
-		err := writeNew(path, schemaLine(graph)+"name: "+place.Name+"\n", f)
+		err := writeNew(path, f.text)
 		if errors.Is(err, fs.ErrExist) {
-			continue // a script that existed before
+			continue // a script or a test that existed before
 		}
 		if err != nil {
 			return place, made, err
@@ -46,27 +50,20 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	return place, made, nil
 }
 
-// schemaLine returns the line from which an editor learns the schema of a definition.
-func schemaLine(graph bool) string {
-	name := "agent"
-	if graph {
-		name = "graph"
-	}
+// schemaLine returns the line from which an editor learns the schema of a file.
+func schemaLine(name string) string {
 	return "# yaml-language-server: $schema=https://raddle.dev/schema/" + name + ".json\n"
 }
 
-// newFile returns the first version of a file. A definition starts with the agent's name.
+// newFile is the first version of a file.
 type newFile struct{ name, text string }
 
-func writeNew(path, head string, f newFile) error {
-	if filepath.Ext(f.name) != ".yaml" {
-		head = ""
-	}
+func writeNew(path, text string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(head + f.text)
+	_, err = file.WriteString(text)
 	return errors.Join(err, file.Close())
 }
 
@@ -109,4 +106,28 @@ nodes:
   done:
     type: end
     output: "{{answer}}"
+`
+
+const newConfigTests = `# What the agent must do, without a model: raddle test DIR, and raddle help testing.
+prompt: How long is the word "shuttle"?
+tests:
+  - name: answers with its tool
+    replies:
+      - tool_calls: [{name: count_letters, args: {word: shuttle}}]
+      - {after: "7", text: Seven letters.}
+    real: [count_letters]
+    expect:
+      calls: [count_letters: {word: shuttle}]
+      output: Seven letters.
+`
+
+const newGraphTests = `# What the graph must do, without a model: raddle test DIR, and raddle help testing.
+prompt: Why is the sky blue?
+tests:
+  - name: answers the prompt
+    nodes: {answer: Blue light is scattered most.}
+    expect:
+      path: [answer, done]
+      prompts: {answer: {contains: sky}}
+      output: Blue light is scattered most.
 `
