@@ -247,4 +247,5 @@ func TestCases(t *testing.T) {
 	}, readCases)
 	rejectAll(t, "test", readCases, "[]", "tests: []", "tests: [{}]", "tests: [{name: a, promt: b}]", "tests: [{name: a, faults: {b: crash}}]", "tests: [{name: a, expect: {status: paused}}]",
 		"tests: [{name: a, replies: [{nod: b}]}]", "tests: [{name: a, expect: {path: {nevr: b}}}]")
+	validateFiles(t, "test", "*.test.yaml", 21)
 }

@@ -165,12 +165,12 @@ func checkProperties(t *testing.T, at string, v any) {
 	}
 }
 
-// filesNamed returns the files of the repository with a name, below its examples and its bundled agents.
+// filesNamed returns the files of the repository with a name or a pattern of names, below its examples and its bundled agents.
 func filesNamed(t *testing.T, name string) (found []string) {
 	t.Helper()
 	for _, root := range []string{"../../examples", "../bundle/agents"} {
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.Name() == name {
+			if ok, _ := filepath.Match(name, filepath.Base(path)); err == nil && ok {
 				found = append(found, path)
 			}
 			return err
