@@ -128,7 +128,7 @@ var importRules = []importRule{
 		reason: "a past run is described and drawn from its journal alone, for every surface"},
 	{of: "internal/strictyaml", may: []string{"internal/jsonvalue", "internal/wording"},
 		reason: "files of every format are read by one reader, which knows no format"},
-	{of: "internal/telemetry", may: []string{"agent", "flow", "graph", "internal/redact", "internal/wording", "llm", "rag", "tool"},
+	{of: "internal/telemetry", may: []string{"agent", "flow", "graph", "internal/redact", "internal/wording", "llm", "rag", "team", "tool"},
 		reason: "it turns the events of runs into spans, and wraps what models, tools and searches do; nothing that runs knows of it"},
 	{of: "internal/tempdir",
 		reason: "files that are removed after the call that they were made for, whatever the call is"},

@@ -49,6 +49,7 @@ func (p *Process) traceHost(h *flow.Host) {
 	h.Models = t.WrapModels(h.Models)
 	h.Tooling.Around = []agent.ToolMiddleware{t.WrapTool}
 	h.Retrieval.Around = t.WrapSearch
+	h.Retrieval.Embedder = t.WrapEmbedders(h.Retrieval.Embedder)
 }
 
 // traceDrive returns a context and a driver that record what a drive does. End must be called

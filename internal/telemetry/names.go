@@ -13,6 +13,7 @@ const (
 	attrProvider     = attribute.Key("gen_ai.provider.name")
 	attrConversation = attribute.Key("gen_ai.conversation.id")
 	attrAgent        = attribute.Key("gen_ai.agent.name")
+	attrAgentID      = attribute.Key("gen_ai.agent.id")
 	attrWorkflow     = attribute.Key("gen_ai.workflow.name")
 	attrOutputType   = attribute.Key("gen_ai.output.type")
 
@@ -45,6 +46,7 @@ const (
 	attrCallResult = attribute.Key("gen_ai.tool.call.result")
 	attrMCPMethod  = attribute.Key("mcp.method.name")
 
+	attrDimensions = attribute.Key("gen_ai.embeddings.dimension.count")
 	attrDataSource = attribute.Key("gen_ai.data_source.id")
 	attrQuery      = attribute.Key("gen_ai.retrieval.query.text")
 	attrDocuments  = attribute.Key("gen_ai.retrieval.documents")
@@ -52,39 +54,42 @@ const (
 	attrErrorType = attribute.Key("error.type")
 	attrStatus    = attribute.Key("http.response.status_code")
 
-	attrRun        = attribute.Key("raddle.run.id")
-	attrThread     = attribute.Key("raddle.thread.id")
-	attrRunStatus  = attribute.Key("raddle.run.status")
-	attrResumed    = attribute.Key("raddle.run.resumed")
-	attrSteps      = attribute.Key("raddle.run.steps")
-	attrCost       = attribute.Key("raddle.cost_usd")
-	attrPath       = attribute.Key("raddle.path")
-	attrStep       = attribute.Key("raddle.step")
-	attrNode       = attribute.Key("raddle.node")
-	attrNodes      = attribute.Key("raddle.nodes")
-	attrKeys       = attribute.Key("raddle.keys")
-	attrKind       = attribute.Key("raddle.kind")
-	attrTask       = attribute.Key("raddle.task.id")
-	attrAttempts   = attribute.Key("raddle.task.attempts")
-	attrWaiting    = attribute.Key("raddle.waiting")
-	attrCached     = attribute.Key("raddle.cached")
-	attrQuestion   = attribute.Key("raddle.question.id")
-	attrPrompt     = attribute.Key("raddle.question.prompt")
-	attrRefused    = attribute.Key("raddle.question.refused")
-	attrAhead      = attribute.Key("raddle.question.answered_ahead")
-	attrHits       = attribute.Key("raddle.retrieval.documents.count")
-	eventAsked     = "raddle.question.asked"
-	eventRetry     = "raddle.task.retry"
-	eventToolAsked = "raddle.tool.question"
+	attrRun         = attribute.Key("raddle.run.id")
+	attrThread      = attribute.Key("raddle.thread.id")
+	attrRunStatus   = attribute.Key("raddle.run.status")
+	attrResumed     = attribute.Key("raddle.run.resumed")
+	attrSteps       = attribute.Key("raddle.run.steps")
+	attrCost        = attribute.Key("raddle.cost_usd")
+	attrPath        = attribute.Key("raddle.path")
+	attrStep        = attribute.Key("raddle.step")
+	attrNode        = attribute.Key("raddle.node")
+	attrNodes       = attribute.Key("raddle.nodes")
+	attrKeys        = attribute.Key("raddle.keys")
+	attrKind        = attribute.Key("raddle.kind")
+	attrTask        = attribute.Key("raddle.task.id")
+	attrAttempts    = attribute.Key("raddle.task.attempts")
+	attrWaiting     = attribute.Key("raddle.waiting")
+	attrCached      = attribute.Key("raddle.cached")
+	attrQuestion    = attribute.Key("raddle.question.id")
+	attrPrompt      = attribute.Key("raddle.question.prompt")
+	attrRefused     = attribute.Key("raddle.question.refused")
+	attrAhead       = attribute.Key("raddle.question.answered_ahead")
+	attrAgentStatus = attribute.Key("raddle.agent.status")
+	attrTexts       = attribute.Key("raddle.embeddings.texts.count")
+	attrHits        = attribute.Key("raddle.retrieval.documents.count")
+	eventAsked      = "raddle.question.asked"
+	eventRetry      = "raddle.task.retry"
+	eventToolAsked  = "raddle.tool.question"
 )
 
 // These are the operations of the conventions.
 const (
-	operationChat      = "chat"
-	operationAgent     = "invoke_agent"
-	operationWorkflow  = "invoke_workflow"
-	operationTool      = "execute_tool"
-	operationRetrieval = "retrieval"
+	operationChat       = "chat"
+	operationAgent      = "invoke_agent"
+	operationWorkflow   = "invoke_workflow"
+	operationTool       = "execute_tool"
+	operationRetrieval  = "retrieval"
+	operationEmbeddings = "embeddings"
 )
 
 // otherError is the value of error.type for an error that has no better name.

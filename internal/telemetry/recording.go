@@ -34,7 +34,7 @@ type Run struct {
 }
 
 // Topics are the events that a Recording needs.
-const Topics = graph.TopicRun | graph.TopicStep | graph.TopicTask | graph.TopicQuestion | graph.TopicPhase
+const Topics = graph.TopicRun | graph.TopicStep | graph.TopicTask | graph.TopicEmit | graph.TopicQuestion | graph.TopicPhase
 
 // A Recording makes the spans of one drive of a run. RecordEvent is called by one goroutine, in the
 // order of the events; the wrappers find the Recording in the context of the drive.
@@ -48,8 +48,9 @@ type Recording struct {
 
 	mu        sync.Mutex // guards the fields below
 	tasks     map[string]*openTask
-	places    map[string]*openTask // the same by their paths, as the paths of frames below them begin
-	steps     map[string]*openStep // by path
+	places    map[string]*openTask  // the same by their paths, as the paths of frames below them begin
+	steps     map[string]*openStep  // by path
+	children  map[string]*openChild // agents of teams, by id
 	questions map[string]openQuestion
 	usage     llm.Usage
 	cost      float64
@@ -91,7 +92,7 @@ func recordingOf(ctx context.Context) *Recording {
 
 // StartDrive starts the span of a drive. The context is for the drive. End must be called.
 func (t *Telemetry) StartDrive(ctx context.Context, run Run) (context.Context, *Recording) {
-	r := &Recording{telemetry: t, run: run, began: time.Now(), tasks: map[string]*openTask{}, places: map[string]*openTask{}, steps: map[string]*openStep{}, questions: map[string]openQuestion{}}
+	r := &Recording{telemetry: t, run: run, began: time.Now(), tasks: map[string]*openTask{}, places: map[string]*openTask{}, steps: map[string]*openStep{}, children: map[string]*openChild{}, questions: map[string]openQuestion{}}
 	operation := operationAgent
 	if r.name = attrAgent.String(run.Agent); run.Graph {
 		operation, r.name = operationWorkflow, attrWorkflow.String(run.Agent)
@@ -132,6 +133,9 @@ func (r *Recording) End(res graph.Result, err error) {
 	for _, key := range sortedKeys(r.tasks) {
 		o := r.tasks[key]
 		r.endTask(o, graph.TaskDone{Waiting: res.Status == graph.Waiting, Err: unlessWaiting(res.Status, context.Canceled)}, now)
+	}
+	for _, id := range sortedKeys(r.children) {
+		r.endChild(id, now, res.Status.String(), "") // it may continue in another drive
 	}
 	r.endStepsBelow("", now, res.Status)
 	for id, q := range r.questions {
@@ -197,6 +201,8 @@ func (r *Recording) RecordEvent(ev graph.Event) {
 		r.telemetry.meters.questions.Add(context.Background(), 1, metric.WithAttributes(r.name))
 	case graph.QuestionAnswered:
 		r.recordAnswer(ev, b)
+	case graph.ValueEmitted:
+		r.recordTeam(ev, b.Value)
 	}
 }
 
@@ -316,6 +322,9 @@ func (r *Recording) findAbove(path string) trace.SpanID {
 	for place != "" {
 		if o := r.places[place]; o != nil {
 			return o.id
+		}
+		if c := r.children[place[strings.LastIndexByte(place, '/')+1:]]; c != nil {
+			return c.id
 		}
 		place = place[:max(strings.LastIndexByte(place, '/'), 0)] // a named child is below its task
 	}
