@@ -52,6 +52,8 @@ var importRules = []importRule{
 		reason: "files become graphs of model calls and child processes; the caller supplies models, stores and terminals"},
 	{of: "flow/check", may: []string{"flow/spec", "internal/jsonvalue", "internal/strictyaml", "internal/wording"},
 		reason: "a check is a function of a file and of what the host knows, and runs nothing; what one type of node needs, the type brings along"},
+	{of: "flow/flowtest", may: []string{"internal/testcase", "internal/testrun"},
+		reason: "the cases of agents are Go tests for programs that embed them; what runs them is that of raddle test"},
 	{of: "flow/spec", may: []string{"internal/jsonvalue", "internal/strictyaml", "internal/wording", "tool"},
 		reason: "a format is data: reading it needs no engine, no model and no other file; what is done about calls in doubt is a word of package tool"},
 	{of: "graph", may: []string{"graph/internal/panics", "graph/internal/process", "graph/internal/value", "graph/internal/wire"}, stdOnly: true,
