@@ -20,6 +20,10 @@ type testOptions struct {
 	update bool
 	watch  bool
 	output string
+
+	coverage bool
+	least    float64
+	pictures string
 }
 
 func newTestCommand(env *environment) *cobra.Command {
@@ -42,6 +46,9 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 	cmd.Flags().IntVar(&opts.jobs, "jobs", 0, "run `N` cases at the same time; 0: one for each processor")
 	cmd.Flags().BoolVar(&opts.update, "update", false, "replace expected values by what the cases do, and keep the rest of the files")
 	cmd.Flags().BoolVar(&opts.watch, "watch", false, "run the cases again whenever a file of the agents changes")
+	cmd.Flags().BoolVar(&opts.coverage, "coverage", false, "show which nodes, edges and loops of the graphs the cases reach")
+	cmd.Flags().Float64Var(&opts.least, "min-coverage", 0, "fail if the cases reach less than `PERCENT` of the nodes and edges of a graph")
+	cmd.Flags().StringVar(&opts.pictures, "coverage-pictures", "", "write a picture AGENT.svg of what the cases reach for each graph into `DIR`")
 	addOutputFlag(cmd, &opts.output, "write the results as `FORMAT`: text, json or junit")
 	return cmd
 }
@@ -50,9 +57,13 @@ func runTest(ctx context.Context, env *environment, opts testOptions, args []str
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: env.quiet, Verbose: env.verbose,
-		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON}
+		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON,
+		Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
 	if opts.jobs < 0 {
 		return badUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
+	}
+	if opts.least < 0 || opts.least > 100 {
+		return badUsage("use a number from 0 to 100", "--min-coverage %g is not a percentage", opts.least)
 	}
 	if opts.run != "" {
 		if c.Match, err = regexp.Compile(opts.run); err != nil {
@@ -67,6 +78,8 @@ func runTest(ctx context.Context, env *environment, opts testOptions, args []str
 		return silentExit{exitInterrupted}
 	case errors.Is(err, testrun.ErrFailed):
 		return silentExit{exitFailed}
+	case errors.Is(err, testrun.ErrCovered):
+		return &exitError{code: exitFailed, next: "add cases for what is not reached: raddle help testing", err: err}
 	case errors.Is(err, testrun.ErrInvalid):
 		return silentExit{exitInvalid}
 	}

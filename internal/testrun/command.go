@@ -1,6 +1,7 @@
 package testrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"raddle.dev/draw"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/strictyaml"
@@ -26,10 +28,15 @@ type Command struct {
 	Watch   bool     // the cases are run again whenever a file changes
 	Quiet   bool     // text has failures only
 	Verbose bool     // text names the cases that have passed
-	Out     *term.Output
-	Look    excerpt.Look
-	Note    func(format string, args ...any) // a message that is not a result
-	JSON    func(v any) error                // writes a report
+
+	Coverage    bool    // the results say which nodes and edges the cases reach
+	MinCoverage float64 // in percent: a graph of which less is reached has failed; 0: none
+	PictureDir  string  // where a picture AGENT.svg of what is reached is written for each graph; "": nowhere
+
+	Out  *term.Output
+	Look excerpt.Look
+	Note func(format string, args ...any) // a message that is not a result
+	JSON func(v any) error                // writes a report
 }
 
 // The formats of results.
@@ -43,13 +50,14 @@ const (
 var (
 	ErrFailed  = errors.New("a test has failed")
 	ErrInvalid = errors.New("a file of tests cannot be used")
+	ErrCovered = errors.New("the tests of a graph reach less than --min-coverage")
 )
 
-// Execute runs the cases. The error is [ErrFailed] or [ErrInvalid] if the results say what is wrong, and that of ctx if it has ended.
+// Execute runs the cases. The error is [ErrFailed], [ErrInvalid] or [ErrCovered] if the results say what is wrong, and that of ctx if it has ended.
 func (c *Command) Execute(ctx context.Context) error {
 	for {
 		err := c.runOnce(ctx)
-		if said := err == nil || errors.Is(err, ErrFailed) || errors.Is(err, ErrInvalid); !c.Watch || !said {
+		if said := err == nil || errors.Is(err, ErrFailed) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrCovered); !c.Watch || !said {
 			return err
 		}
 		c.Note("raddle: waiting for a change; Ctrl-C ends the command")
@@ -94,9 +102,13 @@ func (c *Command) runOnce(ctx context.Context) error {
 	}
 	var all []*FileResult
 	var left error
-	_, err = c.Run(ctx, files, func(f *FileResult) {
+	suite, covered := c.Suite, c.measureCoverage()
+	if covered != nil {
+		suite.Setup = covered.wrapSetup(suite.Setup)
+	}
+	_, err = suite.Run(ctx, files, func(f *FileResult) {
 		if c.Update && left == nil {
-			f, left = c.Suite.Update(ctx, f)
+			f, left = suite.Update(ctx, f)
 		}
 		if all = append(all, f); c.Format == FormatText {
 			c.printFile(f)
@@ -106,6 +118,10 @@ func (c *Command) runOnce(ctx context.Context) error {
 		return err
 	}
 	report := NewReport(all)
+	if covered != nil {
+		report.Coverage = covered.Reports()
+		left = errors.Join(left, c.drawCoverage(report.Coverage))
+	}
 	switch c.Format {
 	case FormatJSON:
 		err = c.JSON(report)
@@ -113,6 +129,11 @@ func (c *Command) runOnce(ctx context.Context) error {
 		err = report.WriteJUnit(c.Out)
 	default:
 		c.printTotal(&report)
+		for i := range report.Coverage {
+			if c.Coverage || report.Coverage[i].Percent < c.MinCoverage {
+				err = errors.Join(err, report.Coverage[i].WriteText(c.Out))
+			}
+		}
 	}
 	if err = errors.Join(err, left); err != nil {
 		return err
@@ -127,6 +148,45 @@ func (c *Command) runOnce(ctx context.Context) error {
 		return failure.NewUsage("see the names with: raddle test --verbose", "no test matches --run %s", c.Match)
 	case !report.OK:
 		return ErrFailed
+	}
+	for i := range report.Coverage {
+		if report.Coverage[i].Percent < c.MinCoverage {
+			return ErrCovered
+		}
+	}
+	return nil
+}
+
+// measureCoverage returns what gathers the coverage of the cases, nil if nothing wants it.
+func (c *Command) measureCoverage() *Coverage {
+	if !c.Coverage && c.MinCoverage == 0 && c.PictureDir == "" {
+		return nil
+	}
+	return &Coverage{}
+}
+
+// drawCoverage writes the pictures of what is reached.
+func (c *Command) drawCoverage(list []AgentCoverage) error {
+	if c.PictureDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.PictureDir, 0o755); err != nil {
+		return err
+	}
+	for i := range list {
+		var o draw.Options
+		list[i].AddToPicture(&o)
+		var b bytes.Buffer
+		if err := draw.WriteSVG(&b, list[i].Structure, o); err != nil {
+			return err
+		}
+		dir, err := filepath.Abs(list[i].Dir)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(c.PictureDir, filepath.Base(dir)+".svg"), b.Bytes(), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

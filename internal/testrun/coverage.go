@@ -89,6 +89,17 @@ type AgentCoverage struct {
 	Structure graph.Structure `json:"-"` // for a picture
 }
 
+// wrapSetup returns a function that makes setups of cases with which their runs are counted.
+func (v *Coverage) wrapSetup(setup func(*testcase.Case) Setup) func(*testcase.Case) Setup {
+	return func(c *testcase.Case) Setup {
+		var s Setup
+		if setup != nil {
+			s = setup(c)
+		}
+		return v.Wrap(c, s)
+	}
+}
+
 // Reports returns what the cases that have ended have reached, for each agent that is a graph, in the order of their directories.
 func (v *Coverage) Reports() (list []AgentCoverage) {
 	v.mu.Lock()

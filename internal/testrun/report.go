@@ -17,6 +17,8 @@ type Report struct {
 	Tests  int          `json:"tests"`
 	Failed int          `json:"failed"`
 	Files  []FileReport `json:"files"`
+
+	Coverage []AgentCoverage `json:"coverage,omitempty"` // if it was asked for
 }
 
 // FileReport is the part of a report about one file.
