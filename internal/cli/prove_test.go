@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// TestAgentsPassTheirTests runs the tests of all examples and of all agents that come with raddle. Each of them has some.
+// TestAgentsPassTheirTests runs the tests of all examples and of all agents that come with raddle. Each of them has some, which reach every node and edge of its graph.
 func TestAgentsPassTheirTests(t *testing.T) {
 	testneed.RequirePrograms(t, "bash", "python3")
 	w := newWorkplace(t, "")
@@ -25,7 +25,7 @@ func TestAgentsPassTheirTests(t *testing.T) {
 		}
 		dirs = append(dirs, dir)
 	}
-	r := w.run(append([]string{"test"}, dirs...)...)
+	r := w.run(append([]string{"test", "--min-coverage", "100"}, dirs...)...)
 	if r.code != 0 || r.err != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}

@@ -127,20 +127,23 @@ func (r *Run) addTask(ev graph.Event, in string) {
 	r.taken.edges[edgeKey{in, ev.Node, plan.nodes[in].branchLabel}]++
 }
 
-// addMove records that a node led to another one.
+// addMove records that a node led to another one. Without an answer, nothing says which of several edges between the two was followed: all count.
 func (r *Run) addMove(from, to string) {
 	n := r.profile.plan.nodes[from]
 	if n == nil || len(n.labels[to]) == 0 {
 		return
 	}
 	labels := n.labels[to]
-	label := labels[0]
 	if answer, asked := r.answers[from]; asked {
-		if label = labels[len(labels)-1]; slices.Contains(labels, answer) {
+		label := labels[len(labels)-1]
+		if slices.Contains(labels, answer) {
 			label = answer
 		}
+		labels = []string{label}
 	}
-	r.taken.edges[edgeKey{from, to, label}]++
+	for _, label := range labels {
+		r.taken.edges[edgeKey{from, to, label}]++
+	}
 }
 
 // End adds what the run has reached to its profile.
