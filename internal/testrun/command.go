@@ -102,13 +102,15 @@ func (c *Command) runOnce(ctx context.Context) error {
 	}
 	var all []*FileResult
 	var left error
-	suite, covered := c.Suite, c.measureCoverage()
+	covered := c.measureCoverage()
 	if covered != nil {
-		suite.Setup = covered.wrapSetup(suite.Setup)
+		setup := c.Setup
+		c.Setup = covered.wrapSetup(setup)
+		defer func() { c.Setup = setup }()
 	}
-	_, err = suite.Run(ctx, files, func(f *FileResult) {
+	_, err = c.Run(ctx, files, func(f *FileResult) {
 		if c.Update && left == nil {
-			f, left = suite.Update(ctx, f)
+			f, left = c.Suite.Update(ctx, f)
 		}
 		if all = append(all, f); c.Format == FormatText {
 			c.printFile(f)
