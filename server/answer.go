@@ -139,7 +139,10 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open 
 type AnsweredError struct {
 	Run    string
 	Answer runs.Answer
+	Err    error // why the other answer was refused
 }
+
+func (e *AnsweredError) Unwrap() error { return e.Err }
 
 func (e *AnsweredError) Error() string {
 	by := ""
@@ -155,7 +158,7 @@ func (a *answering) explainAnswered(ctx context.Context, req AnswerRequest, err 
 		return err
 	}
 	if given, failed := a.findAnswered(ctx, req); failed == nil && given != nil {
-		return &AnsweredError{Run: req.Run, Answer: *given}
+		return &AnsweredError{Run: req.Run, Answer: *given, Err: err}
 	}
 	return err
 }
