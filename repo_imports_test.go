@@ -198,6 +198,8 @@ var importRules = []importRule{
 		reason: "a protocol translates what package server does; the lines of its progress are those of the command line"},
 	{of: "server/openai", may: []string{"agent", "flow", "graph", "internal/failure", "internal/runs", "llm", "server", "team"},
 		reason: "OpenAI's wire is a translation of runs and their events, and knows nothing of how they are driven"},
+	{of: "server/servertest", may: []string{"internal/app", "server"},
+		reason: "the tests of the protocols need the same service, home directory and web server"},
 	{of: "server/studio",
 		reason: "it serves files; what the page shows comes from the API"},
 	{of: "store/sqlite", may: []string{"graph", "internal/sqlitefile"},

@@ -3,20 +3,17 @@ package a2a
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"raddle.dev/internal/app"
 	"raddle.dev/server"
+	"raddle.dev/server/servertest"
 )
 
 var agents = map[string]string{
@@ -53,62 +50,32 @@ nodes:
 
 // A world is a home directory with agents, a service and its server.
 type world struct {
-	t    *testing.T
-	home string
-	work string
-	url  string
-	svc  *server.Service
+	*servertest.Home
+	t   *testing.T
+	url string
+	svc *server.Service
 
 	scopes []server.Scope // of the caller; nil: there is none
 }
 
+// caller returns the caller of a request; nil: there is none.
+func (w *world) caller() *server.Caller {
+	if w.scopes == nil {
+		return nil
+	}
+	return &server.Caller{Name: "test", Scopes: w.scopes}
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work")}
-	for path, text := range agents {
-		file := filepath.Join(w.home, ".config", "raddle", "agents", path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(w.work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	p, err := app.Open(app.Options{Work: w.work, Environ: []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.svc, err = server.New(p, server.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	w := &world{t: t, Home: servertest.NewHome(t, agents)}
+	w.svc, _ = w.Serve()
 	mux := http.NewServeMux()
-	handler := NewHandler(w.svc)
-	mux.HandleFunc("/a2a/", func(rw http.ResponseWriter, r *http.Request) {
-		if w.scopes != nil {
-			r = r.WithContext(server.WithCaller(r.Context(), server.Caller{Name: "test", Scopes: w.scopes}))
-		}
-		handler.ServeHTTP(rw, r)
-	})
+	mux.Handle("/a2a/", NewHandler(w.svc))
 	for _, pattern := range CardPatterns {
 		mux.Handle(pattern, NewCards(w.svc, "http://0.0.0.0:1")) // all addresses: a card has that of its request
 	}
-	web := httptest.NewServer(mux)
-	w.url = web.URL
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := w.svc.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		web.Close()
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	w.url = servertest.Listen(t, mux, w.caller)
 	return w
 }
 
@@ -326,7 +293,7 @@ func TestPermission(t *testing.T) {
 	if all := fmt.Sprint(results); strings.Contains(all, "always") || !strings.Contains(all, "Calls execute_command.") {
 		t.Errorf("events: %v", all)
 	}
-	if _, err := os.Stat(filepath.Join(w.work, "made")); err != nil {
+	if _, err := os.Stat(filepath.Join(w.Work, "made")); err != nil {
 		t.Error(err)
 	}
 	got, _ := w.call("chat", "GetTask", object{"id": id})

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +15,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/server"
+	"raddle.dev/server/servertest"
 )
 
 const (
@@ -72,74 +71,37 @@ nodes:
 
 // A world is a home directory with agents.
 type world struct {
-	t    *testing.T
-	home string
-	work string
-	url  string
-	svc  *server.Service
+	*servertest.Home
+	t   *testing.T
+	url string
+	svc *server.Service
 
 	scopes []server.Scope // of the caller; nil: there is none
 }
 
+// caller returns the caller of a request; nil: there is none.
+func (w *world) caller() *server.Caller {
+	if w.scopes == nil {
+		return nil
+	}
+	return &server.Caller{Name: "test", Scopes: w.scopes}
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	w := &world{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work")}
-	for path, text := range map[string]string{
+	w := &world{t: t, Home: servertest.NewHome(t, map[string]string{
 		"chat/config.yaml": chatConfig, "chat/transcript.yaml": chatTranscript, "count/graph.yaml": countGraph, "two/graph.yaml": twoGraph, "two/begin.sh": "echo '{}'",
 		"count/first.sh": `echo '{"list": ["a"], "n": 1}'`, "count/last.sh": `echo '{"list": ["a", "b"], "n": 2}'`,
-	} {
-		file := filepath.Join(w.home, ".config", "raddle", "agents", path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(w.work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	})}
 	w.serve()
 	return w
 }
 
-// serve starts a service and a server in the world, and returns what ends them.
+// serve starts a service and a server in the world, and returns what ends the service.
 func (w *world) serve() (stop func()) {
 	w.t.Helper()
-	p, err := app.Open(app.Options{Work: w.work, Environ: []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	s, err := server.New(p, server.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	handler := NewHandler(s)
-	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.scopes != nil {
-			r = r.WithContext(server.WithCaller(r.Context(), server.Caller{Name: "test", Scopes: w.scopes}))
-		}
-		handler.ServeHTTP(rw, r)
-	}))
-	w.url, w.svc = web.URL, s
-	ended := false
-	stop = func() {
-		if ended {
-			return
-		}
-		ended = true
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			w.t.Error(err)
-		}
-		web.Close()
-		if err := p.Close(); err != nil {
-			w.t.Error(err)
-		}
-	}
-	w.t.Cleanup(stop)
+	w.svc, stop = w.Serve()
+	w.url = servertest.Listen(w.t, NewHandler(w.svc), w.caller)
 	return stop
 }
 
@@ -367,7 +329,7 @@ func TestPermissionIsAskedOnce(t *testing.T) {
 	answer := resumeInput("t1", "r2", id, map[string]any{"approved": true})
 	want := "RUN_STARTED TOOL_CALL_RESULT(c1) TEXT_MESSAGE_START The file is made. TEXT_MESSAGE_END RUN_FINISHED(success)"
 	expect(t, w.post("chat", answer), want)
-	if _, err := os.Stat(filepath.Join(w.work, "made")); err != nil {
+	if _, err := os.Stat(filepath.Join(w.Work, "made")); err != nil {
 		t.Error(err)
 	}
 	expect(t, w.post("chat", answer), want)
@@ -385,7 +347,7 @@ func TestRefusedAndEditedCalls(t *testing.T) {
 		}
 	}
 	expect(t, w.post("chat", cancelInput("t1", "r3", asked[0]["id"])), "RUN_STARTED TOOL_CALL_RESULT(c1) TEXT_MESSAGE_START The file is made. TEXT_MESSAGE_END RUN_FINISHED(success)")
-	if _, err := os.Stat(filepath.Join(w.work, "made")); err == nil {
+	if _, err := os.Stat(filepath.Join(w.Work, "made")); err == nil {
 		t.Error("the refused call was made")
 	}
 }

@@ -5,13 +5,11 @@ package api
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/app"
 	"raddle.dev/server"
+	"raddle.dev/server/servertest"
 )
 
 var update = flag.Bool("update", false, "write the golden document")
@@ -46,7 +44,7 @@ nodes:
 // A world is a service behind its API.
 type world struct {
 	*testing.T
-	dir     string
+	dir     string // in which runs work
 	service *server.Service
 	url     string
 	caller  *server.Caller // nil: none
@@ -54,49 +52,22 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, dir: t.TempDir()}
-	agents := filepath.Join(w.dir, "home", ".config", "raddle", "agents")
-	w.write(filepath.Join(agents, "ask", "graph.yaml"), askGraph)
-	w.write(filepath.Join(agents, "ask", "first.sh"), "echo '{\"token\": \"'$0'\"}'\n# hunter2hunter2\n")
-	w.write(filepath.Join(agents, "ask", ".env"), "SECRET=hunter2hunter2\n")
-	w.write(filepath.Join(agents, "ask", "notes.txt"), "not a part of the agent\n")
-	w.write(filepath.Join(agents, "wait", "graph.yaml"), waitGraph)
-	w.write(filepath.Join(agents, "wait", "work.sh"), "touch "+filepath.Join(w.dir, "working")+"\nwhile [ ! -e "+filepath.Join(w.dir, "go")+" ]; do sleep 0.02; done\necho '{}'\n")
-	w.write(filepath.Join(agents, "broken", "graph.yaml"), "name: broken\nstart: nowhere\nnodes: {}\n")
-	p, err := app.Open(app.Options{Work: w.dir, Environ: []string{"HOME=" + filepath.Join(w.dir, "home"), "PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Close() })
-	p.Tools.SecretSet().Add("hunter2hunter2")
-	if w.service, err = server.New(p, server.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	h := NewHandler(w.service)
-	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.caller != nil {
-			r = r.WithContext(server.WithCaller(r.Context(), *w.caller))
-		}
-		h.ServeHTTP(rw, r)
-	}))
-	w.url = web.URL
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		defer cancel()
-		if err := w.service.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		web.Close()
+	home := servertest.NewHome(t, map[string]string{
+		"ask/graph.yaml": askGraph, "ask/first.sh": "echo '{\"token\": \"'$0'\"}'\n# hunter2hunter2\n", "ask/.env": "SECRET=hunter2hunter2\n", "ask/notes.txt": "not a part of the agent\n",
+		"wait/graph.yaml": waitGraph, "wait/work.sh": "touch working\nwhile [ ! -e go ]; do sleep 0.02; done\necho '{}'\n",
+		"broken/graph.yaml": "name: broken\nstart: nowhere\nnodes: {}\n",
 	})
+	home.Timeout = 100 * time.Millisecond // the agent wait does not stop by itself
+	w := &world{T: t, dir: home.Work}
+	w.service, _ = home.Serve()
+	w.service.Process().Tools.SecretSet().Add("hunter2hunter2")
+	w.url = servertest.Listen(t, NewHandler(w.service), func() *server.Caller { return w.caller })
 	return w
 }
 
 func (w *world) write(path, text string) {
 	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/app"
 	"raddle.dev/server"
+	"raddle.dev/server/servertest"
 )
 
 const (
@@ -71,50 +71,20 @@ nodes:
 
 // A world is a home directory with agents, and a service.
 type world struct {
+	*servertest.Home
 	t       *testing.T
-	dir     string
 	service *server.Service
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir()}
-	for path, text := range map[string]string{
+	w := &world{t: t, Home: servertest.NewHome(t, map[string]string{
 		"chat/config.yaml": chatConfig, "chat/transcript.yaml": chatTranscript,
 		"greet/graph.yaml": greetGraph, "greet/first.sh": "echo '{}'",
 		"wait/graph.yaml": waitGraph, "wait/work.sh": "touch started\nsleep 60\necho '{}'",
-	} {
-		w.write(".config/raddle/agents/"+path, text)
-	}
-	p, err := app.Open(app.Options{Work: w.dir, Environ: []string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.service, err = server.New(p, server.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := w.service.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	})}
+	w.service, _ = w.Serve()
 	return w
-}
-
-func (w *world) write(path, text string) {
-	w.t.Helper()
-	path = filepath.Join(w.dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // A client is one of the SDK, with the progress that it was notified of.
@@ -245,13 +215,13 @@ func TestTools(t *testing.T) {
 	if tools["chat"].Description != "Talks." || tools[answerTool] == nil {
 		t.Errorf("tools: %v", tools)
 	}
-	w.write(".config/raddle/agents/späte.agent/config.yaml", "name: late\nmodel: script:t.yaml\n")
-	w.write(".config/raddle/agents/späte.agent/t.yaml", chatTranscript)
-	w.write(".config/raddle/agents/broken/config.yaml", "name: [\n")
+	w.Write("späte.agent/config.yaml", "name: late\nmodel: script:t.yaml\n")
+	w.Write("späte.agent/t.yaml", chatTranscript)
+	w.Write("broken/config.yaml", "name: [\n")
 	if tools = list(); tools["sp_te_agent"] == nil || tools["broken"] != nil {
 		t.Errorf("later: %v", tools)
 	}
-	if err := os.RemoveAll(filepath.Join(w.dir, ".config/raddle/agents/späte.agent")); err != nil {
+	if err := os.RemoveAll(filepath.Join(w.Dir, ".config/raddle/agents/späte.agent")); err != nil {
 		t.Fatal(err)
 	}
 	if tools = list(); tools["sp_te_agent"] != nil {
@@ -376,7 +346,7 @@ func TestPermission(t *testing.T) {
 			w := newWorld(t)
 			c := w.overPipes(ask, "2025-11-25")
 			r := structured(t, c.call("chat", map[string]any{"prompt": "make a file"}))
-			_, err := os.Stat(filepath.Join(w.dir, "made"))
+			_, err := os.Stat(filepath.Join(w.Work, "made"))
 			if want := map[string]string{"accept": "done", "decline": "done", "cancel": "waiting", "always": "waiting"}[action]; r.Status != want {
 				t.Errorf("status: %+v", r)
 			}

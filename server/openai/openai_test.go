@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/server"
+	"raddle.dev/server/servertest"
 )
 
 const (
@@ -93,8 +92,8 @@ instructions: Be in {{city}}.
 
 // A world is a home directory with agents, and a server.
 type world struct {
+	*servertest.Home
 	t       *testing.T
-	work    string
 	url     string
 	service *server.Service
 	caller  *server.Caller // of the requests; nil: none
@@ -102,51 +101,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	home := filepath.Join(dir, "home")
-	w := &world{t: t, work: filepath.Join(dir, "work")}
-	for path, text := range map[string]string{
+	w := &world{t: t, Home: servertest.NewHome(t, map[string]string{
 		"chat/config.yaml": chatConfig, "chat/transcript.yaml": chatTranscript, "page/graph.yaml": pageGraph,
 		"needy/config.yaml": needyConfig, "needy/transcript.yaml": "- {match: Be in Oslo, text: Hello from Oslo., repeat: true}\n", "broken/graph.yaml": "nodes: [",
-	} {
-		file := filepath.Join(home, ".config", "raddle", "agents", path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(w.work, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	p, err := app.Open(app.Options{Work: w.work, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.service, err = server.New(p, server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := NewHandler(w.service)
-	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.caller != nil {
-			r = r.WithContext(server.WithCaller(r.Context(), *w.caller))
-		}
-		handler.ServeHTTP(rw, r)
-	}))
-	w.url = web.URL
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := w.service.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		web.Close()
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	})}
+	w.service, _ = w.Serve()
+	w.url = servertest.Listen(t, NewHandler(w.service), func() *server.Caller { return w.caller })
 	return w
 }
 
@@ -346,7 +306,7 @@ func TestAPermissionCannotBeGiven(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 		w.ask(form(prompt("chat", "once")), HeaderRun, run).fails(t, 409, "permission_required", "", "raddle resume "+run)
-		if _, err := os.Stat(filepath.Join(w.work, "made")); err == nil {
+		if _, err := os.Stat(filepath.Join(w.Work, "made")); err == nil {
 			t.Error("the call was made")
 		}
 		if _, err := w.service.AnswerRun(t.Context(), server.AnswerRequest{Run: run, Answers: []graph.Answer{{Value: "once"}}}); err != nil {
