@@ -112,7 +112,7 @@ var importRules = []importRule{
 		reason: "how a question is shown and answered at a terminal is the same for every command and for conversations"},
 	{of: "internal/redact", stdOnly: true,
 		reason: "texts are searched for known values, whatever the texts are for"},
-	{of: "internal/replay", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/runfile", "internal/runs", "internal/tempdir", "internal/term", "internal/wording", "llm", "rag", "team", "tool"},
+	{of: "internal/replay", may: []string{"agent", "flow", "graph", "internal/app", "internal/config", "internal/failure", "internal/jsonvalue", "internal/redact", "internal/runfile", "internal/runs", "internal/strictyaml", "internal/tempdir", "internal/term", "internal/testcase", "internal/testrun", "internal/wording", "llm", "llm/script", "rag", "team", "tool"},
 		reason: "a past run is executed again through the same process as every run; only what answers differs"},
 	{of: "internal/runfile", may: []string{"flow", "graph", "internal/failure", "internal/redact", "internal/runs", "internal/wording"},
 		reason: "a file with a run is made of journals and the files of agents alone; which secrets must not be in it, its caller knows"},

@@ -16,6 +16,7 @@ import (
 // testOptions are the flags of "test".
 type testOptions struct {
 	run    string
+	from   string
 	jobs   int
 	update bool
 	watch  bool
@@ -37,6 +38,7 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 		Example: `  raddle test
   raddle test examples/triage --run urgent
   raddle test agents/review --update
+  raddle test --from last
   raddle test --output junit > report.xml`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return agentNames(env), cobra.ShellCompDirectiveDefault
@@ -49,6 +51,8 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 	cmd.Flags().BoolVar(&opts.coverage, "coverage", false, "show which nodes, edges and loops of the graphs the cases reach")
 	cmd.Flags().Float64Var(&opts.least, "min-coverage", 0, "fail if the cases reach less than `PERCENT` of the nodes and edges of a graph")
 	cmd.Flags().StringVar(&opts.pictures, "coverage-pictures", "", "write a picture AGENT.svg of what the cases reach for each graph into `DIR`")
+	cmd.Flags().StringVar(&opts.from, "from", "", "write a test case of a `RUN`, or of an exported one, to its agent's directory or to the one that is named")
+	_ = cmd.RegisterFlagCompletionFunc("from", completeRuns(env, 0, nil))
 	addOutputFlag(cmd, &opts.output, "write the results as `FORMAT`: text, json or junit")
 	return cmd
 }
@@ -56,6 +60,9 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 func runTest(ctx context.Context, env *environment, opts testOptions, args []string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	if opts.from != "" {
+		return writeCase(ctx, env, opts.from, args)
+	}
 	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: env.quiet, Verbose: env.verbose,
 		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON,
 		Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}

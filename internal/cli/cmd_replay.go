@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runfile"
+	"raddle.dev/internal/wording"
 )
 
 // replayOptions are the flags of "replay".
@@ -39,18 +41,11 @@ FILE is a run that "raddle runs export" has written.`,
 }
 
 func runReplay(ctx context.Context, env *environment, opts replayOptions, args []string) error {
-	rec, err := readRecording(ctx, env, args[0])
+	job, err := newReplayJob(ctx, env, args[0], opts.agent)
 	if err != nil {
 		return err
 	}
-	job := replay.Job{Recording: rec, Until: opts.until}
-	if opts.agent != "" {
-		place, err := env.process.FindAgent(opts.agent)
-		if err != nil {
-			return err
-		}
-		job.Agent = place.Dir
-	}
+	job.Until = opts.until
 	res, err := replay.Execute(ctx, job)
 	if err != nil {
 		return err
@@ -64,17 +59,44 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 	return nil
 }
 
-// readRecording reads a run of the store, or an exported one.
-func readRecording(ctx context.Context, env *environment, name string) (*replay.Recording, error) {
+// newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if that is empty.
+func newReplayJob(ctx context.Context, env *environment, name, agent string) (j replay.Job, err error) {
+	if agent != "" {
+		place, err := env.process.FindAgent(agent)
+		if err != nil {
+			return j, err
+		}
+		j.Agent = place.Dir
+	}
 	var f *runfile.File
-	var err error
 	if path := env.process.Dirs.AbsPath(name); config.IsFile(path) {
 		f, err = runfile.Load(path)
 	} else {
 		f, err = collectRun(ctx, env, name)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		j.Recording, err = replay.NewRecording(ctx, f)
 	}
-	return replay.NewRecording(ctx, f)
+	return j, err
+}
+
+// writeCase implements "test --from".
+func writeCase(ctx context.Context, env *environment, run string, args []string) error {
+	if len(args) > 1 {
+		return badUsage("name one directory, or none", "raddle test --from: unexpected argument %q", args[1])
+	}
+	job, err := newReplayJob(ctx, env, run, strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	path, failures, err := replay.WriteCase(ctx, job)
+	if err != nil {
+		return err
+	}
+	for _, f := range failures {
+		env.printWarning("the case does not pass yet: " + plainText(f.Message))
+	}
+	env.printNote("raddle: a test case of run %s is in %s", job.Recording.Run, env.process.Dirs.ShortPath(path))
+	env.printNote("next: raddle test %s", wording.QuoteWord(env.process.Dirs.ShortPath(path)))
+	return nil
 }

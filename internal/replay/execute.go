@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/testrun"
 )
 
 // execution is one execution of a recording with the files of a directory.
@@ -27,6 +28,8 @@ type execution struct {
 	steps   int
 	agent   string
 	changes []string // of files since the recording
+	names   func(path string) (name string, index int)
+	path    []string // nodes of the graph itself
 }
 
 // run executes all segments until something differs.
@@ -116,7 +119,7 @@ func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error
 	if err := x.store.Append(ctx, name, head, []graph.Record{first}); err != nil {
 		return nil, err
 	}
-	if s.status.Final() {
+	if s.over || s.records == 1 { // nothing followed but an edit
 		return nil, nil
 	}
 	return x.process.ResumeRun(ctx, name, app.ResumeOptions{Agent: x.dir, AcceptChanges: true, UIHooks: hooks})
@@ -147,6 +150,7 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 		return err
 	}
 	defer run.Close()
+	x.names = testrun.NameTasks(run.Agent)
 	if x.agent = run.Agent.Name; s.record != nil {
 		x.changes = flow.DescribeChanges(s.record.Sources, run.Agent.Sources())
 	}
@@ -213,6 +217,9 @@ func (x *execution) compareSteps(s *segment, thread string, before int64) error 
 		}
 		if e.Next != nil || e.Kind == graph.KindStep {
 			running[e.Path] = e.Next
+			if e.Path == "" && !s.talks {
+				x.path = append(x.path, e.Next...)
+			}
 		}
 	}
 	return nil
@@ -236,7 +243,7 @@ func (x *execution) compareEnd(s *segment, run *app.Run, res graph.Result, faile
 	p.trace.output = flow.OutcomeOf(res).Output
 	d := &Difference{Run: s.run}
 	switch {
-	case s.status == graph.Running:
+	case s.status == graph.Running || s.status == graph.Paused:
 		p.ended = "the recording ends before the end of the run"
 		return nil
 	case s.status == graph.Done && res.Status != graph.Done, s.status != graph.Done && s.status != graph.Waiting && res.Status == graph.Done:

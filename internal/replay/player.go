@@ -34,6 +34,13 @@ type player struct {
 	diff    *Difference
 	ended   string // why the replay ended before the run; empty: it has not
 	used    int    // effects
+	given   []answered
+}
+
+// answered is a question with its recorded answer.
+type answered struct {
+	question graph.Question
+	answer   graph.Answer
 }
 
 // errStopped ends what works in a run whose replay has ended.
@@ -422,22 +429,23 @@ func (p *player) answer(_ context.Context, open []graph.Question) (answers []gra
 		if node, _, ok := strings.Cut(q.ID, "#"); ok || d.Node == "" {
 			d.Node = node
 		}
-		given, answered := p.segment.answers[q.ID]
-		if answered {
+		given, hasAnswer := p.segment.answers[q.ID]
+		if hasAnswer {
 			d.Recorded = fmt.Sprint(given.Value)
 		}
 		switch {
 		case p.isUntil(d.Node):
 			return nil, false, p.stop(nil, "stopped before node "+p.until)
-		case !known && (p.segment.status == graph.Running || p.segment.status == graph.Failed):
+		case !known && p.segment.status != graph.Done && p.segment.status != graph.Waiting:
 			return nil, false, p.stop(nil, "the recording ends at node "+d.Node)
 		case !known:
 			d.Was, d.Message = "", "asks a question that the recorded run did not ask"
 			return nil, false, p.stop(d, "")
 		case d.Was != d.Is:
 			return nil, false, p.stop(d, "")
-		case answered:
+		case hasAnswer:
 			answers = append(answers, given)
+			p.given = append(p.given, answered{q, given})
 			p.used++
 		}
 	}

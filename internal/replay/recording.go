@@ -44,6 +44,8 @@ type segment struct {
 	status    graph.Status // of the last drive; Running: it did not record its end
 	reason    string
 	output    string
+	records   int
+	over      bool // the run had ended where the segment begins
 	compacts  bool // it only summarizes the conversation
 	talks     bool // it is a conversation, not a graph
 	team      bool // agents worked at the same time
@@ -106,7 +108,7 @@ func newSegment(ctx context.Context, st graph.Store, thread string, first graph.
 		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}}
 	s.record, err = runs.DecodeRecord(snap.Meta)
 	if first.Kind != graph.KindStart {
-		s.status = snap.Status
+		s.status, s.over = snap.Status, snap.Status.Final()
 	}
 	return s, err
 }
@@ -121,6 +123,7 @@ func (s *segment) addRecord(r graph.Record, asked map[string]string) error {
 	if err != nil {
 		return err
 	}
+	s.records++
 	switch r.Kind {
 	case graph.KindEffect:
 		key, name := effectKeyOf(e)

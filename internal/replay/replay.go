@@ -33,7 +33,11 @@ type Result struct {
 	Notes      []string    `json:"notes"`
 	Difference *Difference `json:"difference,omitempty"`
 
-	trace *trace
+	// for NewCase
+	trace    *trace
+	names    func(path string) (name string, index int)
+	answered []answered
+	path     []string // nodes of the graph itself that have run
 }
 
 // Execute replays a run.
@@ -98,7 +102,7 @@ func (j *Job) execute(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	p := is.player
-	res.Agent, res.Steps, res.Effects, res.Ended, res.Difference, res.trace = is.agent, is.steps, p.used, p.ended, p.diff, p.trace
+	res.Agent, res.Steps, res.Effects, res.Ended, res.Difference, res.trace, res.names, res.answered, res.path = is.agent, is.steps, p.used, p.ended, p.diff, p.trace, is.names, p.given, is.path
 	if res.Directory != "" {
 		res.Changes = append(res.Changes, is.changes...)
 	}

@@ -50,6 +50,7 @@ type ask struct {
 	path  string // of the task
 	visit int
 	parts []part
+	user  string // what the user says in a request
 }
 
 // A part is one text of an ask.
@@ -74,7 +75,18 @@ func newModelAsk(id string, r *llm.Request) *ask {
 		Stop        []string        `json:"stop,omitempty"`
 		Schema      json.RawMessage `json:"schema,omitempty"`
 	}{r.Temperature, r.TopP, r.MaxTokens, r.Effort, r.Stop, r.Schema})
-	return &ask{kind: kindModel, name: id, parts: []part{{"instructions", r.System}, {"prompt", promptText(r.Messages)}, {"tools", string(tools)}, {"model", id}, {"settings", string(settings)}}}
+	return &ask{kind: kindModel, name: id, user: userText(r.Messages), parts: []part{{"instructions", r.System}, {"prompt", promptText(r.Messages)}, {"tools", string(tools)}, {"model", id}, {"settings", string(settings)}}}
+}
+
+// userText returns the text of the user's messages.
+func userText(messages []llm.Message) string {
+	var texts []string
+	for _, m := range messages {
+		if text := m.Text(); m.Role == llm.RoleUser && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // promptText returns messages as a text. A single message without calls is its text.

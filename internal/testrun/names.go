@@ -222,3 +222,13 @@ func (n *naming) checkNode(name, what string, kinds []string) (f testcase.Failur
 	}
 	return f, false
 }
+
+// NameTasks returns a function that gives the tasks of an agent's run the names that cases use, by their paths. index is that of the
+// item in a branch of a map, else -1.
+func NameTasks(a *flow.Agent) func(path string) (name string, index int) {
+	names := newNaming(a)
+	return func(path string) (string, int) {
+		p := names.find(path)
+		return p.Name, p.Index
+	}
+}
