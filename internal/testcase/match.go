@@ -227,7 +227,7 @@ func (s *Sequence) Check(what string, all []Event, exact func(*Event) bool) (fai
 	for n := range s.Never {
 		item := &s.Never[n]
 		if at := slices.IndexFunc(all, func(e Event) bool { return item.fits(&e) == "" }); at >= 0 {
-			failed = append(failed, Failure{Pos: item.Pos, What: what, Message: fmt.Sprintf("expected it never, got %s: %s", item.Name, listNames(all))})
+			failed = append(failed, Failure{Pos: item.Pos, What: what, Message: fmt.Sprintf("expected no %s, got %s", item.Name, listNames(all))})
 		}
 	}
 	return failed

@@ -9,6 +9,7 @@
 package testrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,10 @@ import (
 	"time"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/tool/permission"
 )
@@ -131,6 +134,10 @@ func (t *Trial) prepare() (err error) {
 		t.addFault(err)
 		return nil
 	}
+	if err := t.loaded.ValidationFailure(); err != nil {
+		t.addFault(err)
+		return nil
+	}
 	names := newNaming(t.loaded)
 	t.stubs = newStubs(t.Case, names, t.process.Models.UsageCost)
 	t.seen.names = names
@@ -141,9 +148,30 @@ func (t *Trial) prepare() (err error) {
 	return nil
 }
 
-// addFault records why the case cannot run.
+// addFault records why the case cannot run: each error of the agent's files with its place, or the error as it is.
 func (t *Trial) addFault(err error) {
-	t.faults = append(t.faults, testcase.Failure{Pos: t.Case.Pos, What: "agent", Message: t.cleanText(err.Error())})
+	var load *flow.LoadError
+	var refused *spec.ValidationError
+	var found []strictyaml.Finding
+	switch {
+	case errors.As(err, &load):
+		found = load.Findings
+	case errors.As(err, &refused):
+		found = refused.Findings
+	}
+	for _, f := range found {
+		if f.Severity == strictyaml.SeverityError {
+			f.Pos.File = t.cleanText(f.Pos.File)
+			text := f.Text()
+			if hint := cmp.Or(f.Hint, f.Fix); hint != "" {
+				text += " (" + hint + ")"
+			}
+			t.faults = append(t.faults, testcase.Failure{Pos: f.Pos, What: "agent", Message: t.cleanText(text)})
+		}
+	}
+	if len(found) == 0 {
+		t.faults = append(t.faults, testcase.Failure{Pos: t.Case.Pos, What: "agent", Message: t.cleanText(err.Error())})
+	}
 }
 
 // cleanText returns a text with the directory of the user instead of its copy.

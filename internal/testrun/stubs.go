@@ -104,21 +104,24 @@ func (s *stubs) refuseEmbedding(id string) error {
 	return fmt.Errorf("a test calls no embedding model, and %s is one: write `searches: {NODE: [text]}`", id)
 }
 
-// remember returns what an effect was answered before in an earlier drive, or what make returns. The lock is not held while make runs.
-func (s *stubs) remember(key string, make func() any) any {
+// remember returns what an effect was answered before in an earlier drive, or what make returns. That is kept, unless make has failed because
+// its context has ended: then ok is false. The lock is not held while make runs.
+func (s *stubs) remember(key string, make func() (v any, ok bool)) any {
 	s.mu.Lock()
-	if n := s.cursor[key]; key != "" && n < len(s.given[key]) {
+	if n := s.cursor[key]; n < len(s.given[key]) {
 		s.cursor[key]++
 		v := s.given[key][n]
 		s.mu.Unlock()
 		return v
 	}
 	s.mu.Unlock()
-	v := make()
+	v, ok := make()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.given[key] = append(s.given[key], v)
-	s.cursor[key]++
+	if ok {
+		s.given[key] = append(s.given[key], v)
+		s.cursor[key]++
+	}
 	return v
 }
 
@@ -178,7 +181,7 @@ func (s *stubs) output(p place) (v any, found bool, err error) {
 	stub := &s.c.Nodes[i]
 	n := s.execution(p)
 	if n >= len(stub.Outputs) {
-		err = s.addMissing("nodes", "the node %s is executed %d times, and `nodes` has %s for it: write a list with one entry for each execution", p.Name, n+1, wording.FormatCount(len(stub.Outputs), "value"))
+		err = s.addMissing("nodes", "the node %s is executed %s, and `nodes` has %s for it: write a list with one entry for each execution", p.Name, wording.FormatCount(n+1, "time"), wording.FormatCount(len(stub.Outputs), "value"))
 		return nil, true, err
 	}
 	return stub.Outputs[n], true, nil
@@ -243,7 +246,7 @@ type answered struct {
 // Stream implements [llm.Model].
 func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		a := m.stubs.remember(graph.EffectKey(ctx), func() any { return m.ask(ctx, r) }).(answered)
+		a := m.stubs.remember(graph.EffectKey(ctx), func() (any, bool) { return m.ask(ctx, r) }).(answered)
 		for _, d := range a.deltas {
 			if !yield(d, nil) {
 				return
@@ -255,13 +258,15 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 	}
 }
 
-// ask finds the answer to a request and records both.
-func (m *model) ask(ctx context.Context, r llm.Request) answered {
+// ask finds the answer to a request and records both. ok is false if the request has ended before there was an answer.
+func (m *model) ask(ctx context.Context, r llm.Request) (a answered, ok bool) {
 	s, p := m.stubs, m.stubs.names.find(graph.TaskPath(ctx))
+	if a = m.findAnswer(ctx, p, r); a.err != nil && ctx.Err() != nil {
+		return a, false
+	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.requests = append(s.requests, request{p, userText(r), r.System})
-	s.mu.Unlock()
-	a := m.findAnswer(ctx, p, r)
 	for i, d := range a.deltas {
 		if d.Done == nil {
 			continue
@@ -273,12 +278,10 @@ func (m *model) ask(ctx context.Context, r llm.Request) answered {
 		a.deltas[i].Done = &reply
 		s.rankCalls(ctx, &reply)
 		if dollars, known := s.price(reply.Model, reply.Usage); known {
-			s.mu.Lock()
 			s.cost += dollars
-			s.mu.Unlock()
 		}
 	}
-	return a
+	return a, true
 }
 
 func (m *model) findAnswer(ctx context.Context, p place, r llm.Request) answered {
@@ -360,12 +363,12 @@ func (s *stubs) aroundTool(next agent.ToolFunc) agent.ToolFunc {
 		stub, isReal := s.findTool(t.Name)
 		key := cmp.Or(graph.EffectKey(ctx), graph.TaskPath(ctx)) + "#" + c.ID
 		if stub == nil && (isReal || isOwnTool(t.Name)) {
-			s.remember(key, func() any { s.recordCall(ctx, t.Name, c); return nil })
+			s.remember(key, func() (any, bool) { s.recordCall(ctx, t.Name, c); return nil, true })
 			return next(ctx, t, c)
 		}
-		return s.remember(key, func() any {
+		return s.remember(key, func() (any, bool) {
 			s.recordCall(ctx, t.Name, c)
-			return s.toolResult(t.Name, stub, c.Args)
+			return s.toolResult(t.Name, stub, c.Args), true
 		}).(tool.Result), nil
 	}
 }
@@ -380,10 +383,8 @@ func (s *stubs) findTool(name string) (stub *testcase.ToolStub, isReal bool) {
 	})
 }
 
-// rankCalls records the order of the calls of a reply.
+// rankCalls records the order of the calls of a reply. The caller must hold mu.
 func (s *stubs) rankCalls(ctx context.Context, r *llm.Reply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, p := range r.Message.Parts {
 		if c, ok := p.(llm.ToolCall); ok {
 			s.ranks[frameOf(ctx)+c.ID] = len(s.ranks)
