@@ -29,12 +29,14 @@ first prompt, input, argument, question, path or output that differs stops the r
 FILE is a run that "raddle runs export" has written.`,
 		Example: `  raddle replay last
   raddle replay bug.raddle --agent ./triage
-  raddle replay last --until review`,
+  raddle replay last --until review
+  raddle replay last --live`,
 		Args:              checkArgCount(1, 1, "the id of a run, or a file,"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&opts.agent, "agent", "", "replay with the agent at `PATH` instead of the one that ran")
+	flags.BoolVar(&opts.live, "live", false, "continue from the first difference with real models, tools and scripts, as a new run")
 	flags.StringVar(&opts.until, "until", "", "stop before the node `NODE`")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
 	return cmd
@@ -53,10 +55,30 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 	if err := env.printResult(opts.output, res, func() string { return res.Describe(env.out.Paint) }); err != nil {
 		return err
 	}
+	if opts.live && opts.until == "" && (res.Difference != nil || res.Ended != "") {
+		return continueLive(ctx, env, res, job.Recording, opts.output)
+	}
 	if res.Difference != nil {
 		return silentExit{exitFailed}
 	}
 	return nil
+}
+
+// continueLive continues a replayed run from its first difference, as a new run.
+func continueLive(ctx context.Context, env *environment, res *replay.Result, rec *replay.Recording, format string) error {
+	req, answers, err := res.NewLive(rec)
+	if err != nil {
+		return err
+	}
+	adjust := req.Adjust
+	req.UIHooks = newUIHooks(ctx, env)
+	req.Adjust = adjust
+	run, err := startPrompted(ctx, env, req)
+	if err != nil {
+		return err
+	}
+	d := &drive{env: env, run: run, format: format}
+	return d.runWithAnswers(answers)
 }
 
 // newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if that is empty.

@@ -126,11 +126,25 @@ func (b *caseBuilder) addModels() {
 			for _, key := range e.keys {
 				asked[name] = append(asked[name], b.result.trace.asks[key].user)
 				if reply, err := b.reply(key); err == nil {
+					b.addMissingTools(reply.Message.ToolCalls())
 					b.c.Replies = append(b.c.Replies, newReply(name, reply))
 				}
 			}
 		}
 		b.expectPrompts(name, slices.Compact(asked[name])[:1])
+	}
+}
+
+// addMissingTools adds a failure for tools of servers that the run could not call.
+func (b *caseBuilder) addMissingTools(calls []llm.ToolCall) {
+	for _, call := range calls {
+		known := slices.ContainsFunc(b.c.Tools, func(t testcase.ToolStub) bool { return t.Tool == call.Name })
+		for _, e := range b.segment.effects {
+			known = known || e.name == "tool "+call.Name
+		}
+		if !known && strings.HasPrefix(call.Name, "mcp_") {
+			b.c.Tools = append(b.c.Tools, testcase.ToolStub{Tool: call.Name, Results: []testcase.ToolResult{{Text: "the server was not available", Error: true}}})
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func (p *player) adjustHost(h *flow.Host) {
 		h.Model = "replay:model"
 	}
 	h.Around = p.aroundNode
-	h.Tooling.Gate, h.Tooling.Doubts, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveDoubts(h.Tooling.Doubts), nil
+	h.Tooling.Gate, h.Tooling.Doubts, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveDoubts(h.Tooling.Doubts), p.liveBound(h.Tooling.OnlyReads)
 	h.Tooling.Around = append(h.Tooling.Around, p.aroundTool)
 	if h.Tooling.Box != nil {
 		h.Tooling.Box = &box{h.Tooling.Box, p}
@@ -203,6 +203,14 @@ func (p *player) liveDoubts(real func(string) bool) func(string) bool {
 		return nil
 	}
 	return func(dir string) bool { return p.hasStopped() && real(dir) }
+}
+
+// liveBound returns a bound that counts from the difference on.
+func (p *player) liveBound(real func() bool) func() bool {
+	if !p.live || real == nil {
+		return nil
+	}
+	return func() bool { return p.hasStopped() && real() }
 }
 
 // gate allows calls while they are answered by the recording.

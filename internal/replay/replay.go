@@ -33,7 +33,8 @@ type Result struct {
 	Notes      []string    `json:"notes"`
 	Difference *Difference `json:"difference,omitempty"`
 
-	// for NewCase
+	// for NewCase and NewLive
+	base     *trace
 	trace    *trace
 	names    func(path string) (name string, index int)
 	answered []answered
@@ -103,6 +104,7 @@ func (j *Job) execute(ctx context.Context) (*Result, error) {
 	}
 	p := is.player
 	res.Agent, res.Steps, res.Effects, res.Ended, res.Difference, res.trace, res.names, res.answered, res.path = is.agent, is.steps, p.used, p.ended, p.diff, p.trace, is.names, p.given, is.path
+	res.base = base
 	if res.Directory != "" {
 		res.Changes = append(res.Changes, is.changes...)
 	}

@@ -12,10 +12,13 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/llmtest"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runfile"
+	"raddle.dev/internal/testcase"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testrun"
 	"raddle.dev/llm"
 )
 
@@ -294,6 +297,45 @@ func TestNested(t *testing.T) {
 	})
 }
 
+// TestLive continues a replay from its first difference: what came before is answered by the recording, also what could not run
+// now, and what comes after it is new.
+func TestLive(t *testing.T) {
+	w := newWorld(t)
+	w.write(map[string]string{
+		"parent/graph.yaml": parentGraph,
+		"parent/split.sh":   "echo '{\"items\": [\"c\", \"d\"]}'\n",
+		"child/graph.yaml":  "name: child\nstart: e\nnodes:\n  e: {type: end, output: \"{{initial_prompt}}\"}\n",
+	})
+	run := w.run(app.Request{Agent: "./parent", UIHooks: echo}, "yes")
+	w.write(map[string]string{"parent/split.sh": "exit 1\n"})
+	w.edit("parent/graph.yaml", "end {{kid}}", "finally {{kid}}")
+	rec, err := replay.NewRecording(t.Context(), w.file(run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := replay.Execute(t.Context(), replay.Job{Recording: rec, Environ: environ(w.work)})
+	if err != nil || res.Difference == nil || res.Difference.Node != "last" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	req, answers, err := res.NewLive(rec)
+	if err != nil || len(answers) != 1 || answers[0] != "ask=yes" {
+		t.Fatal(answers, err)
+	}
+	recorded := req.Adjust
+	req.Adjust = func(h *flow.Host) { echo.Adjust(h); recorded(h) }
+	live := w.run(req, "yes")
+	if live == run {
+		t.Error("the run was not a new one")
+	}
+	d, err := w.p.Runs.ReadRunDetail(t.Context(), live)
+	if err != nil || d.Status != "done" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if out := flow.OutcomeOf(graph.Result{Value: d.Snapshot.Result}).Output; out != `finally hello ["item c!","item d!"] yes!` {
+		t.Errorf("output %q", out)
+	}
+}
+
 // TestParts replays runs that wait, fail, were forked or edited, as far as they are recorded.
 func TestParts(t *testing.T) {
 	w := newWorld(t)
@@ -380,5 +422,46 @@ func (echoModels) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 			reply.Message.Parts, reply.Stop = []llm.Part{llm.ToolCall{ID: "c1", Name: name, Args: []byte(`{"name": "this"}`)}}, llm.StopTools
 		}
 		yield(llm.Delta{Done: &reply}, nil)
+	}
+}
+
+// TestProvider records a run with a provider over HTTP and makes a test case of it: the case passes without the provider, and
+// fails after the prompt is edited.
+func TestProvider(t *testing.T) {
+	w := newWorld(t)
+	server := llmtest.StartServer(t, llmtest.OpenAI(), llmtest.Turn{Text: "Paris"}, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "look", Args: `{"name": "Paris"}`}}}, llmtest.Turn{Text: "It is large."})
+	w.write(map[string]string{
+		".config/raddle/config.yaml": "clients:\n  - type: openai-compatible\n    name: local\n    api_base: " + server.URL + "\n    api_key: none-needed\n    models: [{name: m, supports_function_calling: true}]\n",
+		"g/graph.yaml": "name: g\nmodel: \"local:m\"\nstart: a\nnodes:\n  a: {type: llm, prompt: \"The capital of {{initial_prompt}}?\", state_updates: {city: \"{{output}}\"}, next: b}\n" +
+			"  b: {type: llm, prompt: \"Describe {{city}}\", tools: [look], state_updates: {text: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{text}}\"}\n",
+		"g/tools.sh": "# @cmd Reads a thing.\n# raddle: read-only\n# @option --name! The name.\nlook() { echo \"seen $argc_name\" >> \"$LLM_OUTPUT\"; }\n",
+	})
+	p, err := app.Open(app.Options{Work: w.work, Environ: environ(w.work), Store: "sqlite:" + filepath.Join(w.work, "http.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	w.p = p
+	run := w.run(app.Request{Agent: "./g", Prompt: "France"})
+	if res := w.checkSilent(run); res.Effects != 4 || res.Ended != "" {
+		t.Fatalf("%+v", res)
+	}
+	checkCase(t, w, run)
+	w.edit("g/graph.yaml", "Describe {{city}}", "Praise {{city}}")
+	w.checkDiffers(run, "prompt", "b", "-Describe Paris", "+Praise Paris")
+	files, err := testcase.Find(filepath.Join(w.work, "g"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	f, err := testcase.Load(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := (&testrun.Runner{Environ: environ(w.work)}).RunCase(t.Context(), f.Cases[0], testrun.Setup{})
+	if err != nil || len(done.Failures) != 1 || !strings.Contains(done.Failures[0].Message, "Praise Paris") {
+		t.Errorf("after the edit: %+v, %v", done, err)
+	}
+	if n := len(server.RequestBodies()); n != 3 {
+		t.Errorf("the provider got %d requests", n)
 	}
 }

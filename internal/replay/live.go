@@ -1,0 +1,39 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
+)
+
+// NewLive returns the request for a new run of a replayed one: recorded effects answer until something differs, and from there
+// on models, tools and scripts are called. answers are the recorded answers to the questions before that, as ID=TEXT.
+func (r *Result) NewLive(rec *Recording) (req app.Request, answers []string, err error) {
+	if len(rec.segments) != 1 || rec.segments[0].first.Kind != graph.KindStart {
+		return req, nil, failure.NewUsage("fork the run instead: raddle runs fork "+rec.Run+"@N", "%v", errors.New("a turn of a session, a fork and an edited run cannot be continued live"))
+	}
+	if r.Directory == "" {
+		return req, nil, failure.NewUsage("name its directory with --agent", "the agent of run %s is not on this machine", r.Run)
+	}
+	s := rec.segments[0]
+	p := &player{base: r.base, live: true, segment: s, trace: newTrace(), cancel: func() {}}
+	if p.base == nil {
+		p.base = newTrace()
+	}
+	req = newRequest(s, r.Directory)
+	req.ID, req.Transient = "", false
+	req.Adjust = p.adjustHost
+	if _, _, ok := runs.SessionOf(s.thread); ok {
+		req.Session = "temp"
+	}
+	for _, given := range r.answered {
+		if text, ok := given.answer.Value.(string); ok {
+			answers = append(answers, fmt.Sprintf("%s=%s", given.question.ID, text))
+		}
+	}
+	return req, answers, nil
+}
