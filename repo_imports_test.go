@@ -149,7 +149,7 @@ var importRules = []importRule{
 		reason: "the tests of any package may use it"},
 	{of: "internal/testneed", stdOnly: true,
 		reason: "the list of programs that tests may use is the same for all packages"},
-	{of: "internal/testrun", may: []string{"agent", "draw", "flow", "flow/spec", "graph", "internal/app", "internal/failure", "internal/jsonvalue", "internal/strictyaml", "internal/term", "internal/term/excerpt", "internal/testcase", "internal/wording", "llm", "llm/script", "rag", "team", "tool", "tool/permission", "internal/coverage"},
+	{of: "internal/testrun", may: []string{"agent", "draw", "flow", "flow/spec", "graph", "internal/app", "internal/config", "internal/failure", "internal/jsonvalue", "internal/strictyaml", "internal/tempdir", "internal/term", "internal/term/excerpt", "internal/testcase", "internal/wording", "llm", "llm/script", "rag", "team", "tool", "tool/permission", "internal/coverage"},
 		reason: "a case runs as every other run does, through internal/app, with answers of the case for models and tools"},
 	{of: "internal/toolbox", may: []string{"agent", "flow", "flow/check", "graph", "internal/config", "internal/failure", "internal/interpreter", "internal/proc", "internal/provider", "internal/redact", "internal/runs",
 		"internal/strictyaml", "internal/wording", "tool", "tool/builtin", "tool/declare", "tool/mcp", "tool/permission", "tool/script"},

@@ -25,6 +25,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/tool/permission"
 )
@@ -84,6 +85,7 @@ type Trial struct {
 	Scratch string // its directory
 	RunID   string // of the run; empty before the first drive
 
+	remove  func() // removes the scratch directory; nil: there is none
 	setup   Setup
 	runner  *Runner
 	agent   string // the copy of the agent's directory
@@ -107,7 +109,13 @@ func (r *Runner) Open(c *testcase.Case, s Setup) (*Trial, error) {
 }
 
 func (t *Trial) prepare() (err error) {
-	if t.Scratch, err = os.MkdirTemp(t.runner.Temp, "raddle-test-"); err != nil {
+	if t.runner.Temp == "" {
+		t.Scratch, t.remove, err = tempdir.New("test-") // the next process removes it if this one is killed
+	} else if t.Scratch, err = os.MkdirTemp(t.runner.Temp, "raddle-test-"); err == nil {
+		scratch := t.Scratch
+		t.remove = func() { _ = os.RemoveAll(scratch) }
+	}
+	if err != nil {
 		return err
 	}
 	if t.Scratch, err = filepath.EvalSymlinks(t.Scratch); err != nil {
@@ -251,8 +259,8 @@ func (t *Trial) Close() {
 	if t.process != nil {
 		_ = t.process.Close()
 	}
-	if t.Scratch != "" {
-		_ = os.RemoveAll(t.Scratch)
+	if t.remove != nil {
+		t.remove()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/config"
 )
 
 // agentsDir is the directory of the copies of agents in a scratch directory.
@@ -58,9 +59,15 @@ type copier struct {
 	bytes int64
 }
 
+// sharedDir is a directory next to agents with files that several of them use, as the agents that come with raddle do.
+const sharedDir = ".shared"
+
 // copyAgents copies directories of agents into a directory, each under its own name. Of two with one name, the first is copied.
 func copyAgents(dirs []string, to string) error {
 	var c copier
+	if shared := filepath.Join(filepath.Dir(dirs[0]), sharedDir); config.IsDir(shared) {
+		dirs = append(slices.Clone(dirs), shared)
+	}
 	for _, dir := range dirs {
 		target := filepath.Join(to, filepath.Base(dir))
 		if _, err := os.Lstat(target); err == nil {
