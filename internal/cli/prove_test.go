@@ -13,7 +13,8 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// TestAgentsPassTheirTests runs the tests of all examples and of all agents that come with raddle. Each of them has some, which reach every node and edge of its graph.
+// TestAgentsPassTheirTests runs the tests of all examples and of all agents that come with raddle. Each of them has some, and those of graphs reach
+// every node and every edge. which reach every node and edge of its graph.
 func TestAgentsPassTheirTests(t *testing.T) {
 	testneed.RequirePrograms(t, "bash", "python3")
 	w := newWorkplace(t, "")
