@@ -223,10 +223,10 @@ initial_state: {items: [a, b]}
 nodes:
   split: {type: script, script: split.sh, next: each}
   each: {type: map, over: "{{items}}", as: item, branch: one, output_key: made, collect_into: all, next: kid}
-  one: {type: llm, model: "x:y", prompt: "item {{item}}", state_updates: {made: "{{output}}"}}
+  one: {type: llm, model: "openai:gpt-5-mini", prompt: "item {{item}}", state_updates: {made: "{{output}}"}}
   kid: {type: agent, agent: child, prompt: "hello {{all}}", state_updates: {kid: "{{output}}"}, next: ask}
   ask: {type: input, question: "more?", state_updates: {more: "{{input}}"}, next: last}
-  last: {type: llm, model: "x:y", prompt: "end {{kid}} {{more}}", state_updates: {end: "{{output}}"}, next: e}
+  last: {type: llm, model: "openai:gpt-5-mini", prompt: "end {{kid}} {{more}}", state_updates: {end: "{{output}}"}, next: e}
   e: {type: end, output: "{{end}}"}
 `
 
@@ -235,7 +235,7 @@ func TestNested(t *testing.T) {
 	texts := map[string]string{
 		"parent/graph.yaml": parentGraph,
 		"parent/split.sh":   "echo '{\"items\": [\"c\", \"d\"]}'\n",
-		"child/graph.yaml":  "name: child\nstart: say\nnodes:\n  say: {type: llm, model: \"x:y\", prompt: \"greet {{initial_prompt}}\", state_updates: {s: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{s}}\"}\n",
+		"child/graph.yaml":  "name: child\nstart: say\nnodes:\n  say: {type: llm, model: \"openai:gpt-5-mini\", prompt: \"greet {{initial_prompt}}\", state_updates: {s: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{s}}\"}\n",
 	}
 	tests := map[string]struct {
 		file, old, now string
@@ -251,7 +251,7 @@ func TestNested(t *testing.T) {
 		"another path":       {"parent/graph.yaml", "more: \"{{input}}\"}, next: last", "more: \"{{input}}\"}, next: e", "path", "ask", []string{"-last", "+e"}},
 		"output":             {"parent/graph.yaml", "output: \"{{end}}\"", "output: \"{{end}}!\"", "output", "", nil},
 		"state":              {"parent/graph.yaml", "state_updates: {end: \"{{output}}\"}", "state_updates: {end: \"{{output}}\", also: new}", "state", "", []string{"+\"new\""}},
-		"model":              {"parent/graph.yaml", "last: {type: llm, model: \"x:y\"", "last: {type: llm, model: \"x:z\"", "model", "last", []string{"-x:y", "+x:z"}},
+		"model":              {"parent/graph.yaml", "last: {type: llm, model: \"openai:gpt-5-mini\"", "last: {type: llm, model: \"openai:gpt-5\"", "model", "last", []string{"-openai:gpt-5-mini", "+openai:gpt-5"}},
 		"new call":           {"parent/graph.yaml", "state_updates: {end: \"{{output}}\"}", "output_schema: {type: object, properties: {a: {type: string}}, required: [a]}, state_updates: {end: \"{{output}}\"}", "prompt", "last", nil},
 	}
 	for name, test := range tests {
@@ -380,7 +380,7 @@ func TestParts(t *testing.T) {
 func TestSession(t *testing.T) {
 	w := newWorld(t)
 	w.write(map[string]string{
-		"talk/config.yaml": "name: talk\nmodel: x:y\ninstructions: |\n  be {{__cwd__}}\n",
+		"talk/config.yaml": "name: talk\nmodel: openai:gpt-5-mini\ninstructions: |\n  be {{__cwd__}}\n",
 		"talk/tools.sh":    "# @cmd Reads a thing.\n# @option --name! The name.\nlook() { echo \"seen $argc_name\" >> \"$LLM_OUTPUT\"; }\n",
 	})
 	var run string
