@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
+	"raddle.dev/graph"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/tool"
@@ -41,6 +42,9 @@ type UIHooks struct {
 	// Adjust is called last when the environment of a run is made: it may replace models, and wrap nodes, tools and
 	// searches. With it, raddle does not check before the run whether its models can be called. nil: nothing is changed.
 	Adjust func(*flow.Host)
+
+	// Journal returns the store that a drive of the run writes to, instead of the store of the process. nil: the latter.
+	Journal func(graph.Store) graph.Store
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 

@@ -120,7 +120,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	traced, _ := p.openTelemetry()
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
-		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
+		runner: p.newRunner(g, st, c.UIHooks), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
 	}, nil
 }
 

@@ -161,7 +161,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		run.input = run.Agent.CompactInput()
 		run.input.Meta = meta
 	}
-	return p.acquireStore(run, g)
+	return p.acquireStore(run, g, req.UIHooks)
 }
 
 // SetPrompt replaces the prompt of a run that has not started.
@@ -195,13 +195,13 @@ func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 }
 
 // acquireStore gives a run its store and its lock.
-func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
+func (p *Process) acquireStore(run *Run, g *graph.Graph, s UIHooks) error {
 	st, err := p.Runs.OpenStore()
 	if err != nil {
 		return err
 	}
 	run.Kept = st.Location.KeepsRuns()
-	run.runner = p.newRunner(g, st)
+	run.runner = p.newRunner(g, st, s)
 	if run.lock == nil {
 		run.lock, err = st.LockRun(run.Thread)
 	}
@@ -382,6 +382,10 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 }
 
 // newRunner returns what drives runs of a graph in a store.
-func (p *Process) newRunner(g *graph.Graph, st *runs.Store) *graph.Runner {
-	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Runner {
+	store := st.Store
+	if s.Journal != nil {
+		store = s.Journal(store)
+	}
+	return &graph.Runner{Graph: g, Store: store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

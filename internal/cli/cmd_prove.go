@@ -22,6 +22,7 @@ type testOptions struct {
 	watch  bool
 	output string
 
+	crash    bool
 	coverage bool
 	least    float64
 	pictures string
@@ -48,6 +49,7 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 	cmd.Flags().IntVar(&opts.jobs, "jobs", 0, "run `N` cases at the same time; 0: one for each processor")
 	cmd.Flags().BoolVar(&opts.update, "update", false, "replace expected values by what the cases do, and keep the rest of the files")
 	cmd.Flags().BoolVar(&opts.watch, "watch", false, "run the cases again whenever a file of the agents changes")
+	cmd.Flags().BoolVar(&opts.crash, "crash", false, "kill the run of each case at every record of its journal, resume it, and require the same end")
 	cmd.Flags().BoolVar(&opts.coverage, "coverage", false, "show which nodes, edges and loops of the graphs the cases reach")
 	cmd.Flags().Float64Var(&opts.least, "min-coverage", 0, "fail if the cases reach less than `PERCENT` of the nodes and edges of a graph")
 	cmd.Flags().StringVar(&opts.pictures, "coverage-pictures", "", "write a picture AGENT.svg of what the cases reach for each graph into `DIR`")
@@ -65,7 +67,7 @@ func runTest(ctx context.Context, env *environment, opts testOptions, args []str
 	}
 	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: env.quiet, Verbose: env.verbose,
 		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON,
-		Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
+		Crash: opts.crash, Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
 	if opts.jobs < 0 {
 		return badUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
 	}

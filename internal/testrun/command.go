@@ -29,6 +29,7 @@ type Command struct {
 	Quiet   bool     // text has failures only
 	Verbose bool     // text names the cases that have passed
 
+	Crash       bool    // the run of each case is killed everywhere, and resumed
 	Coverage    bool    // the results say which nodes and edges the cases reach
 	MinCoverage float64 // in percent: a graph of which less is reached has failed; 0: none
 	PictureDir  string  // where a picture AGENT.svg of what is reached is written for each graph; "": nowhere
@@ -96,6 +97,9 @@ func (c *Command) runOnce(ctx context.Context) error {
 	files, err := FindFiles(c.Paths)
 	if err != nil {
 		return err
+	}
+	if c.Crash {
+		return c.runCrashes(ctx, files)
 	}
 	if len(files) == 0 {
 		return failure.NewUsage("write one: raddle help testing", "there is no file *%s in %s", testcase.Suffix, strings.Join(c.Paths, ", "))

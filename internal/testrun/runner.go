@@ -49,6 +49,8 @@ type Setup struct {
 	Event    func(graph.Event)
 	Answered func(q graph.Question, answer any)
 
+	Journal func(graph.Store) graph.Store // returns the store that drives write to; nil: that of the process
+
 	Adjust func(*flow.Host) // called after the answers of the case are in place; nil: nothing is changed
 
 	// Drive replaces the one call of Trial.Drive. It may stop the run and call Trial.Drive again; nil: it is called once.
@@ -202,7 +204,7 @@ func (t *Trial) variables() map[string]string {
 
 // Drive starts the run of the case, or continues the one that an earlier drive has started.
 func (t *Trial) Drive(ctx context.Context) (graph.Result, error) {
-	hooks := app.UIHooks{Mode: permission.NewModeSwitch(permission.ModeEdits), Adjust: t.adjustHost}
+	hooks := app.UIHooks{Mode: permission.NewModeSwitch(permission.ModeEdits), Adjust: t.adjustHost, Journal: t.setup.Journal}
 	t.stubs.beginDrive()
 	var run *app.Run
 	var err error
@@ -223,6 +225,15 @@ func (t *Trial) Drive(ctx context.Context) (graph.Result, error) {
 	return run.Drive(ctx, app.Driver{Reply: t.answer, Event: t.observe, Topics: graph.AllTopics})
 }
 
+// readEnd returns how the run has ended, from its journal, without its state.
+func (t *Trial) readEnd(ctx context.Context) (graph.Result, error) {
+	d, err := t.process.Runs.ReadRunDetail(ctx, t.RunID)
+	if err != nil {
+		return graph.Result{Status: graph.Failed}, err
+	}
+	return graph.Result{Run: t.RunID, Status: d.Snapshot.Status, Value: d.Snapshot.Result}, nil
+}
+
 // Reopen replaces the process of the trial, as after a crash: the next drive has a new connection to the store.
 func (t *Trial) Reopen() (err error) {
 	_ = t.process.Close()
@@ -233,6 +244,9 @@ func (t *Trial) Reopen() (err error) {
 // answer answers a question as the case says.
 func (t *Trial) answer(q graph.Question) (any, bool) {
 	v, ok := t.stubs.answer(q)
+	if !ok && q.Kind == agent.KindDoubt {
+		return string(tool.DoubtRetry), true // only a crash asks this
+	}
 	if ok && t.setup.Answered != nil {
 		t.setup.Answered(q, v)
 	}
