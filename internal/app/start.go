@@ -190,6 +190,11 @@ func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 		return value
 	}
 	run.Agent, err = p.loadAndCheck(host, run.Record)
+	if err == nil && run.Agent.Config != nil {
+		for _, name := range flow.TextVariables { // a resumed run makes the same instructions
+			host.Getenv(name)
+		}
+	}
 	run.Record.Overrides = found
 	return host, err
 }

@@ -346,7 +346,7 @@ func (a *killedRun) compare(b *killedRun) (list []string) {
 	differ("the exit code", fmt.Sprint(a.result.ExitCode), fmt.Sprint(b.result.ExitCode))
 	x, y := stateTexts(a.result.State), stateTexts(b.result.State)
 	if b.over {
-		y = x
+		x, y = nil, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(mergeKeys(x, y))) {
 		differ("the state's "+key, x[key], y[key])

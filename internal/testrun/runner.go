@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
@@ -27,6 +28,7 @@ import (
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/testcase"
+	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
 )
 

@@ -1,0 +1,186 @@
+//go:build unix
+
+package testrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"raddle.dev/internal/testcase"
+	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testneed"
+)
+
+// countCrashes returns a number that RADDLE_CRASHES replaces.
+func countCrashes(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("RADDLE_CRASHES")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// crashAll kills the cases of files everywhere, and returns the number of crash points.
+func crashAll(t *testing.T, r *Runner, files ...string) (points int) {
+	t.Helper()
+	for _, path := range files {
+		f, err := testcase.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.Cases {
+			found, err := r.RunCrashes(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found.HasPassed() || found.Points == 0 {
+				t.Errorf("%s, %s: %d points, %s %+v", path, c.Name, found.Points, found.Reason, found.Differences)
+			}
+			points += found.Points
+		}
+	}
+	return points
+}
+
+// TestCrashesOfOurAgents kills runs of the examples and of the agents that come with raddle: a few, or all with RADDLE_CRASHES.
+func TestCrashesOfOurAgents(t *testing.T) {
+	testneed.RequirePrograms(t, "bash", "python3")
+	files := []string{"../../examples/triage/triage.test.yaml", "../../examples/map-reduce/map-reduce.test.yaml", "../../examples/hello/hello.test.yaml", "../bundle/agents/assistant/assistant.test.yaml"}
+	if os.Getenv("RADDLE_CRASHES") != "" {
+		var err error
+		if files, err = FindFiles([]string{"../../examples", "../bundle/agents"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d files, %d crash points", len(files), crashAll(t, newRunner(t), files...))
+}
+
+// A script that is not idempotent is named, and nothing else.
+func TestCrashNamesTheScript(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	dir := t.TempDir()
+	testfile.WriteFiles(t, dir, map[string]string{
+		"graph.yaml": "name: pay\nworking_dir: agent\nstart: count\nnodes:\n  count: {type: script, script: count.sh, next: pay}\n" +
+			"  pay: {type: script, script: pay.sh, next: end}\n  end: {type: end, output: paid}\n",
+		"count.sh":     "echo '{\"n\": 1}'\n",
+		"pay.sh":       "echo paid >> ledger.txt\necho '{}'\n",
+		"p.test.yaml":  "tests:\n  - name: pays once\n    expect: {output: paid}\n",
+		"other/x.yaml": "x: y\n",
+	})
+	f, err := testcase.Load(filepath.Join(dir, "p.test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := newRunner(t).RunCrashes(t.Context(), f.Cases[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Differences) == 0 {
+		t.Fatalf("nothing was found at %d points: %s", found.Points, found.Reason)
+	}
+	for _, d := range found.Differences {
+		if !strings.Contains(fmt.Sprint(d.What), "ledger.txt has 2 lines, and without a crash 1") || !strings.HasPrefix(d.Culprit, "the script of node pay ran twice") {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// writeRandomGraph writes a graph with parts in random order, and a case for it.
+func writeRandomGraph(t *testing.T, dir string, seed uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	files := map[string]string{}
+	var nodes, stubs, answers strings.Builder
+	n := 2 + rng.IntN(4)
+	for i := range n {
+		id, next := fmt.Sprintf("n%d", i), fmt.Sprintf("n%d", i+1)
+		if i == n-1 {
+			next = "end"
+		}
+		switch rng.IntN(6) {
+		case 0:
+			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, next: %s}\n", id, id, next)
+			files[id+".sh"] = fmt.Sprintf("echo '{\"%s\": %d}'\n", id, rng.IntN(100))
+		case 1:
+			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, next: [%s_a, %s_b]}\n", id, id, id, id)
+			for _, side := range []string{"a", "b"} {
+				fmt.Fprintf(&nodes, "  %s_%s: {type: script, script: %s_%s.sh, state_updates: {%s_%s: \"{{output}}\"}, next: %s}\n", id, side, id, side, id, side, next)
+				files[id+"_"+side+".sh"] = fmt.Sprintf("echo '{\"%s_%s_out\": \"x\"}'\n", id, side)
+			}
+			files[id+".sh"] = "echo '{}'\n"
+		case 2:
+			fmt.Fprintf(&nodes, "  %s: {type: llm, prompt: \"step %d\", state_updates: {%s: \"{{output}}\"}, next: %s}\n", id, i, id, next)
+			fmt.Fprintf(&stubs, "  %s: reply %d\n", id, rng.IntN(100))
+		case 3:
+			fmt.Fprintf(&nodes, "  %s: {type: map, over: \"{{items}}\", as: item, branch: %s_one, output_key: %s_made, collect_into: %s_all, next: %s}\n", id, id, id, id, next)
+			fmt.Fprintf(&nodes, "  %s_one: {type: script, script: %s_one.sh, state_updates: {%s_made: \"{{item}}\"}}\n", id, id, id)
+			files[id+"_one.sh"] = "echo '{}'\n"
+		case 4:
+			fmt.Fprintf(&nodes, "  %s: {type: approval, question: go on?, options: [\"yes\", \"no\"], routes: {\"yes\": %s, \"no\": end}, on_other: end, state_updates: {%s: \"{{choice}}\"}}\n", id, next, id)
+			fmt.Fprintf(&answers, "      %s: \"yes\"\n", id)
+		case 5:
+			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, targets: [%s, %s]}\n", id, id, id, next)
+			files[id+".sh"] = fmt.Sprintf("case \"$GRAPH_STATE\" in *'\"%s_again\":true'*) echo '{\"_next\": \"%s\"}' ;; *) echo '{\"%s_again\": true, \"_next\": \"%s\"}' ;; esac\n", id, next, id, id)
+		}
+	}
+	files["graph.yaml"] = "name: random\nmodel: openai:gpt-none\ninitial_state: {items: [a, b, c]}\nstart: n0\nnodes:\n" + nodes.String() + "  end: {type: end, output: ended}\n"
+	text := "tests:\n  - name: random\n    expect: {output: ended}\n"
+	if answers.Len() > 0 {
+		text += "    answers:\n" + answers.String()
+	}
+	if stubs.Len() > 0 {
+		text = "nodes:\n" + stubs.String() + text
+	}
+	files["r.test.yaml"] = text
+	testfile.WriteFiles(t, dir, files)
+}
+
+// TestCrashesOfRandomGraphs kills the runs of random graphs everywhere: 8, or as many as RADDLE_CRASHES says.
+func TestCrashesOfRandomGraphs(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	r, points := newRunner(t), 0
+	for seed := range countCrashes(t, 8) {
+		dir := filepath.Join(t.TempDir(), "random")
+		writeRandomGraph(t, dir, uint64(seed))
+		if points += crashAll(t, r, filepath.Join(dir, "r.test.yaml")); t.Failed() {
+			text, _ := os.ReadFile(filepath.Join(dir, "graph.yaml"))
+			t.Fatalf("seed %d:\n%s", seed, text)
+		}
+	}
+	t.Logf("%d crash points", points)
+}
+
+// TestExtraPlantedDefect builds raddle with an engine that forgets recorded effects: the crash test must find it.
+func TestExtraPlantedDefect(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "raddle")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "raddle_defect", "-o", program, "raddle.dev/cmd/raddle").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	agent, err := filepath.Abs("../../examples/triage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), program, "test", "--crash", "--output", "json", "--run", "a person does not agree", agent)
+	c.Env = append(os.Environ(), "HOME="+dir)
+	out, err := c.Output()
+	var report CrashReport
+	if decoded := json.Unmarshal(out, &report); decoded != nil || err == nil || report.OK {
+		t.Fatalf("the defect is not found: %v %v %s", err, decoded, out)
+	}
+	if text := string(out); !strings.Contains(text, "ran again although its result was saved") {
+		t.Errorf("the effects are not named: %s", text)
+	}
+}
