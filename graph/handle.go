@@ -9,7 +9,7 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
-// ErrNotDriven says that the drive of a Handle has not begun, waits or is over: its questions are
+// ErrNotDriven says that the drive of a Handle has not started, waits or has ended: its questions are
 // answered with a resume.
 var ErrNotDriven = errors.New("graph: no drive works on the run")
 
