@@ -23,7 +23,8 @@ function show(text, loggedIn) {
 
 async function logIn(body) {
   const failed = await post("login", body);
-  show(failed || "This browser is logged in.", !failed);
+  if (failed) show(failed, false);
+  else location.replace("./"); // the page with the runs
 }
 
 token.addEventListener("submit", (event) => {
