@@ -88,6 +88,6 @@ func printStory(ctx context.Context, env *environment, run string) error {
 	if err != nil {
 		return err
 	}
-	env.out.PrintText(story.NewTeller(moments, &d.Info).DescribeMoments(moments, env.out.Paint))
+	env.out.PrintText(story.NewDescriber(moments, &d.Info).DescribeMoments(moments, env.out.Paint))
 	return nil
 }

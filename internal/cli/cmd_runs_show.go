@@ -59,7 +59,7 @@ func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, ar
 
 // shownText returns a run for people; wholeState reports whether its state is not cut.
 func shownText(s *overview.Run, wholeState bool) string {
-	teller := story.NewTeller(s.Moments, &s.Info)
+	words := story.NewDescriber(s.Moments, &s.Info)
 	text := term.NewFields(10)
 	row := text.AddField
 	row("run", runs.Point{Run: s.Run, At: s.At}.String())
@@ -90,7 +90,7 @@ func shownText(s *overview.Run, wholeState bool) string {
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", formatUsage(u))
 	}
-	row("said", teller.DescribeSaid(s.Moments, s.Calls))
+	row("said", words.DescribeSaid(s.Moments, s.Calls))
 	row("tree", treeText(&s.Tree))
 	for _, w := range s.Warnings {
 		row("warning", plainText(w))

@@ -21,15 +21,15 @@ import (
 	"raddle.dev/team"
 )
 
-// A Teller describes what happened in one run, in words for people.
-type Teller struct {
+// A Describer describes what happened in one run, in words for people.
+type Describer struct {
 	agents map[string]string // names of spawned agents by their ids
 	lead   string            // name of the agent of the run
 }
 
-// NewTeller returns a Teller of one run. Spawned agents get their name, and a number if several have it.
-func NewTeller(story []runs.Moment, info *runs.Info) *Teller {
-	s := &Teller{agents: map[string]string{}, lead: info.Agent}
+// NewDescriber returns a Describer of one run. Spawned agents get their name, and a number if several have it.
+func NewDescriber(story []runs.Moment, info *runs.Info) *Describer {
+	s := &Describer{agents: map[string]string{}, lead: info.Agent}
 	var ids []string
 	count := map[string]int{}
 	for _, m := range story {
@@ -52,7 +52,7 @@ func NewTeller(story []runs.Moment, info *runs.Info) *Teller {
 }
 
 // nameNode returns the path of a node or agent for people: agents by their name, without the node of their team.
-func (s *Teller) nameNode(path string) string {
+func (s *Describer) nameNode(path string) string {
 	var parts []string
 	for id := range strings.SplitSeq(path, "/") {
 		switch name, ok := s.agents[id]; {
@@ -66,7 +66,7 @@ func (s *Teller) nameNode(path string) string {
 }
 
 // nameAgents replaces the ids of agents in a text by their names.
-func (s *Teller) nameAgents(text string) string {
+func (s *Describer) nameAgents(text string) string {
 	for _, id := range slices.Sorted(maps.Keys(s.agents)) {
 		text = strings.ReplaceAll(text, id, s.agents[id])
 	}
@@ -74,10 +74,10 @@ func (s *Teller) nameAgents(text string) string {
 }
 
 // DescribeMoment describes a moment on one line, "" if it says nothing to people.
-func (s *Teller) DescribeMoment(m *runs.Moment) string { return s.nameAgents(s.describeRecord(m)) }
+func (s *Describer) DescribeMoment(m *runs.Moment) string { return s.nameAgents(s.describeRecord(m)) }
 
 // describeRecord is DescribeMoment with the ids of agents.
-func (s *Teller) describeRecord(m *runs.Moment) string {
+func (s *Describer) describeRecord(m *runs.Moment) string {
 	node := s.nameNode(m.Node)
 	at := func(text string) string {
 		if node == "" {
@@ -165,7 +165,7 @@ func byName(m *runs.Moment) string {
 }
 
 // describeEffect describes an effect without its node.
-func (s *Teller) describeEffect(m *runs.Moment) string {
+func (s *Describer) describeEffect(m *runs.Moment) string {
 	failed := m.Kind == graph.KindFailure
 	open := m.Kind == graph.KindIntent
 	switch {
@@ -382,7 +382,7 @@ const (
 
 // DescribeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
 // are those of the run, with the outcomes that are no effects.
-func (s *Teller) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) string {
+func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) string {
 	var blocks []string
 	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == graph.KindAnswer) && m.Node != "" })
 	add := func(node, text string) {
@@ -461,7 +461,7 @@ func ShortenLine(s string) string {
 
 // DescribeMoments returns moments as lines with their numbers and times, and a line above the first moment of each day. paint
 // styles a text.
-func (t *Teller) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
+func (t *Describer) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
 	var b strings.Builder
 	day := ""
 	for i := range moments {

@@ -48,11 +48,11 @@ reader: ● agent__check_inbox {}
 reader: asks "Read on?"
   you answered "yes"
 reader: ` + strings.Repeat("line\n", 12) + `… 8 more lines`
-	teller := NewTeller(moments, &runs.Info{Agent: "lead"})
-	if d := cmp.Diff(want, teller.DescribeSaid(moments, calls)); d != "" {
+	words := NewDescriber(moments, &runs.Info{Agent: "lead"})
+	if d := cmp.Diff(want, words.DescribeSaid(moments, calls)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff("I spawn a reader.\n● agent__spawn Read it\n  ok: ok\n● agent__collect {\"id\":\"x\"}\n  open", teller.DescribeSaid(moments[:1], calls)); d != "" {
+	if d := cmp.Diff("I spawn a reader.\n● agent__spawn Read it\n  ok: ok\n● agent__collect {\"id\":\"x\"}\n  open", words.DescribeSaid(moments[:1], calls)); d != "" {
 		t.Error(d)
 	}
 }
@@ -85,7 +85,7 @@ func TestMomentsAreDescribed(t *testing.T) {
 		{runs.Moment{Entry: graph.Entry{Kind: graph.KindEnd, What: "waiting"}}, "waits for an answer"},
 	}
 	for _, test := range tests {
-		if d := cmp.Diff(test.want, NewTeller(nil, &runs.Info{}).DescribeMoment(&test.m)); d != "" {
+		if d := cmp.Diff(test.want, NewDescriber(nil, &runs.Info{}).DescribeMoment(&test.m)); d != "" {
 			t.Error(d)
 		}
 	}

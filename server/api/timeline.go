@@ -80,14 +80,14 @@ func (h *handler) addTimeline() {
 
 // A describer makes moments of the records of one run.
 type describer struct {
-	teller *story.Teller
+	words  *story.Describer
 	places *story.Places
 	at     map[string]string // places by path: finding one takes a search
 }
 
 // newDescriber returns what describes a run whose agent has this picture.
 func newDescriber(d *runs.Detail, moments []runs.Moment, picture *graph.Structure) *describer {
-	return &describer{teller: story.NewTeller(moments, &d.Info), places: story.NewPlaces(picture), at: map[string]string{}}
+	return &describer{words: story.NewDescriber(moments, &d.Info), places: story.NewPlaces(picture), at: map[string]string{}}
 }
 
 // findPlace returns the place of a node in a frame, "" if the picture does not show it.
@@ -114,7 +114,7 @@ func (d *describer) findPlaces(frame string, nodes []string) (list []string) {
 }
 
 func (d *describer) describe(m *runs.Moment) Moment {
-	out := Moment{Record: m.Seq, Time: m.Time, Kind: m.Kind.String(), Text: d.teller.DescribeMoment(m), Place: d.places.FindMoment(m), Node: m.Node,
+	out := Moment{Record: m.Seq, Time: m.Time, Kind: m.Kind.String(), Text: d.words.DescribeMoment(m), Place: d.places.FindMoment(m), Node: m.Node,
 		From: d.findPlaces(m.Node, m.From), Next: d.findPlaces(m.Node, m.Next), TookMS: float64(m.Took.Microseconds()) / 1000}
 	switch m.Kind {
 	case graph.KindEnd:
