@@ -461,11 +461,11 @@ func ShortenLine(s string) string {
 
 // DescribeMoments returns moments as lines with their numbers and times, and a line above the first moment of each day. paint
 // styles a text.
-func (t *Describer) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
+func (s *Describer) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
 	var b strings.Builder
 	day := ""
 	for i := range moments {
-		text := t.DescribeMoment(&moments[i])
+		text := s.DescribeMoment(&moments[i])
 		if text == "" {
 			continue
 		}
