@@ -7,6 +7,13 @@ import { visible } from "./format";
 const marked = new Marked({ gfm: true, breaks: true });
 const longest = 200_000;
 
+function escapeHTML(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+// HTML is shown as it is written, and a picture as its description.
+marked.use({ renderer: { html: ({ text }) => escapeHTML(text), image: ({ text }) => escapeHTML(text) } });
+
 const purifier = DOMPurify(window);
 purifier.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName === "A") {

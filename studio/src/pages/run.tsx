@@ -10,7 +10,7 @@ import { Picture } from "../parts/picture";
 import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
 import { Timeline } from "../parts/timeline";
-import { go, runPath } from "../router";
+import { go, route, runPath } from "../router";
 import type { Moment, MomentDetail, Run as RunView } from "../types";
 
 const refreshEvery = 250;
@@ -123,7 +123,8 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
-      const i = indexAt(shown, at);
+      // Keys may come faster than the page is drawn: the address says where the playhead is.
+      const i = indexAt(shown, route.value.page === "run" ? route.value.at : at);
       const to = e.key === "[" ? shown[i - 1] : e.key === "]" ? shown[i + 1] : undefined;
       if (to) move(to.record);
       else if (e.key === "f") setDialog("fork");
@@ -186,6 +187,7 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
           )}
         </section>
         <section class="panel" aria-label="Details">
+          <h2 class="unseen">Details</h2>
           <div class="tabs" role="tablist" aria-label="Details">
             {(["moment", "state", "result"] as const).map((name) => (
               <button key={name} type="button" role="tab" id={"tab-" + name} aria-controls="details" aria-selected={tab === name} onClick={() => go(runPath(run, at, sel, name), true)}>

@@ -66,6 +66,7 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
     for (const g of svg.querySelectorAll<SVGGElement>("g.edge")) {
       g.toggleAttribute("data-taken", !!look?.edges.has(g.dataset["from"] + " " + g.dataset["to"]));
     }
+    svg.setAttribute("role", onNode ? "group" : "img");
     svg.toggleAttribute("data-run", !!look);
   }, [svg, look, chosen]);
   const choose = (e: Event) => {
