@@ -386,6 +386,7 @@ func TestExtraKilledServer(t *testing.T) {
 	first := start()
 	b := openBrowser(t, s)
 	run := startRun(t, b, "steps", "running")
+	b.do(t, chromedp.EmulateViewport(1440, 2400)) // all rows of the timeline are in view, so that the page has all of them
 	b.open(t, "runs/"+run)
 	b.wait(t, `document.querySelectorAll(".row").length >= 5`)
 	if err := first.Process.Kill(); err != nil {
@@ -395,7 +396,12 @@ func TestExtraKilledServer(t *testing.T) {
 	b.waitText(t, "Connection lost")
 	start()
 	b.wait(t, `!document.body.innerText.includes("Connection lost") && document.querySelector("main .status").innerText.includes("done")`)
-	b.wait(t, fmt.Sprintf(`[...document.querySelectorAll(".row")].map((r) => r.id).join() === (await fetch("/api/v1/runs/%s/timeline").then((r) => r.json())).items.filter((m) => m.text).map((m) => "moment-" + m.record).join()`, run))
+	want := read[string](t, b, fmt.Sprintf(`fetch("/api/v1/runs/%s/timeline").then((r) => r.json()).then((r) => r.items.filter((m) => m.text).map((m) => m.record).join())`, run))
+	b.wait(t, fmt.Sprintf(`document.querySelector(".scrubber output").innerText.startsWith("@" + %q.split(",").at(-1))`, want))
+	if got := read[string](t, b, `[...document.querySelectorAll(".row")].map((r) => r.id.replace("moment-", "")).join()`); got != want {
+		t.Errorf("the page shows the records %s, the run has %s; the timeline is %v px high, its rows %v px", got, want,
+			read[float64](t, b, `document.querySelector(".timeline").clientHeight`), read[float64](t, b, `document.querySelector(".rows").clientHeight`))
+	}
 }
 
 // The committed files are those that the sources give.

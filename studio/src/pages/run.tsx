@@ -38,10 +38,13 @@ function useRun(run: string) {
       }
       busy = true;
       try {
-        const after = all.at(-1)?.record ?? 0;
+        // The server lists the start of an effect only until its outcome is recorded: what follows the first start is read again.
+        const started = all.findIndex((m) => m.kind === "intent");
+        const settled = started < 0 ? all : all.slice(0, started);
+        const after = settled.at(-1)?.record ?? 0;
         const [r, t] = await Promise.all([get<RunView>(path, stop.signal), get<{ items: Moment[] }>(`${path}/timeline?after=${after}`, stop.signal)]);
         const fresh = t.items.filter((m) => m.text !== "" || m.kind === "step" || m.kind === "start");
-        if (fresh.length > 0 || all.length === 0) setMoments((all = all.concat(fresh)));
+        if (fresh.length > 0 || all.length === 0) setMoments((all = settled.concat(fresh)));
         setView(r);
         setError("");
       } catch (e) {
