@@ -74,6 +74,9 @@ func runTest(ctx context.Context, env *environment, opts testOptions, args []str
 	if opts.least < 0 || opts.least > 100 {
 		return badUsage("use a number from 0 to 100", "--min-coverage %g is not a percentage", opts.least)
 	}
+	if opts.crash && (opts.update || opts.coverage || opts.least > 0 || opts.pictures != "") {
+		return badUsage("use two commands", "--crash cannot be combined with --update, --coverage, --min-coverage or --coverage-pictures")
+	}
 	if opts.run != "" {
 		if c.Match, err = regexp.Compile(opts.run); err != nil {
 			return badUsage("the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "--run is not a regular expression: %v", err)

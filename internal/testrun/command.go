@@ -151,7 +151,7 @@ func (c *Command) runOnce(ctx context.Context) error {
 	}
 	switch {
 	case report.Tests == 0:
-		return failure.NewUsage("see the names with: raddle test --verbose", "no test matches --run %s", c.Match)
+		return c.refuseMatch()
 	case !report.OK:
 		return ErrFailed
 	}
@@ -161,6 +161,11 @@ func (c *Command) runOnce(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// refuseMatch returns the error of an expression that matches no case.
+func (c *Command) refuseMatch() error {
+	return failure.NewUsage("see the names with: raddle test --verbose", "no test matches --run %s", c.Match)
 }
 
 // measureCoverage returns what gathers the coverage of the cases, nil if nothing wants it.

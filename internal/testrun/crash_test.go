@@ -41,12 +41,12 @@ func crashAll(t *testing.T, r *Runner, files ...string) (points int) {
 			t.Fatal(err)
 		}
 		for _, c := range f.Cases {
-			found, err := r.RunCrashes(t.Context(), c)
+			found, err := r.RunCrashes(t.Context(), c, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !found.HasPassed() || found.Points == 0 {
-				t.Errorf("%s, %s: %d points, %s %+v", path, c.Name, found.Points, found.Reason, found.Differences)
+			if !found.HasPassed() || found.Points == 0 || found.Missed > found.Points/10 { // what agents of a team do at the same time depends on timing
+				t.Errorf("%s, %s: %d points, %d missed, %s %+v", path, c.Name, found.Points, found.Missed, found.Reason, found.Differences)
 			}
 			points += found.Points
 		}
@@ -83,7 +83,7 @@ func TestCrashNamesTheScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := newRunner(t).RunCrashes(t.Context(), f.Cases[0])
+	found, err := newRunner(t).RunCrashes(t.Context(), f.Cases[0], 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,66 @@ func TestCrashNamesTheScript(t *testing.T) {
 		t.Fatalf("nothing was found at %d points: %s", found.Points, found.Reason)
 	}
 	for _, d := range found.Differences {
-		if !strings.Contains(fmt.Sprint(d.What), "ledger.txt has 2 lines, and without a crash 1") || !strings.HasPrefix(d.Culprit, "the script of node pay ran twice") {
+		if !strings.Contains(fmt.Sprint(d.What), "ledger.txt has 2 lines, and without a crash 1") || !strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// Of scripts that work at the same time, only the one that is not idempotent is named, and its gap is found in whatever order they are saved.
+func TestCrashNamesOneOfSeveral(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	dir := t.TempDir()
+	testfile.WriteFiles(t, dir, map[string]string{
+		"graph.yaml": "name: pay\nworking_dir: agent\nstart: begin\nnodes:\n  begin: {type: script, script: none.sh, next: [count, pay, other]}\n" +
+			"  count: {type: script, script: none.sh, state_updates: {c: \"1\"}, next: end}\n  pay: {type: script, script: pay.sh, state_updates: {p: \"1\"}, next: end}\n" +
+			"  other: {type: script, script: none.sh, state_updates: {o: \"1\"}, next: end}\n  end: {type: end, output: paid}\n",
+		"none.sh":     "echo '{}'\n",
+		"pay.sh":      "echo paid >> ledger.txt\necho '{}'\n",
+		"p.test.yaml": "tests:\n  - name: pays once\n    expect: {output: paid}\n",
+	})
+	f, err := testcase.Load(filepath.Join(dir, "p.test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := t.TempDir()
+	r := newRunner(t)
+	r.Temp = scratch
+	for range 3 {
+		found, err := r.RunCrashes(t.Context(), f.Cases[0], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gap := 0
+		for _, d := range found.Differences {
+			if !strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
+				t.Errorf("%+v", d)
+			}
+			if strings.HasPrefix(d.Point, "before") && strings.Contains(d.Point, "(effect 1.pay.0 script 0)") {
+				gap++
+			}
+		}
+		if gap != 1 || found.Missed != 0 {
+			t.Errorf("the gap of pay was found %d times, %d points were missed: %+v", gap, found.Missed, found.Differences)
+		}
+	}
+	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A long value is shown from where it differs.
+func TestQuoteDifference(t *testing.T) {
+	long := strings.Repeat("é", 500)
+	x, y := quoteDifference(long+"1"+long, long+"2")
+	if want := `"…` + long[:2*30] + `2"`; y != want {
+		t.Errorf("got %s, want %s", y, want)
+	}
+	if !strings.HasPrefix(x, `"…`+long[:2*30]+"1é") || !strings.HasSuffix(x, `é…"`) {
+		t.Errorf("got %s", x)
+	}
+	if x, y := quoteDifference("a\x1b[2J", ""); x != `"a\x1b[2J"` || y != `""` {
+		t.Errorf("got %s and %s", x, y)
 	}
 }
 

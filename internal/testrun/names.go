@@ -35,6 +35,8 @@ type place struct {
 	Name  string // as a case names it: draft, review/draft; of an agent that is not a graph, its name
 	Exec  string // the path of the task that executes the node: the same for all that one execution does
 	Index int    // of the item, in a branch of a map; else -1
+
+	Script string // the file of a script node, as its agent names it
 }
 
 // find returns the place of a task path such as 2.review.0/1.draft.0.
@@ -77,6 +79,9 @@ func (n *naming) find(path string) place {
 			continue
 		}
 		names = append(names, id)
+		if node.Kind() == "script" {
+			p.Script = textOf(node, "script")
+		}
 		if i > first {
 			if above, _ := splitTask(parts[i-1]); file.Node(above) != nil && file.Node(above).Kind() == "map" {
 				p.Index = index - 1 // the first task of the frame sends the items

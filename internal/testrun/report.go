@@ -106,12 +106,11 @@ type (
 
 // WriteJUnit writes the report in the form of JUnit, which services that run tests read.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	suites := junitSuites{Name: "raddle test", Tests: r.Tests, Failures: r.Failed}
+	suites := junitSuites{Name: "raddle test"}
 	for _, f := range r.Files {
 		suite := junitSuite{Name: f.File, Tests: len(f.Tests)}
 		if f.Error != "" {
-			suite.Tests, suite.Failures = 1, 1
-			suite.Cases = []junitCase{{Name: "the file", Class: f.File, File: f.File, Time: "0", Failure: &junitFailure{Message: "the file cannot be used", Text: f.Error}}}
+			suite.addBroken(f.Error)
 		}
 		for _, c := range f.Tests {
 			one := junitCase{Name: c.Name, Class: f.File, File: f.File, Line: c.Line, Time: fmt.Sprintf("%.3f", c.Seconds)}
@@ -121,14 +120,30 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			}
 			suite.Cases = append(suite.Cases, one)
 		}
-		suites.Suites = append(suites.Suites, suite)
+		suites.add(suite)
 	}
+	return suites.write(w)
+}
+
+// addBroken adds a failure for a file that cannot be used.
+func (s *junitSuite) addBroken(why string) {
+	s.Tests, s.Failures = 1, 1
+	s.Cases = []junitCase{{Name: "the file", Class: s.Name, File: s.Name, Time: "0", Failure: &junitFailure{Message: "the file cannot be used", Text: why}}}
+}
+
+func (s *junitSuites) add(suite junitSuite) {
+	s.Suites = append(s.Suites, suite)
+	s.Tests += suite.Tests
+	s.Failures += suite.Failures
+}
+
+func (s *junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
-	if err := e.Encode(suites); err != nil {
+	if err := e.Encode(s); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")
