@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/graph"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
@@ -136,6 +137,44 @@ func TestCrashNamesOneOfSeveral(t *testing.T) {
 	}
 	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A run whose failure was saved has ended with this failure: to resume it would be a person's decision to try again.
+func TestCrashAfterAFailure(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	dir := t.TempDir()
+	testfile.WriteFiles(t, dir, map[string]string{
+		"graph.yaml":  "name: pay\nworking_dir: agent\nstart: pay\nnodes:\n  pay: {type: script, script: pay.sh}\n  end: {type: end, output: paid}\n",
+		"pay.sh":      "echo paid >> ledger.txt\necho no funds >&2\nexit 1\n",
+		"p.test.yaml": "tests:\n  - name: fails\n    expect: {error: {contains: no funds}}\n",
+	})
+	f, err := testcase.Load(filepath.Join(dir, "p.test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := newRunner(t).RunCrashes(t.Context(), f.Cases[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := 0
+	for _, d := range found.Differences {
+		if strings.HasPrefix(d.Point, "after") && strings.Contains(d.Point, "(end failed)") {
+			t.Errorf("a run that has ended was resumed: %+v", d)
+		}
+		if strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
+			before++
+		}
+	}
+	if before == 0 {
+		t.Errorf("the gap before the failure was not found: %d points, %s", found.Points, found.Reason)
+	}
+	for status := graph.Running; status <= graph.NotStarted; status++ {
+		k := &killer{at: killPoint{saved: true}, last: []graph.Entry{{Kind: graph.KindEnd, What: status.String()}}}
+		continues := status == graph.Running || status == graph.Waiting || status == graph.Paused || status == graph.Canceled || status == graph.Crashed || status == graph.NotStarted
+		if k.hasEnded() == continues {
+			t.Errorf("%s: hasEnded is %t", status, !continues)
+		}
 	}
 }
 

@@ -25,7 +25,11 @@ func (a *killedRun) compare(b *killedRun) (list []string) {
 			list = append(list, fmt.Sprintf("%s is %s, and without a crash %s", what, y, x))
 		}
 	}
-	differ("the status", a.result.Status+errorSuffix(a.result), b.result.Status+errorSuffix(b.result))
+	if b.over {
+		differ("the status", a.result.Status, b.result.Status) // the journal has the error with other words
+	} else {
+		differ("the status", a.result.Status+errorSuffix(a.result), b.result.Status+errorSuffix(b.result))
+	}
 	differ("the output", a.result.Output, b.result.Output)
 	differ("the exit code", fmt.Sprint(a.result.ExitCode), fmt.Sprint(b.result.ExitCode))
 	differ("the open question", promptsOf(a.questions), promptsOf(b.questions))

@@ -141,11 +141,14 @@ func (k *killer) endDrive() bool {
 	return ended
 }
 
+// lastingEnds are the ends after which a run does not continue unless a person asks for it.
+var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.StepLimit.String(), graph.VisitLimit.String(), graph.TimedOut.String(), graph.Stuck.String(), graph.Abandoned.String()}
+
 // hasEnded reports whether the end of the run was saved before it was killed.
 func (k *killer) hasEnded() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.at.saved && slices.ContainsFunc(k.last, func(e graph.Entry) bool { return e.Kind == graph.KindEnd && e.What == graph.Done.String() })
+	return k.at.saved && slices.ContainsFunc(k.last, func(e graph.Entry) bool { return e.Kind == graph.KindEnd && slices.Contains(lastingEnds, e.What) })
 }
 
 // hasWaited reports whether the run was killed after it was saved that it waits for an answer.
