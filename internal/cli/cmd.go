@@ -117,7 +117,7 @@ var synonyms = map[string]string{
 	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
 	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
 	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
-	"server": "serve", "token": "serve token add NAME", "ui": "watch RUN, or raddle inbox; raddle has no web page yet", "studio": "watch RUN, or raddle inbox; raddle has no web page yet",
+	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
 	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",

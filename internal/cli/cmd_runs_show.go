@@ -27,6 +27,7 @@ import (
 type runsShowOptions struct {
 	output string
 	state  bool
+	web    bool
 }
 
 func newRunsShowCommand(env *environment) *cobra.Command {
@@ -36,16 +37,20 @@ func newRunsShowCommand(env *environment) *cobra.Command {
 		Short: "Show a run: what was said, its path, state and result",
 		Long: `raddle reads only the run's journal: the agent need not exist any more.
 Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.`,
-		Example:           "  raddle runs show last\n  raddle runs show last --output json\n  raddle runs show last@7 --state",
+		Example:           "  raddle runs show last\n  raddle runs show last --output json\n  raddle runs show last@7 --state\n  raddle runs show last --web",
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.web, "web", false, "show it in a browser, as raddle studio RUN does")
 	cmd.Flags().BoolVar(&opts.state, "state", false, "show the whole state")
 	return cmd
 }
 
 func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+	if opts.web {
+		return runStudio(ctx, env, studioOptions{}, args)
+	}
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err

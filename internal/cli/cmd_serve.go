@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/server"
 	"raddle.dev/server/api"
@@ -26,16 +29,20 @@ type serveOptions struct {
 	disable      []string
 	open         bool
 	printOpenAPI bool
+	recoverRuns  bool // continue the runs of a server that was killed
 }
 
 // defaultListen is where a server listens unless a flag says otherwise.
 const defaultListen = "127.0.0.1:7777"
 
+// defaultMaxRuns is how many runs a server drives at once unless a flag says otherwise.
+const defaultMaxRuns = 64
+
 // defaultGrace is how long a server that ends waits for the current steps of its runs.
 const defaultGrace = 20 * time.Second
 
 func newServeCommand(env *environment) *cobra.Command {
-	var opts serveOptions
+	opts := serveOptions{recoverRuns: true}
 	cmd := newCommand(env, &opts, runServe, &cobra.Command{
 		Use:   "serve",
 		Short: "Run agents for programs, over HTTP",
@@ -56,7 +63,7 @@ does it after a kill.`,
 	flags.StringVar(&opts.TLSKey, "tls-key", "", "the key of that certificate, in `FILE`")
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
 	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
-	flags.IntVar(&opts.maxRuns, "max-runs", 64, "drive at most `N` runs at once; others wait")
+	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, "drive at most `N` runs at once; others wait")
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
@@ -81,17 +88,31 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 			return badUsage(suggestWord(name, protocolNames()), "--disable %s: there is no such protocol", name)
 		}
 	}
-	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
-	g, err := gateway.Open(opts.Settings)
+	g, file, err := openServer(env, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = g.Close() }()
+	where := "in " + env.process.Dirs.ShortPath(file)
+	if os.Getenv(gateway.TokenVariable) != "" {
+		where = "that of " + gateway.TokenVariable
+	}
+	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
+	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, "", opts.open))
+}
+
+// openServer opens a server with all its addresses. file has its first token.
+func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file string, err error) {
+	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
+	if g, err = gateway.Open(opts.Settings); err != nil {
+		return nil, "", err
+	}
 	token, file := g.FirstToken()
 	env.process.Tools.SecretSet().Add(token)
-	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: true, Network: true, Log: env.devLog})
+	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: opts.recoverRuns, Network: true, Log: env.devLog})
 	if err != nil {
-		return err
+		_ = g.Close()
+		return nil, "", err
 	}
 	g.UseService(s)
 	g.Handle("/api/", api.NewHandler(s))
@@ -102,22 +123,21 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 			p.mount(g, s)
 		}
 	}
-	where := "in " + env.process.Dirs.ShortPath(file)
-	if opts.Token != "" {
-		where = "that of " + gateway.TokenVariable
+	return g, file, nil
+}
+
+// offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
+func offerLogin(env *environment, g *gateway.Gateway, page string, open bool) string {
+	login := "to log in with a browser, once and within 10 minutes: " + env.err.Paint(term.Cyan, g.LoginAddress(page))
+	if !open {
+		return "\n" + login
 	}
-	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
-	login := "to log in with a browser, once and within 10 minutes: " + env.err.Paint(term.Cyan, g.LoginAddress())
-	if opts.open {
-		go func() {
-			if err := g.OpenBrowser(); err != nil {
-				env.printNote("raddle: %v; %s", err, login)
-			}
-		}()
-	} else {
-		where += "\n" + login
-	}
-	return serveUntilSignal(ctx, env, g, where)
+	go func() {
+		if err := g.OpenBrowser(page); err != nil {
+			env.printNote("raddle: %v; %s", err, login)
+		}
+	}()
+	return ""
 }
 
 // serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
@@ -145,6 +165,62 @@ func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway,
 		end()
 	}()
 	return g.Serve(ctx, hurry)
+}
+
+// studioOptions are the flags of "studio".
+type studioOptions struct {
+	listen string
+	noOpen bool
+}
+
+// defaultStudioListen is where the Studio listens unless a flag says otherwise, or another program does.
+const defaultStudioListen = "127.0.0.1:7778"
+
+func newStudioCommand(env *environment) *cobra.Command {
+	var opts studioOptions
+	cmd := newCommand(env, &opts, runStudio, &cobra.Command{
+		Use:   "studio [RUN[@N]]",
+		Short: "See, answer and fork runs in a browser",
+		Long: `Opens a web page with the open questions, the runs at every moment, the agents and the conversations. Only this
+machine can reach it, and only the browser that raddle opens is logged in. The page shows the same runs as the other
+commands; what you start there works until Ctrl-C, which saves it.`,
+		Example:           "  raddle studio\n  raddle studio last\n  raddle studio last@7 --no-open",
+		Args:              checkArgCount(0, 1, ""),
+		ValidArgsFunction: completePoints(env, 1),
+	})
+	cmd.Flags().StringVar(&opts.listen, "listen", "", "listen at `HOST:PORT` (default "+defaultStudioListen+", or a free port)")
+	cmd.Flags().BoolVar(&opts.noOpen, "no-open", false, "print the address and open no browser")
+	return cmd
+}
+
+func runStudio(ctx context.Context, env *environment, opts studioOptions, args []string) error {
+	page := ""
+	if len(args) > 0 {
+		d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		page = "runs/" + runs.Point{Run: d.Run, At: d.At}.String()
+	}
+	g, err := openStudio(env, opts.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	where := "the Studio is at " + env.err.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
+	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, page, !opts.noOpen))
+}
+
+// openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay true; if another program
+// listens there, at a free port.
+func openStudio(env *environment, listen string) (*gateway.Gateway, error) {
+	opts := serveOptions{Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace}, maxRuns: defaultMaxRuns, disable: protocolNames()}
+	g, _, err := openServer(env, opts)
+	if errors.Is(err, syscall.EADDRINUSE) && listen == "" {
+		opts.Listen = "127.0.0.1:0"
+		g, _, err = openServer(env, opts)
+	}
+	return g, err
 }
 
 func newServeTokenCommand(env *environment) *cobra.Command {

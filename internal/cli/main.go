@@ -159,6 +159,7 @@ func listCommands(env *environment) []commandGroup {
 			newRunsCommand(env),
 			newInboxCommand(env),
 			newWatchCommand(env),
+			newStudioCommand(env),
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(env),

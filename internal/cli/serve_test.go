@@ -34,7 +34,13 @@ type served struct {
 // serve starts a server in a workplace. The end of the test kills it.
 func (w *workplace) serve(args ...string) *served {
 	w.t.Helper()
-	s := &served{t: w.t, w: w, cmd: w.command(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
+	return w.startServer("raddle serves at ", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// startServer starts a command that serves, and prints first where, after a text. The end of the test kills it.
+func (w *workplace) startServer(first string, args ...string) *served {
+	w.t.Helper()
+	s := &served{t: w.t, w: w, cmd: w.command(args...)}
 	out, err := s.cmd.StderrPipe()
 	if err != nil {
 		w.t.Fatal(err)
@@ -45,7 +51,7 @@ func (w *workplace) serve(args ...string) *served {
 	w.t.Cleanup(func() { s.kill() })
 	s.lines = bufio.NewReader(out)
 	line, _ := s.lines.ReadString('\n')
-	_, rest, ok := strings.Cut(line, "raddle serves at ")
+	_, rest, ok := strings.Cut(line, first)
 	if !ok {
 		more, _ := io.ReadAll(s.lines)
 		w.t.Fatalf("the server printed %s%s", line, more)
@@ -173,8 +179,39 @@ func TestServeTokens(t *testing.T) {
 // The address that the server prints logs a browser in.
 func TestServeLogsIn(t *testing.T) {
 	s := newWorkplace(t, "").serve()
+	s.logIn("")
+}
+
+// The Studio is a server that one browser logs in to, which is then led to the run that was named. It has no protocol but the API, and does not
+// continue runs by itself.
+func TestStudioLogsIn(t *testing.T) {
+	w := newWorkplace(t, "")
+	hello, err := filepath.Abs("../../examples/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := w.run("run", hello, "Ada"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	s := w.startServer("the Studio is at ", "studio", "last@2", "--no-open", "--listen", "127.0.0.1:0")
+	runs := w.run("runs", "ls", "--output", "json")
+	_, id, _ := strings.Cut(runs.out, `"run"`)
+	id = strings.Split(id, `"`)[1]
+	s.logIn("?page=runs%2F" + id + "%402")
+	if status, text := s.do("GET", "/runs/"+id+"@2", "", nil); status != http.StatusOK || !strings.Contains(text, "studio/studio.js") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, _ := s.do("GET", "/v1/models", "", nil); status != http.StatusNotFound {
+		t.Errorf("the Studio offers OpenAI's protocol: %d", status)
+	}
+}
+
+// logIn logs a browser in with the address that the server prints next, which leads to a page, and reads the runs.
+func (s *served) logIn(page string) {
+	t := s.t
+	t.Helper()
 	line, _ := s.lines.ReadString('\n')
-	_, code, ok := strings.Cut(strings.TrimSpace(line), s.url+"/login#")
+	_, code, ok := strings.Cut(strings.TrimSpace(line), s.url+"/login"+page+"#")
 	if !ok {
 		t.Fatalf("the server printed %s", line)
 	}

@@ -11,10 +11,10 @@ import (
 
 // OpenBrowser opens the browser of the user at [Gateway.LoginAddress]. Arguments of programs can be seen by other users of the machine: the
 // browser gets a file that only the user can read, which leads to the address. The file is removed after the log-in. OpenBrowser returns when the
-// program that opens the browser has ended.
-func (g *Gateway) OpenBrowser() error {
-	page := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(g.LoginAddress()))
-	if err := writePrivate(g.openerPath(), []byte(page)); err != nil {
+// program that opens the browser has ended. page is as in LoginAddress.
+func (g *Gateway) OpenBrowser(page string) error {
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(g.LoginAddress(page)))
+	if err := writePrivate(g.openerPath(), []byte(text)); err != nil {
 		return fmt.Errorf("open the browser: %w", err)
 	}
 	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]

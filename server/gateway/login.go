@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -22,9 +23,13 @@ var loginFiles embed.FS
 const maxLogin = 4 << 10
 
 // LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code is in its fragment, which
-// browsers send to no server.
-func (g *Gateway) LoginAddress() string {
-	return g.Address() + "/login#" + g.sessions.addCode()
+// browsers send to no server. Then the browser is led to a page: its address below that of the server, "" for the first one.
+func (g *Gateway) LoginAddress(page string) string {
+	query := ""
+	if page != "" {
+		query = "?" + url.Values{"page": {page}}.Encode()
+	}
+	return g.Address() + "/login" + query + "#" + g.sessions.addCode()
 }
 
 // addLogin adds what browsers need to log in and out. The page of the log-in needs no token.

@@ -80,7 +80,7 @@ func logIn(t *testing.T, g *Gateway, body string) string {
 }
 
 func newCode(g *Gateway) string {
-	address, err := url.Parse(g.LoginAddress())
+	address, err := url.Parse(g.LoginAddress(""))
 	if err != nil {
 		panic(err)
 	}
@@ -234,8 +234,11 @@ func TestLoginExpires(t *testing.T) {
 // The cookie is Secure behind a proxy with TLS, and belongs to its path.
 func TestLoginBehindProxy(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir(), PublicURL: "https://agents.example.com/raddle"})
-	if !strings.HasPrefix(g.LoginAddress(), "https://agents.example.com/raddle/login#") {
-		t.Errorf("the address is %s", g.LoginAddress())
+	if !strings.HasPrefix(g.LoginAddress(""), "https://agents.example.com/raddle/login#") {
+		t.Errorf("the address is %s", g.LoginAddress(""))
+	}
+	if got := g.LoginAddress("runs/b3k@7"); !strings.HasPrefix(got, "https://agents.example.com/raddle/login?page=runs%2Fb3k%407#") {
+		t.Errorf("the address is %s", got)
 	}
 	res, text := send(t, g, "POST", "/raddle/login", `{"code": "`+newCode(g)+`"}`, "Host: agents.example.com", "Origin: https://agents.example.com")
 	if res.StatusCode != 204 || len(res.Cookies()) != 1 || !res.Cookies()[0].Secure || res.Cookies()[0].Path != "/raddle" {
@@ -275,7 +278,7 @@ func TestOpenBrowser(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$*\" > '"+dir+"/arguments'\ncat \"$1\" > '"+dir+"/page'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.OpenBrowser(); err != nil {
+	if err := g.OpenBrowser(""); err != nil {
 		t.Fatal(err)
 	}
 	arguments, _ := os.ReadFile(filepath.Join(dir, "arguments"))
@@ -297,7 +300,7 @@ func TestOpenBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	if err := g.OpenBrowser(); err == nil || !strings.Contains(err.Error(), "xdg-open") {
+	if err := g.OpenBrowser(""); err == nil || !strings.Contains(err.Error(), "xdg-open") {
 		t.Errorf("without a program: %v", err)
 	}
 }

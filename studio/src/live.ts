@@ -28,13 +28,18 @@ export function follow(run: string, after: number, listener: Listener): () => vo
         if (!r.ok || !r.body) throw new Problem(r.status, "", r.statusText);
         listener.onConnection("open");
         wait = firstWait;
-        const ended = await read(r.body, (id, e) => {
+        const end = await read(r.body, (id, e) => {
           if (id !== "") last = id;
           listener.onEvent(e);
         });
-        if (ended) {
+        if (end?.reason === "ended" && isFinal(end.status ?? "")) {
           listener.onConnection("ended");
           return;
+        }
+        if (end) {
+          // The server has ended the stream itself: nothing is lost, and the run may continue later.
+          await new Promise((done) => setTimeout(done, longestWait));
+          continue;
         }
       } catch (e) {
         if (stop.signal.aborted) return;
@@ -52,28 +57,40 @@ export function follow(run: string, after: number, listener: Listener): () => vo
   return () => stop.abort();
 }
 
-// read reads a stream of events. It returns whether the server has ended the stream because the run has ended.
-async function read(body: ReadableStream<Uint8Array>, onEvent: (id: string, e: Event) => void): Promise<boolean> {
+// End is why the server ends a stream.
+interface End {
+  reason: string;
+  status?: string;
+}
+
+// isFinal reports whether a run with a status does not continue by itself.
+export function isFinal(status: string): boolean {
+  return ["done", "failed", "abandoned", "halted"].includes(status);
+}
+
+// read reads a stream of events. It returns why the server has ended it, null if the connection was lost.
+async function read(body: ReadableStream<Uint8Array>, onEvent: (id: string, e: Event) => void): Promise<End | null> {
   const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = "";
-  let final = false;
+  let end: End | null = null;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return final;
+    if (done) return end;
     rest += value;
     const blocks = rest.split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
       let id = "";
+      let name = "";
       let data = "";
       for (const line of block.split("\n")) {
         if (line.startsWith("id: ")) id = line.slice(4);
+        else if (line.startsWith("event: ")) name = line.slice(7);
         else if (line.startsWith("data: ")) data += line.slice(6);
       }
       if (data === "") continue;
-      const e = JSON.parse(data) as Event;
-      final = e.kind === "run.ended" && ["done", "failed", "abandoned", "halted"].includes(String(e.data["status"]));
-      onEvent(id, e);
+      if (name === "end") end = JSON.parse(data) as End;
+      else onEvent(id, JSON.parse(data) as Event);
     }
   }
 }

@@ -21,10 +21,15 @@ function show(text, loggedIn) {
   out.hidden = !loggedIn;
 }
 
+// The page to show after the log-in. An address that does not lead below this server's is replaced by the first page.
+const first = new URL("./", location.href);
+let page = new URL(new URLSearchParams(location.search).get("page") || "./", first);
+if (!page.href.startsWith(first.href)) page = first;
+
 async function logIn(body) {
   const failed = await post("login", body);
   if (failed) show(failed, false);
-  else location.replace("./"); // the page with the runs
+  else location.replace(page);
 }
 
 token.addEventListener("submit", (event) => {
