@@ -94,6 +94,9 @@ func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 		}
 		d := s.findDrive(st.Run)
 		if d == nil && st.Status != Queued && (st.Status != runs.Running || st.asks) {
+			if st.Status == runs.Running {
+				return s.ReadState(ctx, st.Run) // the drive may have ended after the state was read
+			}
 			return st, nil
 		}
 		var done chan struct{} // nil: another process drives the run, or it is queued
