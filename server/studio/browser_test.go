@@ -30,7 +30,7 @@ import (
 )
 
 // patience is the longest time that a page may take to show what a test waits for.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // A browser is a tab of a Chromium of its own, and all that it has complained about or requested.
 type browser struct {
@@ -67,6 +67,8 @@ func openBrowser(t *testing.T, s *clienttest.Server) *browser {
 	t.Cleanup(func() {
 		if t.Failed() {
 			text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			t.Logf("the page shows:\n%s\nreports: %q", text, b.reports)
 		}
 	})
