@@ -222,7 +222,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 		{"run", "runs/" + run, `document.querySelector(".picture svg") && document.querySelector("form.question") && document.querySelector(".detail")`},
 		{"state", "runs/" + run + "?show=state", `document.querySelector(".keys li")`},
 		{"result", "runs/" + run + "?show=result", `document.querySelector("#details .detail")`},
-		{"unknown", "chat/triage", `document.querySelector("main h1")`},
+		{"new", "chat/triage", `document.querySelector("#message")`},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {

@@ -63,9 +63,9 @@ interface End {
   status?: string;
 }
 
-// isFinal reports whether a run with a status does not continue by itself.
+// isFinal reports whether a run with a status never continues.
 export function isFinal(status: string): boolean {
-  return ["done", "failed", "abandoned", "halted"].includes(status);
+  return ["done", "abandoned", "halted"].includes(status);
 }
 
 // read reads a stream of events. It returns why the server has ended it, null if the connection was lost.

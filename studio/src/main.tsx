@@ -4,6 +4,7 @@ import "@preact/signals";
 import { get, Problem } from "./api";
 import { Dialog, useLoaded } from "./parts/common";
 import { Agent } from "./pages/agent";
+import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
 import { Run } from "./pages/run";
@@ -66,7 +67,8 @@ function App() {
       {r.page === "inbox" && <Inbox />}
       {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}
       {r.page === "run" && <Run key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} />}
-      {(r.page === "unknown" || r.page === "chat") && (
+      {r.page === "chat" && <Chat key={r.agent} agent={r.agent} session={r.session} />}
+      {r.page === "unknown" && (
         <main id="main" class="narrow">
           <h1>Nothing here</h1>
           <p>

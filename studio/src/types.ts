@@ -140,6 +140,26 @@ export interface Session {
   updated: string;
 }
 
+export interface Part {
+  type: string;
+  text?: string;
+  id?: string;
+  name?: string;
+  args?: unknown;
+  call_id?: string;
+  content?: Part[];
+}
+
+export interface Entry {
+  message?: { role?: string; parts?: Part[] };
+  op?: string;
+  said?: string;
+}
+
+export interface Conversation extends RunInfo {
+  messages: Entry[];
+}
+
 export interface Event {
   seq: number;
   time: string;

@@ -4,6 +4,7 @@ import { visible } from "../format";
 import { Failure, useLoaded } from "../parts/common";
 import { Picture } from "../parts/picture";
 import type { AgentDetail, Page, RunInfo } from "../types";
+import { chatPath } from "./chat";
 import { RunTable, StartForm } from "./home";
 
 // Agent shows one agent: its picture, findings beside its files, and its runs.
@@ -18,7 +19,14 @@ export function Agent({ name }: { name: string }) {
   return (
     <div class="columns">
       <main id="main">
-        <h1>{name}</h1>
+        <div class="bar">
+          <h1>{name}</h1>
+          <span class="actions">
+            <a class="button" href={chatPath(name)}>
+              Talk
+            </a>
+          </span>
+        </div>
         <Failure text={detail.error} />
         {a && (
           <>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, isAborted, post, words } from "../api";
 import { cost, count, duration, visible } from "../format";
-import { type Connection, follow } from "../live";
+import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
 import { indexAt, lookAt } from "../model";
 import { Ago, Copy, Dialog, Failure, useLoaded } from "../parts/common";
@@ -137,7 +137,7 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const final = view && ["done", "failed", "abandoned", "halted"].includes(view.status);
+  const final = view && isFinal(view.status);
   const busy = view && ["running", "queued"].includes(view.status);
   return (
     <main id="main" class="run">

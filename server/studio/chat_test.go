@@ -1,0 +1,105 @@
+package studio_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testneed"
+)
+
+// addTalker adds an agent that greets, asks before it runs a command, fails, and says something hostile.
+func addTalker(t *testing.T, home *clienttest.Home) {
+	t.Helper()
+	text, _ := json.Marshal("Bye. " + hostile)
+	home.AddAgent(t, "talker", map[string]string{
+		"config.yaml": "name: talker\nmodel: script:transcript.yaml\nglobal_tools: [execute_command]\n",
+		"transcript.yaml": "- match: Hello\n  text: Hello **Ada**.\n" +
+			"- match: What is here\n  turn: 2\n  text: I look.\n  tool_calls: [{name: execute_command, args: {command: \"touch looked && echo found-it\"}}]\n" +
+			"- match: What is here\n  turn: 3\n  text: A file is here.\n" +
+			"- match: Goodbye\n  text: " + string(text) + "\n" +
+			"- match: Refuse\n  error: no model today\n",
+	})
+}
+
+// sendMessage writes a message in the page and sends it with Enter.
+func sendMessage(t *testing.T, b *browser, text string) {
+	t.Helper()
+	b.wait(t, `document.querySelector("#message") && ![...document.querySelectorAll("button")].some((b) => b.innerText === "Stop")`)
+	b.do(t, chromedp.Focus(chromedp.CSS("#message")), chromedp.KeyEvent(text), chromedp.KeyEvent("\r"))
+}
+
+// A person talks with an agent, with the keyboard alone: replies are Markdown, calls are folded, a permission is asked inline, a failed turn is
+// followed by another one, and a reload shows the same conversation.
+func TestExtraConversation(t *testing.T) {
+	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
+	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := clienttest.NewHome(t)
+	addTalker(t, home)
+	b := openBrowser(t, home.Serve(t))
+	b.open(t, "agents/talker")
+	b.wait(t, `[...document.querySelectorAll("a")].find((a) => a.innerText === "Talk")`)
+	b.do(t, evaluate(`[...document.querySelectorAll("a")].find((a) => a.innerText === "Talk").click()`))
+	b.waitText(t, "New conversation")
+	sendMessage(t, b, "Hello there")
+	b.wait(t, `location.pathname.startsWith("/chat/talker/hello-there-") && document.querySelector(".said.assistant strong")?.innerText === "Ada"`)
+	sendMessage(t, b, "What is here?")
+	b.waitText(t, "found-it")
+	b.press(t, "once")
+	b.waitText(t, "A file is here.")
+	if got := read[string](t, b, `(document.querySelector("details.call summary").click(), document.querySelector("details.call[open] pre.text:last-of-type").innerText)`); !strings.Contains(got, "found-it") {
+		t.Errorf("the result of the call is %q", got)
+	}
+	sendMessage(t, b, "Refuse this")
+	b.waitText(t, "no model today")
+	sendMessage(t, b, "Goodbye")
+	b.waitText(t, "LASTWORD")
+	if got := read[string](t, b, `String(window.owned ?? "") + document.querySelectorAll("main iframe, main img, main style, main form:not(.composer)").length`); got != "0" {
+		t.Errorf("a reply was more than text: %s", got)
+	}
+	const said = `[...document.querySelectorAll(".said")].map((e) => e.innerText.split("\n")[0]).join("|")`
+	want := read[string](t, b, said)
+	if !strings.HasPrefix(want, "Hello there|Hello Ada.|What is here?|I look.|A file is here.|") {
+		t.Errorf("the page shows %s", want)
+	}
+	b.do(t, chromedp.Reload())
+	b.wait(t, fmt.Sprintf(`%s === %q`, said, want))
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		b.do(t, chromedp.EmulateViewport(size[0], size[1]))
+		for _, v := range findViolations(t, b, string(axe)) {
+			t.Errorf("%d px: %s", size[0], v)
+		}
+		if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			t.Errorf("the page is %v px wider than %d px", over, size[0])
+		}
+	}
+	b.do(t, chromedp.Focus(chromedp.CSS(".sessions input")), chromedp.KeyEvent("nothing"))
+	b.waitText(t, "No conversation has this name.")
+	b.requireSilence(t)
+}
+
+// A turn that works can be stopped, and the conversation continues.
+func TestExtraStopTurn(t *testing.T) {
+	home := clienttest.NewHome(t)
+	home.AddAgent(t, "slow", map[string]string{
+		"config.yaml":     "name: slow\nmodel: script:transcript.yaml\nglobal_tools: [execute_command]\n",
+		"transcript.yaml": "- match: Work\n  tool_calls: [{name: execute_command, args: {command: \"sleep 600\"}}]\n- match: Again\n  text: I am here.\n",
+	})
+	b := openBrowser(t, home.Serve(t))
+	b.open(t, "chat/slow")
+	sendMessage(t, b, "Work")
+	b.press(t, "once")
+	b.press(t, "Stop")
+	sendMessage(t, b, "Again")
+	b.waitText(t, "I am here.")
+	b.requireSilence(t)
+}
