@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/runfile"
 	"raddle.dev/server"
 	"raddle.dev/server/servertest"
 )
@@ -408,6 +409,13 @@ func TestTravel(t *testing.T) {
 	}
 	if text, _ := io.ReadAll(w.send("GET", "/runs/"+run+"/blame?key=who", "").Body); !bytes.Contains(text, []byte(`"kind":"edit"`)) {
 		t.Errorf("blame: %s", text)
+	}
+	if text, _ := io.ReadAll(w.send("GET", "/runs/"+run+"/blame?at=1", "").Body); !bytes.Contains(text, []byte(`"kind":"start"`)) || bytes.Contains(text, []byte(`"kind":"edit"`)) {
+		t.Errorf("blame at the start: %s", text)
+	}
+	file := w.send("GET", "/runs/"+run+"/export", "")
+	if f, err := runfile.Read(file.Body); err != nil || f.Run.Run != run || !strings.Contains(file.Header.Get("Content-Disposition"), run+".raddle") {
+		t.Errorf("export: %v %v", err, file.Header)
 	}
 	if got := w.get(200, "GET", "/runs/"+run+"/history?limit=3", ""); len(got["items"].([]any)) != 3 || got["next_cursor"] == nil {
 		t.Errorf("history: %v", got)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/runs"
 	"raddle.dev/server"
 )
@@ -63,6 +65,7 @@ type diffInput struct {
 
 type blameInput struct {
 	RunPath
+	At  int64  `query:"at" minimum:"0" doc:"number of a record; 0: the current state; only without key"`
 	Key string `query:"key" doc:"a key of the state; absent: the last writer of every key"`
 }
 
@@ -97,12 +100,20 @@ type editInput struct {
 	}
 }
 
+// exported is a run in one file.
+type exported struct {
+	ContentType string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
 // addTravel adds the operations on the past of runs.
 func (h *handler) addTravel() {
 	add(h, operation{http.MethodGet, "/runs/{id}/history", "list-history", "List the records of a run, newest first", server.ScopeRead, 0}, h.listHistory)
 	add(h, operation{http.MethodGet, "/runs/{id}/state", "read-state", "Read the state of a run at a record", server.ScopeRead, 0}, h.readState)
 	add(h, operation{http.MethodGet, "/runs/{id}/diff", "compare-states", "Compare the states of two points", server.ScopeRead, 0}, h.compareStates)
 	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
+	add(h, operation{http.MethodGet, "/runs/{id}/export", "export-run", "Write a run to one file, as raddle runs export does", server.ScopeRead, 0}, h.exportRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/fork", "fork-run", "Copy a run at a record, change the copy and start it", server.ScopeStart, http.StatusCreated}, h.forkRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/edit", "edit-run", "Replace values in the state of a run that is not over", server.ScopeAdmin, 0}, h.editRun)
 }
@@ -154,7 +165,7 @@ func (h *handler) compareStates(ctx context.Context, in *diffInput) (*body[Diffe
 
 func (h *handler) blameKeys(ctx context.Context, in *blameInput) (*body[[]Author], error) {
 	if in.Key == "" {
-		list, err := h.process.Runs.BlameKeys(ctx, in.ID)
+		list, err := h.process.Runs.BlameKeys(ctx, nameRecord(in.ID, in.At))
 		return &body[[]Author]{append([]Author{}, list...)}, err
 	}
 	authors, err := h.process.Runs.BlameKey(ctx, in.ID, in.Key)
@@ -217,4 +228,15 @@ func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point]
 	}
 	at, err := h.process.EditRun(ctx, in.ID, set)
 	return &body[runs.Point]{at}, err
+}
+
+func (h *handler) exportRun(ctx context.Context, in *RunPath) (*exported, error) {
+	p := h.process
+	f, err := runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: in.ID, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = f.Write(&b)
+	return &exported{"application/x-ndjson", fmt.Sprintf("attachment; filename=%q", f.Run.Run+".raddle"), b.Bytes()}, err
 }

@@ -220,7 +220,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 		{"inbox", "inbox", `document.querySelector("form.question")`},
 		{"agent", "agents/triage", `document.querySelector(".picture svg")`},
 		{"run", "runs/" + run, `document.querySelector(".picture svg") && document.querySelector("form.question") && document.querySelector(".detail")`},
-		{"state", "runs/" + run + "?show=state", `document.querySelector(".keys li")`},
+		{"state", "runs/" + run + "?show=state", `document.querySelector(".keys li .author")`},
 		{"result", "runs/" + run + "?show=result", `document.querySelector("#details .detail")`},
 		{"new", "chat/triage", `document.querySelector("#message")`},
 	} {
@@ -286,6 +286,28 @@ func TestExtraRunWithTheKeyboard(t *testing.T) {
 	b.wait(t, fmt.Sprintf(`location.pathname !== %q && document.querySelector("main .status")`, address))
 	fork := read[string](t, b, "location.pathname")
 	b.wait(t, fmt.Sprintf(`JSON.stringify(await fetch("/api/v1%s/state").then((r) => r.json())).includes("Edited by a person.")`, fork))
+	b.requireSilence(t)
+}
+
+// The picture says how often each branch of a map ran, and the state who wrote each key: the link leads to that moment. The run can be saved as a file.
+func TestExtraVisitsAndAuthors(t *testing.T) {
+	testneed.RequirePrograms(t, "bash", "python3")
+	home := clienttest.NewHome(t)
+	if err := os.CopyFS(filepath.Join(home.Dir, ".config", "raddle", "agents", "map-reduce"), os.DirFS(filepath.Join(testneed.FindRoot(), "examples", "map-reduce"))); err != nil {
+		t.Fatal(err)
+	}
+	b := openBrowser(t, home.Serve(t))
+	run := startRun(t, b, "map-reduce", "done")
+	b.open(t, "runs/"+run+"?show=state")
+	b.wait(t, `document.querySelector('g[data-node="review_one"] text.visits')?.textContent === "×3"`)
+	b.wait(t, `[...document.querySelectorAll(".keys li")].find((l) => l.innerText.startsWith("total"))?.innerText.includes("written by count at @")`)
+	b.do(t, evaluate(`[...document.querySelectorAll(".keys li")].find((l) => l.innerText.startsWith("paragraphs")).querySelector(".author a").click()`))
+	b.wait(t, `location.pathname.includes("@") && !document.querySelector(".keys").innerText.includes("total") && !document.querySelector('g[data-node="review_one"] text.visits')`)
+	b.press(t, "JSON")
+	b.wait(t, `JSON.parse(document.querySelector(".state pre").innerText).paragraphs.length === 3`)
+	if got := read[string](t, b, `fetch([...document.querySelectorAll("a")].find((a) => a.innerText === "Export").href).then((r) => r.text())`); !strings.HasPrefix(got, `{"format":"raddle-run-1"`) {
+		t.Errorf("the export is %.200s", got)
+	}
 	b.requireSilence(t)
 }
 

@@ -10,6 +10,8 @@ export interface Look {
 
 const stepKinds = new Set(["start", "call", "step", "edit", "fork", "snapshot"]);
 
+const inBranch = /\[\d+\]$/; // the path of a node in one of the branches of a map
+
 // lookAt returns the look of a run after the moments up to a record; null: after all.
 export function lookAt(moments: Moment[], at: number | null): Look {
   const nodes: Look["nodes"] = new Map();
@@ -51,6 +53,7 @@ export function lookAt(moments: Moment[], at: number | null): Look {
         break;
       case "task":
       case "effect":
+        if (m.kind === "task" && inBranch.test(m.node ?? "")) node(m.place).visits++;
         if (m.kind === "task" || !isRunning(nodes, m.place)) set(m.place, "done");
         break;
       case "failure":

@@ -168,6 +168,9 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
               Cancel
             </button>
           )}
+          <a class="button" href={`api/v1/runs/${encodeURIComponent(run)}/export`} download={run + ".raddle"}>
+            Export
+          </a>
           <Copy label="Copy command" text={`raddle runs show ${run}${at ? "@" + at : ""}`} />
         </span>
       </header>
@@ -343,23 +346,55 @@ function State({ run, at, before }: { run: string; at: number; before: number })
   const path = "runs/" + encodeURIComponent(run);
   const state = useLoaded((s) => get<{ state: Record<string, unknown>; next: string[] }>(`${path}/state?at=${at}`, s), [run, at]);
   const diff = useLoaded((s) => (before > 0 ? get<{ changes: Change[] }>(`${path}/diff?a=${before}&b=${at}`, s) : Promise.resolve({ changes: [] })), [run, at, before]);
+  const blame = useLoaded((s) => get<KeyAuthor[]>(`${path}/blame?at=${at}`, s), [run, at]);
+  const [json, setJson] = useState(false);
   const old = useRef<Record<string, unknown>>({});
   if (state.value) old.current = state.value.state;
   const changed = new Set(diff.value?.changes.map((c) => c.key) ?? []);
+  const authors = new Map(blame.value?.map((b) => [b.key, b]));
+  const all = JSON.stringify(old.current, null, 2);
   return (
     <div class="state">
       <Failure text={state.error} />
-      {state.value && state.value.next.length > 0 && <p class="dim">Next: {state.value.next.join(", ")}</p>}
-      <ul class="keys">
-        {Object.entries(old.current).map(([k, v]) => (
-          <li key={k} class={changed.has(k) ? "changed" : ""}>
-            <span class="json-key">{visible(k)}</span>
-            {changed.has(k) && <span class="badge">changed</span>} <Json value={v} depth={1} />
-          </li>
-        ))}
-      </ul>
+      <div class="bar">
+        {state.value && state.value.next.length > 0 && <span class="dim">Next: {state.value.next.join(", ")}</span>}
+        <button type="button" aria-pressed={json} onClick={() => setJson(!json)}>
+          JSON
+        </button>
+        <Copy label="Copy" text={all} />
+      </div>
+      {json && <pre class="text">{visible(all)}</pre>}
+      {!json && (
+        <ul class="keys">
+          {Object.entries(old.current).map(([k, v]) => (
+            <li key={k} class={changed.has(k) ? "changed" : ""}>
+              <span class="json-key">{visible(k)}</span>
+              {changed.has(k) && <span class="badge">changed</span>} <Json value={v} depth={1} />
+              <Writer author={authors.get(k)} />
+            </li>
+          ))}
+        </ul>
+      )}
       {state.value && Object.keys(state.value.state).length === 0 && <p class="empty">The state is empty.</p>}
     </div>
+  );
+}
+
+interface KeyAuthor {
+  key: string;
+  run: string;
+  at: number;
+  kind: string;
+  nodes?: string[];
+}
+
+// Writer leads to the moment at which a key got its value.
+function Writer({ author }: { author: KeyAuthor | undefined }) {
+  if (!author) return null;
+  return (
+    <small class="author">
+      written by {visible(author.nodes?.join(", ") ?? author.kind)} at <a href={runPath(author.run, author.at, null, "state")}>@{author.at}</a>
+    </small>
   );
 }
 

@@ -18,6 +18,26 @@ function useTheme(): string {
 
 const words_: Record<string, string> = { done: "done", running: "running", waiting: "waits", failed: "failed" };
 
+// markVisits writes at the corner of a node how often it ran; 0 removes the mark.
+function markVisits(g: SVGGElement, visits: number): void {
+  let mark = g.querySelector<SVGTextElement>("text.visits");
+  if (visits === 0) {
+    mark?.remove();
+    return;
+  }
+  if (!mark) {
+    mark = document.createElementNS("http://www.w3.org/2000/svg", "text");
+    mark.setAttribute("class", "visits");
+    const box = (g.firstElementChild as SVGGraphicsElement).getBBox();
+    mark.setAttribute("x", String(box.x + box.width));
+    mark.setAttribute("y", String(box.y - 4));
+    mark.setAttribute("text-anchor", "end");
+    mark.setAttribute("aria-hidden", "true");
+    g.append(mark);
+  }
+  mark.textContent = `×${visits}`;
+}
+
 // Picture shows the picture that the server draws, and marks what a run did in it.
 export function Picture({ path, title, look, chosen, onNode }: { path: string; title: string; look?: Look; chosen?: string; onNode?(place: string): void }) {
   const theme = useTheme();
@@ -56,6 +76,7 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
       const n = look?.nodes.get(place);
       g.setAttribute("data-status", look ? (n?.status ?? "none") : "");
       g.toggleAttribute("data-chosen", place === chosen);
+      markVisits(g, n && n.visits > 1 ? n.visits : 0);
       if (onNode) {
         g.setAttribute("tabindex", "0");
         g.setAttribute("role", "button");
