@@ -236,17 +236,54 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 				if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s is %v px wider than the window", name, over)
 				}
-				png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(pictures, name+".png"), png, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				b.takePicture(t, filepath.Join(pictures, name+".png"))
 			}
 		}
 	}
 	b.requireSilence(t)
+}
+
+// takePicture writes what the tab shows to a file.
+func (b *browser) takePicture(t *testing.T, file string) {
+	t.Helper()
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pictures of the guide can be taken: they are in out/studio, and with RADDLE_PICTURES=update in the guide.
+func TestExtraGuidePictures(t *testing.T) {
+	testneed.RequirePrograms(t, "bash", "python3")
+	home := clienttest.NewHome(t)
+	if err := os.CopyFS(filepath.Join(home.Dir, ".config", "raddle", "agents", "map-reduce"), os.DirFS(filepath.Join(testneed.FindRoot(), "examples", "map-reduce"))); err != nil {
+		t.Fatal(err)
+	}
+	b := openBrowser(t, home.Serve(t))
+	b.do(t, chromedp.EmulateViewport(1280, 760))
+	dir := filepath.Join(testneed.FindRoot(), "out", "studio", "guide")
+	if os.Getenv("RADDLE_PICTURES") == "update" {
+		dir = filepath.Join(testneed.FindRoot(), "docs", "guide", "pictures")
+	}
+	run := startRun(t, b, "map-reduce", "done")
+	b.open(t, "runs/"+run+"@18?show=state")
+	b.wait(t, `document.querySelector(".author") && document.querySelector("text.visits")`)
+	b.takePicture(t, filepath.Join(dir, "studio-run.png"))
+	startRun(t, b, "triage", "waiting")
+	b.open(t, "inbox")
+	b.wait(t, `document.querySelector("form.question")`)
+	b.takePicture(t, filepath.Join(dir, "studio-inbox.png"))
+	b.open(t, "chat/assistant")
+	sendMessage(t, b, "Where is order 1007, and what would two raddles cost?")
+	b.waitText(t, "49.00 EUR")
+	b.wait(t, `document.querySelector("main .status")?.innerText.includes("done")`)
+	b.takePicture(t, filepath.Join(dir, "studio-chat.png"))
 }
 
 // A person starts an agent, answers, goes back, and forks with a changed state, with the keyboard alone. Reload, back and forward show the same moment.
