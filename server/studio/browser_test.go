@@ -222,6 +222,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 		{"run", "runs/" + run, `document.querySelector(".picture svg") && document.querySelector("form.question") && document.querySelector(".detail")`},
 		{"state", "runs/" + run + "?show=state", `document.querySelector(".keys li .author")`},
 		{"result", "runs/" + run + "?show=result", `document.querySelector("#details .detail")`},
+		{"fork", "runs/" + run + "?beside=" + run + "@3", `document.querySelectorAll(".picture svg").length === 2 && document.querySelector(".pair section .row")`},
 		{"new", "chat/triage", `document.querySelector("#message")`},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -322,6 +323,7 @@ func TestExtraRunWithTheKeyboard(t *testing.T) {
 	b.press(t, "Fork")
 	b.wait(t, fmt.Sprintf(`location.pathname !== %q && document.querySelector("main .status")`, address))
 	fork := read[string](t, b, "location.pathname")
+	b.wait(t, fmt.Sprintf(`"/runs/" + document.querySelector(".pair section h2 code")?.innerText === %q.split("@")[0] && location.search.includes("beside=")`, address))
 	b.wait(t, fmt.Sprintf(`JSON.stringify(await fetch("/api/v1%s/state").then((r) => r.json())).includes("Edited by a person.")`, fork))
 	b.requireSilence(t)
 }

@@ -7,7 +7,7 @@ import { Agent } from "./pages/agent";
 import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
-import { Run } from "./pages/run";
+import { RunPage } from "./pages/run";
 import { followLink, go, route } from "./router";
 import type { OpenQuestion, Page } from "./types";
 
@@ -66,7 +66,7 @@ function App() {
       {r.page === "home" && <Home />}
       {r.page === "inbox" && <Inbox />}
       {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}
-      {r.page === "run" && <Run key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} />}
+      {r.page === "run" && <RunPage key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} beside={r.beside} />}
       {r.page === "chat" && <Chat key={r.agent} agent={r.agent} session={r.session} />}
       {r.page === "unknown" && (
         <main id="main" class="narrow">

@@ -5,7 +5,7 @@ export type Route =
   | { page: "home" }
   | { page: "inbox" }
   | { page: "agent"; agent: string }
-  | { page: "run"; run: string; at: number | null; sel: number | null; tab: string }
+  | { page: "run"; run: string; at: number | null; sel: number | null; tab: string; beside: string }
   | { page: "chat"; agent: string; session: string }
   | { page: "unknown" };
 
@@ -20,7 +20,7 @@ export function parse(url: URL): Route {
   if (first === "agents" && second) return { page: "agent", agent: second };
   if (first === "runs" && second) {
     const [run = "", at] = second.split("@");
-    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment" };
+    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment", beside: url.searchParams.get("beside") ?? "" };
   }
   if (first === "chat" && second) return { page: "chat", agent: second, session: third ?? "" };
   return { page: "unknown" };
@@ -40,11 +40,12 @@ export function go(path: string, replace = false): void {
   route.value = parse(url);
 }
 
-// runPath returns the address of a moment of a run.
-export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string): string {
+// runPath returns the address of a moment of a run, beside a moment of another one if that is given as RUN@N.
+export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string, beside?: string): string {
   const query = new URLSearchParams();
   if (sel) query.set("record", String(sel));
   if (tab && tab !== "moment") query.set("show", tab);
+  if (beside) query.set("beside", beside);
   const text = query.toString();
   return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
 }

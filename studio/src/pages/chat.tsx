@@ -102,6 +102,7 @@ export function Chat({ agent, session }: { agent: string; session: string }) {
 function Sessions({ agent, current }: { agent: string; current: string }) {
   const sessions = useLoaded((s) => get<Page<Session>>("sessions?limit=200&agent=" + encodeURIComponent(agent), s), [agent], 3000);
   const [search, setSearch] = useState("");
+  useEffect(() => sessions.reload(), [current]); // it may be new
   const list = (sessions.value?.items ?? []).filter((s) => s.session.toLowerCase().includes(search.toLowerCase())).sort((a, b) => b.updated.localeCompare(a.updated));
   return (
     <aside class="sessions" aria-label="Conversations">

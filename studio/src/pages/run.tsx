@@ -103,8 +103,34 @@ function useRun(run: string) {
   return { view, moments, error, connection, text, reload: () => setRound((n) => n + 1) };
 }
 
-// Run shows one run at any of its moments.
-export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel: number | null; tab: string }) {
+interface Place {
+  run: string;
+  at: number | null;
+  sel: number | null;
+  tab: string;
+}
+
+// RunPage shows a run at the moment of the address, and beside it the run that it was forked from, if the address says so.
+export function RunPage({ beside, ...place }: Place & { beside: string }) {
+  const main = <Run {...place} onGo={(at, sel, tab) => go(runPath(place.run, at, sel, tab, beside), true)} />;
+  const [run = "", at] = beside.split("@");
+  if (!run) return main;
+  return (
+    <div class="pair">
+      <Original key={beside} run={run} start={at ? Number(at) : null} />
+      {main}
+    </div>
+  );
+}
+
+// Original is the run that another one was forked from. Its playhead moves by itself.
+function Original({ run, start }: { run: string; start: number | null }) {
+  const [place, setPlace] = useState<Place>({ run, at: start, sel: null, tab: "state" });
+  return <Run {...place} aside onGo={(at, sel, tab) => setPlace({ run, at, sel, tab })} />;
+}
+
+// Run shows one run at any of its moments. aside: the page shows another run too, which has the keys.
+function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo(at: number | null, sel: number | null, tab: string): void }) {
   const { view, moments, error, connection, text, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
   const look = useMemo(() => lookAt(moments, at), [moments, at]);
@@ -113,7 +139,7 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
   const [dialog, setDialog] = useState("");
   const [failure, setFailure] = useState("");
   const newest = shown.at(-1)?.record ?? 0;
-  const move = (to: number) => go(runPath(run, to >= newest ? null : to, null, tab), true);
+  const move = (to: number) => onGo(to >= newest ? null : to, null, tab);
   const act = async (what: string) => {
     setFailure("");
     try {
@@ -124,6 +150,7 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
     }
   };
   useEffect(() => {
+    if (aside) return;
     const onKey = (e: KeyboardEvent) => {
       if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
       // Keys may come faster than the page is drawn: the address says where the playhead is.
@@ -137,14 +164,18 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
+  const Frame = aside ? "section" : "main";
+  const Title = aside ? "h2" : "h1";
+  const ofWhich = aside ? " of the original" : "";
+  const mark = aside ? "original-" : ""; // two runs on one page have different ids of elements
   const final = view && isFinal(view.status);
   const busy = view && ["running", "queued"].includes(view.status);
   return (
-    <main id="main" class="run">
+    <Frame class="run" {...(aside ? { "aria-label": "The original" } : { id: "main" })}>
       <header class="bar">
-        <h1>
+        <Title>
           <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a> <code>{run}</code>
-        </h1>
+        </Title>
         {view && <Status status={view.status} />}
         <span class="connection" role="status">
           {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
@@ -178,30 +209,30 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
       {view && at === null && view.questions.map((q) => <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} />)}
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class="panes">
-        <section class="panel" aria-label="Picture">
+        <section class="panel" aria-label={"Picture" + ofWhich}>
           <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={here?.place ?? ""} onNode={(place) => {
             const last = shown.filter((m) => m.place === place && (at === null || m.record <= at)).at(-1) ?? shown.find((m) => m.place === place);
-            if (last) go(runPath(run, at, last.record, tab), true);
+            if (last) onGo(at, last.record, tab);
           }} />
         </section>
-        <section class="panel" aria-label="Timeline">
-          <Timeline moments={shown} at={at} sel={sel} onMove={move} />
+        <section class="panel" aria-label={"Timeline" + ofWhich}>
+          <Timeline mark={mark} moments={shown} at={at} sel={sel} onMove={move} />
           {text && at === null && (
             <div class="live" role="log" aria-label="Text that arrives now">
               {visible(text)}
             </div>
           )}
         </section>
-        <section class="panel" aria-label="Details">
+        <section class="panel" aria-label={"Details" + ofWhich}>
           <h2 class="unseen">Details</h2>
           <div class="tabs" role="tablist" aria-label="Details">
             {(["moment", "state", "result"] as const).map((name) => (
-              <button key={name} type="button" role="tab" id={"tab-" + name} aria-controls="details" aria-selected={tab === name} onClick={() => go(runPath(run, at, sel, name), true)}>
+              <button key={name} type="button" role="tab" id={mark + "tab-" + name} aria-controls={mark + "details"} aria-selected={tab === name} onClick={() => onGo(at, sel, name)}>
                 {{ moment: "Moment", state: "State", result: "Result" }[name]}
               </button>
             ))}
           </div>
-          <div id="details" role="tabpanel" aria-labelledby={"tab-" + tab} tabIndex={0}>
+          <div id={mark + "details"} role="tabpanel" aria-labelledby={mark + "tab-" + tab} tabIndex={0}>
             {tab === "moment" && record !== null && <Detail run={run} record={record} />}
             {tab === "state" && <State run={run} at={at ?? newest} before={shown[indexAt(shown, at) - 1]?.record ?? 0} />}
             {tab === "result" && view && <Result view={view} />}
@@ -222,7 +253,7 @@ export function Run({ run, at, sel, tab }: { run: string; at: number | null; sel
           </div>
         </Dialog>
       )}
-    </main>
+    </Frame>
   );
 }
 
@@ -462,7 +493,7 @@ function ForkDialog({ run, at, onClose }: { run: string; at: number; onClose(): 
         ...(model ? { model } : {}),
       });
       onClose();
-      go(runPath(made.run));
+      go(runPath(made.run, null, null, "state", `${run}@${at}`));
     } catch (e) {
       setError(words(e));
     }

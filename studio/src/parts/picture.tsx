@@ -90,6 +90,13 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
     svg.setAttribute("role", onNode ? "group" : "img");
     svg.toggleAttribute("data-run", !!look);
   }, [svg, look, chosen]);
+  useEffect(() => {
+    const panel = box.current?.closest(".panel");
+    const g = svg?.querySelector("g[data-chosen]");
+    if (!panel || !g) return;
+    const [node, view] = [g.getBoundingClientRect(), panel.getBoundingClientRect()];
+    if (node.top < view.top || node.bottom > view.bottom) panel.scrollTop += node.top - view.top - view.height / 3;
+  }, [svg, chosen]);
   const choose = (e: Event) => {
     const g = (e.target as Element).closest<SVGGElement>("g[data-node]");
     if (g && onNode) onNode(g.dataset["node"] ?? "");

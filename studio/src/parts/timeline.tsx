@@ -9,7 +9,7 @@ const spare = 8;
 const marks: Record<string, string> = { reply: "✎", call: "⚒", search: "⌕", script: "▸", question: "◆", answer: "◇", start: "▶", claim: "▶", step: "→", end: "■", failure: "✕", edit: "✍", fork: "⑂" };
 
 // Timeline lists the moments of a run. Only the rows in view are in the page, however many there are.
-export function Timeline({ moments, at, sel, onMove }: { moments: Moment[]; at: number | null; sel: number | null; onMove(record: number): void }) {
+export function Timeline({ mark, moments, at, sel, onMove }: { mark: string; moments: Moment[]; at: number | null; sel: number | null; onMove(record: number): void }) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const here = indexAt(moments, at);
@@ -44,7 +44,7 @@ export function Timeline({ moments, at, sel, onMove }: { moments: Moment[]; at: 
       role="listbox"
       tabIndex={0}
       aria-label="What happened"
-      aria-activedescendant={moments[chosen] ? "moment-" + moments[chosen].record : undefined}
+      aria-activedescendant={moments[chosen] ? mark + "moment-" + moments[chosen].record : undefined}
       onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}
       onKeyDown={(e) => {
         const step: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -moments.length, End: moments.length };
@@ -59,7 +59,7 @@ export function Timeline({ moments, at, sel, onMove }: { moments: Moment[]; at: 
         {moments.slice(first, last).map((m, i) => (
           <div
             key={m.record}
-            id={"moment-" + m.record}
+            id={mark + "moment-" + m.record}
             role="option"
             aria-selected={first + i === chosen}
             class={"row kind-" + (m.effect ?? m.kind) + (first + i > here ? " later" : "")}
