@@ -29,7 +29,7 @@ export function Timeline({ mark, moments, at, sel, onMove }: { mark: string; mom
     const top = chosen * rowHeight;
     if (top < b.scrollTop) b.scrollTop = top;
     else if (top + rowHeight > b.scrollTop + b.clientHeight) b.scrollTop = top + rowHeight - b.clientHeight;
-  }, [chosen, moments.length]);
+  }, [chosen, moments.length, view.height]);
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spare);
   const last = Math.min(moments.length, Math.ceil((view.top + view.height) / rowHeight) + spare);
   const start = moments[0] ? Date.parse(moments[0].time) : 0;
