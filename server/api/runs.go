@@ -89,6 +89,7 @@ func (h *handler) addRuns() {
 	add(h, operation{http.MethodPost, "/runs/{id}/answers", "answer-run", "Answer open questions of a run, and continue it", server.ScopeAnswer, 0}, h.answerRun)
 	h.addControl("resume", "Continue a run that has stopped", (*server.Service).ResumeRun)
 	h.addControl("pause", "Stop a run after its current step", (*server.Service).PauseRun)
+	h.addControl("interrupt", "End the turn of an agent at once: the text so far becomes its reply", (*server.Service).InterruptRun)
 	h.addControl("cancel", "End a run permanently", (*server.Service).CancelRun)
 	add(h, operation{http.MethodDelete, "/runs/{id}", "remove-run", "Delete the journal of a run permanently", server.ScopeAdmin, http.StatusNoContent}, func(ctx context.Context, in *RunPath) (*nothing, error) {
 		_, err := h.process.Runs.RemoveRun(ctx, in.ID)

@@ -156,10 +156,14 @@ function Talk({ agent, session }: { agent: string; session: string }) {
     const b = box.current;
     if (b && atEnd.current) b.scrollTop = b.scrollHeight;
   });
-  const act = async (verb: string) => {
+  const act = async (verb: string, otherwise?: string) => {
     setFailure("");
+    const path = "runs/" + encodeURIComponent(view!.run) + "/";
     try {
-      await post(`runs/${encodeURIComponent(view!.run)}/${verb}`);
+      await post(path + verb).catch((e: unknown) => {
+        if (!otherwise || !(e instanceof Problem && e.code === "stale")) throw e;
+        return post(path + otherwise); // another process drives the run
+      });
     } catch (e) {
       setFailure(words(e));
     }
@@ -220,7 +224,7 @@ function Talk({ agent, session }: { agent: string; session: string }) {
         )}
         <Failure text={error || failure} />
       </div>
-      <Composer busy={busy} blocked={waits} onSend={send} onStop={() => void act("cancel")} />
+      <Composer busy={busy} blocked={waits} onSend={send} onStop={() => void act("interrupt", "cancel")} />
     </main>
   );
 }
