@@ -173,7 +173,7 @@ func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e grap
 		e.InDoubt = graph.DoubtSkip // resolveDoubt decides instead
 	}
 	return graph.DoEffect(ctx, e, func(ctx context.Context) (callRecord, error) {
-		counted, err := beginTool(ctx)
+		counted, err := countToolCall(ctx)
 		if err != nil {
 			return callRecord{}, err
 		}

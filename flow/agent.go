@@ -134,14 +134,14 @@ func (a *Agent) initialWrites(prompt string) []graph.Write {
 	if a.Config != nil {
 		return turnWrites(prompt)
 	}
-	ring := &keySet{file: a.File}
+	keys := &keySet{file: a.File}
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
 		if name != spec.PromptKey {
-			set = append(set, ring.replaceValue(name, a.host.redactValue(v)))
+			set = append(set, keys.replaceValue(name, a.host.redactValue(v)))
 		}
 	}
-	return append(set, ring.replaceValue(spec.PromptKey, prompt))
+	return append(set, keys.replaceValue(spec.PromptKey, prompt))
 }
 
 // StateWrites returns writes that replace first values of the state of a graph; nil: none. Append them to the Set of its Input.
@@ -149,9 +149,9 @@ func StateWrites(a *Agent, values *jsonvalue.Object) (set []graph.Write) {
 	if a.Config != nil || values == nil {
 		return nil
 	}
-	ring := &keySet{file: a.File}
+	keys := &keySet{file: a.File}
 	for name, v := range values.All() {
-		set = append(set, ring.replaceValue(name, a.host.redactValue(v)))
+		set = append(set, keys.replaceValue(name, a.host.redactValue(v)))
 	}
 	return set
 }

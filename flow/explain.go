@@ -29,7 +29,7 @@ func describeError(a *Agent, err error) string {
 		return refusedAnswer(answer)
 	}
 	if a.Config != nil {
-		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, talkFailed(err))
+		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, explainConversation(err))
 	}
 	text, cause := describeEngineError(a, err)
 	text = fmt.Sprintf("Graph execution failed for agent '%s': %s", a.Name, text)
@@ -100,8 +100,8 @@ func describeEngineError(a *Agent, err error) (text string, cause error) {
 	return err.Error(), nil
 }
 
-// talkFailed returns why a conversation with tools did not end normally.
-func talkFailed(err error) string {
+// explainConversation returns why a conversation with tools did not end normally.
+func explainConversation(err error) string {
 	var limit *graph.LimitError
 	var canceled *graph.CanceledError
 	switch {

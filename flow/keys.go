@@ -240,8 +240,8 @@ func isBracketed(s string) bool {
 // Replace returns a write that replaces the value of a key of the agent's
 // state, whatever the key's reducer.
 func (a *Agent) Replace(name string, v any) graph.Write {
-	ring := &keySet{file: a.File}
-	return ring.replaceValue(name, v)
+	keys := &keySet{file: a.File}
+	return keys.replaceValue(name, v)
 }
 
 // StoredValue returns the JSON of one value whose parts a journal stores under

@@ -438,22 +438,22 @@ func TestStructureShowsNamedChildren(t *testing.T) {
 	}
 }
 
-// purse is a shared value: what is in use is not recorded.
-type purse struct {
+// allowance is a shared value: what is in use is not recorded.
+type allowance struct {
 	Spent int
 	used  int
 }
 
 // spender is a child that takes one coin in each of three steps, inside an effect,
-// when the purse has an unused one.
+// when the allowance has an unused one.
 func spender(t testing.TB, coins int) *graph.Graph {
 	t.Helper()
 	spend := func(ctx context.Context) (int, error) {
-		p, err := graph.Share[purse](ctx, "purse")
+		p, err := graph.Share[allowance](ctx, "allowance")
 		if err != nil {
 			return 0, err
 		}
-		if err := p.Await(ctx, func(v *purse) (bool, error) {
+		if err := p.Await(ctx, func(v *allowance) (bool, error) {
 			switch {
 			case v.Spent >= coins:
 				return false, errors.New("no coin is left")
@@ -467,7 +467,7 @@ func spender(t testing.TB, coins int) *graph.Graph {
 		}
 		time.Sleep(time.Second)
 		n := 0
-		return n, p.Use(func(v *purse) bool {
+		return n, p.Use(func(v *allowance) bool {
 			v.used, v.Spent = v.used-1, v.Spent+1
 			n = v.Spent
 			return true
@@ -498,13 +498,13 @@ func spenders(t testing.TB, coins int) *graph.Graph {
 			return graph.Update{}, errors.Join(errs...)
 		}},
 		{Name: "say", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			p, err := graph.Share[purse](ctx, "purse")
+			p, err := graph.Share[allowance](ctx, "allowance")
 			if err != nil {
 				return graph.Update{}, err
 			}
 			n := 0
-			err = p.Use(func(v *purse) bool { n = v.Spent; return false })
-			if _, wrong := graph.Share[int](ctx, "purse"); wrong == nil || !strings.Contains(wrong.Error(), "graph_test.purse") {
+			err = p.Use(func(v *allowance) bool { n = v.Spent; return false })
+			if _, wrong := graph.Share[int](ctx, "allowance"); wrong == nil || !strings.Contains(wrong.Error(), "graph_test.allowance") {
 				err = fmt.Errorf("another type: %v", wrong)
 			}
 			return graph.Put(newReducerKey.Set(n)), err
@@ -592,12 +592,12 @@ func TestSharedValueIsWaitedFor(t *testing.T) {
 func TestSharedValueBeginsAnew(t *testing.T) {
 	pay := compile(t, graph.Def{Name: "pay", Keys: all, Start: []string{"pay", "stop"}, Nodes: []graph.Node{
 		{Name: "pay", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			p, err := graph.Share[purse](ctx, "purse")
+			p, err := graph.Share[allowance](ctx, "allowance")
 			if err != nil {
 				return graph.Update{}, err
 			}
 			n := 0
-			err = p.Use(func(v *purse) bool { v.Spent++; n = v.Spent; return true })
+			err = p.Use(func(v *allowance) bool { v.Spent++; n = v.Spent; return true })
 			return graph.Put(list.Set([]string{fmt.Sprint(n)})), err
 		}},
 		{Name: "stop", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
@@ -605,11 +605,11 @@ func TestSharedValueBeginsAnew(t *testing.T) {
 			return graph.Update{}, err
 		}},
 		{Name: "again", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			p, err := graph.Share[purse](ctx, "purse")
+			p, err := graph.Share[allowance](ctx, "allowance")
 			if err != nil {
 				return graph.Update{}, err
 			}
-			return graph.Put(list.Set([]string{"again"})), p.Use(func(v *purse) bool { v.Spent++; return true })
+			return graph.Put(list.Set([]string{"again"})), p.Use(func(v *allowance) bool { v.Spent++; return true })
 		}},
 	}, Edges: []graph.Edge{edge("pay", graph.End), edge("stop", "again"), edge("again", graph.End)}})
 	r := &graph.Runner{Graph: pay, Store: graph.NewMemory()}

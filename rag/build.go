@@ -150,23 +150,23 @@ type builder struct {
 	done     int
 	total    int
 
-	known   map[version3]storedDocument // what the file holds
-	order   []storedDocument            // what it must hold after the build
+	known   map[documentVersion]storedDocument // what the file holds
+	order   []storedDocument                   // what it must hold after the build
 	waiting []preparedDocument
 	texts   int // of waiting
 	embed   embedding
 	late    *extraction // of documents that the model was not asked about yet; nil: the build extracts no entities
 
-	refused      map[version3]string // why documents were refused; the keys have no recipe
-	stillRefused map[version3]bool
+	refused      map[documentVersion]string // why documents were refused; the keys have no recipe
+	stillRefused map[documentVersion]bool
 }
 
-// version3 identifies a version of a document that was cut in one way.
-type version3 struct{ path, hash, recipe string }
+// documentVersion identifies a version of a document that was cut in one way.
+type documentVersion struct{ path, hash, recipe string }
 
 // A storedDocument is a row of the documents table.
 type storedDocument struct {
-	version3
+	documentVersion
 	id     int64
 	place  int
 	source string
@@ -189,7 +189,7 @@ func (w *builder) loadDocuments(ctx context.Context) error {
 	if err := w.readRefused(ctx); err != nil {
 		return err
 	}
-	w.known = map[version3]storedDocument{}
+	w.known = map[documentVersion]storedDocument{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live, extracted FROM document")
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (w *builder) loadDocuments(ctx context.Context) error {
 		if err := rows.Scan(&s.id, &s.path, &s.hash, &s.recipe, &s.place, &s.source, &s.live, &s.extracted); err != nil {
 			return err
 		}
-		w.known[s.version3] = s
+		w.known[s.documentVersion] = s
 	}
 	return rows.Err()
 }
@@ -269,7 +269,7 @@ func (w *builder) prepareEntry(ctx context.Context, e load.Entry) (chunks int, w
 	if err != nil {
 		return 0, "", err
 	}
-	key := version3{path: e.Path, hash: file.Hash, recipe: w.recipe}
+	key := documentVersion{path: e.Path, hash: file.Hash, recipe: w.recipe}
 	if s, ok := w.known[key]; ok {
 		if !s.live {
 			w.report.Added++
@@ -288,7 +288,7 @@ func (w *builder) prepareEntry(ctx context.Context, e load.Entry) (chunks int, w
 	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
 	p.chunks = split.Text(doc.Text, split.Options{
 		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)})
-	w.order = append(w.order, storedDocument{version3: key, source: e.Source})
+	w.order = append(w.order, storedDocument{documentVersion: key, source: e.Source})
 	w.waiting = append(w.waiting, p)
 	w.texts += len(p.chunks)
 	w.report.Added++

@@ -13,7 +13,7 @@ import (
 const (
 	mostAtOnce = 4  // batches that are with the embedding model at the same time
 	roundSize  = 2  // batches that are collected for each of these before any is sent
-	calmAfter  = 16 // batches that must succeed before one more may be sent at the same time
+	raiseAfter = 16 // batches that must succeed before one more may be sent at the same time
 )
 
 // A callLimiter decides how many batches may be in progress at the same time. If the model asks for fewer, or does not answer in time, the
@@ -21,13 +21,13 @@ const (
 type callLimiter struct {
 	slots chan struct{} // each value is a slot that a caller may take
 
-	mu      sync.Mutex
-	active  int       // calls in progress
-	limit   int       // how many slots there are
-	ceiling int       // how many slots there may be again
-	debt    int       // slots that must not be returned
-	calm    int       // successes since the last change
-	resume  time.Time // no call begins before this time
+	mu          sync.Mutex
+	active      int       // calls in progress
+	limit       int       // how many slots there are
+	ceiling     int       // how many slots there may be again
+	slotsToDrop int       // slots that must not be returned
+	successes   int       // those since the last change
+	resume      time.Time // no call begins before this time
 }
 
 func newCallLimiter(n int) *callLimiter {
@@ -70,8 +70,8 @@ func (p *callLimiter) releaseSlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active--
-	if p.debt > 0 {
-		p.debt--
+	if p.slotsToDrop > 0 {
+		p.slotsToDrop--
 		return
 	}
 	p.slots <- struct{}{}
@@ -83,8 +83,8 @@ func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
-		if p.calm++; p.calm >= calmAfter && p.limit < p.ceiling && p.debt == 0 {
-			p.calm, p.limit = 0, p.limit+1
+		if p.successes++; p.successes >= raiseAfter && p.limit < p.ceiling && p.slotsToDrop == 0 {
+			p.successes, p.limit = 0, p.limit+1
 			p.slots <- struct{}{}
 		}
 		return false
@@ -103,9 +103,9 @@ func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	default:
 		return false
 	}
-	p.calm = 0
+	p.successes = 0
 	if p.limit > 1 {
-		p.debt += p.limit - p.limit/2
+		p.slotsToDrop += p.limit - p.limit/2
 		p.limit /= 2
 	}
 	return limit > 1 && p.active > 1

@@ -57,7 +57,7 @@ func (w *builder) hasChanged(old Settings) bool {
 		return true
 	}
 	for i, s := range w.order {
-		if had := w.known[s.version3]; !had.live || had.place != i || had.source != s.source {
+		if had := w.known[s.documentVersion]; !had.live || had.place != i || had.source != s.source {
 			return true
 		}
 	}

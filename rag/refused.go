@@ -31,7 +31,7 @@ func (w *builder) refusalKey(hash string) string {
 
 // knownRefusal returns the error of a document that was refused before; nil: it was not.
 func (w *builder) knownRefusal(path, hash string) error {
-	v := version3{path: path, hash: w.refusalKey(hash)}
+	v := documentVersion{path: path, hash: w.refusalKey(hash)}
 	reason, ok := w.refused[v]
 	if !ok {
 		return nil
@@ -46,7 +46,7 @@ func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause er
 	if !errors.As(cause, &refused) {
 		return nil
 	}
-	v := version3{path: path, hash: w.refusalKey(hash)}
+	v := documentVersion{path: path, hash: w.refusalKey(hash)}
 	w.stillRefused[v] = true
 	_, err := w.base.db.ExecContext(ctx, "INSERT OR REPLACE INTO refused (path, hash, reason) VALUES (?, ?, ?)", v.path, v.hash, cause.Error())
 	return err
@@ -54,14 +54,14 @@ func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause er
 
 // readRefused returns the refusals in the file.
 func (w *builder) readRefused(ctx context.Context) error {
-	w.refused, w.stillRefused = map[version3]string{}, map[version3]bool{}
+	w.refused, w.stillRefused = map[documentVersion]string{}, map[documentVersion]bool{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT path, hash, reason FROM refused")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var v version3
+		var v documentVersion
 		var reason string
 		if err := rows.Scan(&v.path, &v.hash, &reason); err != nil {
 			return err

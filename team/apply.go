@@ -27,7 +27,7 @@ func (s *state) applySpawn(e entry) outcome {
 	m := s.addMember(e.By, e.Agent, e.Text, e.Key)
 	if e.Queued {
 		by := s.agents[e.By]
-		s.lined = append(s.lined, m)
+		s.newlyQueued = append(s.newlyQueued, m)
 		return outcome{result: spawnResult{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. It waits for a place: %d/%d agents run. Use agent__collect to get its result.", m.name, m.id, by.atWork, s.maxConcurrent(by)), true}}
 	}
 	s.startMember(m)

@@ -158,7 +158,7 @@ func (s agentHandle) deliverOutput(ctx context.Context, c tool.Call, id string) 
 	if !ok {
 		return formatOutcome(out), nil
 	}
-	if f.Output, err = s.summariseOutput(ctx, f); err != nil {
+	if f.Output, err = s.summarizeOutput(ctx, f); err != nil {
 		return tool.Result{}, err
 	}
 	s.mu.Lock()
@@ -180,7 +180,7 @@ func (s agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unkno
 	}
 	g.Agents = slices.Clone(g.Agents)
 	for i, f := range g.Agents {
-		if g.Agents[i].Output, err = s.summariseOutput(ctx, f); err != nil {
+		if g.Agents[i].Output, err = s.summarizeOutput(ctx, f); err != nil {
 			return tool.Result{}, err
 		}
 	}

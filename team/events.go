@@ -99,12 +99,12 @@ func (x *supervisor) emitStarted(m *member) {
 // emitWaiting emits events for the agents and the tasks that now wait for a
 // place. The caller must hold mu.
 func (x *supervisor) emitWaiting() {
-	for _, m := range x.state.lined {
+	for _, m := range x.state.newlyQueued {
 		if m.queued && x.state.agents[m.id] == m { // otherwise it was cancelled in the meantime
 			graph.Emit(x.ctx, AgentQueued{ID: m.id, Agent: m.name, Parent: m.parent, Purpose: m.purpose})
 		}
 	}
-	x.state.lined = nil
+	x.state.newlyQueued = nil
 	for _, w := range x.state.waitingTasks {
 		if w.task.Status == taskPending {
 			graph.Emit(x.ctx, TaskWaiting{ID: w.task.ID, Subject: w.task.Subject, Agent: *w.task.Agent, Parent: w.by})

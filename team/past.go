@@ -98,14 +98,14 @@ func (p *History) Add(data []byte) error {
 // addSpawned adds the agents that an entry started, or that it made wait for a
 // place.
 func (p *History) addSpawned(e entry) {
-	for _, m := range p.state.lined {
+	for _, m := range p.state.newlyQueued {
 		p.account(m).Status = queued
 	}
 	for _, m := range p.state.newlyStarted {
 		a := p.account(m)
 		a.Status, a.Began = running, e.At
 	}
-	p.state.lined, p.state.newlyStarted = nil, nil
+	p.state.newlyQueued, p.state.newlyStarted = nil, nil
 }
 
 // account returns the account of an agent, and creates it if there is none.
@@ -228,11 +228,11 @@ func (l *log) nextEffect() graph.Effect {
 func (l *log) addEntry(e entry) (outcome, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.addLocked(e)
+	return l.addEntryLocked(e)
 }
 
-// addLocked is add for a caller that holds mu.
-func (l *log) addLocked(e entry) (outcome, error) {
+// addEntryLocked is addEntry for a caller that holds mu.
+func (l *log) addEntryLocked(e entry) (outcome, error) {
 	if out, ok := l.old[e.Key]; ok && e.Key != "" {
 		return out, nil
 	}

@@ -33,7 +33,7 @@ type state struct {
 	limits       map[string]int    // how many agents each may run at once in this turn, according to its first entry
 	agents       map[string]*member
 	newlyStarted []*member // started since the last call of launch
-	lined        []*member // spawned without a place since the last call of launch
+	newlyQueued  []*member // spawned without a place since the last call of launch
 	queues       map[string]*queue
 	escalations  []*escalation
 	spent        agent.Spend   // of the agents that have ended

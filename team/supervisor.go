@@ -275,7 +275,7 @@ func (x *supervisor) recordEnd(id string, child graph.Child, err error) {
 		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
 	}
 	stuck := x.state.queues[id].stuckTasks(false)
-	out, err := x.addLocked(e)
+	out, err := x.addEntryLocked(e)
 	if err != nil {
 		x.stopAll(err)
 		return
@@ -322,7 +322,7 @@ func (x *supervisor) dropAgents(ids []string) {
 		if p.spent == (agent.Spend{}) {
 			continue
 		}
-		if _, err := x.addLocked(entry{Op: opSpent, ID: id, Spent: p.spent}); err != nil {
+		if _, err := x.addEntryLocked(entry{Op: opSpent, ID: id, Spent: p.spent}); err != nil {
 			x.stopAll(err)
 		}
 	}
@@ -348,7 +348,7 @@ func (x *supervisor) discardAgent(id string) {
 func (x *supervisor) changeState(e entry) (outcome, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out, err := x.addLocked(e)
+	out, err := x.addEntryLocked(e)
 	if err != nil {
 		return out, err
 	}

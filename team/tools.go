@@ -442,7 +442,7 @@ func (s agentHandle) awaitReply(ctx context.Context, id string, patience time.Du
 		}
 		err := s.awaitChange(ctx, []string{x.to}, timer.C)
 		if errors.Is(err, errTime) {
-			if _, err = s.addLocked(entry{Op: opGiveUp, By: s.id, ID: id}); err == nil {
+			if _, err = s.addEntryLocked(entry{Op: opGiveUp, By: s.id, ID: id}); err == nil {
 				continue
 			}
 		}
@@ -466,10 +466,10 @@ func (s *state) findEscalation(id string) *escalation {
 	return nil
 }
 
-// summariseOutput returns an agent's output, summarized if it is longer than the
+// summarizeOutput returns an agent's output, summarized if it is longer than the
 // threshold of the agent that collects it. If the summary fails, the output is
 // cut.
-func (s agentHandle) summariseOutput(ctx context.Context, f outputResult) (string, error) {
+func (s agentHandle) summarizeOutput(ctx context.Context, f outputResult) (string, error) {
 	s.mu.Lock()
 	rule, name := s.state.spawnRule(s.id), ""
 	if m := s.state.agents[s.id]; m != nil {

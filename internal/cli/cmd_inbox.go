@@ -85,7 +85,7 @@ func inboxLines(list []runs.OpenRun) []inboxLine {
 	return lines
 }
 
-// answerWord returns what stands for the answer to one of the open questions of a run on a command line.
+// answerWord returns the words with which a command line answers one of the open questions of a run.
 func answerWord(open []graph.Question, q graph.Question) string {
 	if len(open) == 1 {
 		return "TEXT"

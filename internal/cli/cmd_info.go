@@ -89,10 +89,10 @@ func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string
 		r.Problems = append(r.Problems, err.Error())
 	}
 	r.Runs = len(list)
-	return env.printResult(opts.output, r, func() string { return infoText(&r, p.Dirs.ShortPath) })
+	return env.printResult(opts.output, r, func() string { return formatInfo(&r, p.Dirs.ShortPath) })
 }
 
-func infoText(r *infoReport, short func(string) string) string {
+func formatInfo(r *infoReport, short func(string) string) string {
 	text := term.NewFields(11)
 	var missing []string
 	for _, problem := range r.Problems {

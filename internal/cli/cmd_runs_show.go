@@ -59,11 +59,11 @@ func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, ar
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, s, func() string { return shownText(s, opts.state) })
+	return env.printResult(opts.output, s, func() string { return formatRun(s, opts.state) })
 }
 
-// shownText returns a run for people; wholeState reports whether its state is not cut.
-func shownText(s *overview.Run, wholeState bool) string {
+// formatRun returns a run for people; wholeState reports whether its state is not cut.
+func formatRun(s *overview.Run, wholeState bool) string {
 	words := story.NewDescriber(s.Moments, &s.Info)
 	text := term.NewFields(10)
 	row := text.AddField

@@ -12,7 +12,7 @@ import (
 	"raddle.dev/server/studio"
 )
 
-// A protocol is something that a server offers besides its health and its metrics.
+// A protocol is something that a server offers in addition to its health and its metrics.
 type protocol struct {
 	name  string
 	mount func(g *gateway.Gateway, s *server.Service)

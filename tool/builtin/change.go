@@ -98,8 +98,8 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resultOf returns the result of a call with its change: the file has the text after now, or is removed if after is nil.
-func (old oldImage) resultOf(r tool.Result, path string, after *string) tool.Result {
+// addChange returns the result of a call with the change that it made: the file has the text after now, or is removed if after is nil.
+func (old oldImage) addChange(r tool.Result, path string, after *string) tool.Result {
 	if old.directory {
 		return r
 	}

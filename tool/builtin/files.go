@@ -159,7 +159,7 @@ func removePath(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	if err := os.Remove(path); err != nil {
 		return fileError(a["path"], err)
 	}
-	return before.resultOf(tool.TextResult("Path removed: "+a["path"]), path, nil), nil
+	return before.addChange(tool.TextResult("Path removed: "+a["path"]), path, nil), nil
 }
 
 func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
@@ -168,7 +168,7 @@ func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	if err := replaceFile(path, a["contents"]); err != nil {
 		return fileError(a["path"], err)
 	}
-	return before.resultOf(tool.TextResult("The File contents were written to: "+a["path"]), path, new(a["contents"])), nil
+	return before.addChange(tool.TextResult("The File contents were written to: "+a["path"]), path, new(a["contents"])), nil
 }
 
 // replaceFile replaces the content of a file by a text: completely, or not at all. A

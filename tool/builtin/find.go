@@ -161,7 +161,7 @@ func matchesPattern(root, path, pattern string) bool {
 }
 
 // walkFiles visits the files below a directory, or the one file. Links are not
-// followed, and what cannot be read is passed over.
+// followed, and what cannot be read is skipped.
 func (s *search) walkFiles(ctx context.Context, root string, each func(path string, d fs.DirEntry) error) error {
 	info, err := os.Stat(root)
 	if err != nil {

@@ -29,7 +29,7 @@ func patchFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	if err := replaceFile(path, after); err != nil {
 		return fileError(a["path"], err)
 	}
-	return before.resultOf(tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), path, &after), nil
+	return before.addChange(tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), path, &after), nil
 }
 
 // Preview is a unified diff of what a call of fs_write or fs_patch would change,
@@ -125,7 +125,7 @@ func convertToCRLF(lines []string) {
 var hunkHead = regexp.MustCompile(`^@@+(?: -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@)?`)
 
 // parsePatch reads the hunks of a unified diff. What stands before the first one
-// is passed over, and so are the names of files between two.
+// is skipped, and so are the names of files between two.
 func parsePatch(patch string) ([]hunk, error) {
 	var hunks []hunk
 	lines := splitLines(patch)

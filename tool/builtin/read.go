@@ -39,7 +39,7 @@ func readPath(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult(h.clipOutput(numberLines(string(text), offset, limit))), nil
 }
 
-// numberLines are some lines of a text with their numbers.
+// numberLines returns at most limit lines of a text with their numbers, from line offset on.
 func numberLines(text string, offset, limit int) string {
 	var lines []string
 	if text != "" {
@@ -67,7 +67,7 @@ func numberLines(text string, offset, limit int) string {
 	return b.String()
 }
 
-// listEntries is a directory with / behind the names of directories.
+// listEntries lists a directory, with a / after the names of directories.
 func listEntries(h Host, path string) (tool.Result, error) {
 	entries, err := os.ReadDir(h.resolvePath(path))
 	if err != nil {

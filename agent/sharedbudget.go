@@ -193,7 +193,7 @@ func (b *Budget) newReservation(t *ledger, r *llm.Request, estimate int) reserva
 	return h
 }
 
-// tryReserve reserves a hold and returns true if there is room for it. It returns
+// tryReserve reserves an amount and returns true if there is room for it. It returns
 // an error if there will never be room.
 func (p *sharedBudget) tryReserve(t *ledger, h reservation) (bool, error) {
 	spent := p.base.add(t.Spent)
@@ -268,10 +268,10 @@ func (c *reservations) release() {
 	c.entries = nil
 }
 
-// beginTool counts a tool call in the shared budgets that limit tool calls, once,
+// countToolCall counts a tool call in the shared budgets that limit tool calls, once,
 // however often it is started again. The caller must call done when the call
 // will not be made again.
-func beginTool(ctx context.Context) (done func(), err error) {
+func countToolCall(ctx context.Context) (done func(), err error) {
 	key := graph.EffectKey(ctx)
 	var counted []ledgerReservation
 	for p := sharedBudgetOf(ctx); p != nil; p = p.outer {
