@@ -103,3 +103,22 @@ func TestExtraStopTurn(t *testing.T) {
 	b.waitText(t, "I am here.")
 	b.requireSilence(t)
 }
+
+// A turn that was added elsewhere appears in a page that shows a conversation without an open turn.
+func TestExtraTurnFromElsewhere(t *testing.T) {
+	home := clienttest.NewHome(t)
+	addTalker(t, home)
+	b := openBrowser(t, home.Serve(t))
+	b.open(t, "chat/talker")
+	sendMessage(t, b, "Hello there")
+	b.waitText(t, "Hello Ada.")
+	b.wait(t, `document.querySelector("header.bar .status")?.innerText.includes("done")`)
+	b.do(t, chromedp.Reload())
+	b.wait(t, `document.querySelectorAll(".said").length === 2`)
+	// The stream of events has ended, and what was said was read once more after that.
+	b.wait(t, `((all) => all.some((e) => e.name.includes("/events?") && all.some((r) => r.name.includes("/sessions/talker/") && r.startTime > e.responseEnd)))(performance.getEntriesByType("resource"))`)
+	b.wait(t, `(await fetch("/api/v1/runs", {method: "POST", headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({agent: "talker", session: location.pathname.split("/")[3], prompt: "Goodbye"})})).ok`)
+	b.waitText(t, "LASTWORD")
+	b.requireSilence(t)
+}

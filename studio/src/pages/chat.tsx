@@ -11,6 +11,7 @@ import { go, runPath } from "../router";
 import type { Conversation, Entry, Page, RunInfo, Session } from "../types";
 
 const refreshEvery = 250;
+const lookEvery = 3000;
 
 // chatPath returns the address of a conversation.
 export function chatPath(agent: string, session?: string): string {
@@ -30,7 +31,9 @@ function useConversation(agent: string, session: string) {
     const stop = new AbortController();
     let unfollow = () => {};
     let timer = 0;
+    let looks = 0;
     let pending = "";
+    let known = "";
     const load = async (): Promise<string> => {
       try {
         const c = await get<Conversation>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`, stop.signal);
@@ -38,6 +41,7 @@ function useConversation(agent: string, session: string) {
         setTalk(c);
         setView(r);
         setError("");
+        known = `${r.run} ${r.updated}`;
         return c.run;
       } catch (e) {
         if (!isAborted(e) && !(e instanceof Problem && e.code === "unknown-session")) setError(words(e));
@@ -50,6 +54,11 @@ function useConversation(agent: string, session: string) {
           timer = 0;
           void load();
         }, refreshEvery);
+    };
+    // look follows the conversation again if a turn was added elsewhere: in a terminal or in another page.
+    const look = async () => {
+      const c = await get<Conversation>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`, stop.signal).catch(() => null);
+      if (c && `${c.run} ${c.updated}` !== known) setRound((n) => n + 1);
     };
     const frames = setInterval(() => {
       if (pending === "") return;
@@ -75,6 +84,7 @@ function useConversation(agent: string, session: string) {
         onConnection(c) {
           setConnection(c);
           if (c !== "lost") schedule();
+          if (c === "ended" && looks === 0) looks = window.setInterval(() => void look(), lookEvery);
         },
       });
     });
@@ -83,6 +93,7 @@ function useConversation(agent: string, session: string) {
       unfollow();
       clearTimeout(timer);
       clearInterval(frames);
+      clearInterval(looks);
     };
   }, [agent, session, round]);
   return { talk, view, error, text, connection, reload: () => setRound((n) => n + 1) };
