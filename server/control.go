@@ -102,6 +102,7 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 		}
 	}
 	_, err = s.process.Runs.CancelRun(ctx, detail.Run)
+	s.breaks.set(detail.Run, nil)
 	s.feeds.noteStopped(detail.Run)
 	return err
 }

@@ -168,7 +168,7 @@ func (s *Service) workOn(d *drive, l launch) {
 	defer s.feeds.release(f)
 	d.work.Store(l.run)
 	answers := l.answers
-	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Interrupt: d.interrupt, Event: func(ev graph.Event) {
+	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Break: s.breaks.of(d.run), Interrupt: d.interrupt, Event: func(ev graph.Event) {
 		d.noteStarted() // the first event comes when the start and the answers are saved
 		s.totals.countEvent(ev, s.process.Models.UsageCost)
 		f.handleEvent(ev)
@@ -179,6 +179,9 @@ func (s *Service) workOn(d *drive, l launch) {
 	res, err := l.run.Drive(d.ctx, driver)
 	if err != nil {
 		s.log.Info("a run has stopped", "run", d.run, "status", res.Status, "error", err)
+	}
+	if res.Status.Final() {
+		s.breaks.set(d.run, nil)
 	}
 	d.err = err
 	l.run.Close()

@@ -36,6 +36,7 @@ type Service struct {
 
 	keyed   sync.Mutex // one start with an idempotency key at a time
 	answers answering
+	breaks  breakSet
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive

@@ -65,6 +65,9 @@ func Open(o Options) (*Process, error) {
 	return p, err
 }
 
+// Environ returns the environment of the process, as Options have it.
+func (p *Process) Environ() []string { return p.env }
+
 // Close ends the servers of tools, closes the store, and sends what telemetry has not sent yet.
 func (p *Process) Close() error {
 	return errors.Join(p.Tools.Close(), p.Runs.Close(), p.telemetry.Close())

@@ -150,7 +150,7 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
 	return r.consumeEvents(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Grace: d.grace, Handle: &r.handle})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
 	})
 }
 

@@ -326,6 +326,7 @@ type Driver struct {
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
+	Break  []graph.Break        // where the run stops, as in [graph.Input]
 	// Interrupt ends the current turn of an agent that is not a graph at once when it is closed: the
 	// text so far becomes the reply, and the run is done. A run that waits ends, too. A graph is paused
 	// at once.
@@ -349,7 +350,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Grace, in.Handle = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.grace, &r.handle
+		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Break, in.Grace, in.Handle = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.Break, d.grace, &r.handle
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}

@@ -89,6 +89,7 @@ func (p *player) find(ctx context.Context, key string, a *ask) (effect, error) {
 	}
 	p.trace.add(key, a)
 	recorded, found := p.segment.effects[key]
+	a.thread, a.record = p.segment.thread, recorded.seq
 	if d := p.compare(key, a, recorded); d != nil {
 		return effect{}, p.stop(d, "")
 	}

@@ -51,6 +51,9 @@ type ask struct {
 	visit int
 	parts []part
 	user  string // what the user says in a request
+
+	thread string // of the record that has the answer
+	record int64  // its number; 0: no answer is recorded
 }
 
 // A part is one text of an ask.

@@ -29,6 +29,9 @@ type Moment struct {
 	Asks   []llm.ToolCall // the calls that a reply requests
 	Call   *ToolCall      // of a tool, with its outcome
 	Search *flow.Search
+
+	Reasoning string // of a model before its reply, as far as its provider shows it
+	Output    string // of a script
 }
 
 // ReadStory returns what happened in a run, oldest first: of a session only what belongs to the run. It
@@ -66,6 +69,9 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 	}
 	return b.finishStory(), nil
 }
+
+// scriptEffect is the name of the effect of a script node.
+const scriptEffect = "script"
 
 // conversationStart is the first node of the agent of a config.yaml.
 const conversationStart = "begin"
@@ -198,6 +204,11 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 			Message llm.Message `json:"message"`
 		}
 		if json.Unmarshal(data, &talk) == nil {
+			for _, part := range talk.Message.Parts {
+				if r, ok := part.(llm.Reasoning); ok {
+					m.Reasoning += r.Text
+				}
+			}
 			for _, c := range talk.Message.ToolCalls() {
 				b.calls[m.Path+c.ID] = c
 				m.Asks = append(m.Asks, c)
@@ -209,6 +220,8 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 			return err
 		}
 		m.Search = &s
+	case m.Effect == scriptEffect:
+		m.Output = string(data)
 	}
 	return nil
 }

@@ -53,11 +53,16 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	home := servertest.NewHome(t, map[string]string{
+	return serveHome(t, servertest.NewHome(t, map[string]string{
 		"ask/graph.yaml": askGraph, "ask/first.sh": "echo '{\"token\": \"'$0'\"}'\n# hunter2hunter2\n", "ask/.env": "SECRET=hunter2hunter2\n", "ask/notes.txt": "not a part of the agent\n",
 		"wait/graph.yaml": waitGraph, "wait/work.sh": "touch working\nwhile [ ! -e go ]; do sleep 0.02; done\necho '{}'\n",
 		"broken/graph.yaml": "name: broken\nstart: nowhere\nnodes: {}\n",
-	})
+	}))
+}
+
+// serveHome returns a service for the agents of a home directory, behind its API.
+func serveHome(t *testing.T, home *servertest.Home) *world {
+	t.Helper()
 	home.Timeout = 100 * time.Millisecond // the agent wait does not stop by itself
 	w := &world{T: t, dir: home.Work}
 	w.service, _ = home.Serve()

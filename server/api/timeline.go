@@ -12,6 +12,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
 	"raddle.dev/llm"
@@ -37,15 +38,18 @@ type Moment struct {
 // MomentDetail is one thing that happened in a run, with all that its record says.
 type MomentDetail struct {
 	Moment
-	Keys     []string        `json:"keys,omitempty" doc:"keys of the state that it writes"`
-	Reply    *flow.Reply     `json:"reply,omitempty"`
-	Asks     []llm.ToolCall  `json:"asks,omitempty" doc:"calls that a reply requests"`
-	Call     *runs.ToolCall  `json:"call,omitempty"`
-	Search   *flow.Search    `json:"search,omitempty"`
-	Question *graph.Question `json:"question,omitempty"`
-	Answer   json.RawMessage `json:"answer,omitempty"`
-	Refused  string          `json:"refused,omitempty"`
-	Reason   string          `json:"reason,omitempty" doc:"of an end: why the run stopped"`
+	Keys      []string        `json:"keys,omitempty" doc:"keys of the state that it writes"`
+	Reply     *flow.Reply     `json:"reply,omitempty"`
+	Asks      []llm.ToolCall  `json:"asks,omitempty" doc:"calls that a reply requests"`
+	Call      *runs.ToolCall  `json:"call,omitempty"`
+	Search    *flow.Search    `json:"search,omitempty"`
+	Question  *graph.Question `json:"question,omitempty"`
+	Answer    json.RawMessage `json:"answer,omitempty"`
+	Refused   string          `json:"refused,omitempty"`
+	Reasoning string          `json:"reasoning,omitempty" doc:"of the model before its reply, as far as its provider shows it"`
+	Output    string          `json:"output,omitempty" doc:"what a script has written"`
+	Cost      *float64        `json:"cost_usd,omitempty" doc:"of a reply, in US dollars; absent: the price is not known"`
+	Reason    string          `json:"reason,omitempty" doc:"of an end: why the run stopped"`
 }
 
 // Timeline is what happened in a run, oldest first.
@@ -75,6 +79,7 @@ type runPictureInput struct {
 func (h *handler) addTimeline() {
 	add(h, operation{http.MethodGet, "/runs/{id}/timeline", "list-moments", "List what happened in a run, oldest first", server.ScopeRead, 0}, h.listMoments)
 	add(h, operation{http.MethodGet, "/runs/{id}/records/{record}", "show-moment", "Show one thing that happened in a run", server.ScopeRead, 0}, h.showMoment)
+	add(h, operation{http.MethodGet, "/runs/{id}/records/{record}/request", "show-request", "Compute what a run asked of a model for a recorded reply", server.ScopeRead, 0}, h.showRequest)
 	add(h, operation{http.MethodGet, "/runs/{id}/picture.svg", "draw-run", "Draw the graph of a run, with what it did up to a record", server.ScopeRead, 0}, h.drawRun)
 }
 
@@ -184,10 +189,37 @@ func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[Moment
 		if m.Seq != in.Record {
 			continue
 		}
-		return &body[MomentDetail]{MomentDetail{Moment: d.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
-			Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason}}, nil
+		out := MomentDetail{Moment: d.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
+			Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason, Reasoning: m.Reasoning, Output: m.Output}
+		if m.Reply != nil {
+			if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
+				out.Cost = &cost
+			}
+		}
+		return &body[MomentDetail]{out}, nil
 	}
 	return nil, newProblem(http.StatusNotFound, "not-found", fmt.Sprintf("run %s has no record %d that says something", in.ID, in.Record))
+}
+
+// showRequest replays the run: a journal has replies, and not what was asked. Nothing is sent, and no script is run.
+func (h *handler) showRequest(ctx context.Context, in *recordInput) (*body[*replay.Request], error) {
+	file, err := h.collectRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := replay.NewRecording(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := replay.FindRequest(ctx, replay.Job{Recording: rec, Environ: h.process.Environ()}, in.Record)
+	if err != nil {
+		return nil, err
+	}
+	secrets := h.process.Tools.SecretSet()
+	for _, text := range []*string{&r.Instructions, &r.Prompt, &r.Tools, &r.Settings} {
+		*text = secrets.Text(*text)
+	}
+	return &body[*replay.Request]{r}, nil
 }
 
 func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error) {

@@ -79,6 +79,7 @@ type ForkBody struct {
 	Model  string         `json:"model,omitempty" doc:"replaces every model of the copy"`
 	Prompt string         `json:"prompt,omitempty" doc:"replaces the prompt in the state of the copy of a graph"`
 	Start  bool           `json:"start,omitempty" doc:"continue the copy at once"`
+	Breaks []graph.Break  `json:"breaks,omitempty" maxItems:"100" doc:"where the copy stops, as in set-breaks"`
 }
 
 type forkInput struct {
@@ -100,6 +101,16 @@ type editInput struct {
 	}
 }
 
+// Breaks are the places at which a run stops.
+type Breaks struct {
+	Breaks []graph.Break `json:"breaks" maxItems:"100" nullable:"false" doc:"nodes of the run's graph, by name; before the node, or after it with after"`
+}
+
+type breaksInput struct {
+	RunPath
+	Body Breaks
+}
+
 // exported is a run in one file.
 type exported struct {
 	ContentType string `header:"Content-Type"`
@@ -115,6 +126,8 @@ func (h *handler) addTravel() {
 	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
 	add(h, operation{http.MethodGet, "/runs/{id}/export", "export-run", "Write a run to one file, as raddle runs export does", server.ScopeRead, 0}, h.exportRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/fork", "fork-run", "Copy a run at a record, change the copy and start it", server.ScopeStart, http.StatusCreated}, h.forkRun)
+	add(h, operation{http.MethodGet, "/runs/{id}/breaks", "list-breaks", "List the places at which a run stops when it continues", server.ScopeRead, 0}, h.listBreaks)
+	add(h, operation{http.MethodPost, "/runs/{id}/breaks", "set-breaks", "Replace the places at which a run stops when it continues", server.ScopeStart, 0}, h.setBreaks)
 	add(h, operation{http.MethodPost, "/runs/{id}/edit", "edit-run", "Replace values in the state of a run that is not over", server.ScopeAdmin, 0}, h.editRun)
 }
 
@@ -209,9 +222,17 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if err != nil {
 		return nil, err
 	}
+	if _, err := h.service.FindBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
+		return nil, err
+	}
 	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set})
 	if err != nil {
 		return nil, err
+	}
+	if len(in.Body.Breaks) > 0 {
+		if err := h.service.SetBreaks(ctx, id, in.Body.Breaks); err != nil {
+			return nil, err
+		}
 	}
 	if in.Body.Start {
 		if err := h.service.ResumeRun(ctx, id); err != nil {
@@ -219,6 +240,18 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 		}
 	}
 	return &body[Forked]{Forked{id, origin, in.Body.Start}}, nil
+}
+
+func (h *handler) listBreaks(ctx context.Context, in *RunPath) (*body[Breaks], error) {
+	list, err := h.service.ListBreaks(ctx, in.ID)
+	return &body[Breaks]{Breaks{append([]graph.Break{}, list...)}}, err
+}
+
+func (h *handler) setBreaks(ctx context.Context, in *breaksInput) (*body[Breaks], error) {
+	if err := h.service.SetBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
+		return nil, err
+	}
+	return h.listBreaks(ctx, &in.RunPath)
 }
 
 func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point], error) {
@@ -230,9 +263,14 @@ func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point]
 	return &body[runs.Point]{at}, err
 }
 
-func (h *handler) exportRun(ctx context.Context, in *RunPath) (*exported, error) {
+// collectRun returns a run with all that is needed to read it, and without secrets.
+func (h *handler) collectRun(ctx context.Context, id string) (*runfile.File, error) {
 	p := h.process
-	f, err := runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: in.ID, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: id, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+}
+
+func (h *handler) exportRun(ctx context.Context, in *RunPath) (*exported, error) {
+	f, err := h.collectRun(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"raddle.dev/server/servertest"
+)
+
+// newLettersWorld has an agent that splits a list, asks a model about each item, and about the key of its environment.
+func newLettersWorld(t *testing.T) *world {
+	return serveHome(t, servertest.NewHome(t, map[string]string{
+		"letters/graph.yaml": `
+name: letters
+model: script:transcript.yaml
+start: split
+nodes:
+  split: {type: script, script: split.sh, next: each}
+  each: {type: map, over: "{{letters}}", as: letter, branch: one, output_key: word, collect_into: words, next: sum}
+  one: {type: llm, instructions: Answer in one word., prompt: "A word with {{letter}} for {{token}}", state_updates: {word: "{{output}}"}}
+  sum: {type: script, script: sum.sh, next: done}
+  done: {type: end, output: "{{total}}"}
+`,
+		"letters/split.sh":        "echo '{\"letters\": [\"a\", \"b\", \"c\"], \"token\": \"hunter2hunter2\"}'\n",
+		"letters/sum.sh":          "echo '{\"total\": 3}'\n",
+		"letters/transcript.yaml": "- {match: A word, text: ant, usage: {input: 9, output: 1}, repeat: true}\n",
+		"letters/.env":            "SECRET=hunter2hunter2\n",
+	}))
+}
+
+// records returns the numbers of the records of a run whose effect is of a kind.
+func (w *world) records(run, effect string) (list []float64) {
+	w.Helper()
+	for _, item := range w.get(200, "GET", "/runs/"+run+"/timeline", "")["items"].([]any) {
+		if m := item.(map[string]any); m["effect"] == effect {
+			list = append(list, m["record"].(float64))
+		}
+	}
+	return list
+}
+
+// TestInspect shows what a script has written, and what was asked of a model: its prompt as it was sent, without secrets.
+func TestInspect(t *testing.T) {
+	w := newLettersWorld(t)
+	run := w.get(201, "POST", "/runs?wait=60s", `{"agent": "letters"}`)["run"].(string)
+	scripts, replies := w.records(run, "script"), w.records(run, "reply")
+	if len(scripts) != 2 || len(replies) != 3 {
+		t.Fatalf("scripts %v, replies %v", scripts, replies)
+	}
+	detail := w.get(200, "GET", fmt.Sprintf("/runs/%s/records/%v", run, scripts[1]), "")
+	if detail["output"] != `{"total": 3}` {
+		t.Errorf("the output of a script: %v", detail)
+	}
+	var prompts []string
+	for _, at := range replies {
+		r := w.get(200, "GET", fmt.Sprintf("/runs/%s/records/%v/request", run, at), "")
+		if r["instructions"] != "Answer in one word." || r["model"] != "script:transcript.yaml" {
+			t.Errorf("the request of record %v: %v", at, r)
+		}
+		prompts = append(prompts, r["prompt"].(string))
+	}
+	slices.Sort(prompts)
+	for i, letter := range []string{"a", "b", "c"} {
+		if !strings.HasPrefix(prompts[i], "A word with "+letter+" for ") || strings.Contains(prompts[i], "hunter2") {
+			t.Errorf("prompts: %q", prompts)
+		}
+	}
+	w.refuse(409, "stale", "GET", fmt.Sprintf("/runs/%s/records/%v/request", run, scripts[0]), "")
+	w.refuse(404, "unknown-run", "GET", "/runs/nothing/records/1/request", "")
+}
+
+// TestBreaks stops a copy of a run before and after nodes, and continues it; a run that has ended and nodes that are not there are refused.
+func TestBreaks(t *testing.T) {
+	w := newLettersWorld(t)
+	run := w.get(201, "POST", "/runs?wait=60s", `{"agent": "letters"}`)["run"].(string)
+	const before = `{"breaks": [{"node": "sum"}, {"node": "one", "after": true}]}`
+	w.refuse(409, "stale", "POST", "/runs/"+run+"/breaks", before)
+	w.refuse(400, "usage", "POST", "/runs/"+run+"/fork", `{"at": 1, "breaks": [{"node": "nothing"}]}`)
+	copied := "/runs/" + w.get(201, "POST", "/runs/"+run+"/fork", `{"at": 1, "breaks": [{"node": "one", "after": true}, {"node": "sum"}, {"node": "sum"}], "start": true}`)["run"].(string)
+	stops := func(path, reached, missing string) {
+		t.Helper()
+		st, err := w.service.WaitRun(t.Context(), strings.TrimPrefix(copied, "/runs/"))
+		if err != nil || st.Status != "paused" {
+			t.Fatalf("%s: %+v, %v", path, st, err)
+		}
+		state := w.get(200, "GET", copied+"/state", "")["state"].(map[string]any)
+		if state[reached] == nil || state[missing] != nil {
+			t.Errorf("%s: the state has %v", path, state)
+		}
+	}
+	stops("after each/one", "letters", "words")
+	if got := jsonText(t, w.get(200, "GET", copied+"/breaks", "")["breaks"]); got != `[{"after":true,"node":"each/one"},{"node":"sum"}]` {
+		t.Errorf("breaks: %s", got)
+	}
+	w.get(200, "POST", copied+"/resume", "")
+	stops("before sum", "words", "total")
+	if got := jsonText(t, w.get(200, "POST", copied+"/breaks", `{"breaks": []}`)["breaks"]); got != "[]" {
+		t.Errorf("no breaks: %s", got)
+	}
+	w.get(200, "POST", copied+"/breaks", `{"breaks": [{"node": "done"}]}`)
+	w.get(200, "POST", copied+"/resume", "")
+	stops("before done", "total", "nothing")
+	w.get(200, "POST", copied+"/resume", "")
+	if st, err := w.service.WaitRun(t.Context(), strings.TrimPrefix(copied, "/runs/")); err != nil || st.Status != "done" || st.Output != "3" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if got := jsonText(t, w.get(200, "GET", copied+"/breaks", "")["breaks"]); got != "[]" {
+		t.Errorf("after the end: %s", got)
+	}
+}
