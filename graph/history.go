@@ -271,6 +271,10 @@ type Entry struct {
 	// Next are the nodes that run next, after the same records.
 	Next []string
 
+	// Tasks is the number of tasks of these nodes, after a start, call or step: a node has
+	// several if a Send names it more than once.
+	Tasks int
+
 	// From is, for a fork, what was copied.
 	From Point
 
@@ -380,7 +384,7 @@ func showParts(id string) string {
 func readNextNodes(h *wire.Reader, e *Entry) {
 	f := &rawFrame{}
 	f.tasks, _ = readHeads(h)
-	e.Next = f.nextNames()
+	e.Next, e.Tasks = f.nextNames(), len(f.tasks)
 	if e.Kind == KindStep {
 		h.Bool()
 	}

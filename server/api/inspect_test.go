@@ -43,6 +43,17 @@ func (w *world) records(run, effect string) (list []float64) {
 	return list
 }
 
+// count returns how many moments of a run are wanted.
+func (w *world) count(run string, wanted func(m map[string]any) bool) (n int) {
+	w.Helper()
+	for _, item := range w.get(200, "GET", "/runs/"+run+"/timeline", "")["items"].([]any) {
+		if wanted(item.(map[string]any)) {
+			n++
+		}
+	}
+	return n
+}
+
 // TestInspect shows what a script has written, and what was asked of a model: its prompt as it was sent, without secrets.
 func TestInspect(t *testing.T) {
 	w := newLettersWorld(t)
@@ -54,6 +65,9 @@ func TestInspect(t *testing.T) {
 	detail := w.get(200, "GET", fmt.Sprintf("/runs/%s/records/%v", run, scripts[1]), "")
 	if detail["output"] != `{"total": 3}` {
 		t.Errorf("the output of a script: %v", detail)
+	}
+	if n := w.count(run, func(m map[string]any) bool { return m["tasks"] == 3.0 && m["place"] == "each" }); n != 1 {
+		t.Errorf("%d moments start the 3 tasks of the map", n)
 	}
 	var prompts []string
 	for _, at := range replies {

@@ -29,6 +29,7 @@ type Moment struct {
 	Node   string    `json:"node,omitempty" doc:"path of the node or agent, with the numbers of branches"`
 	From   []string  `json:"from,omitempty" doc:"of a step: places of the nodes that ran"`
 	Next   []string  `json:"next,omitempty" doc:"places of the nodes that run next in the same graph"`
+	Tasks  int       `json:"tasks,omitempty" doc:"number of tasks that run next, if there are more than nodes: a map has one for each item"`
 	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect whose start is recorded"`
 	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
 	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
@@ -121,6 +122,9 @@ func (d *describer) findPlaces(frame string, nodes []string) (list []string) {
 func (d *describer) describe(m *runs.Moment) Moment {
 	out := Moment{Record: m.Seq, Time: m.Time, Kind: m.Kind.String(), Text: d.words.DescribeMoment(m), Place: d.places.FindMoment(m), Node: m.Node,
 		From: d.findPlaces(m.Node, m.From), Next: d.findPlaces(m.Node, m.Next), TookMS: float64(m.Took.Microseconds()) / 1000}
+	if m.Tasks > len(m.Entry.Next) {
+		out.Tasks = m.Tasks
+	}
 	switch m.Kind {
 	case graph.KindEnd:
 		out.Status = m.What

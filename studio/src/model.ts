@@ -6,62 +6,107 @@ export type NodeStatus = "done" | "running" | "waiting" | "failed";
 export interface Look {
   nodes: Map<string, { status: NodeStatus; visits: number }>;
   edges: Set<string>; // "from to" by place
+  items: Map<string, Items>; // of maps, by place
+}
+
+// Items is how far a map is.
+export interface Items {
+  done: number;
+  all: number;
 }
 
 const stepKinds = new Set(["start", "call", "step", "edit", "fork", "snapshot"]);
 
 const inBranch = /\[\d+\]$/; // the path of a node in one of the branches of a map
 
-// lookAt returns the look of a run after the moments up to a record; null: after all.
-export function lookAt(moments: Moment[], at: number | null): Look {
-  const nodes: Look["nodes"] = new Map();
-  const edges: Look["edges"] = new Set();
-  const current = new Map<string, string[]>(); // what runs next, by frame
+// A Fold is what the moments up to one of them come to.
+interface Fold extends Look {
+  frames: Map<string, Items>; // maps that run, by the path of their node
+}
+
+const savedEvery = 500;
+
+// Looks finds how a run looks at any of its moments. It saves a fold every so many moments, so that moving the playhead costs the same in a long run.
+export class Looks {
+  private readonly saved: Fold[] = []; // the fold before moment i * savedEvery
+
+  constructor(private readonly moments: Moment[]) {
+    const fold: Fold = { nodes: new Map(), edges: new Set(), items: new Map(), frames: new Map() };
+    moments.forEach((m, i) => {
+      if (i % savedEvery === 0) this.saved.push(copyFold(fold));
+      addMoment(fold, m);
+    });
+    this.saved.push(copyFold(fold));
+  }
+
+  // at returns the look after the moments up to a record; null: after all.
+  at(record: number | null): Look {
+    const end = indexAt(this.moments, record) + 1;
+    if (end === this.moments.length) return this.saved[this.saved.length - 1]!;
+    const start = Math.floor(end / savedEvery);
+    const fold = copyFold(this.saved[start]!);
+    for (let i = start * savedEvery; i < end; i++) addMoment(fold, this.moments[i]!);
+    return fold;
+  }
+}
+
+function copyFold(f: Fold): Fold {
+  const items = new Map([...f.items].map(([place, n]) => [place, { ...n }]));
+  const frames = new Map([...f.frames].map(([path, n]) => [path, { ...n }]));
+  for (const [path, n] of f.frames) for (const [place, shown] of f.items) if (n === shown) items.set(place, frames.get(path)!); // one object is both
+  return { nodes: new Map([...f.nodes].map(([place, n]) => [place, { ...n }])), edges: new Set(f.edges), items, frames };
+}
+
+// addMoment adds a moment to a fold.
+function addMoment(f: Fold, m: Moment): void {
   const node = (place: string) => {
-    let n = nodes.get(place);
-    if (!n) nodes.set(place, (n = { status: "done", visits: 0 }));
+    let n = f.nodes.get(place);
+    if (!n) f.nodes.set(place, (n = { status: "done", visits: 0 }));
     return n;
   };
   const set = (place: string, status: NodeStatus) => {
     node(place).status = status;
   };
-  for (const m of moments) {
-    if (at !== null && m.record > at) break;
-    if (m.kind === "step") {
-      for (const from of m.from ?? []) {
-        const n = node(from);
-        n.status = "done";
-        n.visits++;
-        for (const to of m.next ?? []) edges.add(from + " " + to);
-      }
-    }
-    if (stepKinds.has(m.kind)) {
-      const frame = m.node ?? "";
-      current.set(frame, m.next ?? []);
-      for (const to of m.next ?? []) set(to, "running");
-    }
-    if (!m.place) {
-      if (m.kind === "end") endNodes(nodes, m.status ?? "");
-      continue;
-    }
-    switch (m.kind) {
-      case "question":
-        set(m.place, "waiting");
-        break;
-      case "answer":
-        set(m.place, "running");
-        break;
-      case "task":
-      case "effect":
-        if (m.kind === "task" && inBranch.test(m.node ?? "")) node(m.place).visits++;
-        if (m.kind === "task" || !isRunning(nodes, m.place)) set(m.place, "done");
-        break;
-      case "failure":
-        set(m.place, "failed");
-        break;
+  if (m.tasks && m.node && m.place) {
+    const counts = { done: 0, all: m.tasks };
+    f.frames.set(m.node, counts);
+    f.items.set(m.place, counts);
+  }
+  if (m.kind === "step") {
+    for (const from of m.from ?? []) {
+      const n = node(from);
+      n.status = "done";
+      n.visits++;
+      for (const to of m.next ?? []) f.edges.add(from + " " + to);
     }
   }
-  return { nodes, edges };
+  if (stepKinds.has(m.kind)) {
+    for (const to of m.next ?? []) set(to, "running");
+  }
+  if (!m.place) {
+    if (m.kind === "end") endNodes(f.nodes, m.status ?? "");
+    return;
+  }
+  switch (m.kind) {
+    case "question":
+      set(m.place, "waiting");
+      break;
+    case "answer":
+      set(m.place, "running");
+      break;
+    case "task":
+    case "effect":
+      if (m.kind === "task" && inBranch.test(m.node ?? "")) {
+        node(m.place).visits++;
+        const counts = f.frames.get(m.node!.slice(0, m.node!.lastIndexOf("/")));
+        if (counts && counts.done < counts.all) counts.done++;
+      }
+      if (m.kind === "task" || !isRunning(f.nodes, m.place)) set(m.place, "done");
+      break;
+    case "failure":
+      set(m.place, "failed");
+      break;
+  }
 }
 
 function isRunning(nodes: Look["nodes"], place: string): boolean {

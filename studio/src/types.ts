@@ -114,6 +114,7 @@ export interface Moment {
   node?: string;
   from?: string[];
   next?: string[];
+  tasks?: number;
   took_ms?: number;
   effect?: string;
   tokens?: number;
@@ -130,6 +131,25 @@ export interface MomentDetail extends Moment {
   answer?: unknown;
   refused?: string;
   reason?: string;
+  reasoning?: string;
+  output?: string;
+  cost_usd?: number;
+}
+
+// Sent is what was asked of a model, as a replay of the run computes it.
+export interface Sent {
+  model: string;
+  instructions?: string;
+  prompt: string;
+  tools?: string;
+  settings?: string;
+  notes: string[];
+}
+
+// Break is a place at which a run stops.
+export interface Break {
+  node: string;
+  after?: boolean;
 }
 
 export interface Session {

@@ -3,15 +3,17 @@ import { get, isAborted, post, words } from "../api";
 import { cost, count, duration, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
-import { indexAt, lookAt } from "../model";
-import { Ago, Copy, Dialog, Failure, useLoaded } from "../parts/common";
+import { indexAt, Looks } from "../model";
+import { Ago, Copy, Dialog, Failure, useLoaded, useSettled } from "../parts/common";
 import { Json } from "../parts/json";
+import { ForkDialog } from "../parts/fork";
 import { Picture } from "../parts/picture";
 import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
+import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { go, route, runPath } from "../router";
-import type { Moment, MomentDetail, Run as RunView } from "../types";
+import type { Moment, MomentDetail, Run as RunView, Sent } from "../types";
 
 const refreshEvery = 250;
 
@@ -133,13 +135,19 @@ function Original({ run, start }: { run: string; start: number | null }) {
 function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo(at: number | null, sel: number | null, tab: string): void }) {
   const { view, moments, error, connection, text, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
-  const look = useMemo(() => lookAt(moments, at), [moments, at]);
+  const looks = useMemo(() => new Looks(moments), [moments]);
+  const look = useMemo(() => looks.at(at), [looks, at]);
   const here = shown[indexAt(shown, at)];
   const record = sel ?? here?.record ?? null;
+  const stops = useBreaks(run, view ? isFinal(view.status) : undefined);
+  const [node, setNode] = useState({ place: "", kind: "" });
   const [dialog, setDialog] = useState("");
   const [failure, setFailure] = useState("");
   const newest = shown.at(-1)?.record ?? 0;
-  const move = (to: number) => onGo(to >= newest ? null : to, null, tab);
+  const move = (to: number) => {
+    setNode({ place: "", kind: "" });
+    onGo(to >= newest ? null : to, null, tab);
+  };
   const act = async (what: string) => {
     setFailure("");
     try {
@@ -210,10 +218,12 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class="panes">
         <section class="panel" aria-label={"Picture" + ofWhich}>
-          <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={here?.place ?? ""} onNode={(place) => {
+          <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={node.place || (here?.place ?? "")} breaks={stops.breaks} onNode={(place, kind) => {
+            setNode({ place, kind });
             const last = shown.filter((m) => m.place === place && (at === null || m.record <= at)).at(-1) ?? shown.find((m) => m.place === place);
             if (last) onGo(at, last.record, tab);
           }} />
+          {node.place && <NodeBar node={node} stops={stops} busy={!!busy} final={!!final} onClose={() => setNode({ place: "", kind: "" })} />}
         </section>
         <section class="panel" aria-label={"Timeline" + ofWhich}>
           <Timeline mark={mark} moments={shown} at={at} sel={sel} onMove={move} />
@@ -239,7 +249,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
           </div>
         </section>
       </div>
-      {dialog === "fork" && record !== null && <ForkDialog run={run} at={sel ?? at ?? newest} onClose={() => setDialog("")} />}
+      {dialog === "fork" && record !== null && <ForkDialog run={run} at={sel ?? at ?? newest} moments={moments} breaks={stops.breaks} onClose={() => setDialog("")} />}
       {dialog === "cancel" && (
         <Dialog title="Cancel this run?" onClose={() => setDialog("")}>
           <p>The run ends permanently. Its journal stays.</p>
@@ -287,7 +297,8 @@ function Scrubber({ moments, at, onMove }: { moments: Moment[]; at: number | nul
 }
 
 // Detail shows all that a record says.
-function Detail({ run, record }: { run: string; record: number }) {
+function Detail({ run, record: wanted }: { run: string; record: number }) {
+  const record = useSettled(wanted);
   const { value: d, error } = useLoaded((s) => get<MomentDetail>(`runs/${encodeURIComponent(run)}/records/${record}`, s), [run, record]);
   if (error) return <Failure text={error} />;
   if (!d) return null;
@@ -303,8 +314,14 @@ function Detail({ run, record }: { run: string; record: number }) {
       </p>
       {d.reply && (
         <>
+          {d.reasoning && (
+            <details>
+              <summary>Reasoning</summary>
+              <pre class="text">{visible(d.reasoning)}</pre>
+            </details>
+          )}
           <h3>Reply</h3>
-          <Markdown text={d.reply.text} />
+          {d.reply.text ? <Markdown text={d.reply.text} /> : <p class="dim">The reply has no text.</p>}
           <dl>
             <dt>Model</dt>
             <dd>{visible(d.reply.model ?? "unknown")}</dd>
@@ -314,7 +331,16 @@ function Detail({ run, record }: { run: string; record: number }) {
                 <dd>{v.toLocaleString("en")}</dd>
               </>
             ))}
+            <dt>Cost</dt>
+            <dd>{d.cost_usd === undefined ? "not known: the model has no price" : cost(d.cost_usd)}</dd>
           </dl>
+          <Request key={d.record} run={run} record={d.record} />
+        </>
+      )}
+      {d.output !== undefined && (
+        <>
+          <h3>Output of the script</h3>
+          <pre class="text">{visible(d.output)}</pre>
         </>
       )}
       {d.asks?.map((c) => (
@@ -372,8 +398,62 @@ interface Change {
   b?: unknown;
 }
 
+// Request shows what was asked of a model for a reply. A journal has the reply alone: the server computes the rest when a person wants it.
+function Request({ run, record }: { run: string; record: number }) {
+  const [sent, setSent] = useState<Sent>();
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const load = async () => {
+    setBusy(true);
+    setError("");
+    try {
+      setSent(await get<Sent>(`runs/${encodeURIComponent(run)}/records/${record}/request`));
+    } catch (e) {
+      setError(words(e));
+    }
+    setBusy(false);
+  };
+  if (!sent)
+    return (
+      <>
+        <button type="button" disabled={busy} onClick={() => void load()}>
+          Show what was asked
+        </button>
+        <Failure text={error} />
+      </>
+    );
+  return (
+    <div class="sent">
+      <p class="dim">Computed from the files that the agent had then. A journal has replies, and not what was asked.</p>
+      {sent.notes.map((n) => (
+        <p key={n} class="finding">
+          {visible(n)}
+        </p>
+      ))}
+      {(
+        [
+          ["Instructions", sent.instructions],
+          ["Prompt", sent.prompt],
+          ["Tools", sent.tools],
+          ["Settings", sent.settings],
+        ] as const
+      ).map(
+        ([name, text]) =>
+          text && (
+            <section key={name}>
+              <h3>{name}</h3>
+              <pre class="text">{visible(text)}</pre>
+            </section>
+          ),
+      )}
+    </div>
+  );
+}
+
 // State shows the state at the playhead, with what the newest step changed.
-function State({ run, at, before }: { run: string; at: number; before: number }) {
+function State({ run, at: wanted, before: wantedBefore }: { run: string; at: number; before: number }) {
+  const at = useSettled(wanted);
+  const before = useSettled(wantedBefore);
   const path = "runs/" + encodeURIComponent(run);
   const state = useLoaded((s) => get<{ state: Record<string, unknown>; next: string[] }>(`${path}/state?at=${at}`, s), [run, at]);
   const diff = useLoaded((s) => (before > 0 ? get<{ changes: Change[] }>(`${path}/diff?a=${before}&b=${at}`, s) : Promise.resolve({ changes: [] })), [run, at, before]);
@@ -461,74 +541,5 @@ function Result({ view }: { view: RunView }) {
         <dd>{view.usage.models.map(visible).join(", ") || "none"}</dd>
       </dl>
     </div>
-  );
-}
-
-// ForkDialog copies the run at a record, changes the copy, and opens it.
-function ForkDialog({ run, at, onClose }: { run: string; at: number; onClose(): void }) {
-  const state = useLoaded((s) => get<{ state: Record<string, unknown> }>(`runs/${encodeURIComponent(run)}/state?at=${at}`, s), [run, at]);
-  const [edits, setEdits] = useState<Record<string, string>>({});
-  const [model, setModel] = useState("");
-  const [start, setStart] = useState(true);
-  const [error, setError] = useState("");
-  const textOf = (v: unknown) => (typeof v === "string" ? v : JSON.stringify(v, null, 2));
-  const fork = async () => {
-    setError("");
-    try {
-      const changed: Record<string, unknown> = {};
-      for (const [k, text] of Object.entries(edits)) {
-        const old = state.value?.state[k];
-        if (text === textOf(old)) continue;
-        try {
-          changed[k] = typeof old === "string" ? text : (JSON.parse(text) as unknown);
-        } catch {
-          setError(`The value of ${k} must be JSON.`);
-          return;
-        }
-      }
-      const made = await post<{ run: string }>(`runs/${encodeURIComponent(run)}/fork`, {
-        at,
-        start,
-        ...(Object.keys(changed).length ? { state: changed } : {}),
-        ...(model ? { model } : {}),
-      });
-      onClose();
-      go(runPath(made.run, null, null, "state", `${run}@${at}`));
-    } catch (e) {
-      setError(words(e));
-    }
-  };
-  return (
-    <Dialog title={`Fork ${run} at @${at}`} onClose={onClose}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          void fork();
-        }}
-      >
-        <p class="dim">The copy starts with everything up to here. What was recorded is not requested again.</p>
-        {Object.entries(state.value?.state ?? {}).map(([k, v]) => (
-          <label key={k}>
-            {visible(k)}
-            <textarea rows={textOf(v).includes("\n") ? 4 : 1} value={edits[k] ?? textOf(v)} onInput={(e) => setEdits({ ...edits, [k]: e.currentTarget.value })} />
-          </label>
-        ))}
-        <label>
-          Model for every call <input value={model} placeholder="as in the agent" onInput={(e) => setModel(e.currentTarget.value)} />
-        </label>
-        <label class="check">
-          <input type="checkbox" checked={start} onChange={(e) => setStart(e.currentTarget.checked)} /> Continue the copy at once
-        </label>
-        <Failure text={error || state.error} />
-        <div class="buttons">
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
-          <button type="submit" class="primary">
-            Fork
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

@@ -36,6 +36,18 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: un
   return { ...state, reload: () => setRound((n) => n + 1) };
 }
 
+const restMs = 80;
+
+// useSettled returns a value when it has not changed for a moment: what a person only passes is not requested.
+export function useSettled<T>(value: T): T {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), restMs);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
 // Failure shows the words of an error.
 export function Failure({ text }: { text: string }) {
   return text ? (

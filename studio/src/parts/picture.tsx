@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getText, isAborted, words } from "../api";
 import type { Look } from "../model";
+import type { Break } from "../types";
 import { Failure } from "./common";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -18,28 +19,46 @@ function useTheme(): string {
 
 const words_: Record<string, string> = { done: "done", running: "running", waiting: "waits", failed: "failed" };
 
-// markVisits writes at the corner of a node how often it ran; 0 removes the mark.
-function markVisits(g: SVGGElement, visits: number): void {
+// countText returns how often a node ran, and how far it is if it is a map; "" if there is nothing to count.
+function countText(place: string, look?: Look): string {
+  const visits = look?.nodes.get(place)?.visits ?? 0;
+  const items = look?.items.get(place);
+  return [visits > 1 ? `×${visits}` : "", items ? `${items.done} of ${items.all}` : ""].filter(Boolean).join(" · ");
+}
+
+// markCount writes a text above a node; "" removes it.
+function markCount(g: SVGGElement, text: string): void {
   let mark = g.querySelector<SVGTextElement>("text.visits");
-  if (visits === 0) {
+  if (text === "") {
     mark?.remove();
     return;
   }
   if (!mark) {
     mark = document.createElementNS("http://www.w3.org/2000/svg", "text");
     mark.setAttribute("class", "visits");
-    const box = (g.firstElementChild as SVGGraphicsElement).getBBox();
-    mark.setAttribute("x", String(box.x + box.width));
+    const box = g.getBBox();
+    mark.setAttribute("x", String(box.x + box.width / 2 + 8)); // right of an arrow that comes from above
     mark.setAttribute("y", String(box.y - 4));
-    mark.setAttribute("text-anchor", "end");
     mark.setAttribute("aria-hidden", "true");
     g.append(mark);
   }
-  mark.textContent = `×${visits}`;
+  mark.textContent = text;
+}
+
+// markBreaks draws a sign at the upper left corner of a node before which a run stops, and at the lower left one if it stops after the node.
+function markBreaks(g: SVGGElement, before: boolean, after: boolean): void {
+  g.querySelectorAll(".break").forEach((e) => e.remove());
+  const box = (g.firstElementChild as SVGGraphicsElement).getBBox();
+  for (const y of [...(before ? [box.y] : []), ...(after ? [box.y + box.height] : [])]) {
+    const sign = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    sign.setAttribute("class", "break");
+    sign.setAttribute("d", `M${box.x + 3} ${y - 5}v10M${box.x + 8} ${y - 5}v10`);
+    g.append(sign);
+  }
 }
 
 // Picture shows the picture that the server draws, and marks what a run did in it.
-export function Picture({ path, title, look, chosen, onNode }: { path: string; title: string; look?: Look; chosen?: string; onNode?(place: string): void }) {
+export function Picture({ path, title, look, chosen, breaks, onNode }: { path: string; title: string; look?: Look; chosen?: string; breaks?: Break[]; onNode?(place: string, kind: string): void }) {
   const theme = useTheme();
   const box = useRef<HTMLDivElement>(null);
   const [error, setError] = useState("");
@@ -76,12 +95,15 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
       const n = look?.nodes.get(place);
       g.setAttribute("data-status", look ? (n?.status ?? "none") : "");
       g.toggleAttribute("data-chosen", place === chosen);
-      markVisits(g, n && n.visits > 1 ? n.visits : 0);
+      const counted = countText(place, look);
+      markCount(g, counted);
+      const stops = (breaks ?? []).filter((b) => b.node === place);
+      const [before, after] = [stops.some((b) => !b.after), stops.some((b) => b.after)];
       if (onNode) {
         g.setAttribute("tabindex", "0");
         g.setAttribute("role", "button");
         const kind = g.dataset["kind"] ?? "";
-        g.setAttribute("aria-label", [place, kind, n ? words_[n.status] : look ? "not reached" : "", n && n.visits > 1 ? `${n.visits} times` : ""].filter(Boolean).join(", "));
+        g.setAttribute("aria-label", [place, kind, counted, n ? words_[n.status] : look ? "not reached" : "", before ? "stops before" : "", after ? "stops after" : ""].filter(Boolean).join(", "));
       }
     }
     for (const g of svg.querySelectorAll<SVGGElement>("g.edge")) {
@@ -89,7 +111,13 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
     }
     svg.setAttribute("role", onNode ? "group" : "img");
     svg.toggleAttribute("data-run", !!look);
-  }, [svg, look, chosen]);
+  }, [svg, look, chosen, breaks]);
+  useEffect(() => {
+    for (const g of svg?.querySelectorAll<SVGGElement>("g[data-node]") ?? []) {
+      const stops = (breaks ?? []).filter((b) => b.node === g.dataset["node"]);
+      markBreaks(g, stops.some((b) => !b.after), stops.some((b) => b.after));
+    }
+  }, [svg, breaks]);
   useEffect(() => {
     const panel = box.current?.closest(".panel");
     const g = svg?.querySelector("g[data-chosen]");
@@ -99,7 +127,7 @@ export function Picture({ path, title, look, chosen, onNode }: { path: string; t
   }, [svg, chosen]);
   const choose = (e: Event) => {
     const g = (e.target as Element).closest<SVGGElement>("g[data-node]");
-    if (g && onNode) onNode(g.dataset["node"] ?? "");
+    if (g && onNode) onNode(g.dataset["node"] ?? "", g.dataset["kind"] ?? "");
   };
   return (
     <>

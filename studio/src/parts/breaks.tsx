@@ -1,0 +1,78 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, isAborted, post, words } from "../api";
+import { visible } from "../format";
+import type { Break } from "../types";
+import { Failure } from "./common";
+
+// Stops are the places at which a run stops, and what changes them.
+export interface Stops {
+  breaks: Break[];
+  error: string;
+  toggle(b: Break): void;
+}
+
+const isSame = (a: Break, b: Break) => a.node === b.node && !a.after === !b.after;
+
+// useBreaks reads and sets the breaks of a run. Those of a run that has ended are only for its forks, and the page keeps them. final is undefined until it
+// is known.
+export function useBreaks(run: string, final: boolean | undefined): Stops {
+  const path = `runs/${encodeURIComponent(run)}/breaks`;
+  const [breaks, setBreaks] = useState<Break[]>([]);
+  const [error, setError] = useState("");
+  // The path of the node that a map runs is below the map; the picture has it next to the map.
+  const show = (list: Break[]) => setBreaks(list.map((b) => ({ ...b, node: b.node.slice(b.node.lastIndexOf("/") + 1) })));
+  useEffect(() => {
+    if (final !== false) return;
+    const stop = new AbortController();
+    get<{ breaks: Break[] }>(path, stop.signal)
+      .then((r) => show(r.breaks))
+      .catch((e: unknown) => {
+        if (!isAborted(e)) setError(words(e));
+      });
+    return () => stop.abort();
+  }, [path, final]);
+  const toggle = async (b: Break) => {
+    const rest = breaks.filter((old) => !isSame(old, b));
+    const wanted = rest.length < breaks.length ? rest : [...breaks, b];
+    setError("");
+    if (final !== false) {
+      setBreaks(wanted);
+      return;
+    }
+    try {
+      show((await post<{ breaks: Break[] }>(path, { breaks: wanted })).breaks);
+    } catch (e) {
+      setError(words(e));
+    }
+  };
+  return { breaks, error, toggle: (b) => void toggle(b) };
+}
+
+const noStops = new Set(["model", "tools", "server"]); // in the picture of a conversation
+
+// NodeBar sets the breaks of a node of the picture.
+export function NodeBar({ node, stops, busy, final, onClose }: { node: { place: string; kind: string }; stops: Stops; busy: boolean; final: boolean; onClose(): void }) {
+  const can = !node.place.includes("/") && !noStops.has(node.kind);
+  const when = final ? "The next fork stops there." : busy ? "From the next time that the run continues." : "When the run continues.";
+  return (
+    <div class="node-bar" role="group" aria-label={"Node " + node.place}>
+      <strong>{visible(node.place)}</strong>
+      {[false, true].map((after) => (
+        <button
+          key={String(after)}
+          type="button"
+          disabled={!can}
+          aria-pressed={stops.breaks.some((b) => b.node === node.place && !b.after === !after)}
+          onClick={() => stops.toggle(after ? { node: node.place, after } : { node: node.place })}
+        >
+          {after ? "Stop after" : "Stop before"}
+        </button>
+      ))}
+      <button type="button" class="plain" aria-label="Close" onClick={onClose}>
+        ✕
+      </button>
+      <small>{can ? when : "A run stops only at nodes of its own graph."}</small>
+      <Failure text={stops.error} />
+    </div>
+  );
+}
