@@ -105,11 +105,12 @@ func (a *Archive) openExistingStore() (*Store, error) {
 	return a.openAs(stores.Location.OpenToRead)
 }
 
-// StoreURL returns the URL of the store of runs, or the configured URL if it is not valid.
+// StoreURL returns the URL of the store of runs, or the configured URL if it is not valid,
+// without a password.
 func (a *Archive) StoreURL() string {
 	at, err := stores.Parse(a.url, a.dirs)
 	if err != nil {
-		return a.url
+		return stores.HidePassword(a.url)
 	}
 	return at.URL()
 }

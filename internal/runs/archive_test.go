@@ -171,8 +171,8 @@ func TestArchiveWithoutAStore(t *testing.T) {
 	if _, err := os.Stat(dirs.State); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory of state: %v", err)
 	}
-	bad := NewArchive(dirs, "redis://x")
-	if _, err := bad.ListRuns(t.Context(), ""); err == nil || bad.KeepsRuns() || bad.LockDir() != "" || bad.StoreURL() != "redis://x" {
+	bad := NewArchive(dirs, "rediss:x")
+	if _, err := bad.ListRuns(t.Context(), ""); err == nil || bad.KeepsRuns() || bad.LockDir() != "" || bad.StoreURL() != "rediss:x" {
 		t.Errorf("%v, %v, %q, %q", err, bad.KeepsRuns(), bad.LockDir(), bad.StoreURL())
 	}
 }

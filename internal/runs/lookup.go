@@ -112,7 +112,7 @@ func (e *UnknownError) Error() string {
 func (a *Archive) describePlace() string {
 	at, err := stores.Parse(a.url, a.dirs)
 	if err != nil {
-		return a.url
+		return stores.HidePassword(a.url)
 	}
 	return a.dirs.ShortPath(at.Place())
 }

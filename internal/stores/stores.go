@@ -21,7 +21,8 @@ type kind struct {
 	open    func(place string) (graph.Store, error)
 	read    func(place string) (graph.Store, error) // opens for reading only; nil: there is no such way
 	exists  func(place string) bool                 // reports whether there is anything at the place, even if it is not a store
-	lockDir func(place string) string               // directory of the locks of its runs; nil: no other process can see its runs
+	lockDir func(place string) string               // directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
+	address func(place string) string               // URL of the place without a password; nil: the place has none
 	keeps   bool                                    // its runs outlive the process
 }
 
@@ -29,7 +30,7 @@ var kinds = []kind{
 	{schemes: []string{"sqlite"}, locate: locateFile, open: openFile, read: readFile, exists: existsFile, lockDir: fileLockDir, keeps: true},
 	{schemes: []string{"memory"}, locate: locateMemory, open: openMemory, exists: func(string) bool { return false }},
 	{schemes: []string{"postgres", "postgresql"}},
-	{schemes: []string{"redis", "rediss"}},
+	{schemes: []string{"redis", "rediss"}, locate: locateServer, open: openServer, exists: existsServer, address: hidePassword, keeps: true},
 }
 
 // A Location is where a store is, as its URL says. It is not opened yet.
@@ -52,7 +53,7 @@ func Parse(url string, dirs config.Dirs) (Location, error) {
 		if next == "" {
 			next = "write sqlite:PATH or memory:"
 		}
-		return Location{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", url)
+		return Location{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", HidePassword(url))
 	case kinds[i].open == nil:
 		return Location{}, failure.NewInvalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
 	}
@@ -69,12 +70,27 @@ func listSchemes() []string {
 	return names
 }
 
-// URL returns the location in the form that [Parse] reads, with an absolute path.
-func (l Location) URL() string { return l.kind.schemes[0] + ":" + l.place }
+// HidePassword returns the URL of a store, which may not be valid, without a password: of one
+// that may have a password, only the scheme.
+func HidePassword(url string) string {
+	if scheme, _, ok := strings.Cut(url, ":"); ok && strings.Contains(url, "@") && scheme != kinds[0].schemes[0] {
+		return scheme + ":..."
+	}
+	return url
+}
+
+// URL returns the location in the form that [Parse] reads, with an absolute path and without
+// a password.
+func (l Location) URL() string {
+	if l.kind.address != nil {
+		return l.kind.address(l.place)
+	}
+	return l.kind.schemes[0] + ":" + l.place
+}
 
 // Place returns the location as a person knows it: the path of a file, otherwise the URL.
 func (l Location) Place() string {
-	if l.place == "" {
+	if l.place == "" || l.kind.address != nil {
 		return l.URL()
 	}
 	return l.place
