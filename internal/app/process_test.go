@@ -59,6 +59,16 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// Scripts get the variable of the store unless its URL has a password.
+func TestScriptsLackThePasswordOfTheStore(t *testing.T) {
+	for url, want := range map[string]bool{"memory:": true, "redis://127.0.0.1:1": true, "redis://:hunter2@127.0.0.1:1": false} {
+		env := process(t, "RADDLE_STORE="+url).Tools.ScriptEnv()
+		if got := slices.Contains(env, "RADDLE_STORE="+url); got != want {
+			t.Errorf("scripts get %s: %v, want %v", url, got, want)
+		}
+	}
+}
+
 // A run in a process without a user interface: it asks, and continues with the
 // answer.
 func TestDrive(t *testing.T) {

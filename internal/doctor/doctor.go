@@ -209,6 +209,13 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 	short := d.Process.Dirs.ShortPath(place)
 	const next = "change the permissions, or: raddle config set store sqlite:PATH"
 	switch info, err := os.Stat(place); {
+	case !isFile && archive.KeepsRuns():
+		list, err := archive.ListRuns(ctx, "")
+		if err != nil {
+			d.addError("store", "", err)
+			return
+		}
+		d.addOK("store", "%s, %s", place, countRuns(len(list)))
 	case !isFile:
 		d.addOK("store", "%s", place)
 	case errors.Is(err, fs.ErrNotExist):

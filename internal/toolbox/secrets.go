@@ -102,10 +102,17 @@ func (s *Shared) findUnresolvedVariables(agent string, values map[string]string)
 	return problems
 }
 
+// storeVariable names the store of runs, whose URL may have a password.
+const storeVariable = "RADDLE_STORE"
+
 // ScriptEnv returns the environment of scripts: this process's without the keys of
-// model providers.
+// model providers and the password of the store.
 func (s *Shared) ScriptEnv() []string {
-	env := s.env.WithoutNames(provider.ListKeyVariables(s.Config))
+	hidden := provider.ListKeyVariables(s.Config)
+	if len(redact.FindPasswords(s.env.Get(storeVariable))) > 0 {
+		hidden = append(hidden, storeVariable)
+	}
+	env := s.env.WithoutNames(hidden)
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}
