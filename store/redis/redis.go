@@ -146,10 +146,13 @@ func (s *Store) checkServer() error {
 		found := pipe.Get(ctx, keyFormat)
 		config := pipe.ConfigGet(ctx, "maxmemory*")
 		info := pipe.Info(ctx, "memory")
-		if _, err := pipe.Exec(ctx); err != nil && !isServerError(err) {
-			return err
+		_, err := pipe.Exec(ctx)
+		if found.Err() != nil {
+			err = found.Err()
+		} else if isServerError(config.Err()) || isServerError(info.Err()) {
+			err = nil // one of them may be forbidden
 		}
-		if err := found.Err(); err != nil && !errors.Is(err, client.Nil) {
+		if err != nil && !errors.Is(err, client.Nil) {
 			return err
 		}
 		if err := checkFormat(found.Val()); err != nil {

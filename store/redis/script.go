@@ -53,7 +53,7 @@ return 'ok'
 // The result is the id, the first and the last number of what is left to read, how many
 // records follow, their heads and their data, both upwards. The page is at the upper end if
 // Newest is set. Without records, the id is "". Bounds that the thread no longer has give
-// "changed", and missing records "damaged", in the place of the id.
+// "changed", and missing records "damaged", instead of the id.
 var readScript = client.NewScript(`
 local m = redis.call('HMGET', KEYS[1], 'id', 'head', 'first', 'base')
 local id, head, first, base = m[1], tonumber(m[2]), tonumber(m[3]), tonumber(m[4])
