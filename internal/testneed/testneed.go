@@ -47,6 +47,9 @@ func RequireClients(t testing.TB, file string) {
 // mayUse returns an error if the test may not use a program of the group.
 func mayUse(test, program, group string) error {
 	prefix := map[string]string{"extra": "TestExtra", "optional": "TestOptional"}[group]
+	if rest, ok := strings.CutPrefix(test, "Benchmark"); ok {
+		test = "Test" + rest
+	}
 	rest, ok := strings.CutPrefix(test, prefix)
 	switch {
 	case group == "":
@@ -58,11 +61,24 @@ func mayUse(test, program, group string) error {
 }
 
 func isInstalled(program string) bool {
-	if _, err := exec.LookPath(program); err == nil {
+	if FindProgram(program) != "" {
 		return true
 	}
 	// npx finds it in places that are not in PATH
 	return program == "tsx" && exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil
+}
+
+// FindProgram returns the path of a program, or "" if it is not installed. Debian keeps the
+// programs of PostgreSQL outside of PATH; of several versions it returns the last one.
+func FindProgram(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
 }
 
 // readGroups returns the group of each program of .ci/programs.

@@ -16,6 +16,8 @@ func TestMayUse(t *testing.T) {
 		{"BenchmarkScripts", "bash", true},
 		{"TestScripts", "tsx", false},
 		{"TestExtraScripts/one", "tsx", true},
+		{"BenchmarkExtraStore", "postgres", true},
+		{"BenchmarkStore", "postgres", false},
 		{"TestExtract", "tsx", false},
 		{"TestExtra", "tsx", false},
 		{"TestOptionalLoaders", "tsx", false},

@@ -1,0 +1,40 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"sync"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/internal/pgtest"
+	"raddle.dev/store/postgres"
+)
+
+func open(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestExtraStore(t *testing.T) {
+	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, pgtest.NewDatabase(t)) })
+}
+
+func TestExtraDurable(t *testing.T) {
+	var mu sync.Mutex
+	urls := map[string]string{}
+	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store {
+		mu.Lock()
+		defer mu.Unlock()
+		if urls[place] == "" {
+			urls[place] = pgtest.NewDatabase(t)
+		}
+		return open(t, urls[place])
+	})
+}

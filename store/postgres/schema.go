@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// upgrades are the statements that make each version of the schema from the one before it; the
+// first makes version 1 in a database without tables of this package.
+//
+// Names of threads and owners of leases are bytes: a text of Postgres cannot hold every string,
+// and bytes are sorted as Go sorts strings. Data is a bytea of the record's row. Postgres itself
+// compresses a value of more than 2 kB and moves it to a side table (TOAST), where whoever reads
+// only heads does not meet it.
+var upgrades = []string{`
+CREATE TABLE raddle_thread (
+	id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- of a deleted thread: never given out again
+	name      bytea NOT NULL UNIQUE,
+	first_seq integer NOT NULL DEFAULT 1, -- older records are pruned, even if their rows still exist
+	last_seq  integer NOT NULL
+) WITH (fillfactor = 50); -- leaves room for updates of last_seq in the same page
+
+CREATE TABLE raddle_record (
+	thread   bigint NOT NULL, -- raddle_thread.id
+	time     bigint NOT NULL, -- Unix microseconds
+	checksum bigint NOT NULL, -- the bits of graph.Record.Sum
+	seq      integer NOT NULL,
+	kind     smallint NOT NULL,
+	head     bytea,
+	data     bytea,
+	PRIMARY KEY (thread, seq)
+);
+CREATE INDEX raddle_record_snapshot ON raddle_record (thread, seq) WHERE kind IN (12, 14);
+
+CREATE TABLE raddle_lease (
+	name  bytea PRIMARY KEY, -- of the thread, which need not exist yet
+	owner bytea NOT NULL,
+	until timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE raddle_pruned ( -- rows of raddle_record that are to be deleted
+	id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	thread bigint NOT NULL,
+	below  integer NOT NULL
+);
+`}
+
+// schemaTable holds the version of the schema in its one row. It is locked while the schema changes.
+const schemaTable = "CREATE TABLE IF NOT EXISTS raddle_schema (version integer NOT NULL)"
+
+// migrate brings the schema to the newest version. Of several processes that start at the same
+// time, the first does it while the others wait.
+func (s *Store) migrate(ctx context.Context) error {
+	newest := len(upgrades)
+	found := 0
+	err := s.read(ctx, func(c *pgx.Conn) (err error) { found, err = readVersion(ctx, c); return err })
+	if err != nil && !hasCode(err, codeUndefinedTable) {
+		return err
+	}
+	if err == nil && found >= newest {
+		return checkVersion(found)
+	}
+	create := func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, schemaTable)
+		return err
+	}
+	// IF NOT EXISTS does not look at what another transaction is about to create.
+	if err := s.write(ctx, create); err != nil && !hasCode(err, codeUniqueViolation, codeDuplicateTable) {
+		return err
+	}
+	return s.writeTransaction(ctx, upgrade)
+}
+
+// upgrade runs the upgrades that the database has not had. It is a transaction.
+func upgrade(ctx context.Context, c *pgx.Conn) error {
+	if _, err := c.Exec(ctx, "LOCK TABLE raddle_schema IN ACCESS EXCLUSIVE MODE"); err != nil {
+		return err
+	}
+	found, err := readVersion(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(found); err != nil || found == len(upgrades) {
+		return err
+	}
+	for _, text := range upgrades[found:] {
+		if _, err := c.PgConn().Exec(ctx, text).ReadAll(); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Exec(ctx, "DELETE FROM raddle_schema"); err != nil {
+		return err
+	}
+	_, err = exec(ctx, c, "INSERT INTO raddle_schema(version) VALUES ($1)", int64(len(upgrades)))
+	return err
+}
+
+// readVersion returns the version of the schema; 0 if there is none.
+func readVersion(ctx context.Context, c *pgx.Conn) (int, error) {
+	var version int64
+	_, err := queryRow(ctx, c, "SELECT coalesce(max(version), 0)::bigint FROM raddle_schema", nil, &version)
+	return int(version), err
+}
+
+// checkVersion returns an error if this program does not know a version.
+func checkVersion(found int) error {
+	switch {
+	case found > len(upgrades):
+		return fmt.Errorf("a newer version of raddle has written this database (schema %d, this one knows %d): update raddle, or name another database", found, len(upgrades))
+	case found < 0:
+		return errors.New("the table raddle_schema belongs to another program: name another database")
+	}
+	return nil
+}
