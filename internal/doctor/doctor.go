@@ -217,6 +217,10 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 		}
 		d.addOK("store", "%s, %s", place, countRuns(len(list)))
 	case !isFile:
+		if _, err := archive.OpenStore(); err != nil {
+			d.addError("store", "", err)
+			return
+		}
 		d.addOK("store", "%s", place)
 	case errors.Is(err, fs.ErrNotExist):
 		if err := tryDirectory(filepath.Dir(place)); err != nil {

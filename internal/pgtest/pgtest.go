@@ -60,49 +60,50 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "rm")
-	s, err := start()
+	s, err := startServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
+		if err := s.endServer(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
 }
 
-var shared = sync.OnceValues(start)
+var startShared = sync.OnceValues(startServer)
 
 // NewDatabase returns the URL of an empty database, on a server that all tests of a package share.
 // It skips the test if PostgreSQL is not installed.
 func NewDatabase(t testing.TB) string {
 	t.Helper()
 	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "rm")
-	s, err := shared()
+	s, err := startShared()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s.NewDatabase(t)
 }
 
-// start creates the files of a server, starts it and waits until it accepts connections.
-func start() (*Server, error) {
+// startServer creates the files of a server, starts it and waits until it accepts connections.
+func startServer() (*Server, error) {
 	dir, err := os.MkdirTemp("", "pgtest-")
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{dir: dir}
-	if err := s.launch(); err != nil {
+	if err := s.createFiles(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		_ = s.stop()
+		_ = s.endServer()
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("start PostgreSQL: %w\n%s", err, log)
 	}
 	return s, nil
 }
 
-func (s *Server) launch() error {
+// createFiles creates the files of the server and starts its keeper and itself.
+func (s *Server) createFiles() error {
 	attr, err := chooseUser(s.dir)
 	if err != nil {
 		return err
@@ -125,15 +126,15 @@ func (s *Server) launch() error {
 		return err
 	}
 	defer log.Close()
-	answers, tell, err := os.Pipe()
+	answers, reply, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer tell.Close()
+	defer reply.Close()
 	s.done = answers
 	c := exec.Command("sh", "-c", keeper, "keeper", s.dir, testneed.FindProgram("postgres"), "-D", data, "-p", s.port,
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
-	c.SysProcAttr, c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = attr, s.dir, serverEnv(), log, log, []*os.File{tell}
+	c.SysProcAttr, c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = attr, s.dir, serverEnv(), log, log, []*os.File{reply}
 	if s.commands, err = c.StdinPipe(); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (s *Server) launch() error {
 		return err
 	}
 	s.cmd = c
-	return s.start()
+	return s.startProcess()
 }
 
 // serverEnv returns the environment of the server, without variables that would change it.
@@ -154,20 +155,14 @@ func chooseUser(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return attr, nil
 	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		u, err = user.Lookup("nobody")
-	}
-	if err != nil {
-		return nil, err
-	}
-	uid, err := strconv.Atoi(u.Uid)
-	if err != nil {
-		return nil, err
-	}
-	gid, err := strconv.Atoi(u.Gid)
-	if err != nil {
-		return nil, err
+	uid, gid := 65534, 65534 // the user who owns nothing
+	if u, err := user.Lookup("postgres"); err == nil {
+		if uid, err = strconv.Atoi(u.Uid); err != nil {
+			return nil, err
+		}
+		if gid, err = strconv.Atoi(u.Gid); err != nil {
+			return nil, err
+		}
 	}
 	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return attr, os.Chown(dir, uid, gid)
@@ -183,8 +178,8 @@ func findPort() (string, error) {
 	return port, err
 }
 
-// command sends a command to the keeper and waits for its answer.
-func (s *Server) command(name string) error {
+// sendCommand sends a command to the keeper and waits for its answer.
+func (s *Server) sendCommand(name string) error {
 	if _, err := fmt.Fprintln(s.commands, name); err != nil {
 		return err
 	}
@@ -192,9 +187,9 @@ func (s *Server) command(name string) error {
 	return err
 }
 
-// start starts the server and waits until it accepts connections.
-func (s *Server) start() error {
-	if err := s.command("start"); err != nil {
+// startProcess starts the server and waits until it accepts connections.
+func (s *Server) startProcess() error {
+	if err := s.sendCommand("start"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -212,8 +207,8 @@ func (s *Server) start() error {
 	}
 }
 
-// stop ends the server and removes its files.
-func (s *Server) stop() error {
+// endServer ends the server and removes its files.
+func (s *Server) endServer() error {
 	if s.cmd == nil {
 		return nil
 	}
@@ -264,7 +259,7 @@ func Exec(t testing.TB, url, statements string) {
 // Kill kills all processes of the server at once.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	if err := s.command("kill"); err != nil {
+	if err := s.sendCommand("kill"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -272,7 +267,7 @@ func (s *Server) Kill(t testing.TB) {
 // Restart starts the server after Kill, at the same address and with the same content.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if err := s.start(); err != nil {
+	if err := s.startProcess(); err != nil {
 		t.Fatal(err)
 	}
 }

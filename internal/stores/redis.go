@@ -8,22 +8,22 @@ import (
 	"raddle.dev/store/redis"
 )
 
-// locateServer returns the URL itself, with its password.
-func locateServer(url, _ string, _ config.Dirs) (string, error) {
+// locateRedis returns the URL itself, with its password.
+func locateRedis(url, _ string, _ config.Dirs) (string, error) {
 	if _, err := redis.Address(url); err != nil {
 		return "", failure.NewInvalid("correct `store` in config.yaml or RADDLE_STORE", "the store cannot be used: %v", err)
 	}
 	return url, nil
 }
 
-// hidePassword returns the URL of a place without its user and password.
-func hidePassword(place string) string {
-	address, _ := redis.Address(place) // locateServer has checked it
+// hideUser returns the URL of a place without its user and password.
+func hideUser(place string) string {
+	address, _ := redis.Address(place) // locateRedis has checked it
 	return address
 }
 
-// openServer opens a store on Redis. The client must not write to the terminal of a run.
-func openServer(place string) (graph.Store, error) {
+// openRedis opens a store on Redis. The client must not write to the terminal of a run.
+func openRedis(place string) (graph.Store, error) {
 	logging.Disable()
 	st, err := redis.Open(place)
 	if err != nil {

@@ -29,8 +29,8 @@ type kind struct {
 var kinds = []kind{
 	{schemes: []string{"sqlite"}, locate: locateFile, open: openFile, read: readFile, exists: existsFile, lockDir: fileLockDir, keeps: true},
 	{schemes: []string{"memory"}, locate: locateMemory, open: openMemory, exists: func(string) bool { return false }},
-	{schemes: []string{"postgres", "postgresql"}},
-	{schemes: []string{"redis", "rediss"}, locate: locateServer, open: openServer, exists: existsServer, address: hidePassword, keeps: true},
+	{schemes: []string{"postgres", "postgresql"}, locate: locatePostgres, open: openPostgres, exists: existsServer, address: HidePassword, keeps: true},
+	{schemes: []string{"redis", "rediss"}, locate: locateRedis, open: openRedis, exists: existsServer, address: hideUser, keeps: true},
 }
 
 // A Location is where a store is, as its URL says. It is not opened yet.
@@ -47,15 +47,12 @@ func Parse(url string, dirs config.Dirs) (Location, error) {
 	}
 	scheme, rest, _ := strings.Cut(url, ":")
 	i := slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.schemes, scheme) })
-	switch {
-	case i < 0:
+	if i < 0 {
 		next := wording.SuggestNearest(scheme, listSchemes(), "")
 		if next == "" {
-			next = "write sqlite:PATH or memory:"
+			next = "write sqlite:PATH, postgres://USER@HOST/NAME, redis://HOST or memory:"
 		}
 		return Location{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", HidePassword(url))
-	case kinds[i].open == nil:
-		return Location{}, failure.NewInvalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
 	}
 	place, err := kinds[i].locate(url, rest, dirs)
 	return Location{&kinds[i], place}, err
@@ -68,15 +65,6 @@ func listSchemes() []string {
 		names = append(names, kinds[i].schemes[0])
 	}
 	return names
-}
-
-// HidePassword returns the URL of a store, which may not be valid, without a password: of one
-// that may have a password, only the scheme.
-func HidePassword(url string) string {
-	if scheme, _, ok := strings.Cut(url, ":"); ok && strings.Contains(url, "@") && scheme != kinds[0].schemes[0] {
-		return scheme + ":..."
-	}
-	return url
 }
 
 // URL returns the location in the form that [Parse] reads, with an absolute path and without

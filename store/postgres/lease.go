@@ -38,7 +38,7 @@ func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.D
 
 // changeLease changes the lease of a thread and returns the lease after the change.
 func (s *Store) changeLease(ctx context.Context, what, thread, change string, args ...any) (l graph.Lease, err error) {
-	err = s.write(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+	err = s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		l, err = readLease(ctx, c, change, args...)
 		if err == nil && l.Owner == "" {
 			l, err = readLease(ctx, c, findLease, []byte(thread))
@@ -50,8 +50,8 @@ func (s *Store) changeLease(ctx context.Context, what, thread, change string, ar
 
 // ReleaseLease implements graph.Leaser.
 func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
-	err := s.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := exec(ctx, c, "DELETE FROM raddle_lease WHERE name = $1 AND owner = $2", []byte(thread), []byte(owner))
+	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := execStatement(ctx, c, "DELETE FROM raddle_lease WHERE name = $1 AND owner = $2", []byte(thread), []byte(owner))
 		return err
 	})
 	return s.explainError(fmt.Sprintf("release the lease of thread %q", thread), err)
@@ -59,7 +59,7 @@ func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 
 // ReadLease implements graph.Leaser.
 func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, err error) {
-	err = s.read(ctx, func(c *pgx.Conn) error { l, err = readLease(ctx, c, findLease, []byte(thread)); return err })
+	err = s.runRead(ctx, func(c *pgx.Conn) error { l, err = readLease(ctx, c, findLease, []byte(thread)); return err })
 	return l, s.explainError(fmt.Sprintf("read the lease of thread %q", thread), err)
 }
 

@@ -68,7 +68,7 @@ const (
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		// The error of the library quotes the URL, and cannot always tell what the password is.
+		// The error of the library quotes the URL, and cannot always find the password in it.
 		return nil, errors.New("postgres: open: the URL cannot be read: write postgres://USER@HOST:PORT/NAME, and signs such as / @ : # % in a password as %2F %40 %3A %23 %25")
 	}
 	c := config.ConnConfig
@@ -79,14 +79,14 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		c.RuntimeParams["application_name"] = "raddle"
 	}
 	// A pooler in transaction mode gives each transaction another session, in which a statement that
-	// this one has prepared does not exist. This mode prepares none: see query.
+	// this one has prepared does not exist. This mode prepares none: see sendQuery.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	s := &Store{at: describeServer(c)}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explainError("open", err)
 	}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrateSchema(ctx); err != nil {
 		s.pool.Close()
 		return nil, s.explainError("open", err)
 	}
@@ -101,10 +101,10 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// query sends one statement with its arguments, in one round trip. Arguments and results are
+// sendQuery sends one statement with its arguments, in one round trip. Arguments and results are
 // in the binary form, because the text of a bytea has twice its bytes. The statement has no
 // name: the server forgets it with the next one, and keeps nothing in the session.
-func query(ctx context.Context, c *pgx.Conn, text string, args ...any) (pgx.Rows, error) {
+func sendQuery(ctx context.Context, c *pgx.Conn, text string, args ...any) (pgx.Rows, error) {
 	values, oids := make([][]byte, len(args)), make([]uint32, len(args))
 	for i, arg := range args {
 		if b, ok := arg.([]byte); ok { // it needs no copy
@@ -137,9 +137,9 @@ func oidOf(arg any) uint32 {
 	panic(fmt.Sprintf("postgres: no type for an argument that is a %T", arg))
 }
 
-// exec sends one statement and returns how many rows it has inserted, changed or deleted.
-func exec(ctx context.Context, c *pgx.Conn, text string, args ...any) (int64, error) {
-	rows, err := query(ctx, c, text, args...)
+// execStatement sends one statement and returns how many rows it has inserted, changed or deleted.
+func execStatement(ctx context.Context, c *pgx.Conn, text string, args ...any) (int64, error) {
+	rows, err := sendQuery(ctx, c, text, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +149,7 @@ func exec(ctx context.Context, c *pgx.Conn, text string, args ...any) (int64, er
 
 // queryRow sends one statement and reads its first row into dest. It reports whether there is one.
 func queryRow(ctx context.Context, c *pgx.Conn, text string, args []any, dest ...any) (bool, error) {
-	rows, err := query(ctx, c, text, args...)
+	rows, err := sendQuery(ctx, c, text, args...)
 	if err != nil {
 		return false, err
 	}
@@ -195,9 +195,9 @@ func (s *Store) useOnce(ctx context.Context, f func(c *pgx.Conn) error) error {
 	return &brokenError{err}
 }
 
-// read calls f, which only reads, with a connection, and once more if the connection breaks:
+// runRead calls f, which only reads, with a connection, and once more if the connection breaks:
 // after a restart of the server the connections of the pool lead nowhere.
-func (s *Store) read(ctx context.Context, f func(c *pgx.Conn) error) error {
+func (s *Store) runRead(ctx context.Context, f func(c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (s *Store) read(ctx context.Context, f func(c *pgx.Conn) error) error {
 	return err
 }
 
-// write calls f, which sends one statement or one transaction, with a connection.
-func (s *Store) write(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
+// runWrite calls f, which sends one statement or one transaction, with a connection.
+func (s *Store) runWrite(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -223,9 +223,9 @@ func (s *Store) write(ctx context.Context, f func(ctx context.Context, c *pgx.Co
 	})
 }
 
-// writeTransaction stores all changes of f or none.
-func (s *Store) writeTransaction(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
-	return s.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
+// runTransaction stores all changes of f or none.
+func (s *Store) runTransaction(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
+	return s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, c, func(pgx.Tx) error { return f(ctx, c) })
 	})
 }

@@ -38,7 +38,7 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 	return func(yield func(graph.Record, error) bool) {
 		var sp span
 		var page []graph.Record
-		err := s.read(ctx, func(c *pgx.Conn) (err error) { sp, page, err = readFirstPage(ctx, c, thread, r); return err })
+		err := s.runRead(ctx, func(c *pgx.Conn) (err error) { sp, page, err = readFirstPage(ctx, c, thread, r); return err })
 		for err == nil && sp.left > 0 {
 			for i := range page {
 				if !yield(page[i], nil) {
@@ -46,7 +46,7 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 				}
 			}
 			if sp.advance(int64(len(page))); sp.left > 0 {
-				err = s.read(ctx, func(c *pgx.Conn) (err error) { page, err = readPage(ctx, c, sp); return err })
+				err = s.runRead(ctx, func(c *pgx.Conn) (err error) { page, err = readPage(ctx, c, sp); return err })
 			}
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r graph.Rang
 			SELECT id, greatest(first_seq, $2 + 1) AS low, least(last_seq, $3) AS high FROM raddle_thread WHERE name = $1 LIMIT 1
 		) t
 	) s LEFT JOIN LATERAL (` + buildPage("s.id", "s.low", "s.high", "$4", r.Newest, r.Heads) + `) p ON true`
-	rows, err := query(ctx, c, text, []byte(thread), after, upTo, limit)
+	rows, err := sendQuery(ctx, c, text, []byte(thread), after, upTo, limit)
 	if err != nil {
 		return span{}, nil, err
 	}
@@ -105,11 +105,11 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r graph.Rang
 	var high int64
 	for rows.Next() {
 		row := recordRow{extra: []any{&sp.thread, &sp.at, &high}}
-		if err := row.scan(rows); err != nil {
+		if err := row.scanColumns(rows); err != nil {
 			return sp, nil, err
 		}
 		if row.seq != nil {
-			page = append(page, row.record())
+			page = append(page, row.toRecord())
 		}
 	}
 	if err := rows.Err(); err != nil || sp.thread == 0 {
@@ -135,7 +135,7 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]graph.Record, error)
 	if sp.down {
 		from, to = sp.at-n+1, sp.at
 	}
-	rows, err := query(ctx, c, buildPage("$1", "$2", "$3", "$4", sp.down, sp.heads), sp.thread, from, to, n)
+	rows, err := sendQuery(ctx, c, buildPage("$1", "$2", "$3", "$4", sp.down, sp.heads), sp.thread, from, to, n)
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +143,10 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]graph.Record, error)
 	var page []graph.Record
 	for rows.Next() {
 		var row recordRow
-		if err := row.scan(rows); err != nil {
+		if err := row.scanColumns(rows); err != nil {
 			return nil, err
 		}
-		page = append(page, row.record())
+		page = append(page, row.toRecord())
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -176,11 +176,11 @@ type recordRow struct {
 	head, data          []byte
 }
 
-func (r *recordRow) scan(rows pgx.Rows) error {
+func (r *recordRow) scanColumns(rows pgx.Rows) error {
 	return rows.Scan(append(r.extra, &r.seq, &r.kind, &r.time, &r.checksum, &r.head, &r.data)...)
 }
 
-func (r *recordRow) record() graph.Record {
+func (r *recordRow) toRecord() graph.Record {
 	return graph.Record{Seq: *r.seq, Kind: graph.Kind(*r.kind), Time: *r.time, Sum: uint64(*r.checksum), Head: r.head, Data: r.data}
 }
 
@@ -209,7 +209,7 @@ func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.Thre
 		below, bounded := prefixUpperBound(prefix)
 		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
 			var page []graph.ThreadInfo
-			err := s.read(ctx, func(c *pgx.Conn) (err error) {
+			err := s.runRead(ctx, func(c *pgx.Conn) (err error) {
 				page, err = readThreads(ctx, c, prefix, below, bounded, size)
 				return err
 			})
@@ -247,7 +247,7 @@ func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bo
 	if bounded {
 		args, bound = append(args, below), "name < $3"
 	}
-	rows, err := query(ctx, c, strings.Replace(listThreads, "%s", bound, 1), args...)
+	rows, err := sendQuery(ctx, c, strings.Replace(listThreads, "%s", bound, 1), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 //
 // Names of threads and owners of leases are bytes: a text of Postgres cannot hold every string,
 // and bytes are sorted as Go sorts strings. Data is a bytea of the record's row. Postgres itself
-// compresses a value of more than 2 kB and moves it to a side table (TOAST), where whoever reads
-// only heads does not meet it.
+// compresses a value of more than 2 kB and moves it to a side table (TOAST), which a reader of
+// heads does not open.
 var upgrades = []string{`
 CREATE TABLE raddle_thread (
 	id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- of a deleted thread: never given out again
@@ -51,12 +51,12 @@ CREATE TABLE raddle_pruned ( -- rows of raddle_record that are to be deleted
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.
 const schemaTable = "CREATE TABLE IF NOT EXISTS raddle_schema (version integer NOT NULL)"
 
-// migrate brings the schema to the newest version. Of several processes that start at the same
+// migrateSchema brings the schema to the newest version. Of several processes that start at the same
 // time, the first does it while the others wait.
-func (s *Store) migrate(ctx context.Context) error {
+func (s *Store) migrateSchema(ctx context.Context) error {
 	newest := len(upgrades)
 	found := 0
-	err := s.read(ctx, func(c *pgx.Conn) (err error) { found, err = readVersion(ctx, c); return err })
+	err := s.runRead(ctx, func(c *pgx.Conn) (err error) { found, err = readVersion(ctx, c); return err })
 	if err != nil && !hasCode(err, codeUndefinedTable) {
 		return err
 	}
@@ -68,14 +68,14 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	// IF NOT EXISTS does not look at what another transaction is about to create.
-	if err := s.write(ctx, create); err != nil && !hasCode(err, codeUniqueViolation, codeDuplicateTable) {
+	if err := s.runWrite(ctx, create); err != nil && !hasCode(err, codeUniqueViolation, codeDuplicateTable) {
 		return err
 	}
-	return s.writeTransaction(ctx, upgrade)
+	return s.runTransaction(ctx, runUpgrades)
 }
 
-// upgrade runs the upgrades that the database has not had. It is a transaction.
-func upgrade(ctx context.Context, c *pgx.Conn) error {
+// runUpgrades runs the upgrades that the database has not had. It is a transaction.
+func runUpgrades(ctx context.Context, c *pgx.Conn) error {
 	if _, err := c.Exec(ctx, "LOCK TABLE raddle_schema IN ACCESS EXCLUSIVE MODE"); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func upgrade(ctx context.Context, c *pgx.Conn) error {
 	if _, err := c.Exec(ctx, "DELETE FROM raddle_schema"); err != nil {
 		return err
 	}
-	_, err = exec(ctx, c, "INSERT INTO raddle_schema(version) VALUES ($1)", int64(len(upgrades)))
+	_, err = execStatement(ctx, c, "INSERT INTO raddle_schema(version) VALUES ($1)", int64(len(upgrades)))
 	return err
 }
 

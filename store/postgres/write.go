@@ -68,8 +68,8 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 	if after == 0 {
 		text = insertThread + insertRecords
 	}
-	return s.write(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		n, err := exec(ctx, c, text, []byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas)
+	return s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		n, err := execStatement(ctx, c, text, []byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas)
 		if err == nil && n != int64(len(recs)) {
 			return graph.ErrConflict
 		}
@@ -92,7 +92,7 @@ func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	if err := ctx.Err(); err != nil || before <= 1 {
 		return err
 	}
-	err := s.writeTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error { return pruneThread(ctx, c, thread, before) })
+	err := s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error { return pruneThread(ctx, c, thread, before) })
 	if err == nil {
 		err = s.deletePruned(ctx)
 	}
@@ -106,7 +106,7 @@ func (s *Store) Delete(ctx context.Context, threads ...string) error {
 		return err
 	}
 	threads = slices.Sorted(slices.Values(threads)) // two deletions do not wait for each other in a circle
-	err := s.writeTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error {
+	err := s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		for _, thread := range threads {
 			if err := pruneThread(ctx, c, thread, math.MaxInt64); err != nil {
 				return err
@@ -131,17 +131,17 @@ func pruneThread(ctx context.Context, c *pgx.Conn, thread string, before int64) 
 	}
 	if before > last {
 		before = last + 1
-		if _, err := exec(ctx, c, "DELETE FROM raddle_thread WHERE id = $1", id); err != nil {
+		if _, err := execStatement(ctx, c, "DELETE FROM raddle_thread WHERE id = $1", id); err != nil {
 			return err
 		}
-		_, err = exec(ctx, c, "DELETE FROM raddle_lease WHERE name = $1", name)
+		_, err = execStatement(ctx, c, "DELETE FROM raddle_lease WHERE name = $1", name)
 	} else {
-		_, err = exec(ctx, c, "UPDATE raddle_thread SET first_seq = $2 WHERE id = $1", id, before)
+		_, err = execStatement(ctx, c, "UPDATE raddle_thread SET first_seq = $2 WHERE id = $1", id, before)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = exec(ctx, c, "INSERT INTO raddle_pruned(thread, below) VALUES ($1, $2)", id, before)
+	_, err = execStatement(ctx, c, "INSERT INTO raddle_pruned(thread, below) VALUES ($1, $2)", id, before)
 	return err
 }
 
@@ -149,7 +149,7 @@ func pruneThread(ctx context.Context, c *pgx.Conn, thread string, before int64) 
 // or ctx has ended. Batches that another process is deleting are left to it.
 func (s *Store) deletePruned(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
-		err := s.writeTransaction(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		err := s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 			more, err = deleteBatch(ctx, c)
 			return err
 		})
@@ -170,10 +170,10 @@ func deleteBatch(ctx context.Context, c *pgx.Conn) (bool, error) {
 	}
 	const remove = `DELETE FROM raddle_record WHERE thread = $1 AND seq < $2
 		AND seq <= (SELECT min(seq) FROM raddle_record WHERE thread = $1) + $3`
-	if _, err := exec(ctx, c, remove, thread, below, int64(prunedRows-1)); err != nil {
+	if _, err := execStatement(ctx, c, remove, thread, below, int64(prunedRows-1)); err != nil {
 		return false, err
 	}
-	_, err = exec(ctx, c, `DELETE FROM raddle_pruned WHERE id = $1
+	_, err = execStatement(ctx, c, `DELETE FROM raddle_pruned WHERE id = $1
 		AND NOT EXISTS (SELECT FROM raddle_record WHERE thread = $2 AND seq < $3)`, id, thread, below)
 	return true, err
 }
