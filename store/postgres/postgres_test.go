@@ -23,6 +23,7 @@ func open(t testing.TB, url string) *postgres.Store {
 }
 
 func TestExtraStore(t *testing.T) {
+	t.Parallel()
 	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, pgtest.NewDatabase(t)) })
 }
 

@@ -1,0 +1,162 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/internal/pgtest"
+)
+
+// startPooler starts a pooler in transaction mode in front of a database, with a few sessions of the
+// server: each transaction of a client gets the session that has not been used for the longest time.
+// It returns the URL of the database through the pooler, without TLS and without a password.
+func startPooler(t *testing.T, database string) string {
+	t.Helper()
+	sessions := make(chan *pgconn.HijackedConn, 3)
+	for range cap(sessions) {
+		c, err := pgconn.Connect(t.Context(), database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := c.Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = session.Conn.Close() })
+		sessions <- session
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			clients.Go(func() {
+				defer client.Close()
+				_ = serveClient(client, sessions) // it ends with an error when the client closes
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		clients.Wait() // the stores were closed before
+	})
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Host, u.RawQuery = url.User(pgtest.User), l.Addr().String(), "sslmode=disable"
+	return u.String()
+}
+
+// serveClient passes messages between a client and the sessions until the client closes.
+func serveClient(client net.Conn, sessions chan *pgconn.HijackedConn) error {
+	b := pgproto3.NewBackend(client, client)
+	if _, err := b.ReceiveStartupMessage(); err != nil {
+		return err
+	}
+	b.Send(&pgproto3.AuthenticationOk{})
+	b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	var session *pgconn.HijackedConn
+	defer func() {
+		if session != nil {
+			sessions <- session
+		}
+	}()
+	for {
+		msg, err := b.Receive()
+		if err != nil {
+			return err
+		}
+		if _, ends := msg.(*pgproto3.Terminate); ends {
+			return nil
+		}
+		if session == nil {
+			session = <-sessions
+		}
+		session.Frontend.Send(msg)
+		switch msg.(type) {
+		case *pgproto3.Query, *pgproto3.Sync:
+		default:
+			continue
+		}
+		status, err := relayAnswer(session.Frontend, b)
+		if err != nil {
+			return err
+		}
+		if status == 'I' {
+			sessions <- session
+			session = nil
+		}
+	}
+}
+
+// relayAnswer sends what the client has asked, and passes the answer on. It returns the status of the transaction.
+func relayAnswer(server *pgproto3.Frontend, client *pgproto3.Backend) (byte, error) {
+	if err := server.Flush(); err != nil {
+		return 0, err
+	}
+	for {
+		msg, err := server.Receive()
+		if err != nil {
+			return 0, err
+		}
+		client.Send(msg)
+		if ready, ok := msg.(*pgproto3.ReadyForQuery); ok {
+			return ready.TxStatus, client.Flush()
+		}
+	}
+}
+
+// The store needs no session of the server: it passes the suite through a pooler in transaction mode.
+func TestExtraPooler(t *testing.T) {
+	t.Parallel()
+	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, startPooler(t, pgtest.NewDatabase(t))) })
+}
+
+// A program that prepares statements fails through the pooler of the tests: it is one that shows state in sessions.
+func TestExtraPoolerMixesSessions(t *testing.T) {
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, startPooler(t, pgtest.NewDatabase(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	pids := map[int]bool{}
+	for i := range 6 {
+		var pid int
+		if err := c.QueryRow(ctx, fmt.Sprint("SELECT pg_backend_pid(), ", i), pgx.QueryExecModeExec).Scan(&pid, nil); err != nil {
+			t.Fatal(err)
+		}
+		pids[pid] = true
+	}
+	if len(pids) != 3 {
+		t.Errorf("%d sessions were used, want 3", len(pids))
+	}
+	var n int
+	for range 3 {
+		err = c.QueryRow(ctx, "SELECT $1::int", 1).Scan(&n)
+	}
+	if err == nil {
+		t.Error("a prepared statement was found in another session")
+	}
+}
