@@ -50,7 +50,7 @@ var advice = map[string]string{
 	"40":    "other transactions were in the way each time: try again",
 }
 
-const adviceBroken = "the connection to the server broke, and whether the last write was stored shows when it is read: when the server can be reached again, continue"
+const adviceBroken = "the connection to the server broke, so it is not known whether the last write was stored: check that the server runs and continue, which finds out"
 
 // explainError adds to an error what was tried, where, and what to do next. Conflicts and
 // the ends of contexts do not change. The text has no password: neither the library nor the
