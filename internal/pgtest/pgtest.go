@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -39,7 +40,14 @@ const keeper = `dir=$1; shift; pid=
 while read -r command; do
 	case $command in
 	start) "$@" </dev/null & pid=$! ;;
-	kill) kill -9 $pid $(ps -A -o pid= -o ppid= | awk -v p=$pid '$2 == p {print $1}'); wait $pid; pid= ;;
+	kill)
+		kill -STOP $pid # so that it starts no more processes
+		kids=$(ps -A -o pid= -o ppid= | awk -v p=$pid '$2 == p {print $1}')
+		kill -9 $pid $kids
+		wait $pid
+		pid=
+		# Their memory belongs to the files until the last one has ended.
+		while ps -o stat= -p "$(echo $kids)" | grep -qv '^Z'; do sleep 0.01; done ;;
 	esac
 	echo "$command" >&3
 done
@@ -59,7 +67,7 @@ type Server struct {
 // not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "rm")
+	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "grep", "rm")
 	s, err := startServer()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +86,7 @@ var startShared = sync.OnceValues(startServer)
 // It skips the test if PostgreSQL is not installed.
 func NewDatabase(t testing.TB) string {
 	t.Helper()
-	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "rm")
+	testneed.RequirePrograms(t, "postgres", "initdb", "sh", "ps", "awk", "grep", "rm")
 	s, err := startShared()
 	if err != nil {
 		t.Fatal(err)
@@ -168,14 +176,19 @@ func chooseUser(dir string) (*syscall.SysProcAttr, error) {
 	return attr, os.Chown(dir, uid, gid)
 }
 
+// findPort returns a free port below those that the system gives to outgoing connections: one of these
+// could take it while the server is down.
 func findPort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for try := 0; ; try++ {
+		port := strconv.Itoa(20_000 + rand.N(12_000))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err == nil {
+			return port, l.Close()
+		}
+		if try == 100 {
+			return "", err
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }
 
 // sendCommand sends a command to the keeper and waits for its answer.
@@ -268,6 +281,7 @@ func (s *Server) Kill(t testing.TB) {
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.startProcess(); err != nil {
-		t.Fatal(err)
+		log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+		t.Fatalf("%v\n%s", err, log)
 	}
 }
