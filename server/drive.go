@@ -198,6 +198,7 @@ func (s *Service) endDrive(d *drive, again bool) {
 	s.mu.Lock()
 	delete(s.drives, d.run)
 	s.busy--
+	s.finished++
 	s.mu.Unlock()
 	d.noteStarted()
 	close(d.done)

@@ -239,6 +239,9 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 	}
 	sub.journal = nil
 	f.subs[sub] = struct{}{}
+	for key, record := range sub.ended { // the drive may report their pieces later
+		f.ended[key] = max(f.ended[key], record)
+	}
 	for key, t := range f.texts {
 		if t.event.Record < sub.ended[key] {
 			continue // the subscriber has read the whole reply; the drive has not reported it yet

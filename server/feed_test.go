@@ -47,6 +47,55 @@ func TestReplyIsSeenOnce(t *testing.T) {
 	}
 }
 
+// A drive may report the pieces of a reply after a subscriber has read the whole reply in the journal: they are not passed on.
+func TestLatePiecesAreNotPassedOn(t *testing.T) {
+	w := newWorld(t)
+	agents := filepath.Join(w.home, ".config", "raddle", "agents", "talk")
+	w.write(filepath.Join(agents, "graph.yaml"), `
+name: talk
+start: talk
+nodes:
+  talk: {type: llm, prompt: Hello, model: "script:transcript.yaml", state_updates: {said: "{{output}}"}, next: ask}
+  ask: {type: input, question: Who?, state_updates: {who: "{{input}}"}, next: done}
+  done: {type: end, output: "{{said}}"}
+`)
+	w.write(filepath.Join(agents, "transcript.yaml"), "- text: Hello.\n")
+	s := w.serve(Options{})
+	run := start(t, s, "talk")
+	wait(t, s, run, "waiting")
+	sub, err := s.Subscribe(t.Context(), run, SubscribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.feed = s.feeds.acquire(s, run)
+	defer sub.leave()
+	for joined := false; !joined; {
+		more, err := sub.readJournal(t.Context(), false)
+		if err == nil && !more {
+			joined, err = sub.feed.join(t.Context(), sub)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var reply graph.Event
+	batch, _, _ := sub.takeQueue()
+	for _, ev := range batch {
+		if isReply(ev.Body) {
+			reply = ev.Event
+		}
+	}
+	if reply.Record == 0 {
+		t.Fatal("there is no reply")
+	}
+	reply.Record--
+	reply.Body = graph.ValueEmitted{Value: agent.TextDelta{Text: "Hello."}}
+	sub.feed.handleEvent(reply)
+	if batch, _, _ := sub.takeQueue(); len(batch) > 0 {
+		t.Errorf("%d events follow the reply, the first is %+v", len(batch), batch[0].Body)
+	}
+}
+
 // Who waits for a run sees its end, and never a run that seems to have crashed because it ended while it was read.
 func TestWaitSeesTheEnd(t *testing.T) {
 	w := newWorld(t)

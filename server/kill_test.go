@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -59,7 +60,12 @@ func serveKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := New(p, Options{MaxRuns: 3, Recover: true})
+	log, err := os.OpenFile(filepath.Join(dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s, err := New(p, Options{MaxRuns: 3, Recover: true, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,8 @@ func TestKilledServers(t *testing.T) {
 			break // all runs have ended
 		}
 		if cmd.ProcessState.Exited() {
-			t.Fatalf("after %v: %v", time.Since(started), err)
+			log, _ := os.ReadFile(filepath.Join(w.work, "server.log"))
+			t.Fatalf("after %v: %v\n%s", time.Since(started), err, log)
 		}
 		killed++
 	}

@@ -42,6 +42,7 @@ type Service struct {
 	drives   map[string]*drive
 	waiting  []string // ids of queued runs, in order
 	busy     int      // drives that use a place
+	finished int      // drives that have ended
 	draining bool     // no new drive starts
 	ended    sync.WaitGroup
 }

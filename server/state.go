@@ -88,15 +88,16 @@ const pollInterval = 200 * time.Millisecond
 // WaitRun returns the state of a run when it has ended, has stopped, or waits for an answer.
 func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 	for {
+		finished := s.countFinished()
 		st, err := s.ReadState(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		d := s.findDrive(st.Run)
+		if d == nil && !st.Final && s.countFinished() != finished {
+			continue // the state may be from before the end of a drive
+		}
 		if d == nil && st.Status != Queued && (st.Status != runs.Running || st.asks) {
-			if st.Status == runs.Running {
-				return s.ReadState(ctx, st.Run) // the drive may have ended after the state was read
-			}
 			return st, nil
 		}
 		var done chan struct{} // nil: another process drives the run, or it is queued
@@ -110,6 +111,13 @@ func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 			return st, ctx.Err()
 		}
 	}
+}
+
+// countFinished returns how many drives of this service have ended.
+func (s *Service) countFinished() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.finished
 }
 
 // CountRuns returns the number of runs in the store by status.
