@@ -76,11 +76,11 @@ func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id str
 		return
 	}
 	if !opts.online {
-		who := env.newPrompter()
-		if opts.output != formatText || who == nil {
+		g := env.newGuide()
+		if opts.output != formatText || g.Prompter == nil {
 			return
 		}
-		if yes, err := askYesNo(ctx, env, who, "Send one short request to "+id+" to see whether it answers?", "yes"); err != nil || !yes {
+		if yes, err := g.AskYesNo(ctx, "Send one short request to "+id+" to see whether it answers?", "yes"); err != nil || !yes {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
+	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
@@ -94,7 +95,7 @@ func runLogin(ctx context.Context, env *environment, opts loginOptions, args []s
 		return err
 	}
 	before, _ := env.process.Models.FindKey(client)
-	if err := storeKey(env, client, key, opts.file); err != nil {
+	if err := env.newGuide().StoreKey(client, key, opts.file); err != nil {
 		return err
 	}
 	if now, _ := env.process.Models.FindKey(client); before.Key != "" && now.Key == before.Key && !slices.Contains([]string{string(keystore.Keychain), keystore.FileName}, now.Key) {
@@ -110,8 +111,8 @@ func runLogin(ctx context.Context, env *environment, opts loginOptions, args []s
 
 // readKey reads a key from standard input, or asks the person at the terminal for it.
 func readKey(ctx context.Context, env *environment, client string) (string, error) {
-	if who := env.newPrompter(); who != nil {
-		key, err := askKey(ctx, env, who, client)
+	if g := env.newGuide(); g.Prompter != nil {
+		key, err := g.AskKey(ctx, client)
 		if errors.Is(err, term.ErrLeftOpen) {
 			return "", silentExit{exitInterrupted}
 		}
@@ -124,7 +125,7 @@ func readKey(ctx context.Context, env *environment, client string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	key, err := checkKey(text)
+	key, err := setup.CheckKey(text)
 	if err != nil {
 		return "", badUsage("write: raddle login "+client+" < FILE", "standard input: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/markdown"
 )
@@ -150,6 +151,15 @@ func (env *environment) newPrompter() term.Prompter {
 		return term.NewLinePrompter(env.in, env.err, env.keys)
 	}
 	return term.NewPrompter(env.in, env.err, env.keys, env.leave)
+}
+
+// newGuide returns what asks the person at the terminal for a model or a key. Its prompter is nil if newPrompter returns nil.
+func (env *environment) newGuide() *setup.Guide {
+	return &setup.Guide{Process: env.process, Screen: env.err, Prompter: env.newPrompter(), Note: env.printNote, Warn: env.printWarning,
+		Reopen: func() (*app.Process, error) {
+			err := env.reopenProcess()
+			return env.process, err
+		}}
 }
 
 // printNote writes a line about what was done, unless --quiet is set.

@@ -292,3 +292,72 @@ func quoteNames(names []string) string {
 	}
 	return joinWords(quoted)
 }
+
+// chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
+// Without a person, or if the person does not choose, the error ends in a command to paste.
+func chooseModel(ctx context.Context, env *environment) (model string, err error) {
+	if err := env.openProcess(); err != nil {
+		return "", err
+	}
+	if env.process.Config.Model != "" {
+		return env.process.Config.Model, nil
+	}
+	g := env.newGuide()
+	if g.Prompter == nil {
+		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+	}
+	model, err = g.PickModel(ctx, "No model is set. Which one shall raddle use?")
+	if errors.Is(err, term.ErrLeftOpen) {
+		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+	}
+	if err != nil {
+		return "", err
+	}
+	return model, g.SaveModel(model)
+}
+
+// ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the first turn reports that.
+func ensureModel(ctx context.Context, env *environment, agent, model string) error {
+	if env.process.Config.Model != "" || model != "" || env.newPrompter() == nil {
+		return nil
+	}
+	a, err := env.process.Load(app.LoadRequest{Agent: agent})
+	if err == nil {
+		_, err = a.CompileGraph()
+	}
+	if _, missing := errors.AsType[*flow.MissingModelError](err); !missing {
+		return nil
+	}
+	return askModel(ctx, env, app.Request{Agent: agent}, err)
+}
+
+// askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does not choose, it returns
+// that error with a command to paste.
+func askModel(ctx context.Context, env *environment, req app.Request, missing error) error {
+	if req.Headless || req.Model != "" || env.process.Config.Model != "" {
+		return noModelError(env, missing, req.Agent)
+	}
+	_, err := chooseModel(ctx, env)
+	if own, ok := errors.AsType[*exitError](err); ok && own.code == exitInvalid {
+		return noModelError(env, missing, req.Agent)
+	}
+	return err
+}
+
+// noModelError returns the error that no model is set, with a command to paste that names one.
+func noModelError(env *environment, err error, agent string) error {
+	return &exitError{code: exitInvalid, next: missingModelHint(env, agent), err: err}
+}
+
+// missingModelHint returns what to do when no model is set: commands to paste.
+func missingModelHint(env *environment, agent string) string {
+	model, needs := env.openWithFaults().Models.SuggestModel()
+	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
+	if agent == "AGENT" {
+		run = "raddle config set model " + model
+	}
+	if needs == "" {
+		return run
+	}
+	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
+}
