@@ -24,7 +24,7 @@ func (g *Guide) AskAll(ctx context.Context) (next string, err error) {
 	next = "raddle help agents"
 	for _, step := range []func(context.Context) (string, error){g.askModel, g.askAgent, g.askCompletion} {
 		hint, err := step(ctx)
-		if err != nil && !errors.Is(err, term.ErrLeftOpen) {
+		if errors.Is(err, term.ErrInterrupted) || err != nil && !errors.Is(err, term.ErrLeftOpen) {
 			return "", err
 		}
 		next = cmp.Or(hint, next)
