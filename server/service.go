@@ -21,6 +21,7 @@ type Options struct {
 	Recover    bool         // continue the runs that a service of the same state directory was driving when it was stopped or killed
 	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log        *slog.Logger // developer log; nil: none
+	RemoveOld  bool         // remove now and every hour the runs that are older than the configuration keeps them
 }
 
 const defaultMaxRuns = 64
@@ -33,6 +34,8 @@ type Service struct {
 	files   *stateFiles
 	totals  Totals
 	feeds   feedSet
+
+	stopRetention func() // ends the removal of old runs
 
 	keyed   sync.Mutex // one start with an idempotency key at a time
 	answers answering
@@ -57,7 +60,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 		return nil, failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "a server needs a store that saves runs; %s saves nothing", p.Runs.StoreURL())
 	}
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
-	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}}
+	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopRetention: func() {}}
 	s.answers.service = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -65,15 +68,19 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
-	if !o.Recover {
-		return s, nil
+	if o.Recover {
+		left, err := s.files.listMarks()
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range left {
+			s.enqueueRun(run)
+		}
 	}
-	left, err := s.files.listMarks()
-	if err != nil {
-		return nil, err
-	}
-	for _, run := range left {
-		s.enqueueRun(run)
+	if keep := p.Config.Retention; o.RemoveOld && (keep.Done > 0 || keep.Failed > 0) {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.stopRetention = cancel
+		s.ended.Go(func() { keepRetention(ctx, s) })
 	}
 	return s, nil
 }
@@ -114,6 +121,7 @@ func (s *Service) Close(ctx context.Context) error {
 		active = append(active, d)
 	}
 	s.mu.Unlock()
+	s.stopRetention()
 	for _, d := range active {
 		d.requestPause()
 	}

@@ -9,7 +9,7 @@ import (
 // them with the commands.
 var commandNames = []string{
 	"acp", "agents", "answer", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp",
-	"models", "rag", "replay", "resume", "run", "runs", "schema", "serve", "studio", "test", "tools", "version", "watch", "__complete", "__completeNoDesc",
+	"models", "rag", "replay", "resume", "run", "runs", "schema", "serve", "store", "studio", "test", "tools", "version", "watch", "__complete", "__completeNoDesc",
 }
 
 // takesValue are the flags of run, and those of every command, whose next word is

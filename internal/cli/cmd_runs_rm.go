@@ -1,16 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 )
@@ -187,22 +187,26 @@ func newRunsGCCommand(env *environment) *cobra.Command {
 	cmd := newCommand(env, &opts, runRunsGC, &cobra.Command{
 		Use:   "gc",
 		Short: "Remove old finished runs",
-		Long: `Runs that wait, failed or were stopped stay, however old they are. Then raddle removes unused space from the file
-of the runs. That needs as much free disk space as the remaining runs take.`,
+		Long: `Runs that wait, failed or were stopped stay, unless retention_failed of config.yaml says for how long failed runs are kept. Then raddle
+removes unused space from the file of the runs. That needs as much free disk space as the remaining runs take.`,
 		Example: `  raddle runs gc
   raddle runs gc --older-than 12h`,
 		Args: checkArgCount(0, 0, ""),
 	})
-	cmd.Flags().StringVar(&opts.age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
+	cmd.Flags().StringVar(&opts.age, "older-than", "", "remove what ended `TIME` ago: 12h, 7d; otherwise retention_done of config.yaml, or "+oldRun)
 	return cmd
 }
 
 func runRunsGC(ctx context.Context, env *environment, opts runsGCOptions, _ []string) error {
-	d, err := parseAge("--older-than", opts.age)
-	if err != nil {
-		return err
+	keep := env.process.Config.Retention
+	if opts.age != "" || keep.Done == 0 {
+		d, err := parseAge("--older-than", cmp.Or(opts.age, oldRun))
+		if err != nil {
+			return err
+		}
+		keep.Done = max(d, 1) // 0: however young
 	}
-	ids, err := env.process.Runs.ListEndedRuns(ctx, d)
+	ids, err := env.process.Runs.ListEndedRuns(ctx, keep.Done, keep.Failed)
 	if err != nil {
 		return err
 	}
@@ -226,16 +230,13 @@ func compactStore(ctx context.Context, env *environment) error {
 
 func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// parseAge reads a duration: in Go's format, or in days.
+// parseAge reads the value of a flag that is an age.
 func parseAge(flag, text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return d, nil
+	d, err := config.ParseAge(text)
+	if err != nil {
+		return 0, badUsage("", "%s: %v", flag, err)
 	}
-	return 0, badUsage("write 90m, 12h or 7d", "%s %s: not a time", flag, text)
+	return d, nil
 }
 
 func newRunsCancelCommand(env *environment) *cobra.Command {

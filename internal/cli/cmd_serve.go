@@ -109,7 +109,7 @@ func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file s
 	}
 	token, file := g.FirstToken()
 	env.process.Tools.SecretSet().Add(token)
-	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: opts.recoverRuns, Network: true, Log: env.devLog})
+	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: opts.recoverRuns, Network: true, RemoveOld: true, Log: env.devLog})
 	if err != nil {
 		_ = g.Close()
 		return nil, "", err

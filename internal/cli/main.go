@@ -160,6 +160,7 @@ func listCommands(env *environment) []commandGroup {
 			newInboxCommand(env),
 			newWatchCommand(env),
 			newStudioCommand(env),
+			newStoreCommand(env),
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(env),

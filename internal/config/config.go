@@ -29,6 +29,7 @@ type Config struct {
 	FunctionCalling *bool  // nil: on
 	Session         string // for agents that are not graphs and name no session; "": no session
 	Store           string
+	Retention       Retention
 	ReadTimeout     time.Duration // longest time without data from a provider; 0: the default of the wire
 	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
 	MaxValue        int           // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
@@ -85,6 +86,12 @@ type Model struct {
 	NoTools                 bool     // it cannot call tools
 }
 
+// Retention says how long after their last record runs are kept by raddle serve and raddle runs gc. 0: nothing is said.
+type Retention struct {
+	Done   time.Duration // of those that ended or were cancelled
+	Failed time.Duration // of those that failed or crashed
+}
+
 // A setting is a key of config.yaml whose value is one word or number. The variable
 // RADDLE_ followed by the key in upper case overrides it.
 type setting struct {
@@ -110,6 +117,8 @@ var settings = []setting{
 	{"rag_template", func(c *Config, s string) error { c.RAG.Template = s; return nil }},
 	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = parseCount(s); return }},
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = parseSeconds(s); return }},
+	{"retention_done", func(c *Config, s string) (err error) { c.Retention.Done, err = ParseAge(s); return }},
+	{"retention_failed", func(c *Config, s string) (err error) { c.Retention.Failed, err = ParseAge(s); return }},
 	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = parseTimeLimit(s); return }},
 	{"skills_enabled", func(c *Config, s string) (err error) { c.Skills.Enabled, err = parseBool(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
@@ -239,4 +248,16 @@ func parseSeconds(s string) (time.Duration, error) {
 		return d, nil
 	}
 	return 0, fmt.Errorf("%q is not a time: use seconds (300) or a duration (5m)", s)
+}
+
+// ParseAge parses an age: a duration in Go's format, or days, such as 30d.
+func ParseAge(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q is not an age: write 90m, 12h or 7d", s)
 }

@@ -231,13 +231,21 @@ func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err er
 	return c.Compact(ctx)
 }
 
-// ListEndedRuns returns the runs that ended at least the given time ago. It leaves out sessions,
-// which may continue.
-func (a *Archive) ListEndedRuns(ctx context.Context, age time.Duration) ([]string, error) {
+// ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed or crashed at least
+// failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
+func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration) ([]string, error) {
 	runs, err := a.ListRuns(ctx, "")
 	var ids []string
 	for _, r := range runs {
-		if r.Final && r.Session == "" && time.Since(r.Updated) >= age {
+		age := time.Duration(0)
+		switch {
+		case r.Session != "":
+		case r.Final:
+			age = done
+		case r.Status == graph.Failed.String(), r.Status == Crashed:
+			age = failed
+		}
+		if age > 0 && time.Since(r.Updated) >= age {
 			ids = append(ids, r.Run)
 		}
 	}

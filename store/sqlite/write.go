@@ -397,3 +397,8 @@ func (s *Store) fileSize() (n int64) {
 	}
 	return n
 }
+
+// Size returns the size of the file and its log, in bytes.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	return s.fileSize(), ctx.Err()
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"context"
+	"time"
+)
+
+// retentionInterval is the time between two removals of old runs.
+const retentionInterval = time.Hour
+
+// keepRetention removes old runs now and every hour until ctx ends.
+func keepRetention(ctx context.Context, s *Service) {
+	ticker := time.NewTicker(retentionInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		removeOldRuns(ctx, s)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// removeOldRuns removes the runs that are older than the configuration keeps them.
+func removeOldRuns(ctx context.Context, s *Service) {
+	keep := s.process.Config.Retention
+	ids, err := s.process.Runs.ListEndedRuns(ctx, keep.Done, keep.Failed)
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return
+		}
+		if s.isActive(id) {
+			continue
+		}
+		if _, other := s.process.Runs.RemoveRun(ctx, id); other != nil {
+			err = other // a process may drive it again
+			continue
+		}
+		s.log.Info("an old run was removed", "run", id)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("old runs cannot be removed", "error", err)
+	}
+}
