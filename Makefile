@@ -44,6 +44,7 @@ check: build ## build, vet, gofmt and staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $$(find . -name '*.go' $(NOT_INSTALLED))); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
+	$(GO) -C temporal vet ./...
 	$(GO) -C bench vet $(BENCHED)
 	$(GO) -C bench test $(BENCHED)
 	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
@@ -54,16 +55,24 @@ define run_tests
 $(GO) test $(RACE) $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json $(3) | out/testreport -name $(1) -o out/results/$(1) $(4)
 endef
 
+# run_temporal NAME,FLAGS: the same for the module temporal/, without the race detector: to compile its libraries again takes minutes.
+define run_temporal
+@mkdir -p out/results
+$(GO) -C temporal test $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json ./... | out/testreport -name $(1) -o out/results/$(1) $(if $(IN_CI),,-skips)
+endef
+
 # packages_with PREFIX: the packages that have tests whose names begin with PREFIX.
-packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=.venv . | sed -E 's|/[^/]*$$||' | sort -u)
+packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=.venv --exclude-dir=temporal . | sed -E 's|/[^/]*$$||' | sort -u)
 
 test: testreport ## run the tests that need no more than the programs of the README
 	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"
 	$(call run_tests,test,-skip '^Test(Extra|Optional)[A-Z]',./...,$(if $(IN_CI),,-skips))
+	$(call run_temporal,temporal,-skip '^Test(Extra|Optional)[A-Z]')
 
 test-all: testreport prepare ## install what the other tests need, and run these
 	$(call run_tests,extra,-run '^TestExtra[A-Z]',$(call packages_with,TestExtra),$(if $(IN_CI),,-skips))
 	$(call run_tests,optional,-run '^TestOptional[A-Z]',$(call packages_with,TestOptional),-skips)
+	$(call run_temporal,temporal-extra,-run '^TestExtra[A-Z]')
 	$(GO) -C internal/telemetry/sdkcheck test -count=1 ./...
 
 testreport:
