@@ -1,0 +1,93 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"raddle.dev/memory"
+	"raddle.dev/memory/memorytest"
+)
+
+func TestProcess(t *testing.T) {
+	memorytest.TestStore(t, func(*testing.T) memory.Store { return memory.New() })
+}
+
+func TestExpiryIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		if err := st.PutEntry(t.Context(), memory.Entry{Namespace: "a", Key: "k", Value: json.RawMessage("1")}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute - 1)
+		if _, err := st.GetEntry(t.Context(), "a", "k"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(1)
+		if e, err := st.GetEntry(t.Context(), "a", "k"); err == nil {
+			t.Errorf("it still has %s", e.Value)
+		}
+	})
+}
+
+func TestJoin(t *testing.T) {
+	for _, parts := range [][]string{{"user", "ada"}, {"user", "a/b"}, {"user", "%2F"}, {"user", "spiffe://x/y z"}, {"user", "a\x1b\xff"}} {
+		joined := memory.JoinPath(parts...)
+		if got := memory.SplitPath(joined); fmt.Sprint(got) != fmt.Sprint(parts) || strings.Count(joined, "/") != 1 {
+			t.Errorf("%q: %q, then %q", parts, joined, got)
+		}
+		if err := memory.CheckPlace(joined, "k"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// meanings is an Embedder that knows two subjects.
+type meanings struct{ texts int }
+
+func (m *meanings) Model() string { return "meanings" }
+
+func (m *meanings) Embed(_ context.Context, _ bool, texts []string) ([][]float32, error) {
+	var vectors [][]float32
+	for _, text := range texts {
+		m.texts++
+		v := []float32{0, 0}
+		for _, w := range []string{"dog", "cat", "pet"} {
+			v[0] += float32(strings.Count(text, w))
+		}
+		for _, w := range []string{"car", "bus"} {
+			v[1] += float32(strings.Count(text, w))
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, nil
+}
+
+func TestSearchByMeaning(t *testing.T) {
+	st, m := memory.New(), &meanings{}
+	for key, value := range map[string]string{"a": `"a dog"`, "b": `"a bus"`, "c": `"tea"`} {
+		e := memory.Entry{Namespace: "user/ada", Key: key, Value: json.RawMessage(value)}
+		if key != "b" { // b was written without a model
+			if err := memory.SetVector(t.Context(), &e, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := st.PutEntry(t.Context(), e, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[string]string{"pet": "a", "car": "b", "tea": "c"} {
+		m.texts = 0
+		hits, err := memory.Search(t.Context(), st, "user/ada", query, memory.SearchOptions{Embedder: m})
+		if err != nil || len(hits) != 1 || hits[0].Key != want {
+			t.Errorf("%q: %+v, %v, want %s", query, hits, err, want)
+		}
+		if m.texts != 2 {
+			t.Errorf("%q: %d texts were embedded, want the query and b", query, m.texts)
+		}
+	}
+}
