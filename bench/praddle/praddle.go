@@ -4,10 +4,13 @@ package praddle
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"peers/work"
 
 	"raddle.dev/graph"
+	"raddle.dev/store/postgres"
+	"raddle.dev/store/redis"
 	"raddle.dev/store/sqlite"
 )
 
@@ -190,6 +193,12 @@ func (p peer) stored(e *work.Env, f graph.Func, n int, set []graph.Write, check 
 		}
 		e.OnClose(func() { _ = st.Close() }) // it empties the write-ahead log
 		open = func() graph.Store { return st }
+	case work.Postgres, work.Redis:
+		st, err := openServer(e)
+		if err != nil {
+			return nil, err
+		}
+		open = func() graph.Store { return st }
 	}
 	return func() error {
 		res, err := p.run(&graph.Runner{Graph: g, Store: open()}, graph.Input{Thread: work.ID("raddle"), Set: set})
@@ -231,4 +240,32 @@ func (p peer) interrupt() (work.Run, error) {
 		}
 		return work.Want("count", count.Get(res.State), 2)
 	}, nil
+}
+
+// openServer opens the store of a server, whose URL is in the environment.
+func openServer(e *work.Env) (graph.Store, error) {
+	if e.Saver == work.Redis {
+		st, err := redis.Open(os.Getenv("RADDLE_BENCH_REDIS"))
+		if err != nil {
+			return nil, err
+		}
+		e.OnClose(func() { _ = st.Close() })
+		return st, nil
+	}
+	st, err := postgres.Open(context.Background(), os.Getenv("RADDLE_BENCH_POSTGRES"))
+	if err != nil {
+		return nil, err
+	}
+	e.Size = func() (int64, error) { return st.Size(context.Background()) }
+	e.OnClose(func() { _ = st.Close() })
+	return st, nil
+}
+
+// Runs returns a function that makes a run of a number of steps and saves each of them.
+func Runs(e *work.Env, steps int) (work.Run, error) {
+	return peer{}.stored(e, step, steps, nil, countTo(steps))
+}
+
+func countTo(n int) func(graph.State) error {
+	return func(s graph.State) error { return work.Want("count", count.Get(s), n) }
 }
