@@ -13,10 +13,12 @@ package memory
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -148,4 +150,22 @@ func CheckPlace(namespace, key string) error {
 // isPlain reports whether a text is UTF-8 without control characters.
 func isPlain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// EncodeVector returns a vector as bytes, for stores.
+func EncodeVector(v []float32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// DecodeVector returns the vector that EncodeVector has written.
+func DecodeVector(b []byte) []float32 {
+	var v []float32
+	for ; len(b) >= 4; b = b[4:] {
+		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return v
 }

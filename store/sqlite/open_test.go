@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/memory"
 	"raddle.dev/store/sqlite"
 )
 
@@ -120,7 +121,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, path, "PRAGMA user_version=99")
-		}, "schema 99, this one knows 3): update raddle"},
+		}, "schema 99, this one knows 4): update raddle"},
 		{"damaged", func(t *testing.T, path string) {
 			if err := open(t, path).Close(); err != nil {
 				t.Fatal(err)
@@ -250,7 +251,7 @@ func count(t *testing.T, s *sqlite.Store, thread string) (n int) {
 	return n
 }
 
-// writeOldFile writes a file as this package did with schema 1 or 2, with three records
+// writeOldFile writes a file as this package did with schema 1 to 3, with three records
 // of thread a, the second of which is a snapshot.
 func writeOldFile(t *testing.T, path string, schema int) {
 	t.Helper()
@@ -261,6 +262,14 @@ DROP INDEX base;
 CREATE INDEX bases ON record(id) WHERE kind IN (12, 14, 108, 110);
 CREATE TABLE lease (name TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
 PRAGMA user_version=2;
+`)
+		}
+		if schema == 3 {
+			execute(t, path, `
+DROP INDEX base;
+CREATE INDEX snapshots ON record(id) WHERE kind IN (12, 14, 108, 110);
+CREATE TABLE lease (name TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+PRAGMA user_version=3;
 `)
 		}
 	}()
@@ -286,7 +295,7 @@ INSERT INTO record VALUES(1 << 32 | 1, 1, 10, x'61', x'62'), (1 << 32 | 2, 14, 2
 
 // TestOpenOfAnOlderFile: its records stay as they are, and everything new works.
 func TestOpenOfAnOlderFile(t *testing.T) {
-	for _, schema := range []int{1, 2} {
+	for _, schema := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint("schema ", schema), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
 			writeOldFile(t, path, schema)
@@ -304,6 +313,9 @@ func testOlderFile(t *testing.T, path string) {
 	for range 2 {
 		s := open(t, path)
 		if _, err := s.AcquireLease(t.Context(), "a", "me", "", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutEntry(t.Context(), memory.Entry{Namespace: "a", Key: "k", Value: []byte("1")}, 0); err != nil {
 			t.Fatal(err)
 		}
 		next := graph.Record{Seq: int64(len(want)) + 1, Kind: graph.KindSnapshot, Time: 40, Head: []byte("e"), Sum: 1<<63 + 5}
@@ -337,8 +349,8 @@ func testOlderFile(t *testing.T, path string) {
 	defer db.Close()
 	var ver int
 	var indexes string
-	const q = "SELECT user_version, (SELECT group_concat(name) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL) FROM pragma_user_version"
-	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 3 || indexes != "snapshots" {
+	const q = "SELECT user_version, (SELECT group_concat(name ORDER BY name) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL) FROM pragma_user_version"
+	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 4 || indexes != "expiry,snapshots" {
 		t.Errorf("version %d, indexes %s, %v", ver, indexes, err)
 	}
 }

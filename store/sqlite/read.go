@@ -296,7 +296,7 @@ func (s *Store) connectReadOnly(options string) (err error) {
 		if err == nil && found == 0 {
 			err = errors.New("the file is empty: no journal was ever written to it")
 		}
-		s.noLeases = found == 1
+		s.noLeases, s.noEntries = found == 1, found < 4
 		return err
 	})
 }

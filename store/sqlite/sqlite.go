@@ -1,4 +1,4 @@
-// Package sqlite keeps journals in one SQLite file, which several processes may use at
+// Package sqlite keeps journals, and the entries of package memory, in one SQLite file, which several processes may use at
 // the same time. It is pure Go: no C compiler, no library to install.
 //
 // A thread is a row of one table and its records are rows of another, keyed by thread
@@ -49,6 +49,8 @@ type Store struct {
 	patience time.Duration
 	readOnly bool // see OpenReadOnly
 	noLeases bool // the file has schema 1, and is open for reading only
+
+	noEntries bool // the file has a schema below 4, and is open for reading only
 }
 
 var _ graph.Store = (*Store)(nil)
@@ -91,7 +93,7 @@ func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 3          // of the schema, in the file's header
+	version     = 4          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -130,9 +132,10 @@ CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
 
 // upgrades are the statements that make the current schema from each version.
 var upgrades = [version]string{
-	0: schema + leases + snapshots,
-	1: "DROP INDEX base;" + leases + snapshots,
-	2: "DROP INDEX bases;" + snapshots,
+	0: schema + leases + snapshots + entries,
+	1: "DROP INDEX base;" + leases + snapshots + entries,
+	2: "DROP INDEX bases;" + snapshots + entries,
+	3: entries,
 }
 
 // Open opens the file at path. It creates the file, readable for its owner only, and
