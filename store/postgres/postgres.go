@@ -1,4 +1,4 @@
-// Package postgres keeps journals in a PostgreSQL database, which any number of processes
+// Package postgres keeps journals, and the entries of package memory, in a PostgreSQL database, which any number of processes
 // and machines may use at the same time. It is pure Go.
 //
 // A thread is a row of one table, with the numbers of its first and its newest record, and

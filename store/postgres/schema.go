@@ -46,6 +46,18 @@ CREATE TABLE raddle_pruned ( -- rows of raddle_record that are to be deleted
 	thread bigint NOT NULL,
 	below  integer NOT NULL
 );
+`, `
+CREATE TABLE raddle_entry ( -- of package memory; its texts are bytes for the reasons above
+	namespace bytea NOT NULL,
+	key       bytea NOT NULL,
+	updated   timestamptz NOT NULL,
+	expires   timestamptz, -- NULL: never
+	model     bytea NOT NULL,
+	value     bytea NOT NULL,
+	vector    bytea NOT NULL,
+	PRIMARY KEY (namespace, key)
+);
+CREATE INDEX raddle_entry_expires ON raddle_entry (expires) WHERE expires IS NOT NULL;
 `}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.

@@ -1,4 +1,4 @@
-// Package redis keeps journals on a Redis server, which processes on several machines may use
+// Package redis keeps journals, and the entries of package memory, on a Redis server, which processes on several machines may use
 // at the same time. It is tested with Redis 7.
 //
 // Every change is one Lua script, which the server runs as a whole: an append compares the
@@ -279,6 +279,7 @@ type refusal string
 func (e refusal) Error() string { return string(e) }
 
 const (
+	errFormat  = refusal("another version of raddle has changed the format of this database meanwhile: update raddle, or name another database")
 	errChanged = refusal("the thread was pruned or deleted while it was being read: read it again")
 	errDamaged = refusal("the records are incomplete, because another program has changed keys of raddle: restore the database from a copy")
 )

@@ -38,7 +38,7 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []g
 	case result == "conflict":
 		return graph.ErrConflict
 	}
-	return s.explainError(op, refusal("another version of raddle has changed the format of this database meanwhile: update raddle, or name another database"))
+	return s.explainError(op, errFormat)
 }
 
 // encodeAppend returns the arguments of appendScript.
