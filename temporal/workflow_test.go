@@ -27,11 +27,13 @@ type fakeStore struct {
 	cancelled int
 }
 
+var quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
 // newLoop returns an environment in which time passes when nothing else is to be done.
 func newLoop(t *testing.T, f *fakeStore) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	suite.SetLogger(quiet)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
 	env.RegisterWorkflowWithOptions(RunWorkflow, workflow.RegisterOptions{Name: WorkflowType})

@@ -69,10 +69,14 @@ func isInstalled(program string) bool {
 }
 
 // FindProgram returns the path of a program, or "" if it is not installed. Debian keeps the
-// programs of PostgreSQL outside of PATH; of several versions it returns the last one.
+// programs of PostgreSQL outside of PATH; of several versions it returns the last one. .ci/prepare
+// builds programs in out/programs.
 func FindProgram(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
+	}
+	if built, err := exec.LookPath(filepath.Join(FindRoot(), "out", "programs", name)); err == nil {
+		return built
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if err != nil || len(found) == 0 {

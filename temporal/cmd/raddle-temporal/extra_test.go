@@ -1,0 +1,195 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"raddle.dev/temporal"
+)
+
+// holder writes one, holds until a file is there, and writes two.
+var holder = map[string]string{
+	"holder/graph.yaml": `
+name: holder
+start: one
+nodes:
+  one: {type: script, script: one.sh, next: hold}
+  hold: {type: script, script: hold.sh, next: two}
+  two: {type: script, script: two.sh, next: end}
+  end: {type: end, output: done}
+`,
+	"holder/one.sh":  "echo one >>log\necho '{}'\n",
+	"holder/hold.sh": "echo hold >>log\necho $$ >pid\nwhile [ ! -e go ]; do sleep 0.02; done\necho '{}'\n",
+	"holder/two.sh":  "echo two >>log\necho '{}'\n",
+}
+
+// count returns how often a word is in a list.
+func count(list []string, word string) (n int) {
+	for _, w := range list {
+		if w == word {
+			n++
+		}
+	}
+	return n
+}
+
+// A worker is killed; another one continues its run, and repeats only what was in flight.
+func TestExtraKillOfAWorker(t *testing.T) {
+	c := newCluster(t, holder)
+	a, b := c.startWorker("a"), c.startWorker("b")
+	id := c.run("run", "./holder")
+	c.await("the run holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	by, _ := c.driver(id, a, b)
+	killed := time.Now()
+	c.signal(by, syscall.SIGKILL)
+	c.await("the other worker continues", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 2 })
+	took := time.Since(killed)
+	t.Logf("SIGKILL to the next worker: %v", took.Round(time.Millisecond))
+	if took > 3*time.Second {
+		t.Errorf("the next worker continued after %v", took)
+	}
+	c.create("go")
+	c.awaitStatus(id, "done")
+	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold", "hold", "two"}) {
+		t.Errorf("the nodes ran as %q", got)
+	}
+	c.awaitState(id, "completed")
+	c.saveHistory(id, "killed-worker")
+}
+
+// A frozen worker is fenced: when it wakes up, it can record nothing.
+func TestExtraFrozenWorker(t *testing.T) {
+	c := newCluster(t, holder)
+	a, b := c.startWorker("a"), c.startWorker("b")
+	id := c.run("run", "./holder")
+	c.await("the run holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	by, _ := c.driver(id, a, b)
+	frozen := time.Now()
+	c.signal(by, syscall.SIGSTOP)
+	c.await("the other worker continues", 30*time.Second, func() bool { return count(c.lines("log"), "hold") == 2 })
+	t.Logf("SIGSTOP to the next worker: %v", time.Since(frozen).Round(time.Millisecond))
+	c.create("go")
+	c.awaitStatus(id, "done")
+	head := c.readRun(id).Snapshot.Head
+	c.signal(by, syscall.SIGCONT)
+	c.signal(by, syscall.SIGTERM)
+	if err := by.cmd.Wait(); err != nil { // its drives have ended
+		t.Errorf("the worker ended with %v", err)
+	}
+	if d := c.readRun(id); d.Info.Status != "done" || d.Snapshot.Head != head {
+		t.Errorf("the worker that was frozen wrote: the run is %s, and its journal has %d records instead of %d", d.Info.Status, d.Snapshot.Head, head)
+	}
+	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold", "hold", "two"}) {
+		t.Errorf("the nodes ran as %q", got)
+	}
+}
+
+// A worker that gets SIGTERM ends its step, and another one continues at once.
+func TestExtraWorkerEnds(t *testing.T) {
+	c := newCluster(t, holder)
+	a, b := c.startWorker("a"), c.startWorker("b")
+	id := c.run("run", "./holder")
+	c.await("the run holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	by, _ := c.driver(id, a, b)
+	c.signal(by, syscall.SIGTERM)
+	c.await("the worker ends", 5*time.Second, func() bool { return strings.Contains(readFile(by.log), "the worker ends") })
+	c.create("go")
+	released := time.Now()
+	c.awaitStatus(id, "done")
+	t.Logf("end of the step to the end of the run on the other worker: %v", time.Since(released).Round(time.Millisecond))
+	if err := by.cmd.Wait(); err != nil {
+		t.Errorf("the worker ended with %v", err)
+	}
+	c.awaitState(id, "completed")
+	c.saveHistory(id, "ended-worker")
+	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold", "two"}) {
+		t.Errorf("the nodes ran as %q", got)
+	}
+}
+
+// A cancelled run ends permanently, and so do the processes that it started.
+func TestExtraCancel(t *testing.T) {
+	c := newCluster(t, holder)
+	c.startWorker("a")
+	id := c.run("run", "./holder")
+	c.await("the run holds", 20*time.Second, func() bool { return len(c.lines("pid")) == 1 })
+	pid, err := strconv.Atoi(c.lines("pid")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := time.Now()
+	c.run("cancel", id)
+	c.await("the script has ended", 10*time.Second, func() bool { return syscall.Kill(pid, 0) != nil })
+	t.Logf("cancel to the end of the script: %v", time.Since(asked).Round(time.Millisecond))
+	c.awaitStatus(id, "abandoned")
+	c.awaitState(id, "canceled")
+	c.saveHistory(id, "cancelled-drive")
+	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold"}) {
+		t.Errorf("the nodes ran as %q", got)
+	}
+}
+
+// asker asks, and writes the time, six times.
+func asker() map[string]string {
+	var g strings.Builder
+	g.WriteString("name: asker\nstart: ask1\nnodes:\n")
+	for n := 1; n <= 6; n++ {
+		fmt.Fprintf(&g, "  ask%d: {type: input, question: \"Well?\", next: work%d}\n  work%d: {type: script, script: work.sh, next: ask%d}\n", n, n, n, n+1)
+	}
+	g.WriteString("  ask7: {type: end, output: done}\n")
+	return map[string]string{"asker/graph.yaml": g.String(), "asker/work.sh": "date +%s%N >>log\necho '{}'\n"}
+}
+
+// A parked run holds no worker, and continues soon after its answer, which another process records.
+func TestExtraAnswer(t *testing.T) {
+	c := newCluster(t, asker())
+	w := c.startWorker("a")
+	id := c.run("run", "./asker")
+	var best time.Duration
+	for n := 1; n <= 5; n++ {
+		c.awaitStatus(id, "waiting")
+		if n == 3 { // a worker that starts while the run is parked
+			c.signal(w, syscall.SIGKILL)
+			w = c.startWorker("b")
+		}
+		c.run("resume", id, "--answer", "yes")
+		c.await("the run continues", 20*time.Second, func() bool { return len(c.lines("log")) == n })
+		answer, err := c.process.Runs.ReadStory(context.Background(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nanos, err := strconv.ParseInt(c.lines("log")[n-1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Unix(0, nanos).Sub(lastAnswer(answer))
+		t.Logf("answer %d to the next step: %v", n, took.Round(time.Millisecond))
+		if n == 1 || took < best {
+			best = took
+		}
+	}
+	if best > 200*time.Millisecond {
+		t.Errorf("the next step came %v after the answer", best)
+	}
+	c.awaitStatus(id, "waiting")
+	var list []temporal.Listed
+	c.await("ls shows what the run waits for", 10*time.Second, func() bool {
+		if err := json.Unmarshal([]byte(c.run("ls", "--output", "json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		return len(list) == 1 && list[0].Run == id && list[0].Agent == "asker" && list[0].Status == "waiting" && len(list[0].Waiting) == 1
+	})
+	c.run("cancel", id)
+	c.awaitStatus(id, "abandoned")
+	c.awaitState(id, "canceled")
+	c.saveHistory(id, "answered-and-cancelled")
+}
