@@ -48,3 +48,18 @@ func TestTheEngineBringsNothingWithIt(t *testing.T) {
 		t.Errorf("a module that imports only %s/graph gets a go.sum:\n%s", modulePath, sum)
 	}
 }
+
+// TestTheModuleDoesNotKnowTemporal keeps Temporal in its own module, which imports this one.
+func TestTheModuleDoesNotKnowTemporal(t *testing.T) {
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, module := range []string{"go.temporal.io/", modulePath + "/temporal"} {
+			if strings.Contains(string(text), module) {
+				t.Errorf("%s names %s: only temporal/go.mod may", file, module)
+			}
+		}
+	}
+}
