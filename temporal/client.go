@@ -32,7 +32,9 @@ func WorkerOptions(drives int, grace time.Duration) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: drives,
 		MaxHeartbeatThrottleInterval:       beatInterval / 2, // otherwise each second heartbeat would wait
-		StickyScheduleToStartTimeout:       time.Second,      // how long a workflow waits for a worker that has died
+		MaxConcurrentActivityTaskPollers:   4,
+		MaxConcurrentWorkflowTaskPollers:   4,
+		StickyScheduleToStartTimeout:       time.Second, // how long a workflow waits for a worker that has died
 		WorkerStopTimeout:                  grace + 5*time.Second,
 		DisableRegistrationAliasing:        true,
 	}

@@ -128,10 +128,9 @@ func (d *Drives) Cancel(ctx context.Context, run string) error {
 	return nil
 }
 
-// beat shows the server that a drive works, until the returned function is called. The server's answer ends ctx when
+// beat shows the server every second that a drive works, until the returned function is called. The server's answer ends ctx when
 // the run is cancelled, or driven by another worker.
 func beat(ctx context.Context) (end func()) {
-	activity.RecordHeartbeat(ctx)
 	done := make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() {

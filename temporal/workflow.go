@@ -27,8 +27,9 @@ const (
 
 // RunInput is the input of RunWorkflow.
 type RunInput struct {
-	Retries  int `json:"retries"`            // drives that may follow failures that can pass
-	Failures int `json:"failures,omitempty"` // such drives so far
+	Retries  int  `json:"retries"`            // drives that may follow failures that can pass
+	Failures int  `json:"failures,omitempty"` // such drives so far
+	Noted    bool `json:"noted,omitempty"`    // the memo has a status
 }
 
 // Outcome is the result of a drive.
@@ -70,20 +71,23 @@ func RunWorkflow(ctx workflow.Context, in RunInput) error {
 			delay = min(2*delay, longestDelay)
 			continue
 		case out.Status == statusDone || out.Status == statusAbandoned:
-			return noteStatus(ctx, out)
+			if in.Noted { // otherwise the list shows enough
+				noteStatus(ctx, &in, out)
+			}
+			return nil
 		case out.Status == statusPaused && out.Stopped:
-			_ = noteStatus(ctx, out)
+			noteStatus(ctx, &in, out)
 			waitForPoke(ctx, poke, 0)
 		case out.Status == statusPaused: // its worker ends
 		case out.Status == statusWaiting:
-			_ = noteStatus(ctx, out)
+			noteStatus(ctx, &in, out)
 			waitForPoke(ctx, poke, look)
 			look = min(2*look, longestLook)
 		case out.Passing && in.Failures < in.Retries:
 			in.Failures++
 			waitForPoke(ctx, poke, min(firstDelay<<min(in.Failures-1, 10), longestDelay))
 		default:
-			_ = noteStatus(ctx, out)
+			noteStatus(ctx, &in, out)
 			return temporal.NewNonRetryableApplicationError("the run has stopped ("+out.Status+"): raddle runs show "+run, out.Status, nil)
 		}
 		if ctx.Err() != nil {
@@ -134,6 +138,7 @@ func cancelRun(ctx workflow.Context, run string) error {
 }
 
 // noteStatus shows in lists of workflows what a run waits for, or how it ended.
-func noteStatus(ctx workflow.Context, out Outcome) error {
-	return workflow.UpsertMemo(ctx, map[string]any{memoStatus: out.Status, memoWaiting: out.Waiting})
+func noteStatus(ctx workflow.Context, in *RunInput, out Outcome) {
+	in.Noted = true
+	_ = workflow.UpsertMemo(ctx, map[string]any{memoStatus: out.Status, memoWaiting: out.Waiting}) // texts can be encoded
 }
