@@ -44,7 +44,6 @@ check: build ## build, vet, gofmt and staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $$(find . -name '*.go' $(NOT_INSTALLED))); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
-	$(GO) -C temporal vet ./...
 	$(GO) -C bench vet $(BENCHED)
 	$(GO) -C bench test $(BENCHED)
 	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
@@ -67,6 +66,7 @@ packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' --exclude-d
 test: testreport ## run the tests that need no more than the programs of the README
 	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"
 	$(call run_tests,test,-skip '^Test(Extra|Optional)[A-Z]',./...,$(if $(IN_CI),,-skips))
+	$(GO) -C temporal vet ./...
 	$(call run_temporal,temporal,-skip '^Test(Extra|Optional)[A-Z]')
 
 test-all: testreport prepare ## install what the other tests need, and run these

@@ -176,8 +176,14 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 // newCluster returns a cluster with agents, each with the files that agents names by AGENT/FILE.
 func newCluster(t testing.TB, agents map[string]string) *cluster {
 	t.Helper()
+	return newClusterOn(t, pgtest.NewDatabase(t), agents)
+}
+
+// newClusterOn returns a cluster whose runs are in the store at a URL.
+func newClusterOn(t testing.TB, store string, agents map[string]string) *cluster {
+	t.Helper()
 	testneed.RequirePrograms(t, "temporal-server", "sh", "go", "cat", "sleep", "date")
-	c := &cluster{t: t, store: pgtest.NewDatabase(t), work: t.TempDir()}
+	c := &cluster{t: t, store: store, work: t.TempDir()}
 	var err error
 	if c.server, err = startShared(); err != nil {
 		t.Fatal(err)

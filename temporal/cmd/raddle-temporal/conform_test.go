@@ -130,6 +130,7 @@ func (c *cluster) start(n int) (id string) {
 
 // Three workers leave the same states and journals as one process, also when workers are killed all the time.
 func TestExtraConformance(t *testing.T) {
+	t.Parallel() // with the others that measure no time
 	c, want := newExamples(t)
 	workers := []*workerProcess{c.startWorker("a"), c.startWorker("b"), c.startWorker("c")}
 	compare := func(ids []string) {

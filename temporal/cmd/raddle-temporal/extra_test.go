@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/app"
+	"raddle.dev/internal/pgtest"
 	"raddle.dev/temporal"
 )
 
@@ -192,4 +194,63 @@ func TestExtraAnswer(t *testing.T) {
 	c.awaitStatus(id, "abandoned")
 	c.awaitState(id, "canceled")
 	c.saveHistory(id, "answered-and-cancelled")
+}
+
+// The database is killed while a worker drives a run, and comes back: the run continues, and nothing that was recorded is repeated.
+func TestExtraStoreIsGone(t *testing.T) {
+	t.Parallel() // with the others that measure no time
+	db := pgtest.Start(t)
+	c := newClusterOn(t, db.NewDatabase(t), holder)
+	c.startWorker("a")
+	id := c.run("run", "./holder")
+	c.await("the run holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	db.Kill(t)
+	c.create("go") // the script ends, and its result cannot be recorded
+	c.await("the worker notices", 30*time.Second, func() bool {
+		d, err := c.client.DescribeWorkflowExecution(context.Background(), id, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.GetWorkflowExecutionInfo().GetHistoryLength() > 5 // the first drive has ended, or another one was tried
+	})
+	db.Restart(t)
+	c.awaitStatus(id, "done")
+	c.awaitState(id, "completed")
+	if got := c.lines("log"); count(got, "one") != 1 || count(got, "two") != 1 {
+		t.Errorf("the nodes ran as %q", got)
+	}
+}
+
+// A run that another process started and drives gets a workflow. That waits until the process has finished it.
+func TestExtraAnotherProcess(t *testing.T) {
+	t.Parallel() // with the others that measure no time
+	c := newCluster(t, holder)
+	w := c.startWorker("a")
+	run, err := c.process.StartRun(app.Request{Agent: "./holder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	drive := make(chan error, 1)
+	go func() {
+		_, err := run.Drive(context.Background(), app.Driver{})
+		drive <- err
+	}()
+	c.await("the run holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	c.run("resume", run.ID)
+	c.await("the worker has looked", 20*time.Second, func() bool {
+		d, err := c.client.DescribeWorkflowExecution(context.Background(), run.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.GetWorkflowExecutionInfo().GetHistoryLength() > 9
+	})
+	c.create("go")
+	if err := <-drive; err != nil {
+		t.Errorf("the process that drove the run was disturbed: %v", err)
+	}
+	c.awaitState(run.ID, "completed")
+	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold", "two"}) {
+		t.Errorf("the nodes ran as %q; the worker wrote:\n%s", got, readFile(w.log))
+	}
 }
