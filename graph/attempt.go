@@ -244,6 +244,15 @@ func Attempt(ctx context.Context) int {
 	return int(c.attempt)
 }
 
+// UserOf returns Input.User of the run that ctx belongs to; "" outside a node.
+func UserOf(ctx context.Context) string {
+	c := callerOf(ctx)
+	if c == nil {
+		return ""
+	}
+	return c.frame.drive.user
+}
+
 // Visit returns the number of steps of the run in which the node that ctx belongs to
 // has run, including this one; 0 outside a node.
 func Visit(ctx context.Context) int {

@@ -24,6 +24,7 @@ type drive struct {
 	live   bool // only quiet nodes run on the reader's goroutine
 
 	thread, run string
+	user        string // Input.User
 	branch      string // branch of effects, after a fork or an edit
 	ctx         context.Context
 	cancel      context.CancelFunc
@@ -122,6 +123,7 @@ func (r *Runner) newDrive(topics Topic) *drive {
 // startRun starts a run, or returns the result of one that has already ended.
 func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	x.run, x.thread, x.pause, x.grace, x.questions.reply, x.questions.handle = in.Run, in.Thread, in.Pause, in.Grace, in.Reply, in.Handle
+	x.user = in.User
 	if err := x.stops.addBreaks(x.r.Graph, in.Break); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
@@ -163,7 +165,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	if x.j != nil {
 		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
-		tail = wire.PutString(tail, in.Meta)
+		tail = putName(wire.PutString(tail, in.Meta), in.User)
 	}
 	if err := f.begin(in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
@@ -198,7 +200,7 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if s.head == 0 {
 		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
 	}
-	x.run, x.out.run, x.j.run = s.run.id, s.run.id, s.run
+	x.run, x.out.run, x.j.run, x.user = s.run.id, s.run.id, s.run, s.user
 	if s.run.status.Final() {
 		if len(in.Answers) > 0 {
 			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}

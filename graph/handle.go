@@ -91,7 +91,7 @@ func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 // newAnswerRecords returns the records of answers to questions that they were checked against.
 func newAnswerRecords(asked []openQuestion, values [][]byte, answers []Answer) (recs []Record) {
 	for i, a := range answers {
-		recs = append(recs, Record{Kind: KindAnswer, Head: putAuthor(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
+		recs = append(recs, Record{Kind: KindAnswer, Head: putName(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
 	}
 	return recs
 }
@@ -181,16 +181,16 @@ func authorOf(ctx context.Context) string {
 	return name
 }
 
-// putAuthor appends a name to the head of a record; an empty one takes no space.
-func putAuthor(head []byte, by string) []byte {
-	if by == "" {
-		return head
+// putName appends a name to the end of a part of a record; an empty one takes no space.
+func putName(part []byte, name string) []byte {
+	if name == "" {
+		return part
 	}
-	return wire.PutString(head, by)
+	return wire.PutString(part, name)
 }
 
-// readAuthor reads what putAuthor has appended; records without a name end before it.
-func readAuthor(h *wire.Reader) string {
+// readName reads what putName has appended; parts without a name end before it.
+func readName(h *wire.Reader) string {
 	if len(h.Rest) == 0 {
 		return ""
 	}

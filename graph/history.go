@@ -151,6 +151,9 @@ type Snapshot struct {
 	// Meta is Input.Meta.
 	Meta []byte
 
+	// User is Input.User.
+	User string
+
 	// Digest is that of the graph that the run was last driven with.
 	Digest string
 
@@ -213,7 +216,7 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 	v := &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.run.id, Label: s.run.label, Graph: s.run.graph, Status: s.runStatus(), Reason: s.run.reason,
 			Started: timeOf(s.run.started), Updated: timeOf(s.last), Head: s.head, From: s.origin},
-		Meta: s.meta, Digest: f.digest, Steps: f.step - f.from, Active: s.active, Next: f.nextNames(),
+		Meta: s.meta, User: s.user, Digest: f.digest, Steps: f.step - f.from, Active: s.active, Next: f.nextNames(),
 	}
 	if l, ok := st.(Leaser); ok && at == 0 && v.Status == Crashed {
 		lease, err := l.ReadLease(ctx, thread)
@@ -338,7 +341,7 @@ func DecodeEntry(r Record) (Entry, error) {
 		e.Path, e.What = h.Text(), showParts(h.Text())
 		h.Int()
 		h.Text() // why there is no answer
-		e.By = readAuthor(h)
+		e.By = readName(h)
 	case KindReturn:
 		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
 			e.What = "dropped"
@@ -350,7 +353,7 @@ func DecodeEntry(r Record) (Entry, error) {
 		readSummary(h, &i)
 		if len(h.Rest) > 0 { // older records end here
 			readMap(h, h.Text)
-			e.By = readAuthor(h)
+			e.By = readName(h)
 		}
 	case KindClaim:
 		e.What = h.Text()
@@ -359,14 +362,14 @@ func DecodeEntry(r Record) (Entry, error) {
 		readPosition(h, &e)
 		e.What = i.Run
 		if r.Kind == KindFork {
-			e.From, e.By = i.From, readAuthor(h)
+			e.From, e.By = i.From, readName(h)
 		}
 	case KindEnd:
 		readEnd(h, &i)
 		if e.What = i.Status.String(); len(h.Rest) > 0 { // older records end here
 			readMap(h, h.Int) // the steps that the drive stopped before
 			readSummary(h, &i)
-			e.By = readAuthor(h)
+			e.By = readName(h)
 		}
 	}
 	if h.Err != nil {
@@ -715,5 +718,5 @@ func (s *replay) newAbandonRecord(reason, by string) Record {
 	}
 	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
 	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: putAuthor(s.run.appendSummary(wire.PutInt(head, 0)), by)}
+	return Record{Kind: KindEnd, Time: at, Head: putName(s.run.appendSummary(wire.PutInt(head, 0)), by)}
 }

@@ -229,7 +229,7 @@ func (s *replay) encode() []byte {
 		b = s.frames[p].encode(wire.PutString(b, p))
 	}
 	b = wire.PutVarint(wire.PutTexts(b, s.branch, s.origin.Thread), s.origin.Seq)
-	return putHashes(putMap(b, s.run.broken, wire.PutInt), s.runs)
+	return putName(putHashes(putMap(b, s.run.broken, wire.PutInt), s.runs), s.user)
 }
 
 func (s *replay) decode(r *wire.Reader) {
@@ -254,6 +254,7 @@ func (s *replay) decode(r *wire.Reader) {
 	if len(r.Rest) > 0 { // the same for stops
 		s.run.broken, s.runs = readMap(r, r.Int), readHashes(r)
 	}
+	s.user = readName(r)
 	s.bytes, s.weight = 0, 0
 }
 

@@ -19,6 +19,7 @@ type replay struct {
 	head   int64
 	run    runHead
 	meta   []byte
+	user   string
 	ahead  []presetAnswer
 	asked  map[string]int // questions of this run, by node path
 	frames map[string]*rawFrame
@@ -219,7 +220,7 @@ func (s *replay) applyStart(r *Record, h, d *wire.Reader) {
 	for i := range s.ahead {
 		s.ahead[i] = presetAnswer{id: d.Text(), value: d.Bytes(), refused: d.Text()}
 	}
-	s.meta = d.Bytes()
+	s.meta, s.user = d.Bytes(), readName(d)
 }
 
 // applyClaim reads the record of a drive that takes over: the graph it runs, if that has
@@ -394,7 +395,7 @@ type openQuestion struct {
 
 // measureSize computes the bytes of live state: the size of a snapshot.
 func (s *replay) measureSize() {
-	s.size = len(s.meta) + 8*len(s.runs)
+	s.size = len(s.meta) + len(s.user) + 8*len(s.runs)
 	for _, a := range s.ahead {
 		s.size += len(a.id) + len(a.value)
 	}

@@ -46,6 +46,7 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		h.rewriteBegin(d)
 		d.rewriteEach(func() { d.rewriteText(); d.rewriteValue(); d.rewriteText() }) // answers given ahead
 		d.rewriteValue()                                                             // of the caller
+		d.rewriteName()                                                              // the user
 		h.copyRest()
 	case KindClaim:
 		h.rewriteText()
@@ -87,22 +88,23 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		h.rewriteTexts(2)
 		h.copyInt()
 		h.rewriteText()
-		h.rewriteAuthor()
+		h.rewriteName()
 		d.rewriteLastValue()
 	case KindEdit:
 		h.rewriteEditHead()
-		h.rewriteAuthor()
+		h.rewriteName()
 		d.rewritePatches()
 		if len(d.Rest) > 0 {
 			d.rewriteNextNodes()
 		}
 	case KindEnd:
 		h.rewriteEndHead(d)
-		h.rewriteAuthor()
+		h.rewriteName()
 	case KindSnapshot, KindFork:
 		h.rewriteSnapshotHead()
-		h.rewriteAuthor()
+		h.rewriteName()
 		d.rewriteSnapshot()
+		d.rewriteName() // the user
 	default:
 		return false
 	}
@@ -187,8 +189,8 @@ func (w *rewriter) changeValue(b []byte) []byte {
 
 var errOpaque = errors.New("a text must be replaced in a value whose form is known only to the program that wrote it")
 
-// rewriteAuthor rewrites who made the record. Older records end before it.
-func (w *rewriter) rewriteAuthor() {
+// rewriteName rewrites what putName has appended.
+func (w *rewriter) rewriteName() {
 	if len(w.Rest) > 0 {
 		w.rewriteText()
 	}
@@ -353,9 +355,12 @@ func (w *rewriter) rewriteSnapshot() {
 	}
 	if len(w.Rest) > 0 {
 		w.rewriteCounts()
-		w.copyRest()
+		w.copyHashes()
 	}
 }
+
+// copyHashes copies what putHashes wrote.
+func (w *rewriter) copyHashes() { w.out = putHashes(w.out, readHashes(&w.Reader)) }
 
 // rewriteCounts rewrites a map of numbers.
 func (w *rewriter) rewriteCounts() {

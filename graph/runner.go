@@ -81,6 +81,10 @@ type Input struct {
 	// Meta is stored with the run unchanged, for the program that resumes it.
 	Meta []byte
 
+	// User is for whom the run works, by whatever name the program has for them; "": the
+	// program does not say. It is stored with the run, and UserOf returns it inside nodes.
+	User string
+
 	// Ahead are answers to questions that will be asked.
 	Ahead []Answer
 

@@ -74,7 +74,7 @@ func forkThread(ctx context.Context, st Store, from Point, into string, meta *[]
 	if !s.run.status.Final() {
 		s.run.id, s.run.status, s.run.reason, s.run.started = into, Paused, "", now.UnixMicro()
 	}
-	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: putAuthor(s.encodeSnapshotHead(), authorOf(ctx)), Data: s.encode()}
+	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: putName(s.encodeSnapshotHead(), authorOf(ctx)), Data: s.encode()}
 	err = appendSealed(ctx, st, into, 0, rec)
 	if errors.Is(err, ErrConflict) {
 		err = ErrThreadExists
@@ -134,7 +134,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*repla
 	}
 	rec, err := edit(s)
 	if err == nil {
-		rec.Head = putAuthor(rec.Head, authorOf(ctx))
+		rec.Head = putName(rec.Head, authorOf(ctx))
 		err = appendSealed(ctx, r.Store, thread, s.head, rec)
 	}
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"iter"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -168,4 +169,39 @@ func DecodeVector(b []byte) []float32 {
 		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	}
 	return v
+}
+
+// UserNamespace returns the namespace of a person. Without a name it is that of all runs for
+// which no user is known.
+func UserNamespace(user string) string {
+	if user == "" {
+		return "local"
+	}
+	return JoinPath("user", user)
+}
+
+// AppNamespace returns the namespace of an application, for all its users.
+func AppNamespace(name string) string { return JoinPath("app", name) }
+
+// ParseValue returns a text as JSON: as it is, if it is an object, an array, a number, true, false
+// or null, and otherwise as a JSON string.
+func ParseValue(text string) json.RawMessage {
+	if trimmed := strings.TrimSpace(text); json.Valid([]byte(trimmed)) && !strings.HasPrefix(trimmed, `"`) {
+		return json.RawMessage(trimmed)
+	}
+	value, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // a text always has a JSON form
+	return value
+}
+
+// ListNewest returns the entries of a namespace, the newest first and at most limit.
+func ListNewest(ctx context.Context, st Store, namespace string, limit int) ([]Entry, error) {
+	var entries []Entry
+	for e, err := range st.ListEntries(ctx, namespace) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Updated.Compare(a.Updated) })
+	return entries[:min(limit, len(entries))], nil
 }

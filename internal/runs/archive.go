@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
+	"raddle.dev/memory"
 )
 
 // Archive has the runs of a store: it lists and shows them, compares and copies them, and
@@ -29,6 +30,18 @@ func NewArchive(dirs config.Dirs, url string) *Archive { return &Archive{dirs: d
 type Store struct {
 	graph.Store
 	Location stores.Location
+}
+
+// OpenMemory returns the store of values that outlive runs: it is part of the store of runs.
+func (a *Archive) OpenMemory() (memory.Store, error) {
+	st, err := a.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := st.Store.(memory.Store); ok {
+		return m, nil
+	}
+	return nil, errors.New("this store keeps no values beside its runs")
 }
 
 // AttachStore makes the archive use an open store instead of opening the one of its URL,

@@ -3,8 +3,20 @@ package stores
 import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
+	"raddle.dev/memory"
 )
 
 func locateMemory(string, string, config.Dirs) (string, error) { return "", nil }
 
-func openMemory(string) (graph.Store, error) { return graph.NewMemory(), nil }
+// A processStore keeps journals and the entries of package memory in this process.
+type processStore struct {
+	*graph.Memory
+	memory.Store
+}
+
+// Close closes the journals.
+func (s processStore) Close() error { return s.Memory.Close() }
+
+func openMemory(string) (graph.Store, error) {
+	return processStore{graph.NewMemory(), memory.New()}, nil
+}

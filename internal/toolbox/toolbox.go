@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
+	"raddle.dev/memory"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/mcp"
@@ -33,7 +34,8 @@ type Shared struct {
 	Dirs   config.Dirs
 	Config *config.Config
 
-	StoredKeys func() []string // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
+	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
 
 	env     config.Environ
 	log     *slog.Logger // nil: no log
@@ -227,7 +229,12 @@ func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 }
 
 func (b *Toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.ChildEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter}
+	return builtin.Host{Workspace: b.workspace, Env: b.ChildEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter, Memory: b.shared.toolMemory()}
+}
+
+// toolMemory returns what the tools of memory use.
+func (s *Shared) toolMemory() *builtin.Memory {
+	return &builtin.Memory{Open: s.OpenMemory, User: graph.UserOf, HasSecret: func(text string) bool { return s.SecretSet().Text(text) != text }}
 }
 
 // toolFile returns the file of a tool in a directory, or "" if there is none.

@@ -57,6 +57,9 @@ type Host struct {
 	// that lies there.
 	Hidden func(tool string) func(path string) bool
 
+	// Memory is what the tools of memory use; nil: they fail.
+	Memory *Memory
+
 	printed func(text string) // of the call that runs: shows what it prints; may be nil
 }
 
@@ -100,7 +103,7 @@ type definition struct {
 }
 
 // definitions are all tools.
-var definitions = slices.Concat(fileTools, findTools, commandTools, webTools, searchTools, messageTools, localTools)
+var definitions = slices.Concat(fileTools, findTools, commandTools, webTools, searchTools, messageTools, localTools, memoryTools)
 
 // buildTool puts a definition to work for a host.
 func (d definition) buildTool(h Host) tool.Tool {

@@ -12,6 +12,7 @@ import (
 // agent lists the tools that it may use.
 var groups = map[string][]string{
 	"fs":     {"fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
+	"memory": {"memory__forget", "memory__save", "memory__search"},
 	"python": {"execute_py_code"},
 }
 

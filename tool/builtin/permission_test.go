@@ -51,6 +51,9 @@ func TestWhatRunsWithoutAsking(t *testing.T) {
 		{"send_twilio", object{"to_number": "1", "message": "x"}, ask},
 		{"query_jira_issues", object{"jql_query": "x"}, ask},
 		{"get_current_time", object{}, allow},
+		{"memory__search", object{"query": "x"}, allow},
+		{"memory__save", object{"key": "k", "value": "x"}, ask},
+		{"memory__forget", object{"key": "k"}, ask},
 	} {
 		d, err := policy.Decide(lookup(t, h, c.tool), tool.Call{Args: raw(t, c.args)})
 		if err != nil || d.Verdict != c.want {
