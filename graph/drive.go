@@ -23,15 +23,13 @@ type drive struct {
 	out    eventSink
 	live   bool // only quiet nodes run on the reader's goroutine
 
-	thread, run string
-	user        string // Input.User
-	branch      string // branch of effects, after a fork or an edit
-	ctx         context.Context
-	cancel      context.CancelFunc
-	j           *journal // nil: nothing is stored
-	lease       *lease   // nil: the store has no leases
-	pause       <-chan struct{}
-	grace       time.Duration
+	runNames
+	ctx    context.Context
+	cancel context.CancelFunc
+	j      *journal // nil: nothing is stored
+	lease  *lease   // nil: the store has no leases
+	pause  <-chan struct{}
+	grace  time.Duration
 
 	fault      atomic.Pointer[error] // an error of the clock
 	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
@@ -46,6 +44,13 @@ type drive struct {
 	questions questionState
 	sharedValues
 	watchdog
+}
+
+// runNames are the names of a run.
+type runNames struct {
+	thread, run string
+	user        string // Input.User
+	branch      string // branch of effects, after a fork or an edit
 }
 
 func (x *drive) now() time.Time { return x.clock.Now() }

@@ -26,6 +26,7 @@ var Scopes = []Scope{ScopeRead, ScopeStart, ScopeAnswer, ScopeAdmin}
 // A Caller is the sender of a request.
 type Caller struct {
 	Name        string // of its token
+	User        string // for whom its runs work; "": not known, as with the first token, which belongs to the user of this machine
 	Scopes      []Scope
 	TraceParent string // the span that the request belongs to, as the header traceparent names it; "": none
 }

@@ -93,7 +93,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(r
 		names = append(names, f.Name)
 	}
 	run, err := s.process.StartRun(app.Request{
-		TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: app.AddAttachments(req.Prompt, req.Files), Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: app.AddAttachments(req.Prompt, req.Files), Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
 	})
 	if err != nil {
 		return "", err

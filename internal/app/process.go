@@ -30,6 +30,8 @@ type Process struct {
 	Models *provider.Resolver // models of the configured clients
 	Runs   *runs.Archive      // runs of the store that the configuration names
 
+	User string // for whom runs work that this process starts; "": not known. The service of a server does not set it
+
 	Keys *keystore.Store // keys of providers that the user stored
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need

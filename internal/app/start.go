@@ -36,6 +36,7 @@ type Request struct {
 	Transient   bool              // the session need not outlive this process: it may be in a store that saves nothing
 	Compact     bool              // summarize the conversation of the session, without a prompt
 	Strict      bool              // unknown keys are errors
+	User        string            // for whom the run works; "": the user of the process
 	ID          string            // of the run; "": a new one
 	TraceParent string            // the span that asks for the run; "": that of the environment
 	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
@@ -58,6 +59,7 @@ type Run struct {
 	lock     *runs.Lock
 	replies  []string    // ids of the replies that the session had recorded before the run
 	input    graph.Input // of a run that has not started
+	user     string      // of such a run
 	accept   bool
 	takeover bool
 	state    *jsonvalue.Object
@@ -98,7 +100,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 		req.Mode = permission.NewModeSwitch(permission.ModeEdits)
 	}
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
-	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode}
+	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, user: cmp.Or(req.User, p.User)}
 	run.telemetry, _ = p.openTelemetry()
 	if req.Adjust == nil {
 		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
@@ -159,7 +161,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if req.Compact {
 		meta := run.input.Meta
 		run.input = run.Agent.CompactInput()
-		run.input.Meta = meta
+		run.input.Meta, run.input.User = meta, run.user
 	}
 	return p.acquireStore(run, g, req.UIHooks)
 }
@@ -167,6 +169,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 // SetPrompt replaces the prompt of a run that has not started.
 func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
 	run.input = run.Agent.Input(prompt)
+	run.input.User = run.user
 	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.state)...)
 	run.Record.Prompt = run.Agent.Redact(prompt)
 	run.input.Meta, err = p.encodeRecord(run.Record)

@@ -56,6 +56,7 @@ func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	addUserFlag(cmd, env)
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default ask)")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
 	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")

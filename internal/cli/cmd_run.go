@@ -67,6 +67,7 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	addUserFlag(cmd, env)
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default edits)")
 	return cmd
 }
@@ -129,6 +130,11 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s
+}
+
+// addUserFlag adds the flag of the user, whose values and memory the runs of the process use.
+func addUserFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&env.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's (default: of no name)")
 }
 
 // addModeFlag adds the flag of the permission mode.

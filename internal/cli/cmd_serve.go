@@ -61,6 +61,7 @@ does it after a kill.`,
 	flags.StringVar(&opts.PublicURL, "public-url", "", "the address behind a proxy: `URL`, with a base path if it has one")
 	flags.StringVar(&opts.TLSCert, "tls-cert", "", "use TLS, with the certificate in `FILE`")
 	flags.StringVar(&opts.TLSKey, "tls-key", "", "the key of that certificate, in `FILE`")
+	flags.StringVar(&opts.UserHeader, "user-header", "", "take the user of a request from `HEADER`, which a proxy sets; without it, the user is the token's name")
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
 	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
 	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, "drive at most `N` runs at once; others wait")

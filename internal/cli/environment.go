@@ -29,6 +29,7 @@ type environment struct {
 	logLevel  string                     // as --log-level says
 	devLog    *slog.Logger               // nil: there is no developer log
 	traceFile string                     // as --trace says; empty: none
+	user      string                     // as --user says
 	process   *app.Process               // nil: not opened
 	problem   error                      // of the configuration
 	answered  bool                       // the command has written its result; an error is only printed
@@ -118,6 +119,7 @@ func addTraceFlag(cmd *cobra.Command, env *environment) {
 // openProcess opens the process. Faults in its configuration are an error.
 func (env *environment) openProcess() error {
 	env.openWithFaults()
+	env.process.User = env.user
 	if env.problem == nil && env.traceFile != "" {
 		return env.process.WriteTrace(env.traceFile)
 	}

@@ -41,7 +41,7 @@ func (a *Archive) OpenMemory() (memory.Store, error) {
 	if m, ok := st.Store.(memory.Store); ok {
 		return m, nil
 	}
-	return nil, errors.New("this store keeps no values beside its runs")
+	return nil, errors.New("this store keeps runs only")
 }
 
 // AttachStore makes the archive use an open store instead of opening the one of its URL,

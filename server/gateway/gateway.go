@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"raddle.dev/internal/failure"
 	"raddle.dev/server"
@@ -22,8 +24,12 @@ type Settings struct {
 	Insecure  bool          // listen for other machines without TLS
 	Origins   []string      // of pages that may call, besides the server's own
 	Grace     time.Duration // for the steps that work when the server ends
-	State     string        // state directory of raddle
-	Token     string        // replaces the first token; "": that of the state directory
+	// UserHeader is the header in which a proxy names the user of a request; "": the user is that of the token. The proxy must
+	// remove the header from what it gets.
+	UserHeader string
+
+	State string // state directory of raddle
+	Token string // replaces the first token; "": that of the state directory
 }
 
 // A Gateway is an HTTP server around a service.
@@ -202,11 +208,30 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller.TraceParent = r.Header.Get("Traceparent")
+	if name := g.settings.UserHeader; name != "" {
+		if caller.User, ok = readUser(r, name); !ok {
+			g.refuse(w, r, http.StatusBadRequest, "no-user", "the request needs the header "+name+" with one name: the proxy in front of this server must set it")
+			return
+		}
+	}
 	if _, pattern := g.closed.Handler(r); pattern == "" {
 		writeProblem(w, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
 		return
 	}
 	g.closed.ServeHTTP(w, r.WithContext(server.WithCaller(r.Context(), caller)))
+}
+
+// maxUser is the length of the longest name of a user, in bytes.
+const maxUser = 255
+
+// readUser returns the user that a proxy names. ok is false unless there is exactly one name.
+func readUser(r *http.Request, header string) (user string, ok bool) {
+	values := r.Header.Values(header)
+	if len(values) != 1 {
+		return "", false
+	}
+	user = strings.TrimSpace(values[0])
+	return user, user != "" && len(user) <= maxUser && utf8.ValidString(user) && !strings.ContainsFunc(user, unicode.IsControl)
 }
 
 func (g *Gateway) isOwnHost(host string) bool {

@@ -179,7 +179,10 @@ func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool) {
 	hash := []byte(tokenHash)
 	for _, k := range append(list, Token{Name: firstName, Scopes: server.Scopes, Hash: hashToken(first)}) {
 		if subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1 {
-			c, ok = server.Caller{Name: k.Name, Scopes: k.Scopes}, true
+			c, ok = server.Caller{Name: k.Name, User: k.Name, Scopes: k.Scopes}, true
+			if k.Name == firstName {
+				c.User = ""
+			}
 		}
 	}
 	return c, ok

@@ -17,8 +17,8 @@ import (
 type Memory struct {
 	// Open returns the store. It is called by each call of a tool.
 	Open func() (memory.Store, error)
-	// User returns for whom the call is made: no other user sees what it saves; nil or "": it is
-	// for nobody in particular.
+	// User returns for whom the call is made: no other user sees what it saves; nil or "": no
+	// user is known.
 	User func(ctx context.Context) string
 	// HasSecret reports whether a text contains a value that must not be stored; nil: none does.
 	HasSecret func(text string) bool
