@@ -135,6 +135,13 @@ func TestExtraCancel(t *testing.T) {
 	c.awaitStatus(id, "abandoned")
 	c.awaitState(id, "canceled")
 	c.saveHistory(id, "cancelled-drive")
+	for _, command := range []string{"cancel", "resume"} {
+		refused := c.command("client", command, id)
+		out, _ := refused.CombinedOutput()
+		if refused.ProcessState.ExitCode() != 8 || !strings.Contains(string(out), "is over (abandoned)") {
+			t.Errorf("%s of a run that has ended: exit code %d\n%s", command, refused.ProcessState.ExitCode(), out)
+		}
+	}
 	if got := c.lines("log"); !slices.Equal(got, []string{"one", "hold"}) {
 		t.Errorf("the nodes ran as %q", got)
 	}

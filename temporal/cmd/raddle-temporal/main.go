@@ -23,6 +23,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
@@ -150,6 +151,9 @@ func (e *environment) report(err error) int {
 	ours, ok := errors.AsType[*failure.Error](err)
 	if ok && ours.Next != "" {
 		e.note("%s", ours.Next)
+	}
+	if missing, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		e.note("create it: temporal operator namespace create %s", missing.Namespace)
 	}
 	if !ok {
 		return 1

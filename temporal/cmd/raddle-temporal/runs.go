@@ -197,7 +197,7 @@ func resumeRun(ctx context.Context, e *environment, opts resumeOptions, id strin
 	}
 	id = detail.Run
 	if detail.Final {
-		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: id, Status: detail.Snapshot.Status}, Next: "see all of it with: raddle runs show " + id}
+		return ended(detail)
 	}
 	c, err := e.dial(ctx)
 	if err != nil {
@@ -210,6 +210,11 @@ func resumeRun(ctx context.Context, e *environment, opts resumeOptions, id strin
 		}
 	}
 	return temporal.Poke(ctx, c, id, opts.queue, temporal.RunInput{Retries: opts.retries})
+}
+
+// ended returns the error for a run that has ended.
+func ended(d *runs.Detail) error {
+	return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}, Next: "see all of it with: raddle runs show " + d.Run}
 }
 
 // recordAnswers writes the answers of the command line to the store.
@@ -283,6 +288,9 @@ func newCancelCommand(e *environment) *cobra.Command {
 			detail, err := e.process.Runs.ReadRunDetail(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if detail.Final {
+				return ended(detail)
 			}
 			c, err := e.dial(cmd.Context())
 			if err != nil {
