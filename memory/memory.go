@@ -193,14 +193,23 @@ func ParseValue(text string) json.RawMessage {
 	return value
 }
 
-// ListNewest returns the entries of a namespace, the newest first and at most limit.
-func ListNewest(ctx context.Context, st Store, namespace string, limit int) ([]Entry, error) {
-	var entries []Entry
+// ReadEntries returns all entries of a namespace, in the order of ListEntries.
+func ReadEntries(ctx context.Context, st Store, namespace string) ([]Entry, error) {
+	entries := []Entry{}
 	for e, err := range st.ListEntries(ctx, namespace) {
 		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// ListNewest returns the entries of a namespace, the newest first and at most limit.
+func ListNewest(ctx context.Context, st Store, namespace string, limit int) ([]Entry, error) {
+	entries, err := ReadEntries(ctx, st, namespace)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Updated.Compare(a.Updated) })
 	return entries[:min(limit, len(entries))], nil

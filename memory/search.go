@@ -48,12 +48,9 @@ type Hit struct {
 // rankings are joined. It reads all entries of the namespace.
 func Search(ctx context.Context, st Store, namespace, query string, o SearchOptions) ([]Hit, error) {
 	limit := cmp.Or(o.Limit, DefaultLimit)
-	var entries []Entry
-	for e, err := range st.ListEntries(ctx, namespace) {
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
+	entries, err := ReadEntries(ctx, st, namespace)
+	if err != nil {
+		return nil, err
 	}
 	if len(entries) == 0 || limit < 0 || strings.TrimSpace(query) == "" {
 		return nil, nil

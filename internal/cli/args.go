@@ -8,13 +8,13 @@ import (
 // commandNames are the words that a command line may begin with. A test compares
 // them with the commands.
 var commandNames = []string{
-	"acp", "agents", "answer", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp",
+	"acp", "agents", "answer", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "run", "runs", "schema", "serve", "store", "studio", "test", "tools", "version", "watch", "__complete", "__completeNoDesc",
 }
 
 // takesValue are the flags of run, and those of every command, whose next word is
 // their value. A test compares them with the flags.
-var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace"}
+var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user"}
 
 // rewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the

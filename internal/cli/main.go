@@ -161,6 +161,7 @@ func listCommands(env *environment) []commandGroup {
 			newWatchCommand(env),
 			newStudioCommand(env),
 			newStoreCommand(env),
+			newMemoryCommand(env),
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(env),
