@@ -2,6 +2,8 @@ package temporal
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -40,27 +42,41 @@ func WorkerOptions(drives int, grace time.Duration) worker.Options {
 	}
 }
 
-// Start makes the workers of a queue drive a run whose start is recorded in their store. hash is that of its graph.
-func Start(ctx context.Context, c client.Client, run *app.Run, hash, queue string, in RunInput) error {
-	o := startOptions(run.ID, queue)
-	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	o.WorkflowExecutionErrorWhenAlreadyStarted = true
-	o.Memo = map[string]any{memoAgent: run.Record.Agent, memoHash: hash}
-	_, err := c.ExecuteWorkflow(ctx, o, WorkflowType, in)
+// An Order says how a run is driven.
+type Order struct {
+	Queue   string
+	Retries int    // drives that may follow failures that can pass
+	User    string // for whom the run works; Temporal gets a digest of it. "": no name
+	Hash    string // of the graph
+}
+
+// options returns the options of the workflow of a run.
+func (o Order) options(run string) client.StartWorkflowOptions {
+	w := client.StartWorkflowOptions{ID: run, TaskQueue: o.Queue}
+	if o.User != "" { // a queue that is full gives each user the same share
+		sum := sha256.Sum256([]byte(o.User))
+		w.Priority.FairnessKey = hex.EncodeToString(sum[:16])
+	}
+	return w
+}
+
+// Start makes the workers of a queue drive a run whose start is recorded in their store.
+func Start(ctx context.Context, c client.Client, run *app.Run, o Order) error {
+	w := o.options(run.ID)
+	w.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	w.WorkflowExecutionErrorWhenAlreadyStarted = true
+	w.Memo = map[string]any{memoAgent: run.Record.Agent, memoHash: o.Hash}
+	_, err := c.ExecuteWorkflow(ctx, w, WorkflowType, RunInput{Retries: o.Retries})
 	return err
 }
 
 // Poke makes a worker look at a run, because the store has something new for it. A run that no workflow drives,
 // because it failed or because Temporal did not start it, gets one.
-func Poke(ctx context.Context, c client.Client, run, queue string, in RunInput) error {
-	o := startOptions(run, queue)
-	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	_, err := c.SignalWithStartWorkflow(ctx, run, pokeSignal, nil, o, WorkflowType, in)
+func Poke(ctx context.Context, c client.Client, run string, o Order) error {
+	w := o.options(run)
+	w.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	_, err := c.SignalWithStartWorkflow(ctx, run, pokeSignal, nil, w, WorkflowType, RunInput{Retries: o.Retries})
 	return err
-}
-
-func startOptions(run, queue string) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{ID: run, TaskQueue: queue}
 }
 
 // Cancel ends a run permanently, as soon as its drive has stopped. The error is ErrNoWorkflow if no workflow drives

@@ -122,7 +122,7 @@ func (c *cluster) start(n int) (id string) {
 	c.t.Helper()
 	run := startExample(c.t, c.process, n)
 	defer run.Close()
-	if err := temporal.Start(context.Background(), c.client, run, "", defaultQueue, temporal.RunInput{}); err != nil {
+	if err := temporal.Start(context.Background(), c.client, run, temporal.Order{Queue: defaultQueue}); err != nil {
 		c.t.Fatal(err)
 	}
 	return run.ID
@@ -186,7 +186,7 @@ func BenchmarkExtraRuns(b *testing.B) {
 			b.Error(err)
 			return
 		}
-		if err := temporal.Start(context.Background(), c.client, run, "", defaultQueue, temporal.RunInput{}); err != nil {
+		if err := temporal.Start(context.Background(), c.client, run, temporal.Order{Queue: defaultQueue}); err != nil {
 			b.Error(err)
 			return
 		}

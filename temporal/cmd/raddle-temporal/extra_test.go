@@ -15,6 +15,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/runs"
 	"raddle.dev/temporal"
 )
 
@@ -162,7 +163,7 @@ func asker() map[string]string {
 func TestExtraAnswer(t *testing.T) {
 	c := newCluster(t, asker())
 	w := c.startWorker("a")
-	id := c.run("run", "./asker")
+	id := c.run("run", "./asker", "--user", "zoe@example.org")
 	var best time.Duration
 	for n := 1; n <= 5; n++ {
 		c.awaitStatus(id, "waiting")
@@ -190,6 +191,16 @@ func TestExtraAnswer(t *testing.T) {
 		t.Errorf("the next step came %v after the answer", best)
 	}
 	c.awaitStatus(id, "waiting")
+	described, err := c.client.DescribeWorkflowExecution(context.Background(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := described.GetWorkflowExecutionInfo().GetPriority().GetFairnessKey(); len(key) != 32 || strings.Contains(described.String(), "zoe") {
+		t.Errorf("the user has the key %q in Temporal", key)
+	}
+	if err := temporal.Start(context.Background(), c.client, &app.Run{ID: id, Record: &runs.Record{}}, temporal.Order{Queue: defaultQueue}); err == nil {
+		t.Error("a second workflow of the run was started")
+	}
 	var list []temporal.Listed
 	c.await("ls shows what the run waits for", 10*time.Second, func() bool {
 		if err := json.Unmarshal([]byte(c.run("ls", "--output", "json")), &list); err != nil {

@@ -65,9 +65,9 @@ func addStartFlags(cmd *cobra.Command, opts *startOptions) {
 // runOptions are the flags of "run".
 type runOptions struct {
 	startOptions
-	model, mode string
-	files       []string
-	variables   map[string]string
+	model, mode, user string
+	files             []string
+	variables         map[string]string
 }
 
 func newRunCommand(e *environment) *cobra.Command {
@@ -89,6 +89,7 @@ The prompt is the words after the agent; standard input instead of "-"; then the
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringVar(&opts.mode, "mode", "", "what runs without a question: `MODE` plan, ask or edits (default edits)")
+	flags.StringVar(&opts.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's, and a full queue gives each user the same share")
 	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
 	flags.StringToStringVar(&opts.variables, "variable", nil, "set a variable of the agent: `NAME=VALUE` (repeatable)")
 	return cmd
@@ -99,7 +100,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 		return err
 	}
 	defer func() { _ = e.process.Close() }()
-	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables}
+	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables, User: opts.user}
 	if opts.mode != "" {
 		mode, ok := permission.ParseMode(opts.mode)
 		if !ok {
@@ -135,7 +136,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 	if err != nil {
 		return err
 	}
-	if err := temporal.Start(ctx, c, run, detail.Snapshot.Digest, opts.queue, temporal.RunInput{Retries: opts.retries}); err != nil {
+	if err := temporal.Start(ctx, c, run, temporal.Order{Queue: opts.queue, Retries: opts.retries, User: opts.user, Hash: detail.Snapshot.Digest}); err != nil {
 		return &failure.Error{Kind: failure.Stale, Msg: "run " + run.ID + " is recorded, but Temporal did not start it", Err: err, Next: "start it with: raddle-temporal resume " + run.ID}
 	}
 	_, err = fmt.Fprintln(e.out, run.ID)
@@ -209,7 +210,7 @@ func resumeRun(ctx context.Context, e *environment, opts resumeOptions, id strin
 			return err
 		}
 	}
-	return temporal.Poke(ctx, c, id, opts.queue, temporal.RunInput{Retries: opts.retries})
+	return temporal.Poke(ctx, c, id, temporal.Order{Queue: opts.queue, Retries: opts.retries})
 }
 
 // ended returns the error for a run that has ended.
