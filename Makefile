@@ -92,6 +92,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 chaos: ## run the tests that kill, race and take over, ROUNDS times
 	$(GO) test -count=$(ROUNDS) -timeout 3h -run 'Kill|Crash|Rac(e|ing)|Lease|Takeover|Hang|Resum' ./graph/... ./store/... ./team ./flow ./server/... ./tool/... ./internal/...
+	$(GO) -C temporal test -count=$(ROUNDS) -timeout 3h -run 'Conformance|Kill|Frozen' ./...
 
 soak: ## run 1,000 scenarios of permissions, and every fuzz target for a minute
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
