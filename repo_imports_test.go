@@ -48,7 +48,7 @@ var importRules = []importRule{
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/toolloop", may: []string{"agent", "agent/shape", "graph", "llm", "llm/script", "store/sqlite", "tool"},
 		reason: "examples use the packages as a program of its own would: through what everybody may import"},
-	{of: "flow", may: []string{"agent", "graph", "internal/interpreter", "internal/proc", "internal/redact", "internal/skill", "internal/tempdir", "internal/term", "llm", "rag", "rag/load", "team", "tool", "internal/wording", "internal/strictyaml", "internal/jsonvalue", "flow/spec", "flow/check"},
+	{of: "flow", may: []string{"agent", "graph", "internal/interpreter", "internal/proc", "internal/redact", "internal/skill", "internal/tempdir", "internal/term", "llm", "memory", "rag", "rag/load", "team", "tool", "internal/wording", "internal/strictyaml", "internal/jsonvalue", "flow/spec", "flow/check"},
 		reason: "files become graphs of model calls and child processes; the caller supplies models, stores and terminals"},
 	{of: "flow/check", may: []string{"flow/spec", "internal/jsonvalue", "internal/strictyaml", "internal/wording"},
 		reason: "a check is a function of a file and of what the host knows, and runs nothing; what one type of node needs, the type brings along"},

@@ -135,6 +135,9 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 		}
 		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s}
 		v.logEntry()
+		if err := v.readScopes(); err != nil {
+			return graph.Update{}, err
+		}
 		if err := n.Body.(nodeBody).run(v); err != nil {
 			return graph.Update{}, err
 		}

@@ -83,7 +83,7 @@ func (b *inputNode) run(v *nodeRun) error {
 	if err != nil {
 		return err
 	}
-	fallback, err := b.fallback.RenderLenientWithin(v.lookupKey, v.host().mostValue())
+	fallback, err := b.fallback.RenderLenientWithin(v.lookupPlaceholder, v.host().mostValue())
 	if err != nil {
 		return newChainError("the default of an input node", err)
 	}

@@ -132,6 +132,9 @@ var errNoOutput = errors.New("the branch has no result")
 func (b *mapNode) branchFunc(r *runtime, n *spec.Node) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
+		if err := v.readScopes(); err != nil {
+			return graph.Update{}, err
+		}
 		if err := n.Body.(nodeBody).run(v); err != nil {
 			return graph.Update{}, err
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"raddle.dev/memory"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,9 @@ type SearchFunc func(ctx context.Context, s SearchRequest) ([]rag.Hit, error)
 // builds those that need no answer of a person: for keyword search, or with
 // complete settings.
 type Retrieval struct {
+	// Memory opens the store of the values that outlive runs, for {{user.key}} and {{app.key}}; nil: there are none.
+	Memory func() (memory.Store, error)
+
 	Embedder func(model string) (rag.Embedder, error) // opens an embedding model; nil: only rag.Keyword is available
 	Reranker func(model string) (rag.Reranker, error) // opens a reranking model; nil: no reranking model is available
 	// Base returns a knowledge base from elsewhere, by agent and node. If it is

@@ -34,6 +34,8 @@ type nodeRun struct {
 	fault        error // of state_updates: the node fails
 	writtenBytes int   // bytes that state_updates have rendered
 
+	scopes map[string]*jsonvalue.Object // what the placeholders of the node read in each scope
+
 	announce *ModelCall // emitted when the model is called, not for a recorded reply
 }
 
@@ -48,10 +50,18 @@ func (v *nodeRun) lookupKey(name string) (any, bool) {
 	return v.before.Value(name)
 }
 
+// lookupPlaceholder returns what a placeholder selects from: the value of a key, or the values of a scope.
+func (v *nodeRun) lookupPlaceholder(name string) (any, bool) {
+	if val, ok := v.lookupKey(name); ok || v.scopes[name] == nil {
+		return val, ok
+	}
+	return spec.Scope{Values: v.scopes[name]}, true
+}
+
 // renderStrict renders a template in which every placeholder must have a value, and
 // removes secrets from the text.
 func (v *nodeRun) renderStrict(t spec.Template, failure string) (string, error) {
-	text, err := t.RenderStrictWithin(v.lookupKey, v.host().mostValue())
+	text, err := t.RenderStrictWithin(v.lookupPlaceholder, v.host().mostValue())
 	if err != nil {
 		return "", newChainError(failure, err)
 	}
@@ -61,7 +71,7 @@ func (v *nodeRun) renderStrict(t spec.Template, failure string) (string, error) 
 // renderLenient renders a template in which placeholders without a value are empty,
 // and removes secrets from the text.
 func (v *nodeRun) renderLenient(t spec.Template) (string, error) {
-	text, err := t.RenderLenientWithin(v.lookupKey, v.host().mostValue())
+	text, err := t.RenderLenientWithin(v.lookupPlaceholder, v.host().mostValue())
 	return v.host().redact(text), err
 }
 

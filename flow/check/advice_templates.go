@@ -84,6 +84,9 @@ func (a *Adviser) adviseUnsetKeys(n *spec.Node, u spec.TemplateUse, set map[stri
 			continue
 		}
 		key := part.Path.Root
+		if scope, _ := part.Path.ScopedKey(); scope != "" && !set[key] {
+			continue
+		}
 		if set[key] || seen[key] || a.IsFull() || u.Field == "state_updates" && key == n.Type.Scoped {
 			continue
 		}

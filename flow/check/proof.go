@@ -92,6 +92,7 @@ func newProver(f *spec.File) *prover {
 		Report: strictyaml.Report{Class: strictyaml.ClassProof},
 		f:      f, index: map[string]int{}, keyAt: map[string]int{}, exits: make([][]exit, len(f.Nodes)), free: make([]bool, len(f.Nodes)),
 	}
+	p.settable = settableKeys(f)
 	for i, n := range f.Nodes {
 		p.index[n.ID] = i
 	}
@@ -104,7 +105,6 @@ func newProver(f *spec.File) *prover {
 		p.addSets(i, n)
 	}
 	p.regions = p.findRegions()
-	p.settable = settableKeys(f)
 	return p
 }
 
@@ -128,13 +128,16 @@ func (p *prover) exitsOf(n *spec.Node) []exit {
 
 // addReads collects the strict placeholders of a node, each key once.
 func (p *prover) addReads(i int, n *spec.Node) {
-	seen := map[string]bool{}
+	seen, settable := map[string]bool{}, p.settable
 	for _, u := range n.Templates {
 		for _, part := range u.Template.Parts {
 			if !u.Strict || part.Path == nil || part.Path.Never {
 				continue
 			}
 			key := part.Path.Root
+			if scope, _ := part.Path.ScopedKey(); scope != "" && !settable[key] {
+				continue
+			}
 			if _, initial := p.f.InitialState.Get(key); initial || key == spec.PromptKey || seen[key] {
 				continue
 			}

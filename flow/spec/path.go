@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,6 +49,22 @@ func parsePath(text string) Path {
 	return p
 }
 
+// Scopes are the names before which a placeholder reads a value that outlives runs, unless the state has a key of
+// that name: {{user.key}} a value of the user, and {{app.key}} one of the agent for all its users.
+var Scopes = []string{"user", "app"}
+
+// A Scope is what a lookup returns for the name of a scope: the values that outlive runs. A value that it lacks is the
+// empty text in every template, and so is each part of it.
+type Scope struct{ Values *jsonvalue.Object }
+
+// ScopedKey returns the scope and the key of a path such as user.key; "" if it is not one.
+func (p *Path) ScopedKey() (scope, key string) {
+	if p.Never || len(p.steps) == 0 || p.steps[0].index >= 0 || !slices.Contains(Scopes, p.Root) {
+		return "", ""
+	}
+	return p.Root, p.steps[0].name
+}
+
 // addIndices parses the part of a segment after the first opening bracket.
 func (p *Path) addIndices(text string) bool {
 	for {
@@ -76,7 +93,17 @@ func (p *Path) resolveValue(lookup func(key string) (any, bool)) (any, bool) {
 		return nil, false
 	}
 	v, ok := lookup(p.Root)
+	scope, scoped := v.(Scope)
+	if scoped && len(p.steps) == 0 {
+		return nil, false
+	}
 	for i := 0; ok && i < len(p.steps); i++ {
+		if scoped && i == 0 {
+			if v, ok = p.steps[0].selectFrom(scope.Values); !ok {
+				return "", true
+			}
+			continue
+		}
 		v, ok = p.steps[i].selectFrom(v)
 	}
 	return v, ok

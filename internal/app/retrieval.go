@@ -13,7 +13,8 @@ import (
 func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
-		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
+		Memory: p.Runs.OpenMemory,
+		Model:  c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
 		Loaders: c.Loaders, Env: p.Tools.WorkEnv(), Confirm: s.Confirm, Ask: s.Ask, Notify: s.Notify, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
 			e, err := p.Models.EmbeddingConfig(id)
