@@ -132,7 +132,7 @@ var importRules = []importRule{
 		reason: "a store and a knowledge base create their files in one way, and know nothing of each other"},
 	{of: "internal/stores", may: []string{"graph", "internal/config", "internal/failure", "internal/wording", "memory", "store/postgres", "store/redis", "store/sqlite"},
 		reason: "it is the only one to know every store, by the scheme of its URL"},
-	{of: "internal/storetool", may: []string{"graph", "internal/config", "internal/failure", "internal/stores"},
+	{of: "internal/storetool", may: []string{"graph", "internal/config", "internal/failure", "internal/stores", "memory"},
 		reason: "it reads records as the engine does, and knows no run, agent or command"},
 	{of: "internal/story", may: []string{"agent", "draw", "flow", "graph", "internal/provider", "internal/question", "internal/runs", "internal/term", "internal/wording", "team"},
 		reason: "a past run is described and drawn from its journal alone, for every surface"},

@@ -214,3 +214,32 @@ func ListNewest(ctx context.Context, st Store, namespace string, limit int) ([]E
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Updated.Compare(a.Updated) })
 	return entries[:min(limit, len(entries))], nil
 }
+
+// CopyEntries writes the entries of a store into another one, with the time that they have left. An entry of the other
+// store that was written later stays. It returns how many were written.
+func CopyEntries(ctx context.Context, from, to Store) (int, error) {
+	written := 0
+	for e, err := range from.ListEntries(ctx, "") {
+		if err != nil {
+			return written, err
+		}
+		there, err := to.GetEntry(ctx, e.Namespace, e.Key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return written, err
+		}
+		if err == nil && !there.Updated.Before(e.Updated) {
+			continue
+		}
+		var ttl time.Duration
+		if !e.Expires.IsZero() {
+			if ttl = time.Until(e.Expires); ttl < time.Millisecond {
+				continue
+			}
+		}
+		if err := to.PutEntry(ctx, e, ttl); err != nil {
+			return written, err
+		}
+		written++
+	}
+	return written, nil
+}

@@ -91,3 +91,40 @@ func TestSearchByMeaning(t *testing.T) {
 		}
 	}
 }
+
+func TestCopyEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from, to := memory.New(), memory.New()
+		put := func(st memory.Store, key, value string, ttl time.Duration) {
+			if err := st.PutEntry(t.Context(), memory.Entry{Namespace: "a", Key: key, Value: json.RawMessage(value)}, ttl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(from, "new", "1", 0)
+		put(from, "changed", "1", 0)
+		put(to, "old", "0", 0)
+		put(to, "replaced", "0", 0)
+		time.Sleep(time.Second)
+		put(to, "changed", "2", 0)
+		put(from, "replaced", "1", time.Minute)
+		time.Sleep(20 * time.Second)
+		for _, want := range []int{2, 0} {
+			if n, err := memory.CopyEntries(t.Context(), from, to); err != nil || n != want {
+				t.Errorf("%d entries were written, %v, want %d", n, err, want)
+			}
+		}
+		got := ""
+		for e, err := range to.ListEntries(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += e.Key + "=" + string(e.Value) + " "
+		}
+		if want := "changed=2 new=1 old=0 replaced=1 "; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if e, err := to.GetEntry(t.Context(), "a", "replaced"); err != nil || e.Expires.Sub(time.Now()) != 40*time.Second {
+			t.Errorf("%+v, %v, want an end in 40 seconds", e, err)
+		}
+	})
+}

@@ -57,6 +57,10 @@ func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ 
 	if opts.output == formatJSON {
 		return env.printJSON(list)
 	}
+	if len(list) == 0 {
+		env.printNote("nothing is remembered")
+		return nil
+	}
 	table := term.NewTable("OF", "KEY", "SAVED", "EXPIRES", "VALUE")
 	for _, e := range list {
 		expires := "never"
@@ -71,7 +75,7 @@ func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ 
 
 // readMemory returns the entries that the flags name.
 func readMemory(ctx context.Context, env *environment, opts memoryOptions) ([]memory.Entry, error) {
-	st, err := env.process.Runs.OpenMemory()
+	st, err := env.process.Runs.OpenExistingMemory()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +83,7 @@ func readMemory(ctx context.Context, env *environment, opts memoryOptions) ([]me
 }
 
 func runMemoryShow(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
-	st, err := env.process.Runs.OpenMemory()
+	st, err := env.process.Runs.OpenExistingMemory()
 	if err != nil {
 		return err
 	}
@@ -92,7 +96,7 @@ func runMemoryShow(ctx context.Context, env *environment, opts memoryOptions, ar
 }
 
 func runMemoryRemove(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
-	st, err := env.process.Runs.OpenMemory()
+	st, err := env.process.Runs.OpenExistingMemory()
 	if err != nil {
 		return err
 	}

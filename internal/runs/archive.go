@@ -44,6 +44,16 @@ func (a *Archive) OpenMemory() (memory.Store, error) {
 	return nil, errors.New("this store keeps runs only")
 }
 
+// OpenExistingMemory is OpenMemory for commands that only read: it creates no store.
+func (a *Archive) OpenExistingMemory() (memory.Store, error) {
+	if _, err := a.openExistingStore(); errors.Is(err, errNoStore) {
+		return memory.New(), nil
+	} else if err != nil {
+		return nil, err
+	}
+	return a.OpenMemory()
+}
+
 // AttachStore makes the archive use an open store instead of opening the one of its URL,
 // which says where it is. Close closes it.
 func (a *Archive) AttachStore(st graph.Store) error {

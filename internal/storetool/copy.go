@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/memory"
 )
 
 // A CopyResult counts what a copy has done.
@@ -14,6 +15,7 @@ type CopyResult struct {
 	Threads int      `json:"threads"` // that have new records now
 	Records int64    `json:"records"` // that were written
 	Equal   int      `json:"equal"`   // threads that were there already
+	Entries int      `json:"entries"` // values of package memory that were written
 	Busy    []string `json:"busy"`    // threads that were left out, because a process drives their run
 }
 
@@ -55,7 +57,22 @@ func CopyStore(ctx context.Context, from, to graph.Store) (CopyResult, error) {
 			result.Equal++
 		}
 	}
-	return result, nil
+	result.Entries, err = copyEntries(ctx, from, to)
+	return result, err
+}
+
+// copyEntries copies what agents remember, if both stores keep such values.
+func copyEntries(ctx context.Context, from, to graph.Store) (int, error) {
+	source, ok := from.(memory.Store)
+	target, also := to.(memory.Store)
+	if !ok || !also {
+		return 0, nil
+	}
+	n, err := memory.CopyEntries(ctx, source, target)
+	if err != nil {
+		return n, fmt.Errorf("copy what agents remember: %w", err)
+	}
+	return n, nil
 }
 
 // copyThread copies the records of a thread that are missing, and returns their number.
