@@ -70,7 +70,7 @@ var importRules = []importRule{
 		reason: "it writes and reads bytes, and does not know what they mean"},
 	{of: "internal/app", may: []string{
 		"agent", "flow", "flow/check", "graph", "internal/bundle", "internal/config", "internal/failure", "internal/jsonvalue", "internal/keystore", "internal/provider", "internal/redact", "internal/runs", "internal/strictyaml", "internal/telemetry", "internal/tempdir",
-		"internal/toolbox", "internal/wording", "llm", "rag", "rag/embed", "tool", "tool/permission", "tool/script"},
+		"internal/toolbox", "internal/wording", "llm", "memory", "rag", "rag/embed", "tool", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know how an agent gets its models, tools and permissions"},
 	{of: "internal/bundle", stdOnly: true,
 		reason: "files that are written to a directory: its caller knows what agents are and where they go"},

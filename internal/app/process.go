@@ -64,7 +64,7 @@ func Open(o Options) (*Process, error) {
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
 	p.Tools.StoredKeys = p.Keys.FileKeys
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
-	p.Tools.OpenMemory = p.Runs.OpenMemory
+	p.Tools.OpenMemory, p.Tools.Embedder = p.Runs.OpenMemory, p.openMemoryEmbedder
 	return p, err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/redact"
+	"raddle.dev/memory"
 	"raddle.dev/rag"
 	"raddle.dev/rag/embed"
 )
@@ -37,6 +38,37 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 		r.TopK = *c.TopK
 	}
 	return r
+}
+
+// openMemoryEmbedder returns the embedding model of knowledge bases, for what agents remember; nil if none is configured or it
+// cannot be opened.
+func (p *Process) openMemoryEmbedder() memory.Embedder {
+	id := p.Config.RAG.Model
+	if id == "" || id == rag.Keyword {
+		return nil
+	}
+	m, err := p.newRetrieval(UIHooks{}).Embedder(id)
+	if err != nil {
+		return nil
+	}
+	return memoryEmbedder{id, m}
+}
+
+// A memoryEmbedder embeds what agents remember.
+type memoryEmbedder struct {
+	id    string
+	model rag.Embedder
+}
+
+// Model implements [memory.Embedder].
+func (m memoryEmbedder) Model() string { return m.id }
+
+// Embed implements [memory.Embedder].
+func (m memoryEmbedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {
+	if query {
+		return m.model.Embed(ctx, rag.ForQuery, texts)
+	}
+	return m.model.Embed(ctx, rag.ForDocument, texts)
 }
 
 // A redactedEmbedder keeps secrets in documents and queries from the embedding

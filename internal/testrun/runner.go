@@ -320,5 +320,6 @@ func (r *Runner) openProcess(scratch, work, store string) (*app.Process, error) 
 		}
 		return nil, fmt.Errorf("the configuration cannot be used: %w", err)
 	}
+	p.Tools.Embedder = nil // nothing is sent
 	return p, nil
 }

@@ -35,6 +35,7 @@ type Shared struct {
 	Config *config.Config
 
 	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
+	Embedder   func() memory.Embedder       // returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
 	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
 
 	env     config.Environ
@@ -234,7 +235,7 @@ func (b *Toolbox) builtinHost() builtin.Host {
 
 // toolMemory returns what the tools of memory use.
 func (s *Shared) toolMemory() *builtin.Memory {
-	return &builtin.Memory{Open: s.OpenMemory, User: graph.UserOf, HasSecret: func(text string) bool { return s.SecretSet().Text(text) != text }}
+	return &builtin.Memory{Open: s.OpenMemory, Embedder: s.Embedder, User: graph.UserOf, HasSecret: func(text string) bool { return s.SecretSet().Text(text) != text }}
 }
 
 // toolFile returns the file of a tool in a directory, or "" if there is none.

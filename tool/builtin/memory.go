@@ -22,8 +22,17 @@ type Memory struct {
 	User func(ctx context.Context) string
 	// HasSecret reports whether a text contains a value that must not be stored; nil: none does.
 	HasSecret func(text string) bool
-	// Embedder finds entries by meaning as well; nil: by words only.
-	Embedder memory.Embedder
+	// Embedder returns the model that finds entries by meaning as well; nil, or a nil model: by words only. If the model
+	// fails, entries are saved and found without it.
+	Embedder func() memory.Embedder
+}
+
+// embedder returns the model of the memory; nil: there is none.
+func (m *Memory) embedder() memory.Embedder {
+	if m.Embedder == nil {
+		return nil
+	}
+	return m.Embedder()
 }
 
 const maxHits = 50 // of one search
@@ -98,8 +107,8 @@ func saveMemory(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if err != nil {
 		return tool.FailedResult("%v", err), nil
 	}
-	if err := memory.SetVector(ctx, &e, h.Memory.Embedder); err != nil {
-		return tool.Result{}, err
+	if err := memory.SetVector(ctx, &e, h.Memory.embedder()); err != nil && ctx.Err() != nil {
+		return tool.Result{}, ctx.Err()
 	}
 	if err := st.PutEntry(ctx, e, ttl); err != nil {
 		return tool.Result{}, err
@@ -124,7 +133,11 @@ func searchMemory(ctx context.Context, h Host, a arguments) (tool.Result, error)
 		found, err = memory.ListNewest(ctx, st, namespace, limit)
 	} else {
 		var hits []memory.Hit
-		hits, err = memory.Search(ctx, st, namespace, a["query"], memory.SearchOptions{Limit: limit, Embedder: h.Memory.Embedder})
+		model := h.Memory.embedder()
+		hits, err = memory.Search(ctx, st, namespace, a["query"], memory.SearchOptions{Limit: limit, Embedder: model})
+		if err != nil && model != nil && ctx.Err() == nil {
+			hits, err = memory.Search(ctx, st, namespace, a["query"], memory.SearchOptions{Limit: limit})
+		}
 		for _, hit := range hits {
 			found = append(found, hit.Entry)
 		}

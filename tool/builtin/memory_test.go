@@ -115,3 +115,43 @@ func TestMemoryRules(t *testing.T) {
 		t.Errorf("in the mode plan: %+v, %v", d, err)
 	}
 }
+
+// petModel is an embedding model for which dogs and pets are the same. It may fail.
+type petModel struct{ failed *bool }
+
+func (petModel) Model() string { return "pets" }
+
+func (m petModel) Embed(_ context.Context, _ bool, texts []string) ([][]float32, error) {
+	if *m.failed {
+		return nil, errors.New("no network")
+	}
+	var vectors [][]float32
+	for _, text := range texts {
+		v := []float32{0, 1}
+		if strings.Contains(text, "dog") || strings.Contains(text, "pet") {
+			v = []float32{1, 0}
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, nil
+}
+
+// With an embedding model entries are found by meaning, and if it fails, by words.
+func TestMemoryByMeaning(t *testing.T) {
+	user, failed := "ada", false
+	h := memoryHost(&user)
+	h.Memory.Embedder = func() memory.Embedder { return petModel{&failed} }
+	useMemory(t, h, "memory__save", object{"key": "rex", "value": "a dog"})
+	useMemory(t, h, "memory__save", object{"key": "tea", "value": "green"})
+	if got := useMemory(t, h, "memory__search", object{"query": "which pet"}); !strings.Contains(got, "rex") || strings.Contains(got, "tea") {
+		t.Errorf("by meaning: %s", got)
+	}
+	failed = true
+	useMemory(t, h, "memory__save", object{"key": "tom", "value": "a cat"})
+	if got := useMemory(t, h, "memory__search", object{"query": "cats"}); !strings.Contains(got, "tom") || strings.Contains(got, "rex") {
+		t.Errorf("by words: %s", got)
+	}
+	if got := useMemory(t, h, "memory__search", object{"query": "which pet"}); !strings.Contains(got, "nothing") {
+		t.Errorf("by words: %s", got)
+	}
+}
