@@ -47,10 +47,10 @@ type model struct {
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = llmtest.OpenAI().Check(body)
-	}
 	if err != nil {
+		return // an interrupt has ended the request
+	}
+	if err := llmtest.OpenAI().Check(body); err != nil {
 		m.t.Errorf("a request was refused: %v\n%s", err, body)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

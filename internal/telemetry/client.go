@@ -94,6 +94,9 @@ const (
 // sendRequest posts a request, and posts it again while the receiver asks for that and there
 // is time.
 func (c *client) sendRequest(ctx context.Context, body []byte) error {
+	if err := c.ended.Err(); err != nil {
+		return err // an AfterFunc would cancel a little later
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.to.Timeout)
 	defer cancel()
 	defer context.AfterFunc(c.ended, cancel)()

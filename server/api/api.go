@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -21,6 +22,12 @@ const prefix = "/api/v1"
 
 // maxBody is the size of the largest body of a request, in bytes.
 const maxBody = 4 << 20
+
+// These are the times in which a body must arrive. A start may have files, over a slow line.
+const (
+	bodyTimeout  = time.Minute
+	startTimeout = 10 * time.Minute
+)
 
 // A handler answers the requests of the API.
 type handler struct {
@@ -148,7 +155,7 @@ func add[I, O any](h *handler, o operation, do func(ctx context.Context, in *I) 
 // describe returns an operation in the form of the library.
 func (h *handler) describe(o operation) huma.Operation {
 	return huma.Operation{
-		OperationID: o.id, Method: o.method, Path: prefix + o.path, Summary: o.summary, DefaultStatus: o.status, MaxBodyBytes: maxBody,
+		OperationID: o.id, Method: o.method, Path: prefix + o.path, Summary: o.summary, DefaultStatus: o.status, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTimeout,
 		Security: []map[string][]string{{"token": {string(o.scope)}}},
 		Errors:   []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	}

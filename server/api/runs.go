@@ -77,7 +77,7 @@ func (h *handler) addRuns() {
 	start.Responses = map[string]*huma.Response{"201": {Description: "Created", Content: map[string]*huma.MediaType{
 		"application/json": {Schema: state}, "text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
 	}}}
-	start.MaxBodyBytes = MaxStartBody
+	start.MaxBodyBytes, start.BodyReadTimeout = MaxStartBody, startTimeout
 	huma.Register(h.api, start, h.startRun)
 	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)

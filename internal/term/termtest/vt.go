@@ -112,6 +112,9 @@ const rightHalf = -1
 func (v *Display) obeySequence(args string, command byte) {
 	switch command {
 	case 'm':
+		if strings.HasPrefix(args, ">") {
+			return // it is about keys, not about style
+		}
 		if v.style += ";" + args; args == "" || args == "0" {
 			v.style = ""
 		}
