@@ -66,6 +66,10 @@ func (l Lease) Holder() (host string, pid int, ok bool) {
 	return p.Host, p.PID, ok
 }
 
+// FindProcess returns the number of the process that holds the lease. ok is false unless it is known to be a process of this
+// host that has not ended.
+func (l Lease) FindProcess() (pid int, ok bool) { return process.FindOwner(l.Owner) }
+
 // String says which process holds the lease, for people.
 func (l Lease) String() string {
 	host, pid, ok := l.Holder()

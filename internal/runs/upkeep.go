@@ -16,12 +16,7 @@ import (
 
 // lockIdleRun takes the lock of a run that is to be changed, not driven.
 func (s *Store) lockIdleRun(run string) (*Lock, error) {
-	lock, err := lockRun(s.Location.LockDir(), run)
-	if err == nil {
-		if err = s.CheckNoLease(run); err != nil {
-			lock.Release()
-		}
-	}
+	lock, err := s.lockUndriven(run)
 	if driven, ok := errors.AsType[*BusyError](err); ok {
 		return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "stop it first"}
 	}
@@ -47,28 +42,41 @@ func (s *Store) CheckNoLease(run string) error {
 // stopWait limits how long a process may take to save its run after a request to stop.
 const stopWait = 15 * time.Second
 
-// stopDriver asks the process that drives a run to stop, and waits for the lock.
+// stopDriver asks the process that drives a run to stop, and waits until nothing drives it. A process of another host is not asked.
 func (s *Store) stopDriver(run string) (*Lock, error) {
-	lock, err := lockRun(s.Location.LockDir(), run)
-	var busy *BusyError
-	if err == nil {
-		lock.Release()
-		return s.lockIdleRun(run)
-	}
-	if !errors.As(err, &busy) {
+	lock, err := s.lockUndriven(run)
+	busy, ok := errors.AsType[*BusyError](err)
+	if !ok {
 		return lock, err
 	}
+	pid := busy.PID
+	if found, local := busy.Lease.FindProcess(); local {
+		pid = found
+	}
 	refused := &failure.Error{Kind: failure.Stale, Err: busy, Next: "stop it first"}
-	process, err := os.FindProcess(busy.PID)
-	if busy.PID == 0 || busy.PID == os.Getpid() || err != nil || process.Signal(syscall.SIGTERM) != nil {
+	process, err := os.FindProcess(pid)
+	if pid == 0 || pid == os.Getpid() || err != nil || process.Signal(syscall.SIGTERM) != nil {
 		return nil, refused
 	}
-	for end := time.Now().Add(stopWait); time.Now().Before(end); {
-		if lock, err = lockRun(s.Location.LockDir(), run); !errors.As(err, &busy) {
+	for end := time.Now().Add(stopWait); time.Now().Before(end); time.Sleep(lockPause) {
+		if lock, err = s.lockUndriven(run); !errors.As(err, &busy) {
 			return lock, err
 		}
 	}
 	return nil, refused
+}
+
+// lockUndriven takes the lock of a run. The error is a [*BusyError] if a process has the lock or the lease.
+func (s *Store) lockUndriven(run string) (*Lock, error) {
+	lock, err := lockRun(s.Location.LockDir(), run)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.CheckNoLease(run); err != nil {
+		lock.Release()
+		return nil, err
+	}
+	return lock, nil
 }
 
 // EndedError reports that a run cannot be continued because it has ended. It carries

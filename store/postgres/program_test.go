@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"raddle.dev/internal/clienttest"
 	"raddle.dev/internal/pgtest"
@@ -120,4 +121,33 @@ func TestExtraCommandLineServerKilled(t *testing.T) {
 	if log, err := os.ReadFile(filepath.Join(p.home.Dir, "log")); err != nil || string(log) != "first\nwork\nwork\n" {
 		t.Errorf("%v: the scripts that ran:\n%s", err, log)
 	}
+}
+
+// raddle runs cancel stops the process of this machine that drives a run: there are no lock files, so the lease names it.
+func TestExtraCancelDriver(t *testing.T) {
+	p := &program{t, clienttest.NewHome(t), pgtest.NewDatabase(t)}
+	p.home.AddAgent(t, "slow", map[string]string{
+		"graph.yaml": "name: slow\nstart: work\nnodes:\n  work: {type: script, script: work.sh, timeout: 60, next: done}\n  done: {type: end, output: finished}\n",
+		"work.sh":    "touch \"$HOME/started\"\nsleep 60\necho '{}'\n",
+	})
+	c := p.home.Command(t, "run", "slow", "-q")
+	c.Env = append(c.Env, "RADDLE_STORE="+p.store)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.home.Dir, "started")); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the script does not start")
+		}
+	}
+	out, _ := p.run(0, "runs", "ls")
+	p.expect(out, "running")
+	_, messages := p.run(0, "runs", "cancel", "last")
+	p.expect(messages, "cancelled run")
+	_ = c.Wait()
+	out, _ = p.run(0, "runs", "ls")
+	p.expect(out, "abandoned")
 }

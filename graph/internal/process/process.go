@@ -69,3 +69,9 @@ func HasOwnerEnded(owner string) bool {
 	start, exists := processStart(p.PID)
 	return !exists || start != "" && start != p.start
 }
+
+// FindOwner returns the number of the process that made a name. ok is false unless it is known to be a process of this host that has not ended.
+func FindOwner(owner string) (pid int, ok bool) {
+	p, ok := ParseOwner(owner)
+	return p.PID, ok && p.boot != "" && p.boot == current().boot && !HasOwnerEnded(owner)
+}
