@@ -754,7 +754,7 @@ func ExampleLineage() {
 
 // A guide may name examples of these packages: those of graph by their names,
 // those of the others as in draw.ExampleWriteMermaid.
-var guideExamples = map[string]string{"": ".", "graphtest": "graphtest", "draw": "../draw", "agent": "../agent", "shape": "../agent/shape", "team": "../team", "rag": "../rag", "sqlite": "../store/sqlite"}
+var guideExamples = map[string]string{"": ".", "graphtest": "graphtest", "draw": "../draw", "agent": "../agent", "shape": "../agent/shape", "team": "../team", "rag": "../rag", "sqlite": "../store/sqlite", "memory": "../memory"}
 
 // namedExample finds the examples in a guide's text.
 var namedExample = regexp.MustCompile("`(?:([a-z]+)[.])?(Example[A-Za-z0-9_]*)`")
