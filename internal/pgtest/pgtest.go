@@ -4,6 +4,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -52,7 +53,7 @@ while read -r command; do
 	echo "$command" >&3
 done
 [ -z "$pid" ] || { kill -QUIT $pid; wait $pid; }
-rm -rf "$dir"`
+rm -rf "$dir" 2>/dev/null || [ -z "$(ls -A "$dir")" ] # only the owner of the parent may remove the directory itself`
 
 // Server is a running PostgreSQL server.
 type Server struct {
@@ -229,7 +230,7 @@ func (s *Server) endServer() error {
 	err := s.cmd.Wait()
 	s.cmd = nil
 	_ = s.done.Close()
-	return err
+	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 // URL returns the URL of a database of the server.
