@@ -608,7 +608,7 @@ var chatPhases = map[string]struct {
 	"before the first token": {message: "hold first", held: true},
 	"in the reasoning":       {message: "hold reasoning", held: true},
 	"in the text":            {message: "hold text", held: true},
-	"in a tool":              {message: `call execute_command {"command":"sleep 40"}`},
+	"in a tool":              {message: `call execute_command {"command":"sleep 20"}`},
 	"at a permission":        {message: `call fs_write {"path":"new.txt","contents":"x"}`},
 	"at a question":          {message: `call user__ask {"question":"Which one?","options":["a","b"]}`},
 }
@@ -623,7 +623,7 @@ func (m *chatModel) begin(s *screen, phase string) {
 	case p.held:
 		m.awaitHeld()
 	case phase == "in a tool":
-		s.seen.until(m.t, "the call", func(all string) bool { return strings.Count(termtest.Render(80, all), "sleep 40") > 1 })
+		s.shows(80, "calling execute_command") // only while it works; the message alone is there before the turn is saved
 	default:
 		s.awaitNext("Esc: stop")
 	}
