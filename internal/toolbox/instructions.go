@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -35,13 +36,23 @@ func (b *Toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(contex
 			return text, err
 		}
 		text, err := h.Instructions(ctx, &t.Terminal)
-		t.Return(errors.Is(err, script.ErrInterrupted))
+		interrupted := errors.Is(err, script.ErrInterrupted)
+		t.Return(interrupted)
+		if interrupted { // a context ends a moment after the one that it was made from
+			select {
+			case <-ctx.Done():
+			case <-time.After(interruptWait):
+			}
+		}
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
 		return text, err
 	}
 }
+
+// interruptWait limits how long a call waits for the end of its run after Ctrl-C.
+const interruptWait = time.Second
 
 // borrowTerminal returns the terminal for a script that ctx belongs to. Only the
 // agent that was started gets it: others may run at the same time. The error says why
