@@ -129,8 +129,8 @@ func (h *reservation) add(o reservation, times int) {
 	}
 }
 
-// reservations are the amounts that the shared budgets reserve for one running model call.
-type reservations struct {
+// callReservation are the amounts that the shared budgets reserve for one running model call.
+type callReservation struct {
 	estimate int // tokens of the request, uncorrected
 	entries  []ledgerReservation
 }
@@ -143,8 +143,8 @@ type ledgerReservation struct {
 
 // reserveCall waits until all shared budgets have room for a call, the innermost first, so
 // that a call that waits for an outer budget does not block others.
-func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Request) (*reservations, error) {
-	c := &reservations{estimate: headTokens(r)}
+func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Request) (*callReservation, error) {
+	c := &callReservation{estimate: headTokens(r)}
 	for i := range r.Messages {
 		c.estimate += messageTokens(&r.Messages[i])
 	}
@@ -238,7 +238,7 @@ func IsBudgetExhausted(ctx context.Context, err error) bool {
 }
 
 // settleCost records the cost of a call and releases its reservation.
-func (c *reservations) settleCost(b *Budget, r *llm.Reply) error {
+func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 	for len(c.entries) > 0 {
 		h := c.entries[0]
 		c.entries = c.entries[1:]
@@ -261,7 +261,7 @@ func (c *reservations) settleCost(b *Budget, r *llm.Reply) error {
 }
 
 // release releases the rest of the reservation of a call.
-func (c *reservations) release() {
+func (c *callReservation) release() {
 	for _, h := range c.entries {
 		_ = h.Use(func(t *ledger) bool { t.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded
 	}

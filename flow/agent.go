@@ -28,19 +28,19 @@ type Agent struct {
 	host          *Host
 	skillProblems []string // skills that cannot be read
 	loadContext
-	children map[string]*Agent   // by the name that agent nodes use
-	spawnSet *spawnSet           // the agents that can be spawned under this one; nil: none
-	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
-	late     *lateBases
-	skills   []skill.Skill    // visible ones, sorted by name
-	broken   map[string]error // children that cannot be loaded, by the name that agent nodes use
+	children    map[string]*Agent   // by the name that agent nodes use
+	spawnSet    *spawnSet           // the agents that can be spawned under this one; nil: none
+	bases       map[string]Searcher // by the id of their rag node; filled by Prepare
+	spawnBases  *spawnBases
+	skills      []skill.Skill    // visible ones, sorted by name
+	childErrors map[string]error // children that cannot be loaded, by the name that agent nodes use
 }
 
 // childFault returns why the child of an agent node cannot run: it cannot be
 // loaded, or its file is rejected. The node fails with this error when it is
 // reached.
 func (a *Agent) childFault(name string) error {
-	if err := a.broken[name]; err != nil {
+	if err := a.childErrors[name]; err != nil {
 		return err
 	}
 	if child := a.children[name]; child != nil {

@@ -130,7 +130,7 @@ func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 		case a.host.Retrieval.Renew || errors.As(err, &unanswered) || ctx.Err() != nil:
 			return err
 		default:
-			a.broken[name] = err
+			a.childErrors[name] = err
 			opener.reportLine(fmt.Sprintf("warning: nodes that run agent '%s' will fail: %v", name, err))
 		}
 	}
@@ -172,8 +172,8 @@ func closeOwnBases(a *Agent) (failed []error) {
 		}
 	}
 	clear(a.bases)
-	if a.late != nil {
-		delete(a.late.done, a)
+	if a.spawnBases != nil {
+		delete(a.spawnBases.done, a)
 	}
 	return failed
 }

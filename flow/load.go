@@ -52,7 +52,7 @@ func Load(path string, h Host) (*Agent, error) {
 	}
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
-	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
+	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, spawnBases: &spawnBases{make(chan struct{}, 1), map[*Agent]bool{}}}
 	h.log().Log(context.Background(), LevelTrace, "loading the agent", "dir", dir)
 	return l.loadAgent(loadContext{dir: dir, depth: h.Depth})
 }
@@ -80,7 +80,7 @@ type loader struct {
 	nonInteractive *Host // the same without questions before the run: for spawned agents, and those below them
 	agents         map[loadContext]*Agent
 	spawnSets      map[spawnSetKey]*spawnSet
-	late           *lateBases
+	spawnBases     *spawnBases
 }
 
 // loadContext is the place in which an agent runs.
@@ -102,7 +102,7 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: s.dir, host: l.host, loadContext: s, children: map[string]*Agent{}, broken: map[string]error{}, bases: map[string]Searcher{}, late: l.late}
+	a := &Agent{Name: name, Dir: s.dir, host: l.host, loadContext: s, children: map[string]*Agent{}, childErrors: map[string]error{}, bases: map[string]Searcher{}, spawnBases: l.spawnBases}
 	if s.member || s.nonInteractive {
 		a.host = l.nonInteractive
 	}
@@ -381,7 +381,7 @@ func (l *loader) loadChildren(a *Agent) {
 // addLoadFailure records that a child cannot be loaded, with everything that is wrong
 // with it.
 func addLoadFailure(a *Agent, n *spec.Node, name string, err error) {
-	a.broken[name] = err
+	a.childErrors[name] = err
 	err = spec.Errorf("Agent '%s' failed: %w", name, err)
 	a.Findings = append(a.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
 	var load *LoadError

@@ -141,10 +141,10 @@ func adaptLeadLoop(d *graph.Def) {
 	d.Timeout = 0
 }
 
-// lateBases records the agents that opened knowledge bases after the run
+// spawnBases records the agents that opened knowledge bases after the run
 // started: spawned agents, and those below them. All agents that are loaded
 // together share it.
-type lateBases struct {
+type spawnBases struct {
 	turn chan struct{} // has one place: its holder may open bases, because two agents may store the same base
 	done map[*Agent]bool
 }
@@ -155,7 +155,7 @@ func (a *Agent) prepareSpawn(ctx context.Context) error {
 	if len(a.knowledgeBases()) == 0 && len(a.children) == 0 {
 		return nil
 	}
-	o := a.late
+	o := a.spawnBases
 	select {
 	case o.turn <- struct{}{}:
 		defer func() { <-o.turn }()

@@ -141,7 +141,7 @@ func (a attempt) markWaiting(q Question) error {
 
 // run runs the attempt.
 func (a attempt) run() (err error) {
-	n, l := a.node(), a.lane
+	n, l := a.node(), a.runner
 	defer func() {
 		p := recover() // in a node or in a hook
 		if l.isReplaced() {

@@ -41,7 +41,7 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 		return Child{}, err
 	}
 	defer a.endCall()
-	f, returned, err := a.openChild(ChildGraph{Graph: n.Graph, Inherit: n.Inherit}, place{path: a.frame.path + a.localID() + "/", public: a.publicPath() + "/"}, set)
+	f, returned, err := a.openChild(ChildGraph{Graph: n.Graph, Inherit: n.Inherit}, frameLocation{path: a.frame.path + a.localID() + "/", public: a.publicPath() + "/"}, set)
 	if err != nil {
 		return Child{}, err
 	}
@@ -81,7 +81,7 @@ func (a attempt) endCall() {
 }
 
 // runChildNode is the body of a node that only runs a child.
-func runChildNode(ctx context.Context, n *cnode, st State) (up Update, err error) {
+func runChildNode(ctx context.Context, n *compiledNode, st State) (up Update, err error) {
 	var set []Write
 	if n.In != nil {
 		if set, err = n.In(st); err != nil {
@@ -107,15 +107,15 @@ func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
 	a.waiting, a.paused = a.waiting || status == Waiting, a.paused || status == Paused
 }
 
-// place says where a frame is, in the journal and for people.
-type place struct {
+// frameLocation says where a frame is, in the journal and for people.
+type frameLocation struct {
 	path, public string
 	named        bool // others run concurrently with it
 }
 
 // openChild opens the frame that the journal holds, or starts a new one. returned reports
 // whether the child has ended.
-func (a attempt) openChild(sub ChildGraph, at place, set []Write) (f *frame, returned bool, err error) {
+func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *frame, returned bool, err error) {
 	x := a.drive
 	if f := a.keptChild(); f != nil && !at.named {
 		return f, a.inner.returned, nil
@@ -277,7 +277,7 @@ func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, err
 	}
 	status := Failed
 	defer func() { k.markStopped(a.task, status) }()
-	f, returned, err := a.openChild(sub, place{a.childPath(name), a.publicPath() + "/" + name + "/", true}, set)
+	f, returned, err := a.openChild(sub, frameLocation{a.childPath(name), a.publicPath() + "/" + name + "/", true}, set)
 	if err != nil {
 		return Child{}, err
 	}
@@ -558,7 +558,7 @@ func (w *comparison) walkFrame(path, public string, g *Graph) {
 
 // compareChild compares one named child. The journal does not record its kind: one of the
 // graphs must be the one that it was started with.
-func (w *comparison) compareChild(n *cnode, path, public string) {
+func (w *comparison) compareChild(n *compiledNode, path, public string) {
 	f := w.frames[path]
 	for _, kind := range sortedKeys(n.Children) {
 		if g := n.Children[kind].Graph; g.digest == f.digest {
@@ -573,7 +573,7 @@ func (w *comparison) compareChild(n *cnode, path, public string) {
 }
 
 // childDigest identifies all graphs of named children.
-func (n *cnode) childDigest() string {
+func (n *compiledNode) childDigest() string {
 	h := sha256.New()
 	for _, kind := range sortedKeys(n.Children) {
 		_, _ = io.WriteString(h, fmt.Sprintf("%q\n", []string{kind, n.Children[kind].Graph.digest}))

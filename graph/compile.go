@@ -14,7 +14,7 @@ import (
 type Graph struct {
 	def     Def
 	table   *table
-	nodes   []cnode
+	nodes   []compiledNode
 	joins   []join
 	sources int // of all joins
 	start   []int
@@ -24,8 +24,8 @@ type Graph struct {
 	digest  string
 }
 
-// A cnode is a Node with its targets resolved: end (-1) means End.
-type cnode struct {
+// A compiledNode is a Node with its targets resolved: end (-1) means End.
+type compiledNode struct {
 	Node
 	to      []int
 	picks   []pick
@@ -167,7 +167,7 @@ func (c *compiler) declareNodes() {
 		c.g.byName[n.Name] = len(c.g.nodes)
 		hooks := slices.Concat(c.g.def.Hooks, n.Hooks)
 		listens := slices.ContainsFunc(hooks, func(h Hooks) bool { return h.Emit != nil })
-		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: hooks, listens: listens, started: TaskStarted{Kind: n.Kind}})
+		c.g.nodes = append(c.g.nodes, compiledNode{Node: n, routes: map[string]int{End: end}, hooks: hooks, listens: listens, started: TaskStarted{Kind: n.Kind}})
 	}
 }
 
@@ -214,7 +214,7 @@ func (c *compiler) connectNodes() {
 }
 
 // resolveEnds resolves a node's own names for targets, and checks what its cache needs.
-func (c *compiler) resolveEnds(n *cnode) {
+func (c *compiler) resolveEnds(n *compiledNode) {
 	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
 		to, ok := c.resolveNode(n.Ends[label], fmt.Sprintf("end %q of node %q", label, n.Name))
 		if was, taken := n.routes[label]; ok && taken && was != to {
@@ -238,7 +238,7 @@ func (c *compiler) resolveEnds(n *cnode) {
 }
 
 // resolveTarget resolves a name that the node passes to Goto or Send.
-func (n *cnode) resolveTarget(g *Graph, name string) (int, bool) {
+func (n *compiledNode) resolveTarget(g *Graph, name string) (int, bool) {
 	to, ok := n.routes[name]
 	if !ok && n.AnyRoute {
 		to, ok = g.byName[name]
@@ -247,7 +247,7 @@ func (n *cnode) resolveTarget(g *Graph, name string) (int, bool) {
 }
 
 // allowedTargets lists the names that the node may pass to Goto and Send, sorted.
-func (n *cnode) allowedTargets(g *Graph) []string {
+func (n *compiledNode) allowedTargets(g *Graph) []string {
 	names := slices.Collect(maps.Keys(n.routes))
 	if n.AnyRoute {
 		names = slices.AppendSeq(names, maps.Keys(g.byName))
@@ -257,7 +257,7 @@ func (n *cnode) allowedTargets(g *Graph) []string {
 }
 
 // canEndPath reports whether the node itself may end its path.
-func (n *cnode) canEndPath() bool {
+func (n *compiledNode) canEndPath() bool {
 	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End) || slices.Contains(slices.Collect(maps.Values(n.Ends)), End)
 }
 
@@ -380,7 +380,7 @@ func (c *compiler) checkReachable() {
 }
 
 // possibleTargets lists every node that may follow, except those behind joins.
-func (n *cnode) possibleTargets(g *Graph) []int {
+func (n *compiledNode) possibleTargets(g *Graph) []int {
 	ts := slices.Clone(n.to)
 	for _, r := range n.Routes {
 		ts = append(ts, n.routes[r])

@@ -41,11 +41,11 @@ func DecodeContent(r Record) (c Content, err error) {
 	case KindStart, KindCall, KindStep, KindEdit, KindTask:
 		c.Keys = patchKeys(d)
 	case KindQuestion:
-		h.Text()
+		h.Text() // the frame
 		c.Asked, c.Question = h.Text(), &Question{}
 		c.Question.decode(d)
 	case KindAnswer:
-		h.Text()
+		h.Text() // the frame
 		c.Asked, c.Ahead, c.Refused = h.Text(), h.Int() > 0, h.Text()
 		c.Answer = slices.Clone(d.Rest)
 	case KindEnd:

@@ -356,7 +356,7 @@ func (g *Graph) Structure() Structure {
 }
 
 // outgoingEdges lists the edges that leave a node, except joins.
-func (g *Graph) outgoingEdges(n *cnode) (es []EdgeInfo) {
+func (g *Graph) outgoingEdges(n *compiledNode) (es []EdgeInfo) {
 	for _, to := range n.to {
 		es = append(es, EdgeInfo{From: n.Name, To: g.nameOf(to), Kind: EdgePlain})
 	}

@@ -52,7 +52,7 @@ func newWorkerPool(n, limit int, task func(i int)) *workerPool {
 
 // runTasks runs tasks until none is left. If t is not nil, it first continues t after an
 // attempt that hangs.
-func (c *workerPool) runTasks(l *lane, t *task, hung error) {
+func (c *workerPool) runTasks(l *runner, t *task, hung error) {
 	done := false
 	defer func() {
 		if !done && !l.isReplaced() { // a task has ended this goroutine: run the others in a deferred call
@@ -74,7 +74,7 @@ func (c *workerPool) runTasks(l *lane, t *task, hung error) {
 			c.startWorker()
 		}
 		if l != nil {
-			c.watched.ts[i].lane = l
+			c.watched.ts[i].runner = l
 		}
 		if c.task(int(i)); l.isReplaced() {
 			return
@@ -147,13 +147,13 @@ func NewID(now time.Time) string {
 }
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
-// false if another goroutine has replaced this one: see lane.isReplaced.
+// false if another goroutine has replaced this one: see runner.isReplaced.
 func (f *frame) executeTasks(ctx context.Context) bool {
 	x, ts := f.drive, f.ts
 	t := &ts[0]
 	switch {
 	case len(ts) == 1 && (!f.isRoot() || x.topics == 0):
-		t.inline, t.lane = f.isRoot(), f.lane
+		t.inline, t.runner = f.isRoot(), f.runner
 		return t.run(false)
 	case len(ts) == 1 && !x.needsOwnGoroutine(t.node()):
 		t.inline = true
@@ -173,7 +173,7 @@ func (f *frame) executeTasks(ctx context.Context) bool {
 }
 
 // needsOwnGoroutine reports whether a node must not run on the reader's goroutine.
-func (x *drive) needsOwnGoroutine(n *cnode) bool {
+func (x *drive) needsOwnGoroutine(n *compiledNode) bool {
 	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
 }
 
@@ -203,23 +203,23 @@ type singleTaskRunner struct {
 }
 
 // serveTasks runs tasks until there are no more.
-func (o *singleTaskRunner) serveTasks(l *lane) {
+func (o *singleTaskRunner) serveTasks(l *runner) {
 	for t := range o.tasks {
 		if w := t.frame.watch; w != o.watch {
 			if l == nil {
-				l = &lane{by: o}
+				l = &runner{by: o}
 			}
 			o.watch = w
-			w.addLane(l)
+			w.addRunner(l)
 		}
-		if t.lane = l; !o.runTask(l, t, nil) {
+		if t.runner = l; !o.runTask(l, t, nil) {
 			return
 		}
 	}
 }
 
 // runTask runs one task. It returns the result of run.
-func (o *singleTaskRunner) runTask(l *lane, t *task, hung error) bool {
+func (o *singleTaskRunner) runTask(l *runner, t *task, hung error) bool {
 	returned := false
 	defer func() {
 		if l.isReplaced() {
@@ -236,7 +236,7 @@ func (o *singleTaskRunner) runTask(l *lane, t *task, hung error) bool {
 
 // takeOverTask implements successor.
 func (o *singleTaskRunner) takeOverTask(t *task, hung error) {
-	if l := t.replaceLane(o, o.watch); o.runTask(l, t, hung) {
+	if l := t.replaceRunner(o, o.watch); o.runTask(l, t, hung) {
 		o.serveTasks(l)
 	}
 }
@@ -277,7 +277,7 @@ func runWithSiblings(t *task, hung error) bool {
 
 // failFast is runWithSiblings for a step whose tasks are cancelled when one of them fails.
 func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hung error) bool {
-	l := t.lane
+	l := t.runner
 	defer func() {
 		switch {
 		case l.isReplaced() || t.err == nil:
@@ -299,14 +299,14 @@ type watchedPool struct {
 	run   func(t *task, hung error) bool
 }
 
-// runOnExecutor runs tasks on the Executor. If w is not nil, they run on lanes, and this
+// runOnExecutor runs tasks on the Executor. If w is not nil, they run on runners, and this
 // goroutine only waits for them.
 func (x *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
 	if w == nil {
 		x.exec.Execute(len(ts), limit, func(i int) { run(&ts[i], nil) })
 		return
 	}
-	defer w.truncateLanes(w.laneCount())
+	defer w.truncateRunners(w.runnerCount())
 	c := &watchedPool{watch: w, ts: ts, run: run}
 	if _, ours := x.exec.(goroutines); !ours {
 		x.exec.Execute(len(ts), limit, c.runIsolated)
@@ -322,14 +322,14 @@ func (x *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, 
 
 // startServing starts another goroutine that serves tasks.
 func (c *watchedPool) startServing() {
-	l := &lane{by: c}
-	c.watch.addLane(l)
+	l := &runner{by: c}
+	c.watch.addRunner(l)
 	c.coming.Store(false)
 	c.serveTasks(l, nil, nil)
 }
 
 // serveTasks runs tasks until none is left.
-func (c *watchedPool) serveTasks(l *lane, t *task, hung error) {
+func (c *watchedPool) serveTasks(l *runner, t *task, hung error) {
 	defer func() {
 		if !l.isReplaced() {
 			c.rest.Done()
@@ -343,15 +343,15 @@ func (c *watchedPool) continueAfterHang(t *task, hung error) { c.run(t, hung) }
 
 // takeOverTask implements successor.
 func (c *watchedPool) takeOverTask(t *task, hung error) {
-	c.serveTasks(t.replaceLane(c, c.watch), t, hung)
+	c.serveTasks(t.replaceRunner(c, c.watch), t, hung)
 }
 
 // runIsolated runs a task for an Executor of the caller, on a separate goroutine.
 func (c *watchedPool) runIsolated(i int) {
 	a := &isolatedTask{c, make(chan struct{})}
 	t := &c.ts[i]
-	t.lane = &lane{by: a}
-	c.watch.addLane(t.lane)
+	t.runner = &runner{by: a}
+	c.watch.addRunner(t.runner)
 	go a.run(t, nil)
 	<-a.done
 }
@@ -363,7 +363,7 @@ type isolatedTask struct {
 }
 
 func (a *isolatedTask) run(t *task, hung error) {
-	l := t.lane
+	l := t.runner
 	defer func() {
 		if !l.isReplaced() {
 			close(a.done)
@@ -374,7 +374,7 @@ func (a *isolatedTask) run(t *task, hung error) {
 
 // takeOverTask implements successor.
 func (a *isolatedTask) takeOverTask(t *task, hung error) {
-	t.replaceLane(a, a.c.watch)
+	t.replaceRunner(a, a.c.watch)
 	a.run(t, hung)
 }
 

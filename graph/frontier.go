@@ -114,7 +114,7 @@ func (r *router) findTask(node int) int {
 	return -1
 }
 
-func (r *router) routeTask(n *cnode, u *Update) error {
+func (r *router) routeTask(n *compiledNode, u *Update) error {
 	if u.failed != "" {
 		r.addTask(r.g.byName[n.OnError], u.failed)
 		return nil
@@ -158,13 +158,13 @@ func (r *router) routeTask(n *cnode, u *Update) error {
 }
 
 // edgeCount counts the connections from the node that it does not name itself.
-func (n *cnode) edgeCount() int { return len(n.to) + len(n.picks) + len(n.joins) }
+func (n *compiledNode) edgeCount() int { return len(n.to) + len(n.picks) + len(n.joins) }
 
-func (n *cnode) newRouteError(g *Graph, by, target string) error {
+func (n *compiledNode) newRouteError(g *Graph, by, target string) error {
 	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: n.allowedTargets(g)}
 }
 
-func (r *router) followBranch(n *cnode, p *pick) error {
+func (r *router) followBranch(n *compiledNode, p *pick) error {
 	labels, err := evaluateBranch(n, p, r.st)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (r *router) followBranch(n *cnode, p *pick) error {
 }
 
 // evaluateBranch calls a branch function; a panic in it becomes an error of its node.
-func evaluateBranch(n *cnode, p *pick, st State) (labels []string, err error) {
+func evaluateBranch(n *compiledNode, p *pick, st State) (labels []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panics.NewError("the branch function of node "+n.Name, v)

@@ -39,9 +39,9 @@ func (e *HungError) Unwrap() error { return e.Err }
 
 // watchdog is what a drive needs to continue without nodes that hang.
 //
-// Nodes run on the goroutines of lanes. As long as no context ends, a lane only records
+// Nodes run on the goroutines of runners. As long as no context ends, a runner only records
 // when it enters a node and when it leaves it. When a context ends, its watch waits for
-// hungAfter. A lane that is then still inside its node is left: another goroutine
+// hungAfter. A runner that is then still inside its node is left: another goroutine
 // continues after the node, and the old one ends when the node returns.
 type watchdog struct {
 	hungAfter time.Duration // 0: nodes are waited for without limit
@@ -53,127 +53,127 @@ type watchdog struct {
 // hungTask is a node that was left behind.
 type hungTask struct {
 	*HungError
-	l *lane
+	l *runner
 }
 
-// lane is a goroutine that runs tasks, one after the other. A nil lane is a goroutine
+// runner is a goroutine that runs tasks, one after the other. A nil runner is a goroutine
 // that is not watched.
-type lane struct {
+type runner struct {
 	gate     atomic.Uint32
-	returned atomic.Bool // the node has returned after the lane was left
+	returned atomic.Bool // the node has returned after the runner was left
 	by       successor
-	t        *task // the task whose node the lane is inside of, and its attempt
+	t        *task // the task whose node the runner is inside of, and its attempt
 	ctx      *taskCtx
 
-	mu sync.Mutex // held by the goroutine that examines the lane
+	mu sync.Mutex // held by the goroutine that examines the runner
 }
 
-// successor continues after a lane was left.
+// successor continues after a runner was left.
 type successor interface {
 	// takeOverTask continues after a task that hangs, on its own goroutine, with another
-	// lane.
+	// runner.
 	takeOverTask(t *task, hung error)
 }
 
-// States of a lane's gate.
+// States of a runner's gate.
 const (
-	laneOutside  uint32 = iota // outside of nodes
-	laneInside                 // inside a node
-	laneExamined               // inside, and the watch decides
-	laneLeft                   // another goroutine has replaced it
+	runnerOutside  uint32 = iota // outside of nodes
+	runnerInside                 // inside a node
+	runnerExamined               // inside, and the watch decides
+	runnerLeft                   // another goroutine has replaced it
 )
 
-// replaceLane gives a task that hangs another lane, that of the calling goroutine.
-func (t *task) replaceLane(by successor, w *watch) *lane {
-	l := &lane{by: by, ctx: t.lane.ctx}
-	t.lane = l
-	w.addLane(l)
+// replaceRunner gives a task that hangs another runner, that of the calling goroutine.
+func (t *task) replaceRunner(by successor, w *watch) *runner {
+	l := &runner{by: by, ctx: t.runner.ctx}
+	t.runner = l
+	w.addRunner(l)
 	return l
 }
 
-// enterNode records that the lane is about to call a node.
-func (l *lane) enterNode(t *task, ctx *taskCtx) {
+// enterNode records that the runner is about to call a node.
+func (l *runner) enterNode(t *task, ctx *taskCtx) {
 	l.t, l.ctx = t, ctx
-	l.gate.Store(laneInside)
+	l.gate.Store(runnerInside)
 }
 
 // exitNode records that the node has returned.
-func (l *lane) exitNode() {
-	if l.gate.CompareAndSwap(laneInside, laneOutside) {
+func (l *runner) exitNode() {
+	if l.gate.CompareAndSwap(runnerInside, runnerOutside) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.gate.CompareAndSwap(laneInside, laneOutside) {
+	if !l.gate.CompareAndSwap(runnerInside, runnerOutside) {
 		l.returned.Store(true)
 	}
 }
 
-// isReplaced reports whether another goroutine has replaced the lane: then this one must end,
-// and must not touch what it was working on. Only the lane's own goroutine may call it,
+// isReplaced reports whether another goroutine has replaced the runner: then this one must end,
+// and must not touch what it was working on. Only the runner's own goroutine may call it,
 // outside of nodes.
-func (l *lane) isReplaced() bool { return l != nil && l.gate.Load() == laneLeft }
+func (l *runner) isReplaced() bool { return l != nil && l.gate.Load() == runnerLeft }
 
-// watch waits for the end of a context, and then examines the lanes whose nodes use it.
+// watch waits for the end of a context, and then examines the runners whose nodes use it.
 // A nil watch does nothing.
 type watch struct {
 	dog *watchdog
 	ctx context.Context
 
-	mu    sync.Mutex // guards the fields below; locked before that of a lane
-	lanes []laneView
-	stop  func() bool
-	timer *time.Timer
-	since time.Time // when the context ended
-	over  bool
+	mu      sync.Mutex // guards the fields below; locked before that of a runner
+	runners []runnerView
+	stop    func() bool
+	timer   *time.Timer
+	since   time.Time // when the context ended
+	over    bool
 }
 
-// laneView is a lane as a watch sees it.
-type laneView struct {
-	*lane
+// runnerView is a runner as a watch sees it.
+type runnerView struct {
+	*runner
 	seen    *taskCtx // the attempt at the last look
 	stopped int      // children of it that had stopped then
 }
 
 // newWatch starts the watch of a context: nil if the drive waits for nodes without limit.
 // The caller must call end.
-func (d *watchdog) newWatch(ctx context.Context, lanes ...*lane) *watch {
+func (d *watchdog) newWatch(ctx context.Context, runners ...*runner) *watch {
 	if d.hungAfter <= 0 || ctx.Done() == nil {
 		return nil
 	}
 	w := &watch{dog: d, ctx: ctx}
-	for _, l := range lanes {
-		w.addLane(l)
+	for _, l := range runners {
+		w.addRunner(l)
 	}
 	return w
 }
 
-// addLane watches another lane.
-func (w *watch) addLane(l *lane) {
+// addRunner watches another runner.
+func (w *watch) addRunner(l *runner) {
 	if w == nil || l == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lanes = append(w.lanes, laneView{lane: l})
+	w.runners = append(w.runners, runnerView{runner: l})
 	if w.stop == nil && !w.over {
 		w.stop = context.AfterFunc(w.ctx, w.handleContextEnd)
 	}
 }
 
-// laneCount returns the number of lanes.
-func (w *watch) laneCount() int {
+// runnerCount returns the number of runners.
+func (w *watch) runnerCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.lanes)
+	return len(w.runners)
 }
 
-// truncateLanes stops watching the lanes after the first n.
-func (w *watch) truncateLanes(n int) {
+// truncateRunners stops watching the runners after the first n.
+func (w *watch) truncateRunners(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	clear(w.lanes[n:])
-	w.lanes = w.lanes[:n]
+	clear(w.runners[n:])
+	w.runners = w.runners[:n]
 }
 
 // handleContextEnd is called when the context has ended.
@@ -184,7 +184,7 @@ func (w *watch) handleContextEnd() {
 		return
 	}
 	w.since = time.Now()
-	w.examineLanes()
+	w.examineRunners()
 	w.timer = time.AfterFunc(w.dog.hungAfter, w.handleTick)
 }
 
@@ -195,45 +195,45 @@ func (w *watch) handleTick() {
 	if w.over {
 		return
 	}
-	if w.examineLanes() {
+	if w.examineRunners() {
 		w.timer.Reset(w.dog.hungAfter) // time for what a node does after its child has stopped
 	}
 }
 
-// examineLanes looks at all lanes, and reports whether at least one must be watched further.
+// examineRunners looks at all runners, and reports whether at least one must be watched further.
 // The caller must hold mu.
-func (w *watch) examineLanes() (on bool) {
-	for i := range w.lanes {
-		l := &w.lanes[i]
-		w.examineLane(l)
-		on = on || l.gate.Load() != laneLeft
+func (w *watch) examineRunners() (on bool) {
+	for i := range w.runners {
+		l := &w.runners[i]
+		w.examineRunner(l)
+		on = on || l.gate.Load() != runnerLeft
 	}
 	return on
 }
 
-// examineLane leaves an attempt behind that it sees for the second time. The caller must hold
+// examineRunner leaves an attempt behind that it sees for the second time. The caller must hold
 // mu.
-func (w *watch) examineLane(l *laneView) {
+func (w *watch) examineRunner(l *runnerView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.gate.CompareAndSwap(laneInside, laneExamined) {
+	if !l.gate.CompareAndSwap(runnerInside, runnerExamined) {
 		return
 	}
 	t, seen := l.t, l.ctx
 	if l.seen != seen {
 		l.seen, l.stopped = seen, 0
-		l.gate.Store(laneInside)
+		l.gate.Store(runnerInside)
 		return
 	}
 	e := &HungError{Node: t.publicPath(), Task: t.localID(), For: time.Since(w.since).Round(time.Millisecond), Err: context.Cause(w.ctx)}
 	if !(attempt{t, int(seen.attempt)}).leaveBehind(&l.stopped) {
-		l.gate.Store(laneInside)
+		l.gate.Store(runnerInside)
 		return
 	}
 	w.dog.hungMu.Lock()
-	w.dog.hung = append(w.dog.hung, hungTask{e, l.lane})
+	w.dog.hung = append(w.dog.hung, hungTask{e, l.runner})
 	w.dog.hungMu.Unlock()
-	l.gate.Store(laneLeft)
+	l.gate.Store(runnerLeft)
 	go l.by.takeOverTask(t, e)
 }
 
@@ -255,7 +255,7 @@ func (w *watch) endWatch() {
 
 // runNode runs an attempt within its hooks.
 func (a attempt) runNode(ctx *taskCtx, st State) (Update, error) {
-	if l := a.lane; l != nil {
+	if l := a.runner; l != nil {
 		l.enterNode(a.task, ctx)
 		defer l.exitNode()
 	}
@@ -314,7 +314,7 @@ func (x *drive) hasEndableContext(ctx context.Context) bool {
 
 // supervision is what a frame needs while nodes that hang are watched for.
 type supervision struct {
-	lane      *lane              // lane of the goroutine that drives the frame, if nodes run on it
+	runner    *runner            // runner of the goroutine that drives the frame, if nodes run on it
 	watch     *watch             // watch of the step's context
 	outer     *watch             // watch of the frame's context, while the step has its own
 	cancel    context.CancelFunc // cancels the step's context; nil: it has none
@@ -342,18 +342,18 @@ type frameDriver struct {
 	err    error
 }
 
-// newLane returns a new lane that is watched.
-func (s *frameDriver) newLane() *lane {
-	l := &lane{by: s}
-	s.watch.addLane(l)
+// newRunner returns a new runner that is watched.
+func (s *frameDriver) newRunner() *runner {
+	l := &runner{by: s}
+	s.watch.addRunner(l)
 	return l
 }
 
 // run drives the frame. If first is not nil, it runs first to end a step, and starts
-// there. first returns false if the lane was left.
-func (s *frameDriver) run(l *lane, first func() bool) {
+// there. first returns false if the runner was left.
+func (s *frameDriver) run(l *runner, first func() bool) {
 	f := s.f
-	f.lane = l
+	f.runner = l
 	over := false
 	defer func() {
 		switch {
@@ -361,7 +361,7 @@ func (s *frameDriver) run(l *lane, first func() bool) {
 			return
 		case over:
 		case f.executing: // a node has ended this goroutine, and has failed
-			go s.run(s.newLane(), func() bool { return true })
+			go s.run(s.newRunner(), func() bool { return true })
 			return
 		default:
 			s.status, s.err = Failed, errGoexit
@@ -388,9 +388,9 @@ func (s *frameDriver) run(l *lane, first func() bool) {
 
 // takeOverTask implements successor.
 func (s *frameDriver) takeOverTask(t *task, hung error) {
-	l := t.replaceLane(s, s.watch)
+	l := t.replaceRunner(s, s.watch)
 	if w := s.f.watch; w != s.watch {
-		w.addLane(l)
+		w.addRunner(l)
 	}
 	s.run(l, func() bool { return t.continueAfterHang(false, hung) })
 }

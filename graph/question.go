@@ -436,7 +436,7 @@ func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
 // registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that
 // was given ahead for it, or 0. wrong says why the node refuses that answer. Tasks that
 // run together do not take an answer that another of them could use: see assignPresetAnswers.
-func (s *questionState) registerQuestion(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
+func (s *questionState) registerQuestion(q *Question, base string, n *compiledNode, together bool) (ahead int, wrong error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	setEntry(&s.asked, base, s.asked[base]+1)
@@ -457,7 +457,7 @@ func (s *questionState) registerQuestion(q *Question, base string, n *cnode, tog
 
 // replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
-func (s *questionState) replyTo(q *Question, n *cnode) []byte {
+func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
 	if s.reply == nil {
 		return nil
 	}
@@ -474,7 +474,7 @@ func (s *questionState) replyTo(q *Question, n *cnode) []byte {
 
 // takeNamed uses up the first answer that names the question itself. The caller must
 // hold s.mu.
-func (s *questionState) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong error) {
+func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ahead int, wrong error) {
 	for i := range s.ahead {
 		a := &s.ahead[i]
 		if a.used || a.id != name {
@@ -493,7 +493,7 @@ func (s *questionState) takeNamed(q *Question, n *cnode, name string) (ahead int
 // the node, then one that names a graph or node around it, the nearest first, then the
 // first that names nothing. A question that has refused an answer takes no other: that
 // one was meant for the next question. The caller must hold s.mu.
-func (s *questionState) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
+func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wrong error) {
 	if len(s.ahead) == 0 || q.Rejected != "" {
 		return 0, nil
 	}
@@ -708,7 +708,7 @@ func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion,
 
 // checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n
 // is nil, every answer is accepted.
-func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
+func (n *compiledNode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 	if n == nil || n.CheckAnswer == nil || a.Refused != "" {
 		return nil
 	}
@@ -726,7 +726,7 @@ func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 
 // findAskingNode returns the node that asked a question, or nil if the graph no longer has it.
 // The digest of a named child's graph decides which kind the child is.
-func (g *Graph) findAskingNode(s *replay, o openQuestion) *cnode {
+func (g *Graph) findAskingNode(s *replay, o openQuestion) *compiledNode {
 	path := ""
 	for segment := range strings.SplitSeq(strings.TrimSuffix(o.path, "/"), "/") {
 		if segment == "" { // the root
@@ -751,7 +751,7 @@ func (g *Graph) findAskingNode(s *replay, o openQuestion) *cnode {
 }
 
 // nodeOfTask returns the node of a task in the form step.node.index.
-func (g *Graph) nodeOfTask(task string) *cnode {
+func (g *Graph) nodeOfTask(task string) *compiledNode {
 	first, last := strings.IndexByte(task, '.'), strings.LastIndexByte(task, '.')
 	if first < 0 || last <= first {
 		return nil
@@ -760,7 +760,7 @@ func (g *Graph) nodeOfTask(task string) *cnode {
 }
 
 // nodeNamed returns the node with a name, or nil.
-func (g *Graph) nodeNamed(name string) *cnode {
+func (g *Graph) nodeNamed(name string) *compiledNode {
 	if at, ok := g.byName[name]; ok && at != end {
 		return &g.nodes[at]
 	}
@@ -768,7 +768,7 @@ func (g *Graph) nodeNamed(name string) *cnode {
 }
 
 // childWith returns the graph of named children that has a digest, or nil.
-func (n *cnode) childWith(digest string) *Graph {
+func (n *compiledNode) childWith(digest string) *Graph {
 	for _, kind := range sortedKeys(n.Children) {
 		if g := n.Children[kind].Graph; g.digest == digest {
 			return g

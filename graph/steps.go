@@ -33,7 +33,7 @@ func (f *frame) runSteps(ctx context.Context) (Status, error) {
 func (f *frame) runStep(ctx context.Context) error {
 	x := f.drive
 	if limit := f.g.def.StepTimeout; limit > 0 {
-		l := f.lane
+		l := f.runner
 		f.late = &stepTimeout{limit}
 		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
 		f.outer, f.watch = f.watch, x.newWatch(ctx, l)
@@ -182,7 +182,7 @@ func (f *frame) driveSteps(ctx context.Context) (Status, error) {
 		return f.runSteps(ctx)
 	}
 	s := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
-	go s.run(s.newLane(), nil)
+	go s.run(s.newRunner(), nil)
 	<-s.done
 	f.supervision = supervision{}
 	return s.status, s.err

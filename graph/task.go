@@ -26,7 +26,7 @@ type task struct {
 	first  *taskCtx        // for the first attempt
 	id     string          // local(), once computed
 	inline bool            // the task runs on the reader's goroutine
-	lane   *lane           // lane that runs the task; nil: it is not watched
+	runner *runner         // runner that runs the task; nil: it is not watched
 	held   bool            // the node may still hold the task when the step has ended
 
 	startedAt time.Time // set if its events are read, or Retry.Within applies
@@ -80,7 +80,7 @@ func (t *task) ensureInner() *nodeActivity {
 	return t.inner
 }
 
-func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
+func (t *task) node() *compiledNode { return &t.frame.g.nodes[t.ref.node] }
 
 // localID returns the task's identity in its frame: step.node.index.
 func (t *task) localID() string {
@@ -132,7 +132,7 @@ func (t *task) deliverEventAt(at time.Time, b Body) {
 
 // run executes the task: its events, attempts and OnError; siblings says whether others
 // of the step may still be running when it ends. It returns false if another goroutine
-// has replaced this one: see lane.isReplaced.
+// has replaced this one: see runner.isReplaced.
 func (t *task) run(siblings bool) bool {
 	if !t.startTask() {
 		if t.err != nil {
@@ -146,7 +146,7 @@ func (t *task) run(siblings bool) bool {
 // continueAfterHang is run without its beginning: from the first attempt, or after one that
 // hangs.
 func (t *task) continueAfterHang(siblings bool, hung error) bool {
-	l := t.lane
+	l := t.runner
 	if t.inline {
 		if !t.runAndFinish(siblings, hung) {
 			return false
@@ -193,7 +193,7 @@ var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) instea
 // runAndFinish does everything between the task's events. Its second half is deferred: a node
 // that ends its goroutine has failed. hung and the result are those of continueAfterHang and run.
 func (t *task) runAndFinish(siblings bool, hung error) bool {
-	l, returned := t.lane, false
+	l, returned := t.runner, false
 	defer func() {
 		if l.isReplaced() {
 			return
@@ -278,7 +278,7 @@ func (t *task) runAttempts(hung error) bool {
 		if hung == nil {
 			err = a.run()
 		} else {
-			err, hung = a.conclude(t.lane.ctx, Update{}, hung), nil
+			err, hung = a.conclude(t.runner.ctx, Update{}, hung), nil
 		}
 		if err == errLeft {
 			return false

@@ -90,12 +90,12 @@ type collectResult struct {
 func (s agentHandle) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
 	s.mu.Lock()
 	for {
-		over, busy, unknown := s.state.sortChildren(s.id, ids)
+		finished, busy, unknown := s.state.sortChildren(s.id, ids)
 		_, again := s.old[c.Key]
 		switch {
-		case again || len(over) > 0 && (one || len(busy) == 0):
+		case again || len(finished) > 0 && (one || len(busy) == 0):
 			s.mu.Unlock()
-			return s.deliverSeveral(ctx, c, over, unknown)
+			return s.deliverSeveral(ctx, c, finished, unknown)
 		case len(busy) == 0:
 			s.mu.Unlock()
 			if len(ids) == 0 {
@@ -119,7 +119,7 @@ func (s agentHandle) collectSeveral(ctx context.Context, c tool.Call, ids []stri
 // sortChildren divides a list of agents into those that have finished, those
 // that are running, and those that by has not started or has already collected.
 // An empty list means all agents that by has started.
-func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []string) {
+func (s *state) sortChildren(by string, ids []string) (finished, busy, unknown []string) {
 	if len(ids) == 0 {
 		ids = s.childIDs(by)
 	}
@@ -132,10 +132,10 @@ func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []str
 		case m.status == running:
 			busy = append(busy, id)
 		default:
-			over = append(over, id)
+			finished = append(finished, id)
 		}
 	}
-	return over, busy, unknown
+	return finished, busy, unknown
 }
 
 // childIDs returns the ids of the agents that an agent has started, in that

@@ -203,10 +203,10 @@ var errUnrecorded = errors.New("team: nothing is recorded")
 // log.
 func openLog(ctx context.Context, s *state) (l *log, fresh bool, err error) {
 	l = &log{ctx: ctx, state: s, old: map[string]outcome{}, changed: make(chan struct{})}
-	over, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithCancel(ctx)
 	cancel() // then the engine treats errUnrecorded as an interrupted call, not as a failure of the effect
 	for ; ; l.entries++ {
-		e, err := graph.DoEffect(over, l.nextEffect(), func(context.Context) (e entry, err error) { return e, errUnrecorded })
+		e, err := graph.DoEffect(ended, l.nextEffect(), func(context.Context) (e entry, err error) { return e, errUnrecorded })
 		if errors.Is(err, errUnrecorded) {
 			return l, l.entries == 0, nil
 		}

@@ -88,8 +88,6 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
 	if !s.Talks {
 		row("path", pathText(s.Path))
-	}
-	if !s.Talks {
 		row("next", joinWords(s.Next))
 	}
 	if u := s.Usage; u.Calls > 0 {

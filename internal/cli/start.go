@@ -51,12 +51,12 @@ func promptText(env *environment, words, files []string, noStdin bool) (string, 
 			return "", err
 		}
 	}
-	return withFiles(env, text, files)
+	return addFiles(text, files)
 }
 
-// withFiles adds the text of files to a prompt. If the prompt is only one file, it
+// addFiles adds the text of files to a prompt. If the prompt is only one file, it
 // is the text of that file.
-func withFiles(env *environment, text string, files []string) (string, error) {
+func addFiles(text string, files []string) (string, error) {
 	var attached []app.Attachment
 	for _, path := range files {
 		content, err := os.ReadFile(path)

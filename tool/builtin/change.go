@@ -68,7 +68,8 @@ func (h Host) hidesContent(path string) bool {
 	return false
 }
 
-// readContent reads the content of a file into its image, and says why it leaves out the text.
+// readContent reads the content of a file into its image, and says why it leaves out the text. A file that cannot be read counts as secret: the
+// image of a change must then have no part of it.
 func readContent(r io.Reader, image *tool.FileImage) tool.WithheldReason {
 	var text bytes.Buffer
 	hash := sha256.New()
