@@ -250,6 +250,18 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	return s.URL(name)
 }
 
+// NewDatabaseIn returns the URL of an empty database whose files are in an existing directory. The
+// directory then belongs to the user who runs the server.
+func (s *Server) NewDatabaseIn(t testing.TB, dir string) string {
+	t.Helper()
+	if _, err := chooseUser(dir); err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'")
+	s.Exec(t, "postgres", "CREATE DATABASE small TABLESPACE small")
+	return s.URL("small")
+}
+
 // Exec runs statements in a database.
 func (s *Server) Exec(t testing.TB, database, statements string) {
 	t.Helper()

@@ -1,7 +1,8 @@
 // Package testneed lets tests say which programs they need.
 //
 // The list of programs, .ci/programs, has three groups. Any test may use those of the group base. A test that needs one of the
-// group extra is named TestExtra…, one that needs an optional one TestOptional…: make test runs neither, make test-all runs both.
+// group extra is named TestExtra…, one that needs something optional TestOptional…,
+// and may need programs of the group extra too: make test runs neither, make test-all runs both.
 package testneed
 
 import (
@@ -51,6 +52,9 @@ func mayUse(test, program, group string) error {
 		test = "Test" + rest
 	}
 	rest, ok := strings.CutPrefix(test, prefix)
+	if optional, is := strings.CutPrefix(test, "TestOptional"); group == "extra" && is { // make test-all runs it with these programs
+		rest, ok = optional, true
+	}
 	switch {
 	case group == "":
 		return fmt.Errorf("%s is not in .ci/programs: add it, and to the README if it is for make test", program)
