@@ -202,7 +202,7 @@ var importRules = []importRule{
 		reason: "a protocol translates what package server does; sessions of editors are conversations"},
 	{of: "server/agui", may: []string{"agent", "flow", "graph", "internal/failure", "internal/runs", "llm", "server"},
 		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},
-	{of: "server/api", may: []string{"agent", "draw", "flow", "flow/spec", "graph", "internal/app", "internal/failure", "internal/jsonvalue", "internal/overview", "internal/provider", "internal/replay", "internal/runfile", "internal/runs", "internal/strictyaml", "internal/story", "llm", "internal/toolbox", "server"},
+	{of: "server/api", may: []string{"agent", "draw", "flow", "flow/spec", "graph", "internal/app", "internal/conversation", "internal/failure", "internal/jsonvalue", "internal/overview", "internal/provider", "internal/replay", "internal/runfile", "internal/runs", "internal/strictyaml", "internal/story", "llm", "internal/toolbox", "server"},
 		reason: "it offers what the command line offers, and reads agents and runs as the command line does"},
 	{of: "server/gateway", may: []string{"internal/failure", "server"},
 		reason: "who may call is the same for every protocol, and no protocol knows about tokens"},

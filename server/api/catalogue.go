@@ -12,13 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/agent"
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/provider"
-	"raddle.dev/internal/runs"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/server"
@@ -57,17 +55,6 @@ type raw struct {
 	Body        []byte
 }
 
-// Conversation is what was said in a session.
-type Conversation struct {
-	runs.Info
-	Messages []agent.Entry `json:"messages" nullable:"false"`
-}
-
-type sessionPath struct {
-	Agent string `path:"agent"`
-	Name  string `path:"name"`
-}
-
 // AgentQuery selects an agent.
 type AgentQuery struct {
 	Agent string `query:"agent" doc:"name of an agent"`
@@ -90,7 +77,7 @@ type searchInput struct {
 	}
 }
 
-// addCatalogue adds the operations on agents, sessions, models, tools and knowledge bases.
+// addCatalogue adds the operations on agents, models, tools and knowledge bases.
 func (h *handler) addCatalogue() {
 	read := server.ScopeRead
 	add(h, operation{http.MethodGet, "/agents", "list-agents", "List the agents of the catalogue", read, 0}, func(_ context.Context, in *Paging) (*body[Page[server.AgentInfo]], error) {
@@ -100,8 +87,6 @@ func (h *handler) addCatalogue() {
 	add(h, operation{http.MethodGet, "/agents/{name}", "show-agent", "Show an agent: variables, findings, files, structure", read, 0}, h.showAgent)
 	add(h, operation{http.MethodGet, "/agents/{name}/picture.svg", "draw-agent", "Draw the graph of an agent", read, 0}, h.drawAgent)
 	add(h, operation{http.MethodGet, "/agents/{name}/files/{path...}", "read-file", "Read a file of an agent", read, 0}, h.readFile)
-	add(h, operation{http.MethodGet, "/sessions", "list-sessions", "List conversations", read, 0}, h.listSessions)
-	add(h, operation{http.MethodGet, "/sessions/{agent}/{name}", "show-session", "Show what was said in a conversation", read, 0}, h.showSession)
 	add(h, operation{http.MethodGet, "/models", "list-models", "List models", read, 0}, func(_ context.Context, in *Paging) (*body[Page[provider.Model]], error) {
 		list := slices.Clone(h.process.Models.ListModels())
 		slices.SortFunc(list, func(a, b provider.Model) int { return strings.Compare(a.ID, b.ID) })
@@ -203,49 +188,6 @@ func (h *handler) readFile(_ context.Context, in *fileInput) (*raw, error) {
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	return &raw{"text/plain; charset=utf-8", h.process.Tools.SecretSet().Bytes(text)}, err
-}
-
-type sessionsInput struct {
-	Paging
-	AgentQuery
-}
-
-func (h *handler) listSessions(ctx context.Context, in *sessionsInput) (*body[Page[runs.Info]], error) {
-	all, err := h.process.Runs.ListSessions(ctx, in.Agent)
-	if err != nil {
-		return nil, err
-	}
-	var list []runs.Info
-	for _, s := range all {
-		list = append(list, s.Info)
-	}
-	key := func(i *runs.Info) string { return i.Agent + "/" + i.Session }
-	slices.SortFunc(list, func(a, b runs.Info) int { return strings.Compare(key(&a), key(&b)) })
-	return cut(in.Paging, list, key, func(i *runs.Info, last string) bool { return key(i) > last })
-}
-
-func (h *handler) showSession(ctx context.Context, in *sessionPath) (*body[Conversation], error) {
-	d, err := h.process.Runs.ReadRunDetail(ctx, runs.NameSession(in.Agent, in.Name))
-	if err != nil {
-		if is[*runs.UnknownError](err) {
-			err = newProblem(http.StatusNotFound, "unknown-session", "the agent "+in.Agent+" has no session "+in.Name)
-		}
-		return nil, err
-	}
-	c := Conversation{Info: d.Info, Messages: []agent.Entry{}}
-	for _, v := range d.Snapshot.Values {
-		if v.Key != agent.Messages.Name() {
-			continue
-		}
-		for _, part := range v.Parts {
-			var said []agent.Entry
-			if err := json.Unmarshal(part, &said); err != nil {
-				return nil, err
-			}
-			c.Messages = append(c.Messages, said...)
-		}
-	}
-	return &body[Conversation]{c}, nil
 }
 
 func (h *handler) listTools(_ context.Context, in *AgentQuery) (*body[*toolbox.ToolList], error) {
