@@ -94,8 +94,9 @@ chaos: ## run the tests that kill, race and take over, ROUNDS times
 	$(GO) test -count=$(ROUNDS) -timeout 3h -run 'Kill|Crash|Rac(e|ing)|Lease|Takeover|Hang|Resum' ./graph/... ./store/... ./team ./flow ./server/... ./tool/... ./internal/...
 	$(GO) -C temporal test -count=$(ROUNDS) -timeout 3h -run 'Conformance|Kill|Frozen' ./...
 
-soak: ## run 1,000 scenarios of permissions, and every fuzz target for a minute
+soak: ## run 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
+	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
 	$(MAKE) fuzz FUZZTIME=1m
 
 bench: ## run the benchmarks that match BENCH

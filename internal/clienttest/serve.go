@@ -16,6 +16,7 @@ type Server struct {
 	URL   string // such as http://127.0.0.1:43121, without a slash at the end
 	Token string // allows everything
 	Home  *Home
+	PID   int // of the process
 }
 
 // address finds the address in the line that raddle serve prints.
@@ -37,6 +38,7 @@ func (h *Home) Serve(t testing.TB, args ...string) *Server {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.PID = c.Process.Pid
 	var log syncBuffer
 	found, ended := make(chan string, 1), make(chan struct{})
 	go func() {

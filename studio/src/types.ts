@@ -185,6 +185,7 @@ export interface Event {
   time: string;
   run: string;
   node?: string;
+  task?: string;
   path?: string;
   kind: string;
   data: Record<string, unknown>;

@@ -4,6 +4,7 @@ import { cost, count, duration, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
 import { indexAt, Looks } from "../model";
+import { Replies, type Reply } from "../replies";
 import { Ago, Copy, Dialog, Failure, useLoaded, useSettled } from "../parts/common";
 import { Json } from "../parts/json";
 import { ForkDialog } from "../parts/fork";
@@ -24,7 +25,7 @@ function useRun(run: string) {
   const [moments, setMoments] = useState<Moment[]>([]);
   const [error, setError] = useState("");
   const [connection, setConnection] = useState<Connection>("open");
-  const [text, setText] = useState("");
+  const [replies, setReplies] = useState<Reply[]>([]);
   const [round, setRound] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
@@ -65,32 +66,23 @@ function useRun(run: string) {
           void refresh();
         }, refreshEvery);
     };
-    let pending = "";
-    const showText = () => {
-      if (pending === "") return;
-      const more = pending;
-      pending = "";
-      setText((old) => (old + more).slice(-20000));
-    };
-    const frames = setInterval(showText, 100);
+    const arriving = new Replies();
+    const frames = setInterval(() => {
+      const list = arriving.takeChange();
+      if (list) setReplies(list);
+    }, 100);
+    setReplies([]);
     setMoments([]);
     setView(undefined);
     void refresh().then(() => {
       if (stop.signal.aborted) return;
       unfollow = follow(run, all.at(-1)?.record ?? 0, {
         onEvent(e) {
-          const emitted = e.data["type"];
-          if (e.kind === "emitted" && emitted === "text") pending += String(e.data["text"] ?? "");
-          else {
-            if (emitted === "replied") {
-              pending = "";
-              setText("");
-            }
-            schedule();
-          }
+          if (!arriving.add(e).piece) schedule();
         },
         onConnection(c) {
           setConnection(c);
+          if (c === "open") arriving.expectAgain();
           if (c !== "lost") schedule();
         },
       });
@@ -102,7 +94,7 @@ function useRun(run: string) {
       clearInterval(frames);
     };
   }, [run, round]);
-  return { view, moments, error, connection, text, reload: () => setRound((n) => n + 1) };
+  return { view, moments, error, connection, replies, reload: () => setRound((n) => n + 1) };
 }
 
 interface Place {
@@ -133,7 +125,7 @@ function Original({ run, start }: { run: string; start: number | null }) {
 
 // Run shows one run at any of its moments. aside: the page shows another run too, which has the keys.
 function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo(at: number | null, sel: number | null, tab: string): void }) {
-  const { view, moments, error, connection, text, reload } = useRun(run);
+  const { view, moments, error, connection, replies, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
   const looks = useMemo(() => new Looks(moments), [moments]);
   const look = useMemo(() => looks.at(at), [looks, at]);
@@ -227,11 +219,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
         </section>
         <section class="panel" aria-label={"Timeline" + ofWhich}>
           <Timeline mark={mark} moments={shown} at={at} sel={sel} onMove={move} />
-          {text && at === null && (
-            <div class="live" role="log" aria-label="Text that arrives now">
-              {visible(text)}
-            </div>
-          )}
+          {at === null && <Arriving replies={replies} />}
         </section>
         <section class="panel" aria-label={"Details" + ofWhich}>
           <h2 class="unseen">Details</h2>
@@ -265,6 +253,38 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
       )}
     </Frame>
   );
+}
+
+// Arriving shows the text of replies that are not complete: all of one reply, or the newest words of each agent of a team.
+function Arriving({ replies }: { replies: Reply[] }) {
+  if (replies.length === 0) return null;
+  if (replies.length === 1)
+    return (
+      <div class="live" role="log" aria-label="Text that arrives now" tabIndex={0}>
+        {visible(replies[0]!.text)}
+      </div>
+    );
+  return (
+    <ul class="live" aria-label="Text that arrives now" tabIndex={0}>
+      {replies.map((r) => (
+        <li key={r.key}>
+          <span class="dim">{visible(nameWriter(r.path))}</span> <span class="newest">{visible(endOf(r.text))}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+// endOf returns the last words of a text, on one line.
+function endOf(text: string): string {
+  const end = text.slice(-60).replace(/\s+/g, " ");
+  return text.length > 60 ? "…" + end.slice(end.indexOf(" ")) : end;
+}
+
+// nameWriter returns the name of the agent or branch that a path leads to.
+function nameWriter(path: string): string {
+  const last = path.split("/").filter(Boolean).at(-1) ?? "";
+  return last.replace(/^agent_(.*)_([0-9a-f]{4})[0-9a-f]*$/, "$1 $2") || "the agent";
 }
 
 // Scrubber moves the playhead.
