@@ -109,7 +109,7 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	h.addTravel()
 	h.addTimeline()
 	h.addCatalogue()
-	h.addSessions()
+	sessionHandler{h}.addSessions()
 	return h
 }
 

@@ -62,15 +62,18 @@ type sessionsInput struct {
 	Text string `query:"text" doc:"only conversations with this text in their name, in a message of a person or in a reply"`
 }
 
+// A sessionHandler has the operations on conversations.
+type sessionHandler struct{ *handler }
+
 // addSessions adds the operations on conversations.
-func (h *handler) addSessions() {
-	add(h, operation{http.MethodGet, "/sessions", "list-sessions", "List conversations", server.ScopeRead, 0}, h.listSessions)
-	add(h, operation{http.MethodGet, "/sessions/{agent}/{name}", "show-session", "Show what was said in a conversation", server.ScopeRead, 0}, h.showSession)
-	add(h, operation{http.MethodGet, "/sessions/{agent}/{name}/branches", "list-branches", "List the branches of a conversation with their turns", server.ScopeRead, 0}, h.listBranches)
-	add(h, operation{http.MethodPost, "/sessions/{agent}/{name}/branches", "branch-session", "Make a branch of a conversation that ends before a turn, for another message in its place", server.ScopeStart, http.StatusCreated}, h.branchSession)
+func (h sessionHandler) addSessions() {
+	add(h.handler, operation{http.MethodGet, "/sessions", "list-sessions", "List conversations", server.ScopeRead, 0}, h.listSessions)
+	add(h.handler, operation{http.MethodGet, "/sessions/{agent}/{name}", "show-session", "Show what was said in a conversation", server.ScopeRead, 0}, h.showSession)
+	add(h.handler, operation{http.MethodGet, "/sessions/{agent}/{name}/branches", "list-branches", "List the branches of a conversation with their turns", server.ScopeRead, 0}, h.listBranches)
+	add(h.handler, operation{http.MethodPost, "/sessions/{agent}/{name}/branches", "branch-session", "Make a branch of a conversation that ends before a turn, for another message in its place", server.ScopeStart, http.StatusCreated}, h.branchSession)
 }
 
-func (h *handler) listSessions(ctx context.Context, in *sessionsInput) (*body[Page[runs.Info]], error) {
+func (h sessionHandler) listSessions(ctx context.Context, in *sessionsInput) (*body[Page[runs.Info]], error) {
 	all, err := h.process.Runs.ListSessions(ctx, in.Agent)
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func (h *handler) listSessions(ctx context.Context, in *sessionsInput) (*body[Pa
 }
 
 // wasSaid reports whether a session has a text in lower case in its name, in what a person said, or in a reply. One that cannot be read has not.
-func (h *handler) wasSaid(ctx context.Context, i *runs.Info, text string) bool {
+func (h sessionHandler) wasSaid(ctx context.Context, i *runs.Info, text string) bool {
 	if strings.Contains(strings.ToLower(i.Session), text) {
 		return true
 	}
@@ -110,7 +113,7 @@ func (h *handler) wasSaid(ctx context.Context, i *runs.Info, text string) bool {
 	})
 }
 
-func (h *handler) showSession(ctx context.Context, in *SessionPath) (*body[Conversation], error) {
+func (h sessionHandler) showSession(ctx context.Context, in *SessionPath) (*body[Conversation], error) {
 	d, err := h.process.Runs.ReadRunDetail(ctx, runs.NameSession(in.Agent, in.Name))
 	if err != nil {
 		return nil, nameSession(in, err)
@@ -144,7 +147,7 @@ func nameSession(in *SessionPath, err error) error {
 	return err
 }
 
-func (h *handler) listBranches(ctx context.Context, in *SessionPath) (*body[BranchList], error) {
+func (h sessionHandler) listBranches(ctx context.Context, in *SessionPath) (*body[BranchList], error) {
 	if err := h.checkName(in.Agent); err != nil {
 		return nil, err
 	}
@@ -162,7 +165,7 @@ func (h *handler) listBranches(ctx context.Context, in *SessionPath) (*body[Bran
 	return &body[BranchList]{all}, nil
 }
 
-func (h *handler) branchSession(ctx context.Context, in *branchInput) (*body[Branched], error) {
+func (h sessionHandler) branchSession(ctx context.Context, in *branchInput) (*body[Branched], error) {
 	if err := h.checkName(in.Agent); err != nil {
 		return nil, err
 	}
