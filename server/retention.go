@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"raddle.dev/internal/runs"
 )
 
 // retentionInterval is the time between two removals of old runs.
@@ -37,6 +40,13 @@ func removeOldRuns(ctx context.Context, s *Service) {
 			continue
 		}
 		s.log.Info("an old run was removed", "run", id)
+	}
+	if keep.Done > 0 || keep.Failed > 0 {
+		n, other := runs.RemoveUnusedBundles(ctx, s.process.Runs)
+		if n > 0 {
+			s.log.Info("bundles of agents that no run needs were removed", "bundles", n)
+		}
+		err = errors.Join(err, other)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("old runs cannot be removed", "error", err)

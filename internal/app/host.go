@@ -48,12 +48,16 @@ type UIHooks struct {
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
+	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
 }
 
 // newHost returns the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	box := p.Tools.NewToolbox(r.Workspace, r.Dir)
+	if s.files != nil {
+		box.Approved, box.Homes = s.files.approved, s.files.homes
+	}
 	log := cmp.Or(s.Log, p.log)
 	box.Log = log
 	switch {

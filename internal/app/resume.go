@@ -80,6 +80,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
 	rec.Model = cmp.Or(rec.Model, p.Config.Model) // for nodes that failed because no model was set
+	if c.files, err = p.useBundle(ctx, st, id, rec, c); err != nil {
+		return nil, err
+	}
 	if err := p.relocateAgent(id, rec, c.Agent); err != nil {
 		return nil, err
 	}
@@ -110,7 +113,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, err
 	}
-	if changes := flow.DescribeChanges(rec.Sources, agent.Sources()); len(changes) > 0 && !c.AcceptChanges {
+	if changes := c.files.describeChanges(rec, agent); len(changes) > 0 && !c.AcceptChanges {
 		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
@@ -118,10 +121,17 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	traced, _ := p.openTelemetry()
-	return &Run{
+	run := &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st, c.UIHooks), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
-	}, nil
+	}
+	if c.files != nil {
+		run.addNotice(p, fmt.Sprintf("run %s continues with the files of agent '%s' that it started with (bundle %.12s)%s", id, rec.Agent, rec.Bundle, c.files.describeChoice()))
+		if c.files.empty {
+			run.addNotice(p, "its working directory is not on this machine; it works in "+p.Dirs.ShortPath(rec.Workspace))
+		}
+	}
+	return run, nil
 }
 
 // relocateAgent finds the agent's directory at its old place, or where the caller says

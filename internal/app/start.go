@@ -54,12 +54,14 @@ type Run struct {
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
+	Notices   []string         // lines for the person who watches it, about the files of its agent
 
 	runner   *graph.Runner
 	lock     *runs.Lock
-	replies  []string    // ids of the replies that the session had recorded before the run
-	input    graph.Input // of a run that has not started
-	user     string      // of such a run
+	replies  []string                    // ids of the replies that the session had recorded before the run
+	input    graph.Input                 // of a run that has not started
+	user     string                      // of such a run
+	publish  func(context.Context) error // writes the bundle of the agent of such a run; nil: there is none
 	accept   bool
 	takeover bool
 	state    *jsonvalue.Object
@@ -155,6 +157,9 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	}
 	run.state = req.State
 	run.Record.Sources, run.Record.Definition, run.Record.Definitions = run.Agent.Sources(), run.Agent.Definition(), flow.ChildDefinitions(run.Agent)
+	if err := p.prepareBundle(run, host); err != nil {
+		return err
+	}
 	if err := p.SetPrompt(run, req.Prompt); err != nil {
 		return err
 	}
@@ -352,6 +357,11 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	}
 	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
+		if r.publish != nil {
+			if err := r.publish(ctx); err != nil {
+				return res, err
+			}
+		}
 		in := r.input
 		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Break, in.Grace, in.Handle = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.Break, d.grace, &r.handle
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {

@@ -15,9 +15,9 @@ import (
 func newAgentsCommand(env *environment) *cobra.Command {
 	return newGroup(env, &cobra.Command{
 		Use:     "agents COMMAND",
-		Short:   "List, show, create and install agents",
+		Short:   "List, show, create, install and publish agents",
 		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
-	}, newAgentsLsCommand(env), newAgentsShowCommand(env), newAgentsNewCommand(env), newAgentsInstallCommand(env))
+	}, newAgentsLsCommand(env), newAgentsShowCommand(env), newAgentsNewCommand(env), newAgentsInstallCommand(env), newAgentsPublishCommand(env))
 }
 
 func newAgentsLsCommand(env *environment) *cobra.Command {
@@ -179,4 +179,28 @@ func installedText(o app.InstallOutcome) string {
 		return o.Agent + ": up to date"
 	}
 	return strings.Join(lines, "\n")
+}
+
+func newAgentsPublishCommand(env *environment) *cobra.Command {
+	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runAgentsPublish, &cobra.Command{
+		Use:   "publish AGENT",
+		Short: "Write the files of an agent to the store of runs, for other machines",
+		Long: `Runs that start afterwards can continue with these files wherever the store can be reached, also after the agent has changed. On a
+server, PostgreSQL or Redis, every run does this at its start. The files of the agents that it names are included. What begins
+with a dot, knowledge bases, and what .gitignore and .raddleignore list are left out. A file with a secret is an error.`,
+		Example:           "  raddle agents publish helper",
+		Args:              checkArgCount(1, 1, "the agent"),
+		ValidArgsFunction: completeAgents(env),
+	})
+}
+
+func runAgentsPublish(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	done, err := env.process.PublishAgent(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if opts.output == formatText {
+		env.printNote("raddle: agent '%s': %s", done.Agent, done.Describe())
+	}
+	return env.printResult(opts.output, done, func() string { return done.Hash })
 }

@@ -216,6 +216,11 @@ func runRunsGC(ctx context.Context, env *environment, opts runsGCOptions, _ []st
 	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
 		return err
 	}
+	if n, err := runs.RemoveUnusedBundles(ctx, env.process.Runs); err != nil {
+		return err
+	} else if n > 0 {
+		env.printNote("removed %s of agents that no run needs", wording.FormatCount(n, "bundle"))
+	}
 	return compactStore(ctx, env)
 }
 

@@ -106,6 +106,9 @@ func (d *drive) driveRun() (graph.Result, error) {
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
 	}
+	for _, line := range d.run.Notices {
+		d.env.printNote("raddle: %s", term.CleanLine(line))
+	}
 	d.env.working.Store(true)
 	d.worksSince = time.Now()
 	res, err := d.run.Drive(d.stop.ctx, driver)

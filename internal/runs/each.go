@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 )
 
 // EachRun returns the runs whose ids begin with prefix, newest first. below leaves out all runs that are not before it in this order; "": none.
@@ -26,6 +27,9 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 		}
 		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield}
 		for t, err := range st.Threads(ctx, prefix) {
+			if err == nil && agentbundle.IsThread(t.Name) {
+				continue
+			}
 			if err == nil {
 				err = w.addThread(t)
 			}

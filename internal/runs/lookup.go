@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
 )
@@ -126,6 +127,9 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 	for t, err := range s.Threads(ctx, id) {
 		if err != nil {
 			return nil, err
+		}
+		if agentbundle.IsThread(t.Name) {
+			continue
 		}
 		_, _, kept := SessionOf(t.Name)
 		if t.Name == id {

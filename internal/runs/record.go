@@ -37,6 +37,11 @@ type Record struct {
 	// environment that had its value.
 	VariablesFrom map[string]string `json:"variables_from,omitempty"`
 
+	// Bundle is the hash of the bundle of the agent's files in the store, if the store had it when the run started.
+	Bundle string `json:"bundle,omitempty"`
+	// Approved are the directories of the bundle whose scripts the user had approved then.
+	Approved []string `json:"approved,omitempty"`
+
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
 

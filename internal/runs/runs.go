@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 )
 
 // These are the statuses of a run in addition to those of the engine.
@@ -69,6 +70,7 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	if err != nil {
 		return nil, nil, err
 	}
+	trees = slices.DeleteFunc(trees, func(b graph.Branch) bool { return agentbundle.IsThread(b.Thread) })
 	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
 	var add func(b graph.Branch, depth int) error
 	add = func(b graph.Branch, depth int) error {

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 )
 
@@ -258,4 +259,51 @@ func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration)
 		}
 	}
 	return ids, err
+}
+
+// RemoveUnusedBundles removes the bundles of agents that no run of an archive needs any more, and returns their number.
+func RemoveUnusedBundles(ctx context.Context, a *Archive) (int, error) {
+	st, err := a.openExistingStore()
+	if errors.Is(err, errNoStore) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return agentbundle.RemoveUnused(ctx, st, func(old map[string]bool) (map[string]bool, error) { return st.findNeededBundles(ctx, old) })
+}
+
+// findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be forked.
+func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[string]bool, error) {
+	needed := map[string]bool{}
+	for t, err := range s.Threads(ctx, "") {
+		if err != nil || len(needed) == len(of) {
+			return needed, err
+		}
+		if agentbundle.IsThread(t.Name) {
+			continue
+		}
+		for r, err := range s.Read(ctx, t.Name, graph.Range{Heads: true}) {
+			if err != nil {
+				return needed, err
+			}
+			if r.Kind != graph.KindStart && r.Kind != graph.KindFork && r.Seq != t.First.Seq {
+				continue
+			}
+			snap, err := graph.Inspect(ctx, s, t.Name, r.Seq)
+			if errors.Is(err, graph.ErrNoThread) { // it was removed meanwhile
+				break
+			}
+			if err != nil {
+				return needed, fmt.Errorf("bundles of agents are not removed: %w", err)
+			}
+			if rec, err := DecodeRecord(snap.Meta); err == nil && of[rec.Bundle] {
+				needed[rec.Bundle] = true
+			}
+			if _, _, kept := SessionOf(t.Name); !kept {
+				break
+			}
+		}
+	}
+	return needed, nil
 }

@@ -24,13 +24,14 @@ type kind struct {
 	lockDir func(place string) string               // directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
 	address func(place string) string               // URL of the place without a password; nil: the place has none
 	keeps   bool                                    // its runs outlive the process
+	shared  bool                                    // other machines use it, too
 }
 
 var kinds = []kind{
 	{schemes: []string{"sqlite"}, locate: locateFile, open: openFile, read: readFile, exists: existsFile, lockDir: fileLockDir, keeps: true},
 	{schemes: []string{"memory"}, locate: locateMemory, open: openMemory, exists: func(string) bool { return false }},
-	{schemes: []string{"postgres", "postgresql"}, locate: locatePostgres, open: openPostgres, exists: existsServer, address: HidePassword, keeps: true},
-	{schemes: []string{"redis", "rediss"}, locate: locateRedis, open: openRedis, exists: existsServer, address: hideUser, keeps: true},
+	{schemes: []string{"postgres", "postgresql"}, locate: locatePostgres, open: openPostgres, exists: existsServer, address: HidePassword, keeps: true, shared: true},
+	{schemes: []string{"redis", "rediss"}, locate: locateRedis, open: openRedis, exists: existsServer, address: hideUser, keeps: true, shared: true},
 }
 
 // A Location is where a store is, as its URL says. It is not opened yet.
@@ -86,6 +87,9 @@ func (l Location) Place() string {
 
 // KeepsRuns reports whether runs outlive the process.
 func (l Location) KeepsRuns() bool { return l.kind.keeps }
+
+// IsShared reports whether the store is a server, so that other machines may use it, too.
+func (l Location) IsShared() bool { return l.kind.shared }
 
 // LockDir returns the directory of the lock files of runs, or "" if none are needed.
 func (l Location) LockDir() string {

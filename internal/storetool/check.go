@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 )
 
 // A Fault is one thing that is wrong with a journal.
@@ -19,6 +20,7 @@ type Fault struct {
 // A CheckResult is what a check has found.
 type CheckResult struct {
 	Threads int     `json:"threads"` // that were checked
+	Bundles int     `json:"bundles"` // of agents, that were checked
 	Records int64   `json:"records"` // that were read
 	Folds   int     `json:"folds"`   // states that were computed from records
 	Faults  []Fault `json:"faults"`
@@ -34,6 +36,12 @@ func CheckStore(ctx context.Context, st graph.Store) (CheckResult, error) {
 		return result, err
 	}
 	for _, t := range list {
+		if agentbundle.IsThread(t.Name) {
+			if err := result.checkBundle(ctx, st, t); err != nil {
+				return result, err
+			}
+			continue
+		}
 		c := checker{store: st, thread: t.Name, result: &result}
 		if err := c.checkThread(ctx); err != nil {
 			return result, err
@@ -41,6 +49,17 @@ func CheckStore(ctx context.Context, st graph.Store) (CheckResult, error) {
 		result.Threads++
 	}
 	return result, nil
+}
+
+// checkBundle checks the files of an agent that a thread holds.
+func (r *CheckResult) checkBundle(ctx context.Context, st graph.Store, t graph.ThreadInfo) error {
+	fault, err := agentbundle.CheckThread(ctx, st, t.Name)
+	if fault != nil {
+		r.Faults = append(r.Faults, Fault{Thread: t.Name, What: fault.Error()})
+	}
+	r.Bundles++
+	r.Records += t.Head
+	return err
 }
 
 // A checker checks one journal.

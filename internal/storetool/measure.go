@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 )
 
 // A Size counts records and their bytes, without what a store needs to keep them.
@@ -20,6 +21,7 @@ type Size struct {
 // A MeasureResult is how much a store has.
 type MeasureResult struct {
 	Threads int    `json:"threads"`
+	Bundles int    `json:"bundles"` // of agents
 	Records int64  `json:"records"`
 	Bytes   int64  `json:"bytes"`
 	File    int64  `json:"file,omitempty"` // bytes of the file or the tables; 0: not known
@@ -51,6 +53,9 @@ func MeasureStore(ctx context.Context, st graph.Store) (MeasureResult, error) {
 			}
 			n := int64(len(r.Head) + len(r.Data))
 			name := r.Kind.String()
+			if agentbundle.IsThread(t.Name) {
+				name = "bundle"
+			}
 			if kinds[name] == nil {
 				kinds[name] = &Size{Name: name}
 			}
@@ -59,7 +64,11 @@ func MeasureStore(ctx context.Context, st graph.Store) (MeasureResult, error) {
 			size.Records++
 			size.Bytes += n
 		}
-		result.Threads++
+		if agentbundle.IsThread(t.Name) {
+			result.Bundles++
+		} else {
+			result.Threads++
+		}
 		result.Records += size.Records
 		result.Bytes += size.Bytes
 		result.Largest = append(result.Largest, size)
@@ -90,7 +99,11 @@ func keepLargest(list []Size, n int) []Size {
 func (m *MeasureResult) Text() string {
 	var b strings.Builder
 	line := func(s Size) { fmt.Fprintf(&b, "%10d  %9.1f kB  %s\n", s.Records, float64(s.Bytes)/1e3, s.Name) }
-	fmt.Fprintf(&b, "journals: %d\n   records         bytes\n", m.Threads)
+	fmt.Fprintf(&b, "journals: %d\n", m.Threads)
+	if m.Bundles > 0 {
+		fmt.Fprintf(&b, "bundles of agents: %d\n", m.Bundles)
+	}
+	b.WriteString("   records         bytes\n")
 	line(Size{"in all journals", m.Records, m.Bytes})
 	for _, k := range m.Kinds {
 		line(Size{"  " + k.Name, k.Records, k.Bytes})

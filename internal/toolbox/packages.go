@@ -21,7 +21,7 @@ import (
 func (b *Toolbox) PackageDirs(agentDir string) []string {
 	s := b.shared
 	var list []string
-	if s.isNamedOrInstalled(agentDir, b.named) {
+	if b.isApproved(agentDir) {
 		list = append(list, agentDir)
 	}
 	list = append(list, s.Dirs.Functions)
@@ -42,7 +42,7 @@ func (b *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 			dirs = append(dirs, dir)
 		}
 	}
-	if agentDir != "" && !b.shared.isNamedOrInstalled(agentDir, b.named) {
+	if agentDir != "" && !b.isApproved(agentDir) {
 		add(filepath.Join(agentDir, ".venv"))
 		add(filepath.Join(agentDir, "node_modules"))
 	}

@@ -73,6 +73,11 @@ type Toolbox struct {
 	Log      *slog.Logger
 	Terminal func() (*Terminal, error)
 
+	// Approved are directories of agents whose scripts the user approved when the run started, and that are elsewhere now. Homes are
+	// the directories in which agents had their .env files then, by their directories now. Both change only before tools are opened.
+	Approved []string
+	Homes    map[string]string
+
 	shared    *Shared
 	workspace string
 	named     string            // the directory of the agent that the user named
@@ -134,7 +139,12 @@ func (b *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 // TrustsDir reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
 func (b *Toolbox) TrustsDir(dir string) bool {
-	return b.shared.isNamedOrInstalled(dir, b.named) || b.shared.hasConsent(dir)
+	return b.isApproved(dir) || b.shared.hasConsent(dir)
+}
+
+// isApproved reports whether an agent's directory needs no consent.
+func (b *Toolbox) isApproved(dir string) bool {
+	return b.shared.isNamedOrInstalled(dir, b.named) || slices.Contains(b.Approved, dir)
 }
 
 // addTools adds tools of files. A tool with the name of a built-in tool is judged like the
@@ -179,7 +189,7 @@ func (b *Toolbox) IsUntrusted(name string) bool {
 func (b *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
 		Config: b.shared.Dirs.Config, Functions: b.shared.Dirs.Functions, Workspace: b.workspace, Env: b.shared.ScriptEnv(),
-		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.shared.resolveVariables(n.Variables)},
+		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: b.Homes[n.Dir], Variables: b.shared.resolveVariables(n.Variables)},
 		Packages: b.PackageDirs(n.Dir),
 		Timeout:  b.shared.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },

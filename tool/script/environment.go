@@ -125,7 +125,7 @@ func (r *scriptCall) readDotenvs(e *environment) {
 		e.loadDotenv(path, false)
 	}
 	if h.Agent != nil {
-		e.loadDotenv(filepath.Join(h.Agent.Dir, ".env"), true)
+		e.loadDotenv(filepath.Join(cmp.Or(h.Agent.Home, h.Agent.Dir), ".env"), true)
 	}
 	for _, dir := range []string{h.Functions, h.Config} {
 		if dir != "" {

@@ -70,6 +70,7 @@ type Host struct {
 type Agent struct {
 	Name      string            // of the directory
 	Dir       string            // absolute
+	Home      string            // has the .env file; "": Dir
 	Variables map[string]string // each reaches tools as LLM_AGENT_VAR_<NAME>
 }
 
