@@ -183,6 +183,14 @@ func (b *browser) press(t *testing.T, text string) {
 	b.do(t, evaluate(find+".focus()"), chromedp.KeyEvent("\r"))
 }
 
+// follow follows the link with a text, in the way that the keyboard does.
+func (b *browser) follow(t *testing.T, text string) {
+	t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("a")].find((e) => e.innerText.trim() === %q || e.ariaLabel === %[1]q)`, text)
+	b.wait(t, find)
+	b.do(t, evaluate(find+".focus()"), chromedp.KeyEvent("\r"))
+}
+
 // startRun starts an agent and returns the run, which waits for an answer or has ended.
 func startRun(t *testing.T, b *browser, agent, until string) (run string) {
 	t.Helper()

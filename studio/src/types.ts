@@ -173,7 +173,20 @@ export interface Part {
 export interface Entry {
   message?: { role?: string; parts?: Part[] };
   op?: string;
+  by?: string; // the node that wrote it; missing: a person
+  run?: string;
   said?: string;
+}
+
+// Branch is one branch of a conversation with the runs of its turns.
+export interface Branch {
+  session: string;
+  name: string;
+  from: number;
+  current: boolean;
+  updated: string;
+  last: string;
+  runs: string[];
 }
 
 export interface Conversation extends RunInfo {

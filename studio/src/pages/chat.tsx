@@ -3,12 +3,13 @@ import { get, isAborted, post, Problem, words } from "../api";
 import { visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
-import { Ago, Failure, useLoaded } from "../parts/common";
+import { Ago, DiffText, Failure, useLoaded, useMedia, useSettled } from "../parts/common";
 import { Json } from "../parts/json";
 import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
+import { Replies, type Reply } from "../replies";
 import { go, runPath } from "../router";
-import type { Conversation, Entry, Page, RunInfo, Session } from "../types";
+import type { Branch, Conversation, Entry, Page, RunInfo, Session } from "../types";
 
 const refreshEvery = 250;
 const lookEvery = 3000;
@@ -18,35 +19,76 @@ export function chatPath(agent: string, session?: string): string {
   return `chat/${encodeURIComponent(agent)}${session ? "/" + encodeURIComponent(session) : ""}`;
 }
 
+// textOf returns the parts of a message that have a type, as one text.
+function textOf(e: Entry, type: string): string {
+  return (e.message?.parts ?? [])
+    .filter((p) => p.type === type)
+    .map((p) => p.text ?? "")
+    .join("");
+}
+
 // useConversation reads what was said in a session, and follows its newest run.
 function useConversation(agent: string, session: string) {
   const [talk, setTalk] = useState<Conversation | null>(null);
   const [view, setView] = useState<RunInfo | null>(null);
+  const [branches, setBranches] = useState<Branch[]>([]);
   const [error, setError] = useState("");
-  const [text, setText] = useState("");
+  const [arriving, setArriving] = useState<string[]>([]);
   const [connection, setConnection] = useState<Connection>("open");
   const [round, setRound] = useState(0);
   useEffect(() => {
     if (!session) return;
     const stop = new AbortController();
+    const place = `sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`;
+    const replies = new Replies();
+    let complete: string[] = []; // replies that are complete and not yet part of what was read, oldest first
+    let open: Reply[] = [];
     let unfollow = () => {};
     let timer = 0;
     let looks = 0;
-    let pending = "";
     let known = "";
+    let loading = false;
+    let again = false;
+    let recorded: string[] = []; // what the run that is followed has said, as it was read
+    let working = true;
+    const show = () => {
+      const texts = [...complete, ...open.filter((r) => r.path === "").map((r) => r.text)];
+      setArriving(working ? texts.filter((text) => !recorded.some((s) => s.endsWith(text))) : []);
+    };
+    const read = async () => {
+      const c = await get<Conversation>(place, stop.signal);
+      const r = await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal);
+      // The branches change only with a turn.
+      const b = known.startsWith(r.run + " ") ? null : await get<{ branches: Branch[] }>(place + "/branches", stop.signal);
+      working = isWorking(r.status);
+      recorded = c.messages.filter((e) => e.message?.role === "assistant" && e.run === r.run).map((e) => textOf(e, "text"));
+      complete = complete.filter((text) => !recorded.some((s) => s.endsWith(text)));
+      known = `${r.run} ${r.updated}`;
+      setTalk(c);
+      setView(r);
+      if (b) setBranches(b.branches);
+      setError("");
+      show();
+      return c.run;
+    };
+    // load reads the conversation, again if it was called meanwhile: an older answer never replaces a newer one.
     const load = async (): Promise<string> => {
-      try {
-        const c = await get<Conversation>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`, stop.signal);
-        const r = await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal);
-        setTalk(c);
-        setView(r);
-        setError("");
-        known = `${r.run} ${r.updated}`;
-        return c.run;
-      } catch (e) {
-        if (!isAborted(e) && !(e instanceof Problem && e.code === "unknown-session")) setError(words(e));
+      if (loading) {
+        again = true;
         return "";
       }
+      loading = true;
+      let run = "";
+      try {
+        do {
+          again = false;
+          run = await read();
+        } while (again && !stop.signal.aborted);
+      } catch (e) {
+        if (!isAborted(e) && !(e instanceof Problem && e.code === "unknown-session")) setError(words(e));
+      }
+      loading = false;
+      return run;
     };
     const schedule = () => {
       if (timer === 0)
@@ -57,14 +99,14 @@ function useConversation(agent: string, session: string) {
     };
     // look follows the conversation again if a turn was added elsewhere: in a terminal or in another page.
     const look = async () => {
-      const c = await get<Conversation>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`, stop.signal).catch(() => null);
+      const c = await get<Conversation>(place, stop.signal).catch(() => null);
       if (c && `${c.run} ${c.updated}` !== known) setRound((n) => n + 1);
     };
     const frames = setInterval(() => {
-      if (pending === "") return;
-      const more = pending;
-      pending = "";
-      setText((old) => old + more);
+      const list = replies.takeChange();
+      if (!list) return;
+      open = list;
+      show();
     }, 100);
     void load().then(async (run) => {
       if (!run || stop.signal.aborted) return;
@@ -72,17 +114,13 @@ function useConversation(agent: string, session: string) {
       if (stop.signal.aborted) return;
       unfollow = follow(run, newest.items[0]?.seq ?? 0, {
         onEvent(e) {
-          if (e.kind === "emitted" && e.data["type"] === "text") {
-            pending += String(e.data["text"] ?? "");
-            return;
-          }
-          if (e.kind !== "emitted" || e.data["type"] === "replied") {
-            pending = "";
-            void load().then(() => setText(""));
-          }
+          const { piece, complete: reply } = replies.add(e);
+          if (reply && reply.path === "" && reply.text) complete.push(reply.text);
+          if (!piece) schedule();
         },
         onConnection(c) {
           setConnection(c);
+          if (c === "open") replies.expectAgain();
           if (c !== "lost") schedule();
           if (c === "ended" && looks === 0) looks = window.setInterval(() => void look(), lookEvery);
         },
@@ -96,7 +134,12 @@ function useConversation(agent: string, session: string) {
       clearInterval(looks);
     };
   }, [agent, session, round]);
-  return { talk, view, error, text, connection, reload: () => setRound((n) => n + 1) };
+  return { talk, view, branches, error, arriving, connection, reload: () => setRound((n) => n + 1) };
+}
+
+// isWorking reports whether a run with a status may say more by itself.
+function isWorking(status: string): boolean {
+  return status === "running" || status === "queued";
 }
 
 // Chat shows the conversations with an agent, and one of them.
@@ -109,12 +152,23 @@ export function Chat({ agent, session }: { agent: string; session: string }) {
   );
 }
 
-// Sessions lists the conversations with an agent, newest first.
+// familyOf returns the name of a conversation, which its branches share.
+function familyOf(session: string): string {
+  return session.replace(/~\d+$/, "");
+}
+
+// Sessions lists the conversations with an agent, newest first, or those in which a text was said.
 function Sessions({ agent, current }: { agent: string; current: string }) {
-  const sessions = useLoaded((s) => get<Page<Session>>("sessions?limit=200&agent=" + encodeURIComponent(agent), s), [agent], 3000);
+  const narrow = useMedia("(max-width: 720px)");
   const [search, setSearch] = useState("");
+  const text = useSettled(search.trim(), 300);
+  const query = `sessions?limit=200&agent=${encodeURIComponent(agent)}` + (text ? "&text=" + encodeURIComponent(text) : "");
+  const sessions = useLoaded((s) => get<Page<Session>>(query, s), [query], text ? 0 : 3000);
   useEffect(() => sessions.reload(), [current]); // it may be new
-  const list = (sessions.value?.items ?? []).filter((s) => s.session.toLowerCase().includes(search.toLowerCase())).sort((a, b) => b.updated.localeCompare(a.updated));
+  const families = new Set<string>();
+  const list = (sessions.value?.items ?? [])
+    .sort((a, b) => b.updated.localeCompare(a.updated))
+    .filter((s) => !families.has(familyOf(s.session)) && families.add(familyOf(s.session)));
   return (
     <aside class="sessions" aria-label="Conversations">
       <h2>
@@ -123,22 +177,25 @@ function Sessions({ agent, current }: { agent: string; current: string }) {
       <a class="button" href={chatPath(agent)} aria-current={current === "" ? "page" : undefined}>
         New conversation
       </a>
-      <input type="search" placeholder="Search" aria-label="Search conversations" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
-      <Failure text={sessions.error} />
-      <ul>
-        {list.map((s) => (
-          <li key={s.session}>
-            <a href={chatPath(agent, s.session)} aria-current={s.session === current ? "page" : undefined}>
-              <span class="name">{visible(s.session)}</span>
-              <span class="dim">
-                {["running", "waiting", "failed"].includes(s.status) ? s.status + ", " : ""}
-                <Ago time={s.updated} />
-              </span>
-            </a>
-          </li>
-        ))}
-      </ul>
-      {sessions.value && list.length === 0 && <p class="dim">{search ? "No conversation has this name." : "There is no conversation yet."}</p>}
+      <details open={!narrow} key={narrow + current}>
+        <summary>Conversations</summary>
+        <input type="search" placeholder="Search what was said" aria-label="Search conversations" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
+        <Failure text={sessions.error} />
+        <ul>
+          {list.map((s) => (
+            <li key={s.session}>
+              <a href={chatPath(agent, s.session)} aria-current={familyOf(s.session) === familyOf(current) ? "page" : undefined}>
+                <span class="name">{visible(familyOf(s.session))}</span>
+                <span class="dim">
+                  {["running", "waiting", "failed"].includes(s.status) ? s.status + ", " : ""}
+                  <Ago time={s.updated} />
+                </span>
+              </a>
+            </li>
+          ))}
+        </ul>
+        {sessions.value && list.length === 0 && <p class="dim">{text ? "Nothing like this was said." : "There is no conversation yet."}</p>}
+      </details>
     </aside>
   );
 }
@@ -156,13 +213,16 @@ function nameSession(text: string): string {
 
 // Talk is one conversation.
 function Talk({ agent, session }: { agent: string; session: string }) {
-  const { talk, view, error, text, connection, reload } = useConversation(agent, session);
+  const { talk, view, branches, error, arriving, connection, reload } = useConversation(agent, session);
   const [failure, setFailure] = useState("");
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
-  const busy = !!view && ["running", "queued"].includes(view.status);
+  const busy = !!view && isWorking(view.status);
   const waits = !!view && view.status === "waiting";
   const turns = useMemo(() => toTurns(talk?.messages ?? []), [talk]);
+  useMemo(() => {
+    if (waits) atEnd.current = true; // the question must be seen
+  }, [waits]);
   useLayoutEffect(() => {
     const b = box.current;
     if (b && atEnd.current) b.scrollTop = b.scrollHeight;
@@ -189,18 +249,32 @@ function Talk({ agent, session }: { agent: string; session: string }) {
     if (name === session) reload();
     else go(chatPath(agent, name));
   };
+  // replace sends another message in the place of the one that began a run, on another branch.
+  const replace = async (run: string, prompt: string) => {
+    const made = await post<{ session: string }>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}/branches`, { before: run });
+    await post("runs", { agent, session: made.session, prompt });
+    go(chatPath(agent, made.session));
+  };
+  const current = branches.find((b) => b.current);
   return (
-    <main id="main" class="talk">
+    <main id="main" class={waits ? "talk waits" : "talk"}>
       <header class="bar">
-        <h1>{session ? visible(session) : "New conversation"}</h1>
+        <h1>{session ? visible(familyOf(session)) : "New conversation"}</h1>
         {view && <Status status={view.status} />}
         <span class="connection" role="status">
           {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
         </span>
-        {view && (
-          <span class="actions">
-            <a href={runPath(view.run)}>Every moment of this turn</a>
-          </span>
+        {branches.length > 1 && (
+          <label class="branch">
+            Branch{" "}
+            <select value={session} onChange={(e) => go(chatPath(agent, e.currentTarget.value))}>
+              {branches.map((b) => (
+                <option key={b.session} value={b.session}>
+                  {visible(`${b.name}: ${b.last}`)}
+                </option>
+              ))}
+            </select>
+          </label>
         )}
       </header>
       <div
@@ -214,16 +288,16 @@ function Talk({ agent, session }: { agent: string; session: string }) {
           atEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 40;
         }}
       >
-        {turns.length === 0 && !text && <p class="empty">Write a message. raddle saves each turn: a conversation continues here or with raddle chat.</p>}
+        {turns.length === 0 && arriving.length === 0 && <p class="empty">Write a message. raddle saves each turn: a conversation continues here or with raddle chat.</p>}
         {turns.map((t, i) => (
-          <TurnView key={i} turn={t} />
+          <TurnView key={i} turn={t} agent={agent} versions={findVersions(branches, current, t.run)} onReplace={t.first && !busy && current?.runs.includes(t.run) ? (text) => replace(t.run, text) : undefined} />
         ))}
-        {text && busy && (
-          <article class="said assistant" aria-busy="true">
+        {arriving.map((text, i) => (
+          <article key={"arriving" + i} class="said assistant" aria-label="The agent" aria-busy={busy}>
             <Markdown text={text} />
           </article>
-        )}
-        {busy && !text && <p class="dim working">Working…</p>}
+        ))}
+        {busy && arriving.length === 0 && <p class="dim working">Working…</p>}
         {view && waits && view.questions.map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
         {view && !busy && !waits && view.reason && <Failure text={visible(view.reason)} />}
         {view && !busy && !waits && !isFinal(view.status) && (
@@ -240,6 +314,21 @@ function Talk({ agent, session }: { agent: string; session: string }) {
   );
 }
 
+// findVersions returns the branches that differ in a turn and are equal before it, one for each message that the turn began with. The first
+// of them that has the run is the one that is shown.
+function findVersions(branches: Branch[], current: Branch | undefined, run: string): Branch[] {
+  const at = current?.runs.indexOf(run) ?? -1;
+  if (!current || at < 0) return [];
+  const found = new Map<string, Branch>();
+  for (const b of branches) {
+    const other = b.runs[at];
+    if (other === undefined || current.runs.slice(0, at).some((r, i) => b.runs[i] !== r)) continue;
+    const old = found.get(other);
+    if (!old || b === current || (old !== current && b.updated > old.updated)) found.set(other, b);
+  }
+  return [...found.values()];
+}
+
 interface Call {
   id: string;
   name: string;
@@ -249,6 +338,8 @@ interface Call {
 
 interface Turn {
   role: "user" | "assistant";
+  run: string;
+  first: boolean; // it is what a person wrote to start the run
   text: string;
   reasoning: string;
   calls: Call[];
@@ -263,7 +354,6 @@ function toTurns(entries: Entry[]): Turn[] {
     const m = e.message;
     if (!m?.role) continue;
     const parts = m.parts ?? [];
-    const textOf = (type: string) => parts.filter((p) => p.type === type).map((p) => p.text ?? "").join("");
     if (m.role === "tool") {
       for (const p of parts) {
         const c = calls.get(p.call_id ?? "");
@@ -271,8 +361,8 @@ function toTurns(entries: Entry[]): Turn[] {
       }
       continue;
     }
-    if (m.role !== "user" && m.role !== "assistant") continue;
-    const text = e.said ?? textOf("text");
+    if ((m.role !== "user" || e.by) && m.role !== "assistant") continue;
+    const text = e.said ?? textOf(e, "text");
     if (e.op === "replace") {
       const last = turns.findLast((t) => t.role === "user");
       if (last && m.role === "user") {
@@ -280,7 +370,8 @@ function toTurns(entries: Entry[]): Turn[] {
         continue;
       }
     }
-    const turn: Turn = { role: m.role, text, reasoning: textOf("reasoning"), calls: [] };
+    const run = e.run ?? "";
+    const turn: Turn = { role: m.role, run, first: m.role === "user" && !turns.some((t) => t.run === run), text, reasoning: textOf(e, "reasoning"), calls: [] };
     for (const p of parts)
       if (p.type === "tool_call") {
         const c: Call = { id: p.id ?? "", name: p.name ?? "", args: p.args };
@@ -292,11 +383,29 @@ function toTurns(entries: Entry[]): Turn[] {
   return turns;
 }
 
-// TurnView shows what one side has said.
-function TurnView({ turn }: { turn: Turn }) {
+// TurnView shows what one side has said. With onReplace, a person can send another message in the place of this one.
+function TurnView({ turn, agent, versions, onReplace }: { turn: Turn; agent: string; versions: Branch[]; onReplace: ((text: string) => Promise<void>) | undefined }) {
+  const [edited, setEdited] = useState<string | null>(null);
+  if (turn.role === "user")
+    return (
+      <article class="said user" aria-label="You">
+        {edited === null || !onReplace ? <div class="text">{visible(turn.text)}</div> : <EditMessage text={edited} onText={setEdited} onSend={onReplace} onCancel={() => setEdited(null)} />}
+        {turn.first && (
+          <footer class="turn">
+            {versions.length > 1 && <Versions agent={agent} run={turn.run} list={versions} />}
+            {onReplace && edited === null && (
+              <button type="button" class="plain" onClick={() => setEdited(turn.text)}>
+                Edit
+              </button>
+            )}
+            {turn.run && <a href={runPath(turn.run)}>Every moment</a>}
+          </footer>
+        )}
+      </article>
+    );
   return (
-    <article class={"said " + turn.role} aria-label={turn.role === "user" ? "You" : "The agent"}>
-      {turn.role === "user" ? <div class="text">{visible(turn.text)}</div> : turn.text && <Markdown text={turn.text} />}
+    <article class="said assistant" aria-label="The agent">
+      {turn.text && <Markdown text={turn.text} />}
       {turn.reasoning && (
         <details>
           <summary>Reasoning</summary>
@@ -322,6 +431,82 @@ function TurnView({ turn }: { turn: Turn }) {
   );
 }
 
+// Versions leads to the branches that have another message in the place of this one.
+function Versions({ agent, run, list }: { agent: string; run: string; list: Branch[] }) {
+  const at = list.findIndex((b) => b.runs.includes(run));
+  const link = (b: Branch | undefined, label: string, sign: string) =>
+    b ? (
+      <a href={chatPath(agent, b.session)} aria-label={label}>
+        {sign}
+      </a>
+    ) : (
+      <span class="dim" aria-hidden="true">
+        {sign}
+      </span>
+    );
+  return (
+    <span class="versions">
+      {link(list[at - 1], "Message before this one", "‹")} {at + 1} of {list.length} {link(list[at + 1], "Message after this one", "›")}
+    </span>
+  );
+}
+
+// EditMessage edits a message that was sent. Enter sends it, Escape leaves it as it was.
+function EditMessage({ text, onText, onSend, onCancel }: { text: string; onText(text: string): void; onSend(text: string): Promise<void>; onCancel(): void }) {
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState("");
+  const send = async () => {
+    if (!text.trim() || sending) return;
+    setSending(true);
+    setError("");
+    try {
+      await onSend(text);
+    } catch (e) {
+      setError(words(e));
+    }
+    setSending(false);
+  };
+  return (
+    <form
+      class="edit"
+      onSubmit={(e) => {
+        e.preventDefault();
+        void send();
+      }}
+    >
+      <textarea
+        aria-label="Message"
+        rows={Math.min(8, Math.max(2, text.split("\n").length))}
+        value={text}
+        ref={(e) => {
+          if (e && !e.dataset["seen"]) {
+            e.dataset["seen"] = "yes";
+            e.focus();
+          }
+        }}
+        onInput={(e) => onText(e.currentTarget.value)}
+        onKeyDown={(e) => {
+          if (e.key === "Escape") onCancel();
+          if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+            e.preventDefault();
+            void send();
+          }
+        }}
+      />
+      <p class="dim">The edited message starts another branch. This one stays as it is.</p>
+      <Failure text={error} />
+      <div class="buttons">
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={!text.trim() || sending}>
+          Send on a new branch
+        </button>
+      </div>
+    </form>
+  );
+}
+
 // shorten returns arguments in one short line.
 function shorten(args: unknown): string {
   const text = JSON.stringify(args) ?? "";
@@ -330,15 +515,7 @@ function shorten(args: unknown): string {
 
 // Outcome shows the result of a tool: lines of a diff with their signs, other text as it is.
 function Outcome({ text }: { text: string }) {
-  const isDiff = /^@@ .* @@/m.test(text);
-  if (!isDiff) return <pre class="text">{visible(text)}</pre>;
-  return (
-    <pre class="text diff">
-      {text.split("\n").map((line) => (
-        <span class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : ""}>{visible(line) + "\n"}</span>
-      ))}
-    </pre>
-  );
+  return /^@@ .* @@/m.test(text) ? <DiffText text={text} /> : <pre class="text">{visible(text)}</pre>;
 }
 
 // readFile returns a file in the form of the API.

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isAborted, words } from "../api";
-import { age, exact } from "../format";
+import { age, exact, visible } from "../format";
 
 // Loaded is what a request has given so far. While it is repeated, the old value stays.
 export interface Loaded<T> {
@@ -36,16 +36,38 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: un
   return { ...state, reload: () => setRound((n) => n + 1) };
 }
 
-const restMs = 80;
-
-// useSettled returns a value when it has not changed for a moment: what a person only passes is not requested.
-export function useSettled<T>(value: T): T {
+// useSettled returns a value when it has not changed for some milliseconds: what a person only passes is not requested.
+export function useSettled<T>(value: T, rest = 80): T {
   const [settled, settle] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => settle(value), restMs);
+    const timer = setTimeout(() => settle(value), rest);
     return () => clearTimeout(timer);
   }, [value]);
   return settled;
+}
+
+// useMedia reports whether a media query holds.
+export function useMedia(query: string): boolean {
+  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const update = () => setHolds(list.matches);
+    update();
+    list.addEventListener("change", update);
+    return () => list.removeEventListener("change", update);
+  }, [query]);
+  return holds;
+}
+
+// DiffText shows a text whose lines begin with the signs of a diff.
+export function DiffText({ text }: { text: string }) {
+  return (
+    <pre class="text diff">
+      {text.split("\n").map((line) => (
+        <span class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : ""}>{visible(line) + "\n"}</span>
+      ))}
+    </pre>
+  );
 }
 
 // Failure shows the words of an error.

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { post, words } from "../api";
 import { visible } from "../format";
 import type { Question } from "../types";
-import { Failure } from "./common";
+import { DiffText, Failure } from "./common";
 
 // toValue returns an answer that was typed in the type that the question wants.
 function toValue(q: Question, text: string): unknown {
@@ -20,8 +20,17 @@ function toValue(q: Question, text: string): unknown {
   }
 }
 
-// Permission shows what a call would do.
-function Permission({ q }: { q: Question }) {
+// splitPrompt returns the words of a question, and the change of a file that follows them.
+function splitPrompt(q: Question): [string, string] {
+  const at = q.data?.detail?.diff ?? 0; // in bytes
+  const bytes = new TextEncoder().encode(q.prompt);
+  if (q.kind !== "permission" || at <= 0 || at >= bytes.length) return [q.prompt, ""];
+  const text = new TextDecoder();
+  return [text.decode(bytes.slice(0, at)), text.decode(bytes.slice(at))];
+}
+
+// Permission shows what a call would do: change is that of a file.
+function Permission({ q, change }: { q: Question; change: string }) {
   const d = q.data?.detail;
   if (!q.data?.tool) return null;
   return (
@@ -54,7 +63,7 @@ function Permission({ q }: { q: Question }) {
           </>
         ))}
       </dl>
-      {d?.command ? <pre class="text">{visible(d.command)}</pre> : <pre class="text">{visible(JSON.stringify(q.data.args, null, 2))}</pre>}
+      {d?.command ? <pre class="text">{visible(d.command)}</pre> : change ? <DiffText text={change.replace(/^\n+|\n+$/g, "")} /> : <pre class="text">{visible(JSON.stringify(q.data.args, null, 2))}</pre>}
     </div>
   );
 }
@@ -86,6 +95,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
   const options = permission ? ["once", "no"] : (q.options ?? []);
   const free = !permission && (options.length === 0 || q.free);
   const id = `answer-${run}-${q.id}`;
+  const [prompt, change] = splitPrompt(q);
   return (
     <form
       class="question"
@@ -99,8 +109,8 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
         }
       }}
     >
-      <p class="prompt">{visible(q.prompt.trim())}</p>
-      {permission && <Permission q={q} />}
+      <p class="prompt">{visible(prompt.trim())}</p>
+      {permission && <Permission q={q} change={change} />}
       {options.length > 0 && (
         <div class="options">
           {options.map((o, i) => (
