@@ -109,6 +109,7 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	h.addTravel()
 	h.addTimeline()
 	h.addCatalogue()
+	toolHandler{h}.addTools()
 	sessionHandler{h}.addSessions()
 	return h
 }

@@ -18,7 +18,6 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/toolbox"
 	"raddle.dev/server"
 )
 
@@ -77,7 +76,7 @@ type searchInput struct {
 	}
 }
 
-// addCatalogue adds the operations on agents, models, tools and knowledge bases.
+// addCatalogue adds the operations on agents, models and knowledge bases.
 func (h *handler) addCatalogue() {
 	read := server.ScopeRead
 	add(h, operation{http.MethodGet, "/agents", "list-agents", "List the agents of the catalogue", read, 0}, func(_ context.Context, in *Paging) (*body[Page[server.AgentInfo]], error) {
@@ -92,7 +91,6 @@ func (h *handler) addCatalogue() {
 		slices.SortFunc(list, func(a, b provider.Model) int { return strings.Compare(a.ID, b.ID) })
 		return cut(*in, list, func(m *provider.Model) string { return m.ID }, func(m *provider.Model, key string) bool { return m.ID > key })
 	})
-	add(h, operation{http.MethodGet, "/tools", "list-tools", "List the tools that an agent may call, or every agent may name", read, 0}, h.listTools)
 	add(h, operation{http.MethodGet, "/bases", "list-bases", "List the knowledge bases of an agent, or of all", read, 0}, h.listBases)
 	add(h, operation{http.MethodPost, "/bases/{id}/search", "search-base", "Search a knowledge base; this may call an embedding model", server.ScopeStart, 0}, h.searchBase)
 }
@@ -188,17 +186,6 @@ func (h *handler) readFile(_ context.Context, in *fileInput) (*raw, error) {
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	return &raw{"text/plain; charset=utf-8", h.process.Tools.SecretSet().Bytes(text)}, err
-}
-
-func (h *handler) listTools(_ context.Context, in *AgentQuery) (*body[*toolbox.ToolList], error) {
-	if err := h.checkAgent(in.Agent); in.Agent != "" && err != nil {
-		return nil, err
-	}
-	if err := h.checkName(in.Agent); err != nil {
-		return nil, err
-	}
-	list, err := h.process.ListTools(app.LoadRequest{Agent: in.Agent})
-	return &body[*toolbox.ToolList]{list}, err
 }
 
 // checkName returns a problem for a path, where only a name of the catalogue makes sense.
