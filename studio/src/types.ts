@@ -126,7 +126,7 @@ export interface MomentDetail extends Moment {
   reply?: { text: string; model?: string; usage?: Record<string, number>; flaw?: string };
   asks?: { id: string; name: string; args: unknown }[];
   call?: { id: string; tool: string; args: unknown; status: string; outcome?: string };
-  search?: { query: string; chunks: { text?: string; source?: string; score?: number }[] };
+  search?: { query: string; chunks: Chunk[] };
   question?: Question;
   answer?: unknown;
   refused?: string;
@@ -202,4 +202,40 @@ export interface Event {
   path?: string;
   kind: string;
   data: Record<string, unknown>;
+}
+
+export interface Tool {
+  name: string;
+  description: string;
+  from: string;
+  effect: string;
+  asks: string;
+  schema: Record<string, unknown>;
+}
+
+export interface ToolList {
+  tools: Tool[];
+  mcp_servers: string[];
+  files: string[];
+  problems: string[];
+}
+
+// Trial is the outcome of a call that a person tries.
+export interface Trial {
+  status: string;
+  output?: string;
+  question?: Question;
+}
+
+export interface Base {
+  agent: string;
+  id: string;
+  documents: string[];
+  built: boolean;
+}
+
+export interface Chunk {
+  text?: string;
+  source?: string;
+  score?: number;
 }

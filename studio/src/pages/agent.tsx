@@ -2,12 +2,15 @@ import { useState } from "preact/hooks";
 import { get, getText } from "../api";
 import { visible } from "../format";
 import { Failure, useLoaded } from "../parts/common";
+import { Bases } from "../parts/bases";
+import { Measures } from "../parts/measures";
 import { Picture } from "../parts/picture";
+import { Tools } from "../parts/tools";
 import type { AgentDetail, Page, RunInfo } from "../types";
 import { chatPath } from "./chat";
 import { RunTable, StartForm } from "./home";
 
-// Agent shows one agent: its picture, findings beside its files, and its runs.
+// Agent shows one agent: its picture, findings beside its files, its tools and knowledge bases, and its runs.
 export function Agent({ name }: { name: string }) {
   const path = "agents/" + encodeURIComponent(name);
   const detail = useLoaded((s) => get<AgentDetail>(path, s), [name]);
@@ -55,10 +58,13 @@ export function Agent({ name }: { name: string }) {
               </pre>
               <Failure text={text.error} />
             </section>
+            <Tools agent={name} />
+            <Bases agent={name} />
           </>
         )}
         <section aria-labelledby="agent-runs">
           <h2 id="agent-runs">Runs</h2>
+          {runs.value && <Measures runs={runs.value.items} />}
           <RunTable runs={runs.value?.items} empty="This agent has not run yet." />
         </section>
       </main>

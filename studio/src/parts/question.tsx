@@ -68,6 +68,32 @@ function Permission({ q, change }: { q: Question; change: string }) {
   );
 }
 
+// PermissionForm asks a person about a call that is not part of a run.
+export function PermissionForm({ q, busy, onAllow, onRefuse }: { q: Question; busy: boolean; onAllow(): void; onRefuse(): void }) {
+  const [prompt, change] = splitPrompt(q);
+  return (
+    <form
+      class="question"
+      aria-label="Permission"
+      onSubmit={(e) => {
+        e.preventDefault();
+        onAllow();
+      }}
+    >
+      <p class="prompt">{visible(prompt.trim())}</p>
+      <Permission q={q} change={change} />
+      <div class="options">
+        <button type="submit" class="primary" disabled={busy}>
+          Call it once
+        </button>
+        <button type="button" disabled={busy} onClick={onRefuse}>
+          Do not call it
+        </button>
+      </div>
+    </form>
+  );
+}
+
 function AnswerInput({ id, q, text, onText }: { id: string; q: Question; text: string; onText(text: string): void }) {
   if (q.secret) return <input id={id} type="password" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
   if (q.type === "number" || q.type === "integer") return <input id={id} type="number" step="any" value={text} onInput={(e) => onText(e.currentTarget.value)} />;

@@ -1,0 +1,113 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, isAborted } from "../api";
+import { cost, duration, exact } from "../format";
+import { runPath } from "../router";
+import type { Run, RunInfo } from "../types";
+
+// Measure is what a run took.
+interface Measure {
+  updated: string;
+  seconds: number;
+  cost: number | null;
+}
+
+// useMeasures reads what runs took, one after the other, and again only if a run has changed.
+function useMeasures(runs: RunInfo[]): Map<string, Measure> {
+  const [known, setKnown] = useState(new Map<string, Measure>());
+  const missing = runs.filter((r) => known.get(r.run)?.updated !== r.updated);
+  useEffect(() => {
+    const stop = new AbortController();
+    void (async () => {
+      const found = new Map<string, Measure>();
+      for (const r of missing) {
+        try {
+          const d = await get<Run>("runs/" + encodeURIComponent(r.run), stop.signal);
+          found.set(r.run, { updated: r.updated, seconds: d.active_seconds, cost: d.usage.cost_usd });
+        } catch (e) {
+          if (isAborted(e)) return;
+          found.set(r.run, { updated: r.updated, seconds: 0, cost: null }); // it was removed
+        }
+      }
+      if (found.size > 0 && !stop.signal.aborted) setKnown((old) => new Map([...old, ...found]));
+    })();
+    return () => stop.abort();
+  }, [missing.map((r) => r.run + r.updated).join()]);
+  return known;
+}
+
+const width = 12;
+const height = 48;
+
+// Measures shows how long the last runs worked and what they cost, the oldest on the left. The table has the same in figures.
+export function Measures({ runs }: { runs: RunInfo[] }) {
+  const known = useMeasures(runs);
+  const list = runs
+    .filter((r) => known.has(r.run))
+    .map((r) => ({ ...r, ...known.get(r.run)! }))
+    .sort((a, b) => a.started.localeCompare(b.started));
+  if (list.length === 0) return null;
+  const costs = list.map((r) => r.cost ?? 0);
+  return (
+    <div class="measures">
+      <Bars label="Time worked" values={list.map((r) => r.seconds)} format={(s) => duration(s * 1000)} runs={list} />
+      {costs.some((c) => c > 0) && <Bars label="Cost" values={costs} format={cost} runs={list} />}
+      <details>
+        <summary>As a table</summary>
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Started</th>
+                <th scope="col">Run</th>
+                <th scope="col">Status</th>
+                <th scope="col" class="number">
+                  Time worked
+                </th>
+                <th scope="col" class="number">
+                  Cost
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {list.toReversed().map((r) => (
+                <tr key={r.run}>
+                  <td>{exact(r.started)}</td>
+                  <td>
+                    <a href={runPath(r.run)}>
+                      <code>{r.run}</code>
+                    </a>
+                  </td>
+                  <td>{r.status}</td>
+                  <td class="number">{duration(r.seconds * 1000)}</td>
+                  <td class="number">{cost(r.cost)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </div>
+  );
+}
+
+function Bars({ label, values, format, runs }: { label: string; values: number[]; format(v: number): string; runs: RunInfo[] }) {
+  const most = Math.max(...values);
+  const text = `${label} of the last ${runs.length} runs: ${format(values.at(-1)!)} for the newest, at most ${format(most)}`;
+  return (
+    <figure>
+      <figcaption>
+        {label} <span class="dim">newest {format(values.at(-1)!)}, at most {format(most)}</span>
+      </figcaption>
+      <svg role="img" aria-label={text} viewBox={`0 0 ${Math.max(30, values.length) * width} ${height}`} preserveAspectRatio="xMinYMax meet">
+        {values.map((v, i) => {
+          const h = most > 0 ? Math.max(1, (v / most) * height) : 1;
+          return (
+            <rect key={runs[i]!.run} class={"bar-" + runs[i]!.status} x={i * width} y={height - h} width={width - 3} height={h}>
+              <title>{`${exact(runs[i]!.started)}, ${runs[i]!.status}: ${format(v)}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+    </figure>
+  );
+}
