@@ -111,6 +111,7 @@ type ledger struct {
 	Factor       int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
 	Reply        int      `json:"reply,omitempty"`  // tokens of the longest reply
 	CountedCalls []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
+	Runs         []string `json:"runs,omitempty"`   // runs of their own that are paid
 
 	reserved reservation // of all running calls
 }

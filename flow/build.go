@@ -21,6 +21,9 @@ func (a *Agent) CompileGraph() (*graph.Graph, error) {
 		return nil, newChainError(fmt.Sprintf("Graph execution failed for agent '%s'", a.Name), err)
 	}
 	b := &builder{graphs: map[*Agent]*graph.Graph{}, teams: map[*spawnSet]*team.Config{}}
+	if a.host.Bounds.Branch != nil {
+		return b.compileBranch(a, *a.host.Bounds.Branch)
+	}
 	return b.compileAgent(a)
 }
 
@@ -40,10 +43,9 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	if err := a.checkReady(); err != nil {
 		return nil, err
 	}
-	r := &runtime{agent: a, keySet: &keySet{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}, unbuilt: map[string]error{}}
-	f := a.File
+	r, f := b.newRuntime(a), a.File
 	def := graph.Def{
-		Name: f.Name, Version: fmt.Sprintf("%x", sha256.Sum256(f.Text)), Open: r.keySet.openKey, Start: []string{f.Start},
+		Name: f.Name, Version: versionOf(f), Open: r.keySet.openKey, Start: []string{f.Start},
 		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
 	}
 	if t := f.Settings.Timeout; t != nil {
@@ -69,6 +71,14 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	b.graphs[a] = g
 	return g, nil
 }
+
+// newRuntime returns the data that the nodes of a graph share.
+func (b *builder) newRuntime(a *Agent) *runtime {
+	return &runtime{agent: a, keySet: &keySet{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}, unbuilt: map[string]error{}}
+}
+
+// versionOf returns what changes with the text of a file.
+func versionOf(f *spec.File) string { return fmt.Sprintf("%x", sha256.Sum256(f.Text)) }
 
 // buildNode returns a node without its function: its name and the graph that it
 // calls.
@@ -133,7 +143,7 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
 		}
-		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s}
+		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, queue: n.QueueName()}
 		v.logEntry()
 		if err := v.readScopes(); err != nil {
 			return graph.Update{}, err

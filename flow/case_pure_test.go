@@ -312,7 +312,7 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 	}
 	switch b := n.Body.(type) {
 	case *agentNode:
-		put(o, "agent", b.agent, "prompt", b.prompt.String(), "output_schema", n.OutputSchema, "timeout", int64(b.timeout))
+		put(o, "agent", b.agent, "prompt", b.prompt.String(), "output_schema", n.OutputSchema, "timeout", int64(b.timeout), "queue", maybe(n.QueueName()))
 	case *scriptNode:
 		put(o, "script", b.script, "fallback", maybe(b.fallback), "timeout", int64(b.timeout))
 	case *approvalNode:
@@ -330,7 +330,7 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 		}
 	case *mapNode:
 		put(o, "over", b.over.String(), "as", b.As, "branch", b.To, "collect_into", b.CollectInto,
-			"output_key", b.OutputKey, "max_concurrency", count(b.MaxConcurrency))
+			"output_key", b.OutputKey, "max_concurrency", count(b.MaxConcurrency), "queue", maybe(n.QueueName()))
 	case *llmNode:
 		llmData(o, n, b)
 	case *ragNode:

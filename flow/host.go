@@ -74,8 +74,10 @@ func (h *Host) nodeKinds() spec.Kinds {
 
 // Bounds limit what an agent may do. The zero value has the default limits.
 type Bounds struct {
-	Depth   int  // the deepest level an agent may be spawned at; 0: 3
-	NoSpawn bool // function calling is disabled, so agent nodes cannot spawn
+	Remote  bool    // a node with a queue does not run its child, but waits for a run of its own: see RemoteInput
+	Branch  *Branch // the only node of the graph that runs; nil: the whole agent
+	Depth   int     // the deepest level an agent may be spawned at; 0: 3
+	NoSpawn bool    // function calling is disabled, so agent nodes cannot spawn
 	// Patience is how long an agent repeats a request that a provider cannot
 	// answer now, if its file does not set it; 0: agent.DefaultPatience;
 	// negative: requests are not repeated.

@@ -26,11 +26,12 @@ var agentKind = &kind{
 		Name:     "agent",
 		Doc:      "Runs another agent with a prompt and waits for its result.",
 		Required: []string{"agent", "prompt"},
-		Optional: []string{"state_updates", "output_schema", "timeout"},
+		Optional: []string{"state_updates", "output_schema", "timeout", "queue"},
 		Scoped:   "output",
 		Spawns:   true,
 	},
 	decode: func(m *spec.NodeFields) nodeBody {
+		m.ReadQueue()
 		return &agentNode{
 			agent:   m.ReadText("agent", strictyaml.Required),
 			prompt:  m.AddStrict("prompt", m.ReadText("prompt", strictyaml.Required)),
@@ -99,12 +100,12 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
 	text, err := v.doNodeWork(ctx, func() string { return prompt }, func(ctx context.Context) (string, error) {
-		return v.callChild(ctx, b.agent, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
+		return v.callChild(ctx, b, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
 	})
 	switch {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err
-	case context.Cause(ctx) == errNodeTimeout:
+	case context.Cause(ctx) == errNodeTimeout || errors.Is(err, errNodeTimeout):
 		return "", spec.Errorf("Agent '%s' timed out after %ds", b.agent, b.timeout)
 	}
 	return "", failed(err)
@@ -137,13 +138,16 @@ func childText(err error) error {
 	return errors.New(text.String())
 }
 
-// callChild runs a graph as part of this run, and any other agent as one effect.
-func (v *nodeRun) callChild(ctx context.Context, name string, s Spawn) (string, error) {
-	child := v.agent.children[name]
-	if err := cmp.Or(v.agent.childFault(name), v.unbuilt[name]); err != nil {
+// callChild runs an agent as part of this run, or as a run of its own on a queue. An agent that was not loaded is one effect.
+func (v *nodeRun) callChild(ctx context.Context, b *agentNode, s Spawn) (string, error) {
+	child := v.agent.children[b.agent]
+	if err := cmp.Or(v.agent.childFault(b.agent), v.unbuilt[b.agent]); err != nil {
 		return "", childText(err)
 	}
+	queue := v.remoteQueue()
 	switch {
+	case child != nil && queue != "":
+		return v.callRemoteAgent(ctx, queue, child, s, b.timeout.Duration())
 	case child != nil:
 		done, err := graph.Call(ctx, child.initialWrites(s.Prompt)...)
 		if err != nil && !isWaiting(err) {

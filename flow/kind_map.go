@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ var mapKind = &kind{
 		Name:        "map",
 		Doc:         "Runs one node for every item of a list and collects the results.",
 		Required:    []string{"over", "as", "branch", "collect_into"},
-		Optional:    []string{"output_key", "max_concurrency"},
+		Optional:    []string{"output_key", "max_concurrency", "queue"},
 		Late:        true,
 		NotInBranch: true,
 		BranchFault: "which is itself a map node; nested map fan-outs are not supported in v1",
@@ -35,6 +36,7 @@ var mapKind = &kind{
 		b.To = m.ReadText("branch", strictyaml.Required)
 		b.CollectInto = m.ReadText("collect_into", strictyaml.Required)
 		b.MaxConcurrency = m.ReadOptionalCount("max_concurrency")
+		m.ReadQueue()
 		if m.HasValue("output_key") {
 			b.OutputKey = m.ReadText("output_key", strictyaml.Defaulted)
 		}
@@ -81,7 +83,7 @@ func (b *mapNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
 		if err != nil {
 			return err
 		}
-		branch.Run = b.branchFunc(r, n)
+		branch.Run = b.branchFunc(r, n, c.node.QueueName())
 		fan.Routes = []string{n.ID}
 		def.Nodes = append(def.Nodes, branch)
 		def.Edges = []graph.Edge{{From: []string{n.ID}, To: []string{graph.End}}}
@@ -129,24 +131,11 @@ var errNoOutput = errors.New("the branch has no result")
 
 // branchFunc returns a function that runs the branch for one item and returns
 // only its result.
-func (b *mapNode) branchFunc(r *runtime, n *spec.Node) graph.Func {
+func (b *mapNode) branchFunc(r *runtime, n *spec.Node, queue string) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
-		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
-		if err := v.readScopes(); err != nil {
+		result, err := r.runBranch(ctx, s, n, b.OutputKey, cmp.Or(queue, n.QueueName()))
+		if err != nil {
 			return graph.Update{}, err
-		}
-		if err := n.Body.(nodeBody).run(v); err != nil {
-			return graph.Update{}, err
-		}
-		result, ok := v.writes.Get(b.OutputKey)
-		switch {
-		case ok:
-		case v.output != nil:
-			result = *v.output
-		default:
-			if result, ok = v.lookupKey(b.OutputKey); !ok {
-				return graph.Update{}, errNoOutput
-			}
 		}
 		return graph.Put(branchResults.Set([]any{result})), nil
 	})

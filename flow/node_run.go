@@ -29,6 +29,7 @@ type nodeRun struct {
 	output       *any   // the result that state_updates could read, for nodes that have one
 	branch       bool   // it runs in a map: nothing is routed
 	outputKey    string // in a map: the key that must have the result
+	queue        string // of the node, or of the map
 	next         []string
 	halt         *graph.Halt
 	fault        error // of state_updates: the node fails

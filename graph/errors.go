@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -337,6 +338,9 @@ func (e *AnswerError) Error() string {
 type RefusedError struct {
 	// Reason is Answer.Refused.
 	Reason string
+
+	// Value is the JSON of Answer.Value.
+	Value json.RawMessage
 }
 
 // Error implements error.

@@ -187,15 +187,11 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
 		q.Integer = typ.Kind().String()
 	}
-	if ask.Data != nil {
-		b, err := json.Marshal(ask.Data)
-		if err != nil {
-			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
-		}
-		q.Data = b
-	}
 	base := a.publicPath()
 	ahead, wrong := x.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
+	if err := a.encodeData(&ask, &q); err != nil {
+		return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
+	}
 	head := wire.PutTexts(nil, f.path, key, base)
 	given := presetAnswer{}
 	switch {
@@ -283,7 +279,7 @@ func (a attempt) recallAnswer(q *rawQuestion) ([]byte, error) {
 
 func answerOf(value []byte, refused string) ([]byte, error) {
 	if refused != "" {
-		return nil, &RefusedError{refused}
+		return nil, &RefusedError{Reason: refused, Value: value}
 	}
 	return value, nil
 }
@@ -458,7 +454,7 @@ func (s *questionState) registerQuestion(q *Question, base string, n *compiledNo
 // replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
 func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
-	if s.reply == nil {
+	if s.reply == nil || q.Kind == KindRemote {
 		return nil
 	}
 	v, ok := s.reply(*q)
@@ -477,7 +473,7 @@ func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
 func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ahead int, wrong error) {
 	for i := range s.ahead {
 		a := &s.ahead[i]
-		if a.used || a.id != name {
+		if a.used || a.id != name || q.Kind == KindRemote {
 			continue
 		}
 		a.used = true
@@ -494,7 +490,7 @@ func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ah
 // first that names nothing. A question that has refused an answer takes no other: that
 // one was meant for the next question. The caller must hold s.mu.
 func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wrong error) {
-	if len(s.ahead) == 0 || q.Rejected != "" {
+	if len(s.ahead) == 0 || q.Rejected != "" || q.Kind == KindRemote {
 		return 0, nil
 	}
 	found, nearest := -1, 0

@@ -333,6 +333,7 @@ func (s *replay) applyAnswer(h, d *wire.Reader) {
 func (s *replay) applyEnd(h, d *wire.Reader) {
 	if s.run.status = Status(h.Byte()); s.run.status == Failed {
 		s.run.failures++
+		s.forgetRefusedRuns()
 	}
 	s.run.reason = h.Text()
 	if h.Bool() {

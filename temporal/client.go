@@ -48,6 +48,7 @@ type Order struct {
 	Retries int    // drives that may follow failures that can pass
 	User    string // for whom the run works; Temporal gets a digest of it. "": no name
 	Hash    string // of the graph
+	Parent  string // the run that waits for this one; "": none
 }
 
 // options returns the options of the workflow of a run.
@@ -66,7 +67,7 @@ func Start(ctx context.Context, c client.Client, run *app.Run, o Order) error {
 	w.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	w.WorkflowExecutionErrorWhenAlreadyStarted = true
 	w.Memo = map[string]any{memoAgent: run.Record.Agent, memoHash: o.Hash}
-	_, err := c.ExecuteWorkflow(ctx, w, WorkflowType, RunInput{Retries: o.Retries})
+	_, err := c.ExecuteWorkflow(ctx, w, WorkflowType, RunInput{Retries: o.Retries, Parent: o.Parent})
 	return err
 }
 
@@ -75,7 +76,7 @@ func Start(ctx context.Context, c client.Client, run *app.Run, o Order) error {
 func Poke(ctx context.Context, c client.Client, run string, o Order) error {
 	w := o.options(run)
 	w.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	_, err := c.SignalWithStartWorkflow(ctx, run, pokeSignal, nil, w, WorkflowType, RunInput{Retries: o.Retries})
+	_, err := c.SignalWithStartWorkflow(ctx, run, pokeSignal, nil, w, WorkflowType, RunInput{Retries: o.Retries, Parent: o.Parent})
 	return err
 }
 

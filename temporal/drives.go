@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"raddle.dev/graph"
@@ -21,6 +22,7 @@ const beatInterval = time.Second
 
 // Drives are the drives of one worker: its methods are the activities of Temporal.
 type Drives struct {
+	client  client.Client
 	process *app.Process
 	log     *slog.Logger
 
@@ -30,9 +32,10 @@ type Drives struct {
 	stop  context.CancelFunc
 }
 
-// NewDrives returns the drives of a worker. The store of the process must be one that all workers share.
-func NewDrives(process *app.Process, log *slog.Logger) *Drives {
-	d := &Drives{process: process, log: log, pause: make(chan struct{})}
+// NewDrives returns the drives of a worker. The store of the process must be one that all workers share. The client starts
+// the runs of their own that drives wait for.
+func NewDrives(c client.Client, process *app.Process, log *slog.Logger) *Drives {
+	d := &Drives{client: c, process: process, log: log, pause: make(chan struct{})}
 	d.ends, d.stop = context.WithCancel(context.Background())
 	return d
 }
@@ -70,17 +73,34 @@ func (d *Drives) drive(ctx context.Context, id string, takeover bool) (Outcome, 
 	defer context.AfterFunc(d.ends, stop)()
 	run, err := d.process.ResumeRun(ctx, id, app.ResumeOptions{Takeover: takeover})
 	if over, ok := errors.AsType[*runs.EndedError](err); ok {
-		return Outcome{Status: over.Status.String()}, nil
+		if over.Status == graph.Abandoned {
+			err = d.cancelChildren(ctx, id)
+		} else {
+			err = nil
+		}
+		return Outcome{Status: over.Status.String()}, err
 	}
 	if err != nil {
 		return d.judgeFailure(id, graph.NotStarted, err)
 	}
 	defer run.Close()
-	res, err := run.Drive(ctx, app.Driver{Pause: d.pause})
+	ctx, release, err := d.limitTime(ctx, run)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	children := &remoteRuns{Drives: d, run: run}
+	res, err := run.Drive(ctx, app.Driver{Pause: d.pause, Ask: children.settle})
 	if err != nil {
 		d.log.Info("a run has stopped", "run", id, "status", res.Status, "error", err)
 	}
 	switch {
+	case children.err != nil:
+		return Outcome{}, children.err
+	case res.Status == graph.Canceled && context.Cause(ctx) == errTimePassed:
+		run.Close()
+		_, err := runs.EndRun(context.WithoutCancel(ctx), d.process.Runs, id, runs.TimePassed)
+		return Outcome{Status: statusAbandoned}, err
 	case res.Status == graph.Canceled && d.ends.Err() != nil:
 		return Outcome{Status: statusPaused}, nil
 	case err != nil && res.Status != graph.Waiting && !res.Status.Final():
@@ -115,9 +135,12 @@ func listQuestions(open []graph.Question) (ids []string) {
 	return ids
 }
 
-// Cancel ends a run permanently, and the processes that its drives have left behind.
+// Cancel ends a run permanently, with the runs that it waits for and the processes that its drives have left behind.
 func (d *Drives) Cancel(ctx context.Context, run string) error {
-	_, err := d.process.Runs.CancelRun(ctx, run)
+	err := d.cancelChildren(ctx, run)
+	if err == nil {
+		_, err = d.process.Runs.CancelRun(ctx, run)
+	}
 	if errors.As(err, new(*runs.EndedError)) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // that fails this test needs a new WorkflowType. TestExtraAnswer and others write histories with -update.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) < 4 {
+	if err != nil || len(files) < 6 {
 		t.Fatalf("the histories are missing: %q, %v", files, err)
 	}
 	r := worker.NewWorkflowReplayer()

@@ -30,6 +30,8 @@ type RunInput struct {
 	Retries  int  `json:"retries"`            // drives that may follow failures that can pass
 	Failures int  `json:"failures,omitempty"` // such drives so far
 	Noted    bool `json:"noted,omitempty"`    // the memo has a status
+
+	Parent string `json:"parent,omitempty"` // the run that waits for this one
 }
 
 // Outcome is the result of a drive.
@@ -52,6 +54,20 @@ const (
 
 // RunWorkflow drives a run until it ends. It decides from statuses alone: everything else is in the store.
 func RunWorkflow(ctx workflow.Context, in RunInput) error {
+	err := driveToEnd(ctx, in)
+	if !workflow.IsContinueAsNewError(err) {
+		for workflow.GetSignalChannel(ctx, pokeSignal).ReceiveAsync(nil) { // nothing is left to look at
+		}
+	}
+	if in.Parent != "" && !workflow.IsContinueAsNewError(err) { // the next drive of the parent reads how this run has ended
+		after, _ := workflow.NewDisconnectedContext(ctx)
+		_ = workflow.SignalExternalWorkflow(after, in.Parent, "", pokeSignal, nil).Get(after, nil) // it looks now and then, too
+	}
+	return err
+}
+
+// driveToEnd is RunWorkflow without the poke at its end.
+func driveToEnd(ctx workflow.Context, in RunInput) error {
 	run := workflow.GetInfo(ctx).WorkflowExecution.ID
 	poke := workflow.GetSignalChannel(ctx, pokeSignal)
 	look, delay := firstLook, firstDelay

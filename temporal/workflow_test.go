@@ -169,3 +169,41 @@ func TestRetryOfADrive(t *testing.T) {
 		t.Errorf("%v, %v", f.drives, err)
 	}
 }
+
+// A run that another one waits for pokes it when it has ended, however that was, and not before.
+func TestPokeOfTheParent(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		outcomes []Outcome
+		cancel   bool
+	}{
+		{name: "done", outcomes: []Outcome{{Status: "waiting"}, {Status: "done"}}},
+		{name: "failed", outcomes: []Outcome{{Status: "failed", Passing: true}, {Status: "failed"}}},
+		{name: "cancelled", outcomes: []Outcome{{Status: "waiting"}}, cancel: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fakeStore{outcomes: c.outcomes}
+			env := newLoop(t, f)
+			pokes := 0
+			env.OnSignalExternalWorkflow(mock.Anything, "above", "", pokeSignal, mock.Anything).Return(func(string, string, string, string, any) error {
+				if pokes++; len(f.drives) != len(c.outcomes) {
+					t.Errorf("it pokes after %d drives", len(f.drives))
+				}
+				return errors.New("there is no such workflow") // which is no failure of this one
+			})
+			if c.cancel {
+				env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
+			}
+			env.ExecuteWorkflow(WorkflowType, RunInput{Retries: 1, Parent: "above"})
+			if err := env.GetWorkflowError(); pokes != 1 || (err == nil) != (c.name == "done") {
+				t.Errorf("%d pokes, %v", pokes, err)
+			}
+		})
+	}
+	f := &fakeStore{outcomes: []Outcome{{Status: "paused"}}}
+	env := newLoop(t, f)
+	env.ExecuteWorkflow(WorkflowType, RunInput{Parent: "above"}) // a poke would panic: it is not expected
+	if err := env.GetWorkflowError(); !errors.As(err, new(*workflow.ContinueAsNewError)) {
+		t.Errorf("it ended with %v", err)
+	}
+}

@@ -64,6 +64,7 @@ func ValidateFile(f *spec.File, k Context) []strictyaml.Finding {
 	}
 	c.checkSkills()
 	c.checkConcurrency()
+	c.checkQueues()
 	c.mapBranches()
 	c.checkInteraction()
 	c.parallelWrites()

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,18 @@ func (c *Checker) checkConcurrency() {
 	for _, n := range c.File.Nodes {
 		if b := n.Branch; b != nil && b.MaxConcurrency != nil && *b.MaxConcurrency == 0 {
 			c.ErrorAt(n, n.At("max_concurrency"), "concurrency", "%s node's `max_concurrency` %s", n.Kind(), deadlock)
+		}
+	}
+}
+
+// queueName matches the names of queues.
+var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// checkQueues checks the names of queues.
+func (c *Checker) checkQueues() {
+	for _, n := range c.File.Nodes {
+		if n.Queue != nil && !queueName.MatchString(*n.Queue) {
+			c.ErrorAt(n, n.At("queue"), "queue-name", "%s node's `queue` must be a plain name: up to 64 letters, digits, '-', '_' and '.', and the first is a letter or a digit", n.Kind())
 		}
 	}
 }

@@ -122,6 +122,13 @@ func (m *NodeFields) AddLenient(field, text string) Template {
 // ReadTargets reads the nodes that the node may choose itself.
 func (m *NodeFields) ReadTargets() { m.Node.Targets = m.ReadTexts("targets", strictyaml.Optional) }
 
+// ReadQueue reads the queue whose workers run the children of the node.
+func (m *NodeFields) ReadQueue() {
+	if m.HasValue("queue") {
+		m.Node.Queue = new(m.ReadText("queue", strictyaml.Optional))
+	}
+}
+
 // AddEdge adds an edge that the node declares in a field other than next.
 func (m *NodeFields) AddEdge(e Edge) { m.Node.edges = append(m.Node.edges, e) }
 

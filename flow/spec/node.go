@@ -17,6 +17,7 @@ type Node struct {
 	Skills       *Skills  // nil: the type has none
 	Targets      []string // nodes that it may choose itself, if it declares them; nil: it does not
 	Branch       *Branch  // of a node that runs another one for every item of a list; else nil
+	Queue        *string  // of the workers that run the node's children where runs are distributed; nil: they run in the process
 	Templates    []TemplateUse
 	Body         any // the other fields of its type, as Decode of the type returned them
 
@@ -31,6 +32,14 @@ type Branch struct {
 	OutputKey      string // key of the branch's result
 	CollectInto    string // key of the array of results
 	MaxConcurrency *int   // nil: the graph's
+}
+
+// QueueName returns the name of the node's queue; "": it has none.
+func (n *Node) QueueName() string {
+	if n.Queue == nil {
+		return ""
+	}
+	return *n.Queue
 }
 
 // Kind returns the node's type as it is written in files.

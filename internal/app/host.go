@@ -54,7 +54,7 @@ type UIHooks struct {
 
 // newHost returns the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
-	box := p.Tools.NewToolbox(r.Workspace, r.Dir)
+	box := p.Tools.NewToolbox(r.Workspace, r.NamedDir())
 	if s.files != nil {
 		box.Approved, box.Homes = s.files.approved, s.files.homes
 	}
@@ -68,7 +68,8 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	}
 	secrets := p.Tools.SecretSet()
 	p.Tools.AddDotenv(r.Dir)
-	gate, err := p.Tools.NewGate(box, r.Dir, s.Mode)
+	p.Tools.AddDotenv(r.NamedDir())
+	gate, err := p.Tools.NewGate(box, r.NamedDir(), s.Mode)
 	if err != nil {
 		return flow.Host{}, err
 	}
@@ -79,7 +80,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Override:    r.Override,
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
-		Bounds:      flow.Bounds{NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
+		Bounds:      flow.Bounds{Remote: r.Remote, NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
 		AgentDirs:   []string{p.Dirs.Agents},
 		Variables:   r.Variables,
 		Getenv:      p.overrideLookup(r),
@@ -99,6 +100,10 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
+	}
+	if in := r.Input; in != nil {
+		h.Depth, h.Bounds.Branch = in.Depth, in.Branch
+		h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget)
 	}
 	p.traceHost(&h)
 	if s.Adjust != nil {

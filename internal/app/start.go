@@ -38,6 +38,7 @@ type Request struct {
 	Strict      bool              // unknown keys are errors
 	User        string            // for whom the run works; "": the user of the process
 	ID          string            // of the run; "": a new one
+	Remote      bool              // nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
 	TraceParent string            // the span that asks for the run; "": that of the environment
 	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
@@ -128,7 +129,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	if thread != "" {
+	if thread != "" && run.Record.Parent == nil {
 		run.Thread = thread
 		given := run.Record.Variables
 		if err := p.openSession(run); err != nil {
@@ -150,7 +151,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	if req.Adjust == nil {
+	if req.Adjust == nil && run.Record.Parent == nil {
 		if err := p.Models.CheckCallable(run.Agent); err != nil {
 			return err
 		}
@@ -183,6 +184,7 @@ func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
 
 // loadAgent loads a run's agent and records which variables of the environment it takes.
 func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
+	above := run.Record.Overrides // of the run that waits for this one
 	run.Record.Overrides = nil
 	host, err := p.newHost(run.Record, req.UIHooks)
 	if err != nil {
@@ -191,7 +193,10 @@ func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 	host.Session = req.Session
 	found := map[string]string{}
 	host.Getenv = func(name string) string {
-		value, set := p.env.Lookup(name)
+		value, set := above[name]
+		if !set || run.Record.Parent == nil {
+			value, set = p.env.Lookup(name)
+		}
 		if set {
 			found[name] = value
 		}
@@ -231,7 +236,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
+		Strict:  req.Strict, Remote: req.Remote, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
 	}
 }
 
@@ -257,6 +262,9 @@ func (p *Process) loadAndCheck(host flow.Host, rec *runs.Record) (*flow.Agent, e
 	}
 	if err != nil {
 		return nil, err
+	}
+	if rec.Parent != nil { // variables are those of all agents of the run above
+		return agent, nil
 	}
 	return agent, checkVariables(agent, rec.Variables)
 }

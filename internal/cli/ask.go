@@ -37,6 +37,7 @@ type asker struct {
 // answerQuestions is an app.AskFunc. Answers of the command line that name a question go to
 // it, the others to the open questions in the order in which they were asked.
 func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
+	open = graph.ForPeople(open)
 	values, err := a.takeFlagAnswers(open)
 	if err != nil {
 		return nil, false, err

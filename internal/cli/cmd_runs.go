@@ -370,6 +370,9 @@ func formatFacts(n *overview.Branch, models bool) string {
 	if text := purposeOf(n); text != "" {
 		add("%s", text)
 	}
+	if n.Run != "" {
+		add("run %s", n.Run)
+	}
 	for _, q := range n.Questions {
 		add("asks %s", plainText(q))
 	}

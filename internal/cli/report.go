@@ -102,10 +102,11 @@ func resumeLine(line string, res graph.Result) string {
 	if res.Status != graph.Waiting {
 		return line
 	}
-	if len(res.Questions) == 1 {
+	open := graph.ForPeople(res.Questions)
+	if len(open) == 1 {
 		return line + " --answer TEXT"
 	}
-	for _, q := range res.Questions {
+	for _, q := range open {
 		line += " --answer " + wording.QuoteWord(q.ID+"=TEXT")
 	}
 	return line
@@ -114,7 +115,12 @@ func resumeLine(line string, res graph.Result) string {
 // parkNotice says what a run waits for and how to continue.
 func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[string]bool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
+	asked := graph.ForPeople(res.Questions)
+	what := "an answer"
+	if len(asked) == 0 {
+		what = "other runs"
+	}
+	fmt.Fprintf(&b, "raddle: run %s waits for %s\n", run.ID, what)
 	for _, q := range res.Questions {
 		prompt := question.FormatPrompt(q, env.err.Colors && question.DecodeCall(q).Tool != "")
 		name := env.err.Paint(term.Bold, question.FormatName(q))
@@ -129,11 +135,13 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 		if how := question.DescribeAnswers(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}
-		if run.Kept && len(res.Questions) > 1 {
+		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
 			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
 		}
 	}
-	if run.Kept {
+	if len(asked) == 0 {
+		b.WriteString("next: nothing, it continues when they have ended\n")
+	} else if run.Kept {
 		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ResumeCommand(), res))
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")

@@ -77,6 +77,8 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 		return nil, err
 	}
 	s.Tree = TreeOf(p, tree)
+	tree.RemoteCalls(&models)
+	s.Usage = UsageOf(p, models)
 	s.Warnings = append(s.Warnings, s.Tree.DescribeBlocked()...)
 	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err

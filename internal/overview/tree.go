@@ -25,11 +25,12 @@ type Branch struct {
 	Task      *team.Task `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
 	Questions []string   `json:"questions"`         // ids of its own open questions
 	Children  []Branch   `json:"children"`
+	Run       string     `json:"run,omitempty"` // of its own, which workers of a queue drive
 }
 
 // TreeOf gathers what to show of a branch and everything below it.
 func TreeOf(p *app.Process, b *runs.Branch) Branch {
-	n := Branch{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: UsageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task,
+	n := Branch{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: UsageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task, Run: b.Run,
 		Questions: append([]string{}, b.Questions...), Children: []Branch{}}
 	if !b.Started.IsZero() {
 		n.Started, n.Seconds = &b.Started, max(0, b.Updated.Sub(b.Started).Seconds())

@@ -42,6 +42,21 @@ func (c *Calls) addReply(r flow.Reply) {
 	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
 }
 
+// addCalls adds other calls.
+func (c *Calls) addCalls(o *Calls) {
+	c.Count += o.Count
+	c.Usage = c.Usage.Add(o.Usage)
+	for _, m := range o.Models {
+		i := slices.IndexFunc(c.Models, func(mine ModelCalls) bool { return mine.Model == m.Model })
+		if i < 0 {
+			c.Models = append(c.Models, m)
+			continue
+		}
+		c.Models[i].Count += m.Count
+		c.Models[i].Usage = c.Models[i].Usage.Add(m.Usage)
+	}
+}
+
 // ModelNames returns the models that have answered, in the order of their first reply.
 func (c *Calls) ModelNames() []string {
 	names := []string{}

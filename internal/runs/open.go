@@ -14,7 +14,7 @@ type OpenRun struct {
 	Open []graph.Question // complete, in the order in which they were asked
 }
 
-// ListOpenRuns returns the runs that have open questions, the one that has waited longest first.
+// ListOpenRuns returns the runs that have open questions for people, the one that has waited longest first.
 // A run that a process drives has the status Running.
 func (a *Archive) ListOpenRuns(ctx context.Context) ([]OpenRun, error) {
 	list, err := a.ListRuns(ctx, "")
@@ -32,8 +32,8 @@ func (a *Archive) ListOpenRuns(ctx context.Context) ([]OpenRun, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(d.Snapshot.Questions) > 0 {
-			open = append(open, OpenRun{r, d.Snapshot.Questions})
+		if asked := graph.ForPeople(d.Snapshot.Questions); len(asked) > 0 {
+			open = append(open, OpenRun{r, asked})
 		}
 	}
 	slices.SortStableFunc(open, func(a, b OpenRun) int {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -45,9 +46,29 @@ type Record struct {
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
 
+	// Remote says that nodes with a queue wait for runs of their own, which something starts elsewhere.
+	Remote bool `json:"remote,omitempty"`
+
+	// Parent is the run that waits for this one, and its question; nil: there is none. Input is what it gets from there, without its
+	// prompt and state.
+	Parent *Parent           `json:"parent,omitempty"`
+	Input  *flow.RemoteInput `json:"input,omitempty"`
+	// Named is the directory of the agent that a person named, if this run is part of the work of another one: only that agent, and those
+	// that belong to it, are trusted for that.
+	Named string `json:"named,omitempty"`
+
 	// TraceParent names the span of what started the run, as the header traceparent does.
 	TraceParent string `json:"trace_parent,omitempty"`
 }
+
+// Parent is a run that waits for another one.
+type Parent struct {
+	Run      string `json:"run"`
+	Question string `json:"question"`
+}
+
+// NamedDir returns the directory of the agent that a person named.
+func (r *Record) NamedDir() string { return cmp.Or(r.Named, r.Dir) }
 
 var errForeign = errors.New("it was not started by raddle's command line")
 

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ type Branch struct {
 	Task      *team.Task // the task of its parent's queue that it works on or is
 	Questions []string   // ids of its open questions, without those of its children
 	Children  []*Branch  // in the order in which they started
+	Run       string     // id of the run of its own that the branch is; "": it is a part of this run
 }
 
 // ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
@@ -41,14 +43,66 @@ func (a *Archive) ReadTree(ctx context.Context, d *Detail) (*Branch, error) {
 	if d.At > 0 {
 		found.last = d.At
 	}
-	return st.buildTree(ctx, found, d)
+	root, remote, err := st.buildTree(ctx, found, d)
+	if err != nil || d.At > 0 {
+		return root, err
+	}
+	for _, b := range remote {
+		if err := readRemoteBranch(ctx, a, b); err != nil {
+			return nil, err
+		}
+	}
+	return root, nil
 }
 
-func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (*Branch, error) {
+// readRemoteBranch reads the tree of a run of its own into the branch that it is.
+func readRemoteBranch(ctx context.Context, a *Archive, b *Branch) error {
+	b.Questions = nil
+	d, err := a.ReadRunDetail(ctx, b.Run)
+	if errors.As(err, new(*UnknownError)) { // it has not started, or was removed
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := a.ReadTree(ctx, d)
+	if err != nil {
+		return err
+	}
+	path, run := b.Path, b.Run
+	tree.movePaths(path)
+	*b = *tree
+	b.Path, b.Run = path, run
+	return nil
+}
+
+// movePaths puts the branches below b under a path.
+func (b *Branch) movePaths(path string) {
+	for _, c := range b.Children {
+		c.Path = path + "/" + c.Path
+		c.movePaths(path)
+	}
+}
+
+// RemoteCalls adds the model calls of the runs of their own that are below the branch to calls.
+func (b *Branch) RemoteCalls(calls *Calls) { b.addRemoteCalls(calls, false) }
+
+func (b *Branch) addRemoteCalls(calls *Calls, inside bool) {
+	for _, c := range b.Children {
+		remote := inside || c.Run != ""
+		if remote {
+			calls.addCalls(&c.Calls)
+		}
+		c.addRemoteCalls(calls, remote)
+	}
+}
+
+// buildTree returns the tree of a run, and the branches in it that are runs of their own.
+func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Branch, remote []*Branch, err error) {
 	var entries []graph.Entry
 	for e, err := range graph.History(ctx, s, at.thread) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if at.containsRecord(e.Seq) {
 			entries = append(entries, e)
@@ -59,34 +113,35 @@ func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (*Branch, e
 	wanted := map[int64]graph.Entry{}
 	for _, e := range entries {
 		g.addEntry(e)
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
+		if e.Kind == graph.KindQuestion || e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
 			wanted[e.Seq] = e
 		}
 	}
 	if len(wanted) > 0 {
 		for r, err := range graph.Records(ctx, s, at.thread, graph.Range{}) {
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if e, ok := wanted[r.Seq]; ok {
-				if err := g.addEffect(e, r.Data); err != nil {
-					return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
+				if err := g.addContent(e, r); err != nil {
+					return nil, nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
 				}
 			}
 		}
 	}
-	return g.finishTree(d), nil
+	return g.finishTree(d), g.remote, nil
 }
 
 // A treeBuilder builds a tree from the records of a journal.
 type treeBuilder struct {
-	root  *Branch
-	paths map[string]*Branch   // by path
-	order []*Branch            // in the order of their start, without the root
-	in    map[*Branch]string   // the frame, in the journal, whose task it is
-	steps map[string]time.Time // start of the current step, by frame
-	teams []*teamLog
-	by    map[string]string // the path of the agent that has spawned an agent, by the path of the latter
+	root   *Branch
+	paths  map[string]*Branch   // by path
+	order  []*Branch            // in the order of their start, without the root
+	in     map[*Branch]string   // the frame, in the journal, whose task it is
+	steps  map[string]time.Time // start of the current step, by frame
+	teams  []*teamLog
+	remote []*Branch         // runs of their own
+	by     map[string]string // the path of the agent that has spawned an agent, by the path of the latter
 }
 
 // A teamLog is the log of a team, and the place of the team.
@@ -223,6 +278,23 @@ func (g *treeBuilder) endBranches(frame string, at time.Time) {
 // parentFrame returns the frame around a frame of the journal.
 func parentFrame(path string) string {
 	return path[:strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1]
+}
+
+// addContent adds what a record holds in addition to its head.
+func (g *treeBuilder) addContent(e graph.Entry, r graph.Record) error {
+	if e.Kind != graph.KindQuestion {
+		return g.addEffect(e, r.Data)
+	}
+	c, err := graph.DecodeContent(r)
+	if err != nil {
+		return err
+	}
+	if call, ok := graph.RemoteCallOf(c.Question); ok {
+		b := g.openBranch(c.Question.ID, e.Time)
+		b.Run = call.Run
+		g.remote = append(g.remote, b)
+	}
+	return nil
 }
 
 // addEffect adds the outcome of an effect.

@@ -94,6 +94,14 @@ func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", 
 // process left behind, and the run cannot be resumed any more. Its journal stays. It returns an
 // [*EndedError] if the run has ended.
 func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
+	return EndRun(ctx, a, id, "cancelled by hand")
+}
+
+// TimePassed is the reason of EndRun for a run that has worked as long as the node that waits for it allows.
+const TimePassed = "its time has passed"
+
+// EndRun is CancelRun with a reason.
+func EndRun(ctx context.Context, a *Archive, id, reason string) (string, error) {
 	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return "", err
@@ -113,7 +121,7 @@ func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
 		return id, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
-	return id, graph.Abandon(ctx, st, id, "cancelled by hand")
+	return id, graph.Abandon(ctx, st, id, reason)
 }
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.

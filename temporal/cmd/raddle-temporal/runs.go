@@ -100,7 +100,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 		return err
 	}
 	defer func() { _ = e.process.Close() }()
-	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables, User: opts.user}
+	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables, User: opts.user, Remote: true}
 	if opts.mode != "" {
 		mode, ok := permission.ParseMode(opts.mode)
 		if !ok {
@@ -210,7 +210,11 @@ func resumeRun(ctx context.Context, e *environment, opts resumeOptions, id strin
 			return err
 		}
 	}
-	return temporal.Poke(ctx, c, id, temporal.Order{Queue: opts.queue, Retries: opts.retries})
+	o := temporal.Order{Queue: opts.queue, Retries: opts.retries}
+	if detail.Record != nil && detail.Record.Parent != nil {
+		o.Parent = detail.Record.Parent.Run
+	}
+	return temporal.Poke(ctx, c, id, o)
 }
 
 // ended returns the error for a run that has ended.
@@ -241,9 +245,10 @@ func recordAnswers(ctx context.Context, e *environment, opts resumeOptions, id s
 
 // matchAnswers returns the given answers to the open questions of a run: first those that name their question.
 func matchAnswers(ctx context.Context, run *app.Run, given question.GivenAnswers) (answers []graph.Answer, err error) {
-	values := make([]*string, len(run.Questions))
+	open := graph.ForPeople(run.Questions)
+	values := make([]*string, len(open))
 	for _, bare := range []bool{false, true} {
-		for i, q := range run.Questions {
+		for i, q := range open {
 			if values[i] != nil {
 				continue
 			}
@@ -256,7 +261,7 @@ func matchAnswers(ctx context.Context, run *app.Run, given question.GivenAnswers
 			}
 		}
 	}
-	for i, q := range run.Questions {
+	for i, q := range open {
 		if values[i] != nil {
 			answers = append(answers, graph.Answer{ID: q.ID, Value: *values[i]})
 		}

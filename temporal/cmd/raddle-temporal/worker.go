@@ -65,7 +65,7 @@ func runWorker(ctx context.Context, e *environment, opts workerOptions) error {
 	}
 	defer c.Close()
 
-	drives := temporal.NewDrives(e.process, e.logger())
+	drives := temporal.NewDrives(c, e.process, e.logger())
 	failed := make(chan error, len(opts.queues))
 	var workers []worker.Worker
 	defer func() { stopAll(workers) }()

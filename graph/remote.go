@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"raddle.dev/graph/internal/value"
+)
+
+// KindRemote is the Question.Kind of Remote. Answers given ahead and a Reply are not for
+// such a question.
+const KindRemote = "remote"
+
+// RemoteCall is the Question.Data of Remote.
+type RemoteCall struct {
+	// Run is the id of the run that answers the question. It is made from the run and the
+	// question, so that it is the same after a crash.
+	Run string `json:"run"`
+
+	// Queue names the workers that drive the run.
+	Queue string `json:"queue"`
+
+	// Group names the tasks that run together: at most Limit of their runs may work at the
+	// same time. If Limit is 0, there is no limit.
+	Group string `json:"group,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+
+	// Input is what the run gets.
+	Input json.RawMessage `json:"input"`
+}
+
+// Remote returns the result of a run of its own, which workers of a queue drive. It waits
+// for it as Interrupt waits for a person: the question is recorded, no drive is needed
+// meanwhile, and what starts the run answers the question when the run has ended. Its
+// Data is a RemoteCall, with the JSON of what input returns; input is called when the
+// question is asked, and not again. If the run fails, the answer is refused, and the
+// error is a *RefusedError; when the failed run of the caller is resumed, Remote asks
+// again, and so does another attempt of the node. Each call is a separate question,
+// identified by order.
+func Remote[A any](ctx context.Context, queue string, input func() (any, error)) (A, error) {
+	var zero A
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return zero, errors.New("graph: Remote needs the context of a node")
+	}
+	if f := value.StorageOf(reflect.TypeFor[A]()).Reply; f != nil {
+		return zero, fmt.Errorf("the result of a run on queue %s: %w", queue, f)
+	}
+	name := KindRemote
+	if a.n > 1 {
+		name = fmt.Sprint(KindRemote, " ", a.n)
+	}
+	key, raw, err := a.askQuestion(Ask{Name: name, Kind: KindRemote, Data: remoteData{queue, input}}, reflect.TypeFor[A]())
+	if err != nil {
+		return zero, err
+	}
+	answer, err := decodeAnswer[A](raw)
+	if err != nil {
+		return zero, a.askAgain(key, err)
+	}
+	return answer, nil
+}
+
+// remoteData is the Ask.Data of Remote.
+type remoteData struct {
+	queue string
+	input func() (any, error)
+}
+
+// encodeData returns the JSON of the Data of a question that has its ID. Remote also gets a prompt.
+func (a attempt) encodeData(ask *Ask, q *Question) (err error) {
+	r, remote := ask.Data.(remoteData)
+	if !remote {
+		if ask.Data != nil {
+			q.Data, err = json.Marshal(ask.Data)
+		}
+		return err
+	}
+	in, err := r.input()
+	if err != nil {
+		return err
+	}
+	call := RemoteCall{Run: remoteID(a.drive.run, q.ID), Queue: r.queue, Group: a.frame.path, Limit: a.frame.g.def.Concurrency}
+	if call.Input, err = json.Marshal(in); err != nil {
+		return err
+	}
+	q.Prompt = fmt.Sprintf("waits for run %s on queue %s", call.Run, call.Queue)
+	q.Data, err = json.Marshal(call)
+	return err
+}
+
+// remoteID returns the id of the run that answers a question of a run: it sorts by the time of that run.
+func remoteID(run, question string) string {
+	const timed, random = 9, 10
+	id, sum := []byte(run[:min(timed, len(run))]), sha256.Sum256([]byte(run+"\x00"+question))
+	for _, c := range sum[:random] {
+		id = append(id, idAlphabet[c&31])
+	}
+	return string(id)
+}
+
+// RemoteCallOf returns the call of a question of Remote; ok is false for any other question.
+func RemoteCallOf(q *Question) (call RemoteCall, ok bool) {
+	ok = q.Kind == KindRemote && json.Unmarshal(q.Data, &call) == nil && call.Run != ""
+	return call, ok
+}
+
+// ForPeople returns the questions that a person may answer: not those of Remote.
+func ForPeople(open []Question) []Question {
+	return slices.DeleteFunc(slices.Clone(open), func(q Question) bool { return q.Kind == KindRemote })
+}
+
+// forgetRefusedRuns removes the failures of runs that questions of Remote wait for: when the run that has failed
+// is resumed, its tasks ask again.
+func (s *replay) forgetRefusedRuns() {
+	for _, f := range s.frames {
+		kept := f.order[:0:0]
+		for _, key := range f.order {
+			if q := f.asks[key]; q.q.Kind == KindRemote && q.refused != "" {
+				delete(f.asks, key)
+				continue
+			}
+			kept = append(kept, key)
+		}
+		f.order = kept
+	}
+}
