@@ -111,7 +111,7 @@ func (r *remoteRuns) readAnswer(ctx context.Context, parent *runs.Detail, q *gra
 
 // recordStart records the start of the run that a question waits for. If the run is not possible, the answer says why.
 func (r *remoteRuns) recordStart(ctx context.Context, parent *runs.Detail, q *graph.Question, call graph.RemoteCall) (refused *graph.Answer, err error) {
-	run, err := r.process.StartRemoteRun(parent, q, call)
+	run, err := r.process.StartRemoteRun(r.run, parent, q, call)
 	if err != nil {
 		if errors.As(err, new(*failure.Error)) {
 			return &graph.Answer{ID: q.ID, Refused: err.Error()}, nil

@@ -13,9 +13,9 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// StartRemoteRun prepares the run that a question of a run waits for, with the settings of that run. Like [Process.StartRun]
-// it records nothing: [Run.RecordRemoteStart] does.
-func (p *Process) StartRemoteRun(parent *runs.Detail, q *graph.Question, call graph.RemoteCall) (*Run, error) {
+// StartRemoteRun prepares the run that a question of a run waits for, with the settings of that run, as it is in the store. Like
+// [Process.StartRun] it records nothing: [Run.RecordRemoteStart] does.
+func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Question, call graph.RemoteCall) (*Run, error) {
 	var in flow.RemoteInput
 	if err := json.Unmarshal(call.Input, &in); err != nil {
 		return nil, fmt.Errorf("question %q of run %s: %w", q.ID, parent.Run, err)
@@ -42,12 +42,13 @@ func (p *Process) StartRemoteRun(parent *runs.Detail, q *graph.Question, call gr
 	} else {
 		prompt = rec.Prompt
 	}
-	rec.Named, rec.Agent, rec.Dir, rec.Model = rec.NamedDir(), in.Agent, in.Dir, in.Model
+	rec.Named, rec.Agent, rec.Dir, rec.Model = above.Record.NamedDir(), in.Agent, findRemoteDir(above.Agent, &in), in.Model
+	rec.Bundle, rec.Approved = "", nil // those of the run above
 	rec.Parent = &runs.Parent{Run: parent.Run, Question: q.ID}
 	in.Prompt, in.State, in.Model = "", nil, "" // they are elsewhere in the record
 	rec.Input = &in
 	run := &Run{ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), user: parent.Snapshot.User}
-	err := p.prepareRun(run, Request{Prompt: prompt, State: state, UIHooks: UIHooks{Mode: run.Mode}})
+	err := p.prepareRun(run, Request{Prompt: prompt, State: state, UIHooks: UIHooks{Mode: run.Mode, files: above.files}})
 	if err != nil {
 		run.Close()
 		return nil, err
@@ -55,8 +56,28 @@ func (p *Process) StartRemoteRun(parent *runs.Detail, q *graph.Question, call gr
 	return run, nil
 }
 
+// findRemoteDir returns the directory of the agent of a run that another one waits for. That one may have asked on another
+// machine, where its files were elsewhere.
+func findRemoteDir(above *flow.Agent, in *flow.RemoteInput) string {
+	dir := in.Dir
+	for _, a := range above.Agents() {
+		if a.Dir == in.Dir {
+			return a.Dir
+		}
+		if a.Name == in.Agent {
+			dir = a.Dir
+		}
+	}
+	return dir
+}
+
 // RecordRemoteStart records the start of a run of StartRemoteRun. It prepares nothing that the run needs: what drives it does.
 func (r *Run) RecordRemoteStart(ctx context.Context) error {
+	if r.publish != nil {
+		if err := r.publish(ctx); err != nil {
+			return err
+		}
+	}
 	paused := make(chan struct{})
 	close(paused)
 	in := r.input

@@ -123,7 +123,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	traced, _ := p.openTelemetry()
 	run := &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
-		runner: p.newRunner(g, st, c.UIHooks), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
+		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
 	}
 	if c.files != nil {
 		run.addNotice(p, fmt.Sprintf("run %s continues with the files of agent '%s' that it started with (bundle %.12s)%s", id, rec.Agent, rec.Bundle, c.files.describeChoice()))

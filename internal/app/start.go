@@ -59,6 +59,7 @@ type Run struct {
 
 	runner   *graph.Runner
 	lock     *runs.Lock
+	files    *agentFiles                 // from the store; nil: those of the agent's directory
 	replies  []string                    // ids of the replies that the session had recorded before the run
 	input    graph.Input                 // of a run that has not started
 	user     string                      // of such a run
@@ -236,7 +237,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Remote: req.Remote, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
+		Strict:  req.Strict, Distribution: runs.Distribution{Remote: req.Remote}, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
 	}
 }
 

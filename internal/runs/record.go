@@ -46,6 +46,14 @@ type Record struct {
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
 
+	Distribution
+
+	// TraceParent names the span of what started the run, as the header traceparent does.
+	TraceParent string `json:"trace_parent,omitempty"`
+}
+
+// Distribution says what a run has to do with runs of other machines.
+type Distribution struct {
 	// Remote says that nodes with a queue wait for runs of their own, which something starts elsewhere.
 	Remote bool `json:"remote,omitempty"`
 
@@ -56,9 +64,6 @@ type Record struct {
 	// Named is the directory of the agent that a person named, if this run is part of the work of another one: only that agent, and those
 	// that belong to it, are trusted for that.
 	Named string `json:"named,omitempty"`
-
-	// TraceParent names the span of what started the run, as the header traceparent does.
-	TraceParent string `json:"trace_parent,omitempty"`
 }
 
 // Parent is a run that waits for another one.
