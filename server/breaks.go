@@ -1,10 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -12,8 +18,15 @@ import (
 	"raddle.dev/internal/failure"
 )
 
-// SetBreaks replaces the places at which a run stops, Paused, when the service drives it from now on. A drive that works already keeps its
-// own. Each place names a node of the run's graph. The service keeps the places until the run has ended, or the service itself.
+// Stop is a place at which a run stops.
+type Stop struct {
+	graph.Break
+	Place string `json:"place" doc:"the node as the picture of the agent names it"`
+}
+
+// SetBreaks replaces the places at which a run stops, Paused, when a service drives it from now on. A drive that works already keeps its own.
+// Each place names a node of the run's graph, or of a graph that it calls, by its path or as the picture names it. The places are saved, and
+// removed when the run has ended.
 func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break) error {
 	if err := s.RequireScope(ctx, ScopeStart); err != nil {
 		return err
@@ -29,13 +42,12 @@ func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break
 	if err != nil {
 		return err
 	}
-	s.breaks.set(d.Run, found)
-	return nil
+	return s.files.writeBreaks(d.Run, found)
 }
 
-// FindBreaks returns breaks with the paths that their nodes have in the engine: the node that a map runs is below the map. Their order is
-// that of the paths, and each is there once. It refuses nodes that the graph of the run does not have.
-func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Break) ([]graph.Break, error) {
+// FindBreaks returns the places that breaks name, in the order of their paths, each once. It refuses nodes that the graph of the run does not
+// have.
+func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Break) ([]Stop, error) {
 	if len(breaks) == 0 {
 		return nil, nil
 	}
@@ -54,47 +66,25 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 	if a.File == nil {
 		return nil, failure.NewUsage("pause the run", "run %s is a conversation, which has no nodes at which it could stop", d.Run)
 	}
-	paths := listBreakPaths(a)
-	found := slices.Clone(breaks)
-	for i, b := range breaks {
-		path, known := paths[b.Node]
-		if !known {
+	places := flow.ListBreakPlaces(a)
+	var found []Stop
+	for _, b := range breaks {
+		i := slices.IndexFunc(places, func(p flow.BreakPlace) bool { return p.Place == b.Node || p.Path == b.Node })
+		if i < 0 {
 			return nil, failure.NewUsage("name a node of graph.yaml", "the graph of agent '%s' has no node %q at which a run could stop", a.Name, b.Node)
 		}
-		found[i].Node = path
+		b.Node = places[i].Path
+		found = append(found, Stop{b, places[i].Place})
 	}
-	slices.SortFunc(found, compareBreaks)
+	slices.SortFunc(found, func(a, b Stop) int {
+		after := map[bool]int{true: 1}
+		return cmp.Or(cmp.Compare(a.Node, b.Node), after[a.After]-after[b.After])
+	})
 	return slices.Compact(found), nil
 }
 
-// compareBreaks orders breaks by their paths; that before a node comes first.
-func compareBreaks(a, b graph.Break) int {
-	if c := strings.Compare(a.Node, b.Node); c != 0 || a.After == b.After {
-		return c
-	}
-	if a.After {
-		return 1
-	}
-	return -1
-}
-
-// listBreakPaths returns the paths of the nodes of a graph, by these paths and by the names of the nodes.
-func listBreakPaths(a *flow.Agent) map[string]string {
-	paths := map[string]string{}
-	for _, n := range a.File.Nodes {
-		paths[n.ID] = n.ID
-	}
-	for _, n := range a.File.Nodes {
-		if n.Branch != nil {
-			path := n.ID + "/" + n.Branch.To
-			paths[path], paths[n.Branch.To] = path, path
-		}
-	}
-	return paths
-}
-
 // ListBreaks returns the places that SetBreaks has set.
-func (s *Service) ListBreaks(ctx context.Context, id string) ([]graph.Break, error) {
+func (s *Service) ListBreaks(ctx context.Context, id string) ([]Stop, error) {
 	if err := s.RequireScope(ctx, ScopeRead); err != nil {
 		return nil, err
 	}
@@ -102,32 +92,51 @@ func (s *Service) ListBreaks(ctx context.Context, id string) ([]graph.Break, err
 	if err != nil {
 		return nil, err
 	}
-	return s.breaks.of(d.Run), nil
+	return s.files.readBreaks(d.Run)
 }
 
-// breakSet has the places at which runs stop, by run. It is safe for concurrent use.
-type breakSet struct {
-	mu  sync.Mutex
-	all map[string][]graph.Break
-}
-
-// set replaces the places of a run; none: they are forgotten.
-func (b *breakSet) set(run string, breaks []graph.Break) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(breaks) == 0 {
-		delete(b.all, run)
-		return
+// nextBreaks returns the places at which the next drive of a run stops. Places that cannot be read stop nothing.
+func (f *stateFiles) nextBreaks(run string, log *slog.Logger) (list []graph.Break) {
+	stops, err := f.readBreaks(run)
+	if err != nil {
+		log.Error("the breaks of a run cannot be read", "run", run, "error", err)
 	}
-	if b.all == nil {
-		b.all = map[string][]graph.Break{}
+	for _, b := range stops {
+		list = append(list, b.Break)
 	}
-	b.all[run] = breaks
+	return list
 }
 
-// of returns the places of a run.
-func (b *breakSet) of(run string) []graph.Break {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.all[run])
+// writeBreaks saves the places at which a run stops; none: they are removed.
+func (f *stateFiles) writeBreaks(run string, stops []Stop) error {
+	path := filepath.Join(f.breaks, run)
+	if len(stops) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the breaks of run %s: %w", run, err)
+		}
+		return nil
+	}
+	text, err := json.Marshal(stops)
+	if err == nil {
+		err = writeSynced(path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("save the breaks of run %s: %w", run, err)
+	}
+	return nil
+}
+
+// readBreaks returns the places at which a run stops.
+func (f *stateFiles) readBreaks(run string) (list []Stop, err error) {
+	text, err := os.ReadFile(filepath.Join(f.breaks, run))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the breaks of run %s: %w", run, err)
+	}
+	return list, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"raddle.dev/internal/app"
@@ -102,7 +103,7 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 		}
 	}
 	_, err = s.process.Runs.CancelRun(ctx, detail.Run)
-	s.breaks.set(detail.Run, nil)
+	err = errors.Join(err, s.files.writeBreaks(detail.Run, nil))
 	s.feeds.noteStopped(detail.Run)
 	return err
 }

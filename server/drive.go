@@ -168,7 +168,7 @@ func (s *Service) workOn(d *drive, l launch) {
 	defer s.feeds.release(f)
 	d.work.Store(l.run)
 	answers := l.answers
-	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Break: s.breaks.of(d.run), Interrupt: d.interrupt, Event: func(ev graph.Event) {
+	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Break: s.files.nextBreaks(d.run, s.log), Interrupt: d.interrupt, Event: func(ev graph.Event) {
 		d.noteStarted() // the first event comes when the start and the answers are saved
 		s.totals.countEvent(ev, s.process.Models.UsageCost)
 		f.handleEvent(ev)
@@ -181,7 +181,9 @@ func (s *Service) workOn(d *drive, l launch) {
 		s.log.Info("a run has stopped", "run", d.run, "status", res.Status, "error", err)
 	}
 	if res.Status.Final() {
-		s.breaks.set(d.run, nil)
+		if err := s.files.writeBreaks(d.run, nil); err != nil {
+			s.log.Error("the breaks of a run that has ended remain", "run", d.run, "error", err)
+		}
 	}
 	d.err = err
 	l.run.Close()

@@ -15,9 +15,10 @@ import (
 )
 
 // stateFiles are what a service keeps on disk besides the journals: a mark for each run that it drives or has in its
-// queue, and the runs of idempotency keys. Both belong to one store.
+// queue, the places at which runs stop, and the runs of idempotency keys. They belong to one store.
 type stateFiles struct {
 	drives string // directory of the marks, named by run
+	breaks string // directory of the places at which runs stop, named by run
 	keys   string // directory of the keys: in one directory for each day, named by their hash
 	now    func() time.Time
 }
@@ -26,8 +27,8 @@ type stateFiles struct {
 func openStateFiles(dir, store string) (*stateFiles, error) {
 	sum := sha256.Sum256([]byte(store))
 	dir = filepath.Join(dir, hex.EncodeToString(sum[:8]))
-	f := &stateFiles{drives: filepath.Join(dir, "drives"), keys: filepath.Join(dir, "keys"), now: time.Now}
-	for _, d := range []string{f.drives, f.keys} {
+	f := &stateFiles{drives: filepath.Join(dir, "drives"), breaks: filepath.Join(dir, "breaks"), keys: filepath.Join(dir, "keys"), now: time.Now}
+	for _, d := range []string{f.drives, f.breaks, f.keys} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("the files of the server: %w", err)
 		}

@@ -39,7 +39,6 @@ type Service struct {
 
 	keyed   sync.Mutex // one start with an idempotency key at a time
 	answers answering
-	breaks  breakSet
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive

@@ -107,7 +107,7 @@ func TestBreaks(t *testing.T) {
 		}
 	}
 	stops("after each/one", "letters", "words")
-	if got := jsonText(t, w.get(200, "GET", copied+"/breaks", "")["breaks"]); got != `[{"after":true,"node":"each/one"},{"node":"sum"}]` {
+	if got := jsonText(t, w.get(200, "GET", copied+"/breaks", "")["breaks"]); got != `[{"after":true,"node":"each/one","place":"one"},{"node":"sum","place":"sum"}]` {
 		t.Errorf("breaks: %s", got)
 	}
 	w.get(200, "POST", copied+"/resume", "")
@@ -123,6 +123,60 @@ func TestBreaks(t *testing.T) {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if got := jsonText(t, w.get(200, "GET", copied+"/breaks", "")["breaks"]); got != "[]" {
+		t.Errorf("after the end: %s", got)
+	}
+}
+
+// TestBreaksOfCalledGraph stops a run at a node of a graph that it calls, and at one inside of its map. The breaks are still there when the
+// service was started again.
+func TestBreaksOfCalledGraph(t *testing.T) {
+	home := servertest.NewHome(t, map[string]string{
+		"outer/graph.yaml": `
+name: outer
+start: ask
+nodes:
+  ask: {type: input, question: Who?, state_updates: {who: "{{input}}"}, next: call}
+  call: {type: agent, agent: inner, prompt: "{{who}}", state_updates: {got: "{{output}}"}, next: done}
+  done: {type: end, output: "{{got}}"}
+`,
+		"inner/graph.yaml": `
+name: inner
+initial_state: {letters: [a, b]}
+start: each
+nodes:
+  each: {type: map, over: "{{letters}}", as: letter, branch: one, output_key: word, collect_into: words, next: sum}
+  one: {type: script, script: one.sh, state_updates: {word: "{{output}}"}}
+  sum: {type: end, output: "{{words}}"}
+`,
+		"inner/one.sh": "echo '{\"word\": \"w\"}'\n",
+	})
+	w := serveHome(t, home)
+	run := w.get(201, "POST", "/runs?wait=60s", `{"agent": "outer"}`)["run"].(string)
+	path := "/runs/" + run
+	w.refuse(400, "usage", "POST", path+"/breaks", `{"breaks": [{"node": "call/none"}]}`)
+	want := `[{"after":true,"node":"call/each/one","place":"call/one"},{"node":"call/sum","place":"call/sum"}]`
+	if got := jsonText(t, w.get(200, "POST", path+"/breaks", `{"breaks": [{"node": "call/sum"}, {"node": "call/one", "after": true}]}`)["breaks"]); got != want {
+		t.Errorf("breaks: %s", got)
+	}
+	if err := w.service.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w = serveHome(t, home)
+	if got := jsonText(t, w.get(200, "GET", path+"/breaks", "")["breaks"]); got != want {
+		t.Errorf("breaks after the service was started again: %s", got)
+	}
+	w.get(200, "POST", path+"/answers", `{"answers": [{"value": "x"}]}`)
+	for _, at := range []string{"after call/one", "before call/sum"} {
+		st, err := w.service.WaitRun(t.Context(), run)
+		if err != nil || st.Status != "paused" {
+			t.Fatalf("%s: %+v, %v", at, st, err)
+		}
+		w.get(200, "POST", path+"/resume", "")
+	}
+	if st, err := w.service.WaitRun(t.Context(), run); err != nil || st.Status != "done" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if got := jsonText(t, w.get(200, "GET", path+"/breaks", "")["breaks"]); got != "[]" {
 		t.Errorf("after the end: %s", got)
 	}
 }

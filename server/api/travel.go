@@ -101,9 +101,14 @@ type editInput struct {
 	}
 }
 
-// Breaks are the places at which a run stops.
+// Stops are the places at which a run stops.
+type Stops struct {
+	Breaks []server.Stop `json:"breaks" nullable:"false"`
+}
+
+// Breaks are the places at which a run is to stop.
 type Breaks struct {
-	Breaks []graph.Break `json:"breaks" maxItems:"100" nullable:"false" doc:"nodes of the run's graph, by name; before the node, or after it with after"`
+	Breaks []graph.Break `json:"breaks" maxItems:"100" nullable:"false" doc:"nodes of the run's graph, or of graphs that it calls (call/node); before the node, or after it with after"`
 }
 
 type breaksInput struct {
@@ -242,12 +247,12 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	return &body[Forked]{Forked{id, origin, in.Body.Start}}, nil
 }
 
-func (h *handler) listBreaks(ctx context.Context, in *RunPath) (*body[Breaks], error) {
+func (h *handler) listBreaks(ctx context.Context, in *RunPath) (*body[Stops], error) {
 	list, err := h.service.ListBreaks(ctx, in.ID)
-	return &body[Breaks]{Breaks{append([]graph.Break{}, list...)}}, err
+	return &body[Stops]{Stops{append([]server.Stop{}, list...)}}, err
 }
 
-func (h *handler) setBreaks(ctx context.Context, in *breaksInput) (*body[Breaks], error) {
+func (h *handler) setBreaks(ctx context.Context, in *breaksInput) (*body[Stops], error) {
 	if err := h.service.SetBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
 		return nil, err
 	}

@@ -152,6 +152,11 @@ export interface Break {
   after?: boolean;
 }
 
+// Stop is a break as the server has it, with the place of its node in the picture.
+export interface Stop extends Break {
+  place: string;
+}
+
 export interface Session {
   agent: string;
   session: string;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, isAborted, post, words } from "../api";
 import { visible } from "../format";
-import type { Break } from "../types";
+import type { Break, Stop } from "../types";
 import { Failure } from "./common";
 
 // Stops are the places at which a run stops, and what changes them.
@@ -19,12 +19,11 @@ export function useBreaks(run: string, final: boolean | undefined): Stops {
   const path = `runs/${encodeURIComponent(run)}/breaks`;
   const [breaks, setBreaks] = useState<Break[]>([]);
   const [error, setError] = useState("");
-  // The path of the node that a map runs is below the map; the picture has it next to the map.
-  const show = (list: Break[]) => setBreaks(list.map((b) => ({ ...b, node: b.node.slice(b.node.lastIndexOf("/") + 1) })));
+  const show = (list: Stop[]) => setBreaks(list.map((b) => ({ node: b.place, ...(b.after ? { after: true } : {}) })));
   useEffect(() => {
     if (final !== false) return;
     const stop = new AbortController();
-    get<{ breaks: Break[] }>(path, stop.signal)
+    get<{ breaks: Stop[] }>(path, stop.signal)
       .then((r) => show(r.breaks))
       .catch((e: unknown) => {
         if (!isAborted(e)) setError(words(e));
@@ -40,7 +39,7 @@ export function useBreaks(run: string, final: boolean | undefined): Stops {
       return;
     }
     try {
-      show((await post<{ breaks: Break[] }>(path, { breaks: wanted })).breaks);
+      show((await post<{ breaks: Stop[] }>(path, { breaks: wanted })).breaks);
     } catch (e) {
       setError(words(e));
     }
@@ -52,7 +51,7 @@ const noStops = new Set(["model", "tools", "server"]); // in the picture of a co
 
 // NodeBar sets the breaks of a node of the picture.
 export function NodeBar({ node, stops, busy, final, onClose }: { node: { place: string; kind: string }; stops: Stops; busy: boolean; final: boolean; onClose(): void }) {
-  const can = !node.place.includes("/") && !noStops.has(node.kind);
+  const can = !noStops.has(node.kind);
   const when = final ? "The next fork stops there." : busy ? "From the next time that the run continues." : "When the run continues.";
   return (
     <div class="node-bar" role="group" aria-label={"Node " + node.place}>
@@ -71,7 +70,7 @@ export function NodeBar({ node, stops, busy, final, onClose }: { node: { place: 
       <button type="button" class="plain" aria-label="Close" onClick={onClose}>
         ✕
       </button>
-      <small>{can ? when : "A run stops only at nodes of its own graph."}</small>
+      <small>{can ? when : "A run stops only at nodes of a graph."}</small>
       <Failure text={stops.error} />
     </div>
   );
