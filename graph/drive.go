@@ -60,8 +60,8 @@ func (x *drive) now() time.Time { return x.clock.Now() }
 func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.startedAt) }
 
 // attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
-// another drive holds the lease, attach returns that lease, and the drive may only
-// read. The caller must call leave in any case.
+// another drive holds the lease, by is that lease, and the drive may only
+// read. The caller must call detachThread in any case.
 func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
@@ -99,7 +99,7 @@ func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by 
 	return s, by, nil
 }
 
-// detachThread releases what attach has acquired.
+// detachThread releases what attachThread has acquired.
 func (x *drive) detachThread() {
 	x.lease.release()
 	if x.cancel != nil {

@@ -136,7 +136,7 @@ type runnerView struct {
 }
 
 // newWatch starts the watch of a context: nil if the drive waits for nodes without limit.
-// The caller must call end.
+// The caller must call endWatch.
 func (d *watchdog) newWatch(ctx context.Context, runners ...*runner) *watch {
 	if d.hungAfter <= 0 || ctx.Done() == nil {
 		return nil

@@ -155,7 +155,7 @@ func (x *drive) appendFence(ctx context.Context) error {
 			return err
 		}
 		if by, err := x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
-			return err // attach reports it
+			return err // attachThread reports it
 		}
 		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: wire.PutString(nil, s.run.id)}
 		if err = appendSealed(ctx, x.r.Store, x.thread, s.head, claim); !errors.Is(err, ErrConflict) {

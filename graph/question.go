@@ -182,49 +182,56 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 		answer, err = a.recallAnswer(q)
 		return key, answer, err
 	}
-	q := Question{Node: a.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
-		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
-	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
-		q.Integer = typ.Kind().String()
-	}
-	base := a.publicPath()
+	q, base := newQuestion(&ask, a.node().Name, typ), a.publicPath()
 	ahead, wrong := x.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
 	if err := a.encodeData(&ask, &q); err != nil {
 		return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 	}
-	head := wire.PutTexts(nil, f.path, key, base)
 	given := presetAnswer{}
-	switch {
-	case ahead > 0:
+	if ahead > 0 {
 		given = x.questions.ahead[ahead-1]
-	default:
-		given.value = x.questions.replyTo(&q, a.node())
-	}
-	if ahead == 0 && given.value == nil {
+	} else if given.value = x.questions.replyTo(&q, a.node()); given.value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
-		if err := x.j.addRecord(KindQuestion, head, q.encode(), a.hasConcurrentTasks()); err != nil { // others may work for a long time
-			return "", nil, err
-		}
-		return "", nil, ErrWaiting
+		head := wire.PutTexts(nil, f.path, key, base)
+		return "", nil, cmp.Or(x.j.addRecord(KindQuestion, head, q.encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
-	records := []Record{{Kind: KindQuestion, Head: head, Data: q.encode()}, {Kind: KindAnswer, Head: answerHead(f.path, key, ahead, given.refused), Data: given.value}}
-	if wrong != nil {
-		q.Rejected = wrong.Error()
-		records = append(records, Record{Kind: KindQuestion, Head: head, Data: q.encode()})
-	}
-	if err := x.j.addRecords(x.j.level == EveryEffect, records...); err != nil {
-		return "", nil, err
-	}
-	if wrong != nil {
-		return "", nil, cmp.Or(a.markWaiting(q), ErrWaiting)
-	}
-	if err := a.answeredNow(key, &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}); err != nil {
+	asked := &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}
+	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
 		return "", nil, err
 	}
 	answer, err = answerOf(given.value, given.refused)
 	return key, answer, err
+}
+
+// newQuestion returns the question of a node whose answer has a Go type. It has no ID and no Data yet.
+func newQuestion(ask *Ask, node string, typ reflect.Type) Question {
+	q := Question{Node: node, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
+		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
+	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
+		q.Integer = typ.Kind().String()
+	}
+	return q
+}
+
+// recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
+// node refuses that answer, the question is open again and the error is ErrWaiting.
+func (a attempt) recordAnsweredQuestion(key string, asked *rawQuestion, wrong error) error {
+	j, path := a.drive.j, a.frame.path
+	head := wire.PutTexts(nil, path, key, asked.base)
+	records := []Record{{Kind: KindQuestion, Head: head, Data: asked.q.encode()}, {Kind: KindAnswer, Head: answerHead(path, key, asked.ahead, asked.refused), Data: asked.answer}}
+	if wrong != nil {
+		asked.q.Rejected = wrong.Error()
+		records = append(records, Record{Kind: KindQuestion, Head: head, Data: asked.q.encode()})
+	}
+	if err := j.addRecords(j.level == EveryEffect, records...); err != nil {
+		return err
+	}
+	if wrong != nil {
+		return cmp.Or(a.markWaiting(asked.q), ErrWaiting)
+	}
+	return a.answeredNow(key, asked)
 }
 
 // askAgain opens a question again after an answer that did not fit.
