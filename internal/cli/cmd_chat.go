@@ -100,34 +100,37 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if opts.theme != "" && !env.setTheme(opts.theme) {
 		return badUsage(suggestWord(opts.theme, config.Themes), "--theme %s: it must be one of %s", opts.theme, joinWords(config.Themes))
 	}
-	var ended os.Signal
+	return runUntilSignal(ctx, func(ctx context.Context) error {
+		s := &chat.Session{
+			Terminal: chat.Terminal{Screen: env.err, Out: env.out, In: env.in, Keyboard: env.keys, Prompter: env.newPrompter(), SetTheme: env.setTheme},
+			Process:  env.process,
+			Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
+			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.plain},
+		}
+		return s.Run(ctx)
+	})
+}
+
+// runUntilSignal runs a function with a context that SIGTERM and SIGHUP end. After a signal, its exit code is part of the error.
+func runUntilSignal(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	left := make(chan struct{})
+	returned, watched := make(chan struct{}), make(chan struct{})
+	var ended os.Signal
 	go func() {
+		defer close(watched)
 		select {
 		case ended = <-signals:
 			cancel()
-		case <-left:
+		case <-returned:
 		}
-		close(signals)
 	}()
-	s := &chat.Session{
-		Terminal: chat.Terminal{Screen: env.err, Out: env.out, In: env.in, Keyboard: env.keys, Prompter: env.newPrompter(), SetTheme: env.setTheme},
-		Process:  env.process,
-		Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
-		Options:  chat.Options{Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.plain},
-	}
-	if len(args) > 0 {
-		s.Options.Agent = args[0]
-	}
-	err = s.Run(ctx)
-	close(left)
-	for range signals { // until it is closed
-	}
+	err := run(ctx)
+	close(returned)
+	<-watched
 	if ended != nil {
 		return errors.Join(err, silentExit{signalCode(ended)})
 	}
