@@ -312,15 +312,15 @@ func DecodeEntry(r Record) (Entry, error) {
 	switch r.Kind {
 	case KindStart:
 		e.What = h.Text()
-		h.Text()
-		h.Text()
-		h.Text()
-		readMap(h, h.Text)
+		h.Text()           // the label
+		h.Text()           // the name of the graph
+		h.Text()           // its digest
+		readMap(h, h.Text) // the tags of its keys
 		readNextNodes(h, &e)
 	case KindCall:
 		e.Path = h.Text()
-		h.Text()
-		readMap(h, h.Text)
+		h.Text()           // the digest of the graph
+		readMap(h, h.Text) // the tags of its keys
 		readNextNodes(h, &e)
 	case KindStep:
 		e.Path = h.Text()
@@ -335,11 +335,11 @@ func DecodeEntry(r Record) (Entry, error) {
 		e.What = strings.Join(h.Texts(), ", ")
 	case KindQuestion:
 		e.Path = h.Text()
-		h.Text()
+		h.Text() // its key in the frame
 		e.What = h.Text()
 	case KindAnswer:
 		e.Path, e.What = h.Text(), showParts(h.Text())
-		h.Int()
+		h.Int()  // its place among the answers that were given ahead
 		h.Text() // why there is no answer
 		e.By = readName(h)
 	case KindReturn:
