@@ -19,6 +19,7 @@ import (
 // Conversation is what was said in a session.
 type Conversation struct {
 	runs.Info
+	Record   int64         `json:"record" doc:"the newest record of its journal: the messages are those of all events up to it"`
 	Messages []agent.Entry `json:"messages" nullable:"false"`
 }
 
@@ -119,7 +120,7 @@ func (h sessionHandler) showSession(ctx context.Context, in *SessionPath) (*body
 		return nil, nameSession(in, err)
 	}
 	said, err := readEntries(d)
-	return &body[Conversation]{Conversation{d.Info, append([]agent.Entry{}, said...)}}, err
+	return &body[Conversation]{Conversation{d.Info, d.Snapshot.Head, append([]agent.Entry{}, said...)}}, err
 }
 
 // readEntries returns what was said in a session.

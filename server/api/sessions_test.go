@@ -46,6 +46,9 @@ func (w *world) branches(session string) string {
 func TestBranches(t *testing.T) {
 	w := newChatWorld(t)
 	first, second := w.say("fruit", "tell me about apples"), w.say("fruit", "and pears")
+	if read, newest := w.get(200, "GET", "/sessions/talker/fruit", "")["record"], w.get(200, "GET", "/runs/"+second+"/history?limit=1", "")["items"].([]any)[0].(map[string]any)["seq"]; read != newest {
+		t.Errorf("read until record %v, the newest one is %v", read, newest)
+	}
 	if got := w.branches("fruit"); got != "main fruit from=0 current=true last=and pears runs=2\n" {
 		t.Errorf("before: %s", got)
 	}

@@ -62,15 +62,18 @@ func TestExtraConversationBranches(t *testing.T) {
 	if n := read[float64](t, b, `document.querySelectorAll(".sessions li").length`); n != 1 {
 		t.Errorf("%v conversations are listed, want 1 with two branches", n)
 	}
-	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
-		b.do(t, chromedp.EmulateViewport(size[0], size[1]))
-		for _, v := range findViolations(t, b, string(axe)) {
-			t.Errorf("%d px: %s", size[0], v)
+	for _, scheme := range []string{"dark", "light"} {
+		for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
+			name := fmt.Sprintf("branches-%s-%d", scheme, size[0])
+			b.do(t, setScheme(scheme), chromedp.EmulateViewport(size[0], size[1]))
+			for _, v := range findViolations(t, b, string(axe)) {
+				t.Errorf("%s: %s", name, v)
+			}
+			if over := read[[]float64](t, b, `[document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]`); over[0] > 0 || over[1] > 0 {
+				t.Errorf("%s: the page is larger than the window by %v px", name, over)
+			}
+			b.takePicture(t, filepath.Join(testneed.FindRoot(), "out", "studio", name+".png"))
 		}
-		if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-			t.Errorf("the page is %v px wider than %d px", over, size[0])
-		}
-		b.takePicture(t, filepath.Join(testneed.FindRoot(), "out", "studio", fmt.Sprintf("branches-%d.png", size[0])))
 	}
 	b.do(t, chromedp.EmulateViewport(1440, 900))
 	b.follow(t, "Message before this one")
@@ -93,12 +96,16 @@ func TestExtraConversationBranches(t *testing.T) {
 	b.requireSilence(t)
 }
 
-// A dictation is a provider whose reply arrives word by word, each when the test says so.
-type dictation chan string
+// A dictation is a provider whose replies arrive word by word, each when the test says so. An empty word ends a reply.
+type dictation struct {
+	words chan string
+	left  chan struct{} // gets a value when a client is gone before the end of a reply
+	want  string        // is in every request
+}
 
-func (d dictation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if body, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(body), "attached words") {
-		http.Error(w, "the text of the file is missing", http.StatusBadRequest)
+func (d *dictation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if body, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(body), d.want) {
+		http.Error(w, "the request has no "+d.want, http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -108,8 +115,8 @@ func (d dictation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for {
 		select {
-		case word, ok := <-d:
-			if !ok {
+		case word := <-d.words:
+			if word == "" {
 				send(`{}`, `"stop"`)
 				_, _ = io.WriteString(w, "data: [DONE]\n\n")
 				return
@@ -117,15 +124,16 @@ func (d dictation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			text, _ := json.Marshal(word)
 			send(`{"content":`+string(text)+`}`, "null")
 		case <-r.Context().Done():
+			d.left <- struct{}{}
 			return
 		}
 	}
 }
 
-// A reply appears as it arrives, and is shown once: while it arrives, after a connection was lost, and when it is saved. The text of an
-// attached file reaches the model.
-func TestExtraReplyArrives(t *testing.T) {
-	provider := make(dictation)
+// newDictation returns a provider, and a home whose agent writer uses it.
+func newDictation(t *testing.T, want string) (*dictation, *clienttest.Home) {
+	t.Helper()
+	provider := &dictation{words: make(chan string), left: make(chan struct{}, 1), want: want}
 	listener := httptest.NewServer(provider)
 	t.Cleanup(listener.Close)
 	home := clienttest.NewHome(t)
@@ -134,6 +142,30 @@ func TestExtraReplyArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	home.AddAgent(t, "writer", map[string]string{"config.yaml": "name: writer\nmodel: slow:m\n"})
+	return provider, home
+}
+
+// observeReplies makes the page keep all that it shows of replies from now on, for readReplies.
+func observeReplies(t *testing.T, b *browser) {
+	t.Helper()
+	b.do(t, evaluate(`window.seen = [], new MutationObserver(() => seen.push([...document.querySelectorAll(".said.assistant")].map((e) => e.innerText.trim()).join("|"))).observe(document.querySelector(".messages"), {childList: true, subtree: true, characterData: true})`))
+}
+
+// waitReply waits until the page shows exactly a reply that has ended. It has never shown something else than the beginning of it, and never nothing.
+func waitReply(t *testing.T, b *browser, sent, reply string) {
+	t.Helper()
+	b.wait(t, `document.querySelector("header.bar .status")?.innerText.includes("done") && document.querySelector(".said.assistant:not([aria-busy=true])")`)
+	waitSaid(t, b, sent+"|"+reply)
+	for _, text := range read[[]string](t, b, "seen") {
+		if !strings.HasPrefix(reply, text) || text == "" {
+			t.Errorf("the page has shown %q meanwhile", text)
+		}
+	}
+}
+
+// A reply appears as it arrives, and is shown once: while it arrives, and when it is saved. The text of an attached file reaches the model.
+func TestExtraReplyArrives(t *testing.T) {
+	provider, home := newDictation(t, "attached words")
 	b := openBrowser(t, home.Serve(t))
 	b.open(t, "chat/writer")
 	b.wait(t, `document.querySelector("#message")`)
@@ -142,20 +174,90 @@ func TestExtraReplyArrives(t *testing.T) {
 	b.waitText(t, "note.txt")
 	sendMessage(t, b, "Write")
 	const sent = "Write\n\nFile note.txt:\nattached words"
-	provider <- "One "
+	provider.words <- "One "
 	waitSaid(t, b, sent+"|One")
-	b.do(t, evaluate(`window.seen = [], new MutationObserver(() => seen.push([...document.querySelectorAll(".said.assistant")].map((e) => e.innerText.trim()).join("|"))).observe(document.querySelector(".messages"), {childList: true, subtree: true, characterData: true})`))
-	provider <- "two "
+	observeReplies(t, b)
+	provider.words <- "two "
 	waitSaid(t, b, sent+"|One two")
-	provider <- "three."
+	provider.words <- "three."
 	waitSaid(t, b, sent+"|One two three.")
-	close(provider)
-	b.wait(t, `document.querySelector("header.bar .status")?.innerText.includes("done") && document.querySelector(".said.assistant:not([aria-busy=true])")`)
-	waitSaid(t, b, sent+"|One two three.")
-	for _, text := range read[[]string](t, b, "seen") {
-		if !strings.HasPrefix("One two three.", text) || text == "" {
-			t.Errorf("the page has shown %q meanwhile", text)
+	provider.words <- ""
+	waitReply(t, b, sent, "One two three.")
+	b.requireSilence(t)
+}
+
+// A conversation whose server is killed in the middle of a reply says so, and recovers when the server is started again: nothing that was said
+// is missing or there twice, and the conversation continues.
+func TestExtraKilledConversation(t *testing.T) {
+	provider, home := newDictation(t, "Write")
+	s, start := prepareServer(t, home)
+	first := start()
+	b := openBrowser(t, s)
+	b.open(t, "chat/writer")
+	sendMessage(t, b, "Write")
+	provider.words <- "One "
+	waitSaid(t, b, "Write|One")
+	observeReplies(t, b)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed
+	<-provider.left
+	b.waitText(t, "Connection lost")
+	waitSaid(t, b, "Write|One")
+	start()
+	provider.words <- "One " // the drive asks for the reply again
+	provider.words <- "two."
+	b.wait(t, `!document.body.innerText.includes("Connection lost")`)
+	waitSaid(t, b, "Write|One two.")
+	provider.words <- ""
+	waitReply(t, b, "Write", "One two.")
+	sendMessage(t, b, "More")
+	provider.words <- "Three."
+	provider.words <- ""
+	waitSaid(t, b, "Write|One two.|More|Three.")
+}
+
+// A permission to change a file shows the change as a diff, and its buttons are in view on a phone, however long the change is.
+func TestExtraPermissionShowsChange(t *testing.T) {
+	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
+	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := clienttest.NewHome(t)
+	file := filepath.Join(t.TempDir(), "notes.txt") // outside of the working directory
+	if err := os.WriteFile(file, []byte("first\nold line\nlast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args, _ := json.Marshal(map[string]string{"path": file, "contents": "first\n" + strings.Repeat("new line\n", 60) + "last\n"})
+	home.AddAgent(t, "editor", map[string]string{
+		"config.yaml":     "name: editor\nmodel: script:transcript.yaml\nglobal_tools: [fs_write]\n",
+		"transcript.yaml": "- match: Change\n  text: I change it.\n  tool_calls: [{name: fs_write, args: " + string(args) + "}]\n- text: It is changed.\n",
+	})
+	b := openBrowser(t, home.Serve(t))
+	b.open(t, "chat/editor")
+	sendMessage(t, b, "Change the notes")
+	const diff = `((all) => all.removed + "/" + all.added)({removed: [...document.querySelectorAll(".question .removed")].map((e) => e.innerText.trim()).join(), added: document.querySelectorAll(".question .added").length})`
+	b.wait(t, fmt.Sprintf(`%s === "-old line/60"`, diff))
+	if prompt := read[string](t, b, `document.querySelector(".question .prompt").innerText`); prompt != "May fs_write be called?" {
+		t.Errorf("the question is %q: what it is about is below", prompt)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
+			b.do(t, setScheme(scheme), chromedp.EmulateViewport(size[0], size[1]), chromedp.Reload())
+			b.wait(t, fmt.Sprintf(`%s === "-old line/60"`, diff))
+			b.wait(t, `((r) => r && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector(".question .options")?.getBoundingClientRect())`)
+			for _, v := range findViolations(t, b, string(axe)) {
+				t.Errorf("%s, %d px: %s", scheme, size[0], v)
+			}
+			b.takePicture(t, filepath.Join(testneed.FindRoot(), "out", "studio", fmt.Sprintf("permission-%s-%d.png", scheme, size[0])))
 		}
+	}
+	b.press(t, "once")
+	b.waitText(t, "It is changed.")
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "new line") != 60 {
+		t.Errorf("the file has %q, %v", text, err)
 	}
 	b.requireSilence(t)
 }

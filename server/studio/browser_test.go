@@ -183,6 +183,16 @@ func (b *browser) press(t *testing.T, text string) {
 	b.do(t, evaluate(find+".focus()"), chromedp.KeyEvent("\r"))
 }
 
+// pressMouse clicks the element that an expression finds, with the mouse, where it is on the screen.
+func (b *browser) pressMouse(t *testing.T, find string) {
+	t.Helper()
+	b.wait(t, find)
+	at := read[[2]float64](t, b, fmt.Sprintf(`((e) => { e.scrollIntoView({block: "nearest"}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(%s)`, find))
+	for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+		b.do(t, call(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1}))
+	}
+}
+
 // follow follows the link with a text, in the way that the keyboard does.
 func (b *browser) follow(t *testing.T, text string) {
 	t.Helper()
@@ -207,6 +217,11 @@ func findViolations(t *testing.T, b *browser, axe string) []string {
 	t.Helper()
 	b.do(t, evaluate(axe+"\n;0"))
 	return read[[]string](t, b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + " " + n.target.join(" ") + ": " + n.failureSummary)))`)
+}
+
+// setScheme sets the colour scheme that the reader prefers.
+func setScheme(scheme string) chromedp.Action[chromedp.Void] {
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
 // Every page loads without reports of the browser, requests nothing from elsewhere and is accessible, in both colour schemes and at all
@@ -235,7 +250,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
-				b.do(t, call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}), chromedp.EmulateViewport(size[0], size[1]))
+				b.do(t, setScheme(scheme), chromedp.EmulateViewport(size[0], size[1]))
 				b.open(t, page.path)
 				b.wait(t, page.shown)
 				name := fmt.Sprintf("%s-%s-%d", page.name, scheme, size[0])
@@ -419,25 +434,17 @@ func TestExtraTwoAnswers(t *testing.T) {
 	}
 }
 
-// A page whose server is killed in the middle of a run says so, and recovers when the server is started again: it shows every moment once.
-func TestExtraKilledServer(t *testing.T) {
-	home := clienttest.NewHome(t)
-	nodes := ""
-	for i := range 8 {
-		nodes += fmt.Sprintf("  n%d: {type: script, script: step.sh, next: n%d}\n", i, i+1)
-	}
-	home.AddAgent(t, "steps", map[string]string{
-		"graph.yaml": "name: steps\nstart: n0\nnodes:\n" + nodes + "  n8: {type: end, output: late}\n",
-		"step.sh":    "sleep 0.3\necho '{}'\n",
-	})
+// prepareServer returns a server, and what starts it: every time at the same address.
+func prepareServer(t *testing.T, home *clienttest.Home) (s *clienttest.Server, start func() *exec.Cmd) {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := free.Addr().String()
 	_ = free.Close()
-	s := &clienttest.Server{URL: "http://" + address, Token: rand.Text() + rand.Text(), Home: home}
-	start := func() *exec.Cmd {
+	s = &clienttest.Server{URL: "http://" + address, Token: rand.Text() + rand.Text(), Home: home}
+	return s, func() *exec.Cmd {
 		c := home.Command(t, "serve", "--listen", address)
 		c.Env = append(c.Env, "RADDLE_SERVER_TOKEN="+s.Token)
 		out, err := c.StderrPipe()
@@ -454,6 +461,20 @@ func TestExtraKilledServer(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, lines) }()
 		return c
 	}
+}
+
+// A page whose server is killed in the middle of a run says so, and recovers when the server is started again: it shows every moment once.
+func TestExtraKilledServer(t *testing.T) {
+	home := clienttest.NewHome(t)
+	nodes := ""
+	for i := range 8 {
+		nodes += fmt.Sprintf("  n%d: {type: script, script: step.sh, next: n%d}\n", i, i+1)
+	}
+	home.AddAgent(t, "steps", map[string]string{
+		"graph.yaml": "name: steps\nstart: n0\nnodes:\n" + nodes + "  n8: {type: end, output: late}\n",
+		"step.sh":    "sleep 0.3\necho '{}'\n",
+	})
+	s, start := prepareServer(t, home)
 	first := start()
 	b := openBrowser(t, s)
 	run := startRun(t, b, "steps", "running")

@@ -31,8 +31,9 @@ export class Replies {
       return { piece: true };
     }
     if (e.kind === "run.ended") {
+      const last = [...this.open.values()].find((r) => r.path === "");
       for (const r of [...this.open.values()]) if (r.path.startsWith(e.path ?? "")) this.forget(r.key);
-      return { piece: false };
+      return last && !e.path ? { piece: false, complete: last } : { piece: false }; // a reply that was stopped is as long as it became
     }
     if (!reply || !(type === "replied" || type === "retrying" || e.kind === "task.done")) return { piece: false };
     this.forget(key);
@@ -54,6 +55,11 @@ export class Replies {
   takeChange(): Reply[] | null {
     if (!this.changed) return null;
     this.changed = false;
+    return this.list();
+  }
+
+  // list returns the replies in the order in which they began.
+  list(): Reply[] {
     return [...this.open.values()];
   }
 }

@@ -195,6 +195,7 @@ export interface Branch {
 }
 
 export interface Conversation extends RunInfo {
+  record: number; // the newest one that was read
   messages: Entry[];
 }
 

@@ -7,12 +7,13 @@ import { Ago, DiffText, Failure, useLoaded, useMedia, useSettled } from "../part
 import { Json } from "../parts/json";
 import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
-import { Replies, type Reply } from "../replies";
+import { Replies } from "../replies";
 import { go, runPath } from "../router";
 import type { Branch, Conversation, Entry, Page, RunInfo, Session } from "../types";
 
 const refreshEvery = 250;
 const lookEvery = 3000;
+const longestLag = 1000; // of the events of a run
 
 // chatPath returns the address of a conversation.
 export function chatPath(agent: string, session?: string): string {
@@ -27,6 +28,12 @@ function textOf(e: Entry, type: string): string {
     .join("");
 }
 
+// Arrived is a reply that is complete. It is part of what is read from the record on with which its step ends.
+interface Arrived {
+  text: string;
+  until?: number;
+}
+
 // useConversation reads what was said in a session, and follows its newest run.
 function useConversation(agent: string, session: string) {
   const [talk, setTalk] = useState<Conversation | null>(null);
@@ -35,60 +42,69 @@ function useConversation(agent: string, session: string) {
   const [error, setError] = useState("");
   const [arriving, setArriving] = useState<string[]>([]);
   const [connection, setConnection] = useState<Connection>("open");
-  const [round, setRound] = useState(0);
+  const reload = useRef(() => {});
   useEffect(() => {
     if (!session) return;
     const stop = new AbortController();
     const place = `sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}`;
-    const replies = new Replies();
-    let complete: string[] = []; // replies that are complete and not yet part of what was read, oldest first
-    let open: Reply[] = [];
+    let replies = new Replies();
+    let complete: Arrived[] = []; // oldest first
+    let followed = ""; // the run whose events come
+    let state: Connection = "ended";
+    let seen = 0; // the newest record of which an event has come
+    let reached = () => {}; // called when seen or state changes
     let unfollow = () => {};
     let timer = 0;
-    let looks = 0;
     let known = "";
+    let knownBranches = "";
     let loading = false;
     let again = false;
-    let recorded: string[] = []; // what the run that is followed has said, as it was read
-    let working = true;
-    const show = () => {
-      const texts = [...complete, ...open.filter((r) => r.path === "").map((r) => r.text)];
-      setArriving(working ? texts.filter((text) => !recorded.some((s) => s.endsWith(text))) : []);
-    };
+    const show = () => setArriving([...complete.map((r) => r.text), ...replies.list().filter((r) => r.path === "").map((r) => r.text)]);
+    // seeAll waits until the events have come as far as what was read: what is shown of a reply is replaced by the whole at once.
+    const seeAll = (record: number) =>
+      new Promise<void>((done) => {
+        const timer = setTimeout(done, longestLag);
+        reached = () => {
+          if (seen < record && state === "open" && !stop.signal.aborted) return;
+          clearTimeout(timer);
+          done();
+        };
+        reached();
+      });
     const read = async () => {
       const c = await get<Conversation>(place, stop.signal);
       const r = await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal);
       // The branches change only with a turn.
-      const b = known.startsWith(r.run + " ") ? null : await get<{ branches: Branch[] }>(place + "/branches", stop.signal);
-      working = isWorking(r.status);
-      recorded = c.messages.filter((e) => e.message?.role === "assistant" && e.run === r.run).map((e) => textOf(e, "text"));
-      complete = complete.filter((text) => !recorded.some((s) => s.endsWith(text)));
-      known = `${r.run} ${r.updated}`;
+      const b = knownBranches === c.run ? null : await get<{ branches: Branch[] }>(place + "/branches", stop.signal);
+      if (c.run === followed) await seeAll(c.record);
+      if (stop.signal.aborted) return;
+      if (c.run !== followed) start(c.run, c.record, isFinal(c.status));
+      else if (!isWorking(c.status) && seen <= c.record) {
+        replies = new Replies();
+        complete = [];
+      } else complete = complete.filter((reply) => reply.until === undefined || reply.until > c.record);
+      known = `${c.run} ${c.updated}`;
+      knownBranches = c.run;
       setTalk(c);
       setView(r);
       if (b) setBranches(b.branches);
       setError("");
       show();
-      return c.run;
     };
     // load reads the conversation, again if it was called meanwhile: an older answer never replaces a newer one.
-    const load = async (): Promise<string> => {
-      if (loading) {
-        again = true;
-        return "";
-      }
+    const load = async () => {
+      again = loading;
+      if (loading) return;
       loading = true;
-      let run = "";
       try {
         do {
           again = false;
-          run = await read();
+          await read();
         } while (again && !stop.signal.aborted);
       } catch (e) {
         if (!isAborted(e) && !(e instanceof Problem && e.code === "unknown-session")) setError(words(e));
       }
       loading = false;
-      return run;
     };
     const schedule = () => {
       if (timer === 0)
@@ -97,44 +113,61 @@ function useConversation(agent: string, session: string) {
           void load();
         }, refreshEvery);
     };
-    // look follows the conversation again if a turn was added elsewhere: in a terminal or in another page.
-    const look = async () => {
-      const c = await get<Conversation>(place, stop.signal).catch(() => null);
-      if (c && `${c.run} ${c.updated}` !== known) setRound((n) => n + 1);
+    const connect = (c: Connection) => {
+      state = c;
+      setConnection(c);
+      reached();
     };
-    const frames = setInterval(() => {
-      const list = replies.takeChange();
-      if (!list) return;
-      open = list;
-      show();
-    }, 100);
-    void load().then(async (run) => {
-      if (!run || stop.signal.aborted) return;
-      const newest = await get<Page<{ seq: number }>>(`runs/${encodeURIComponent(run)}/history?limit=1`, stop.signal).catch(() => ({ items: [] as { seq: number }[] }));
-      if (stop.signal.aborted) return;
-      unfollow = follow(run, newest.items[0]?.seq ?? 0, {
+    // start follows a run from a record on. One that has ended says nothing more.
+    const start = (run: string, record: number, ended: boolean) => {
+      unfollow();
+      if (run !== followed) {
+        replies = new Replies();
+        complete = [];
+      }
+      followed = run;
+      seen = record;
+      connect(ended ? "ended" : "open");
+      if (ended) return;
+      unfollow = follow(run, record, {
         onEvent(e) {
           const { piece, complete: reply } = replies.add(e);
-          if (reply && reply.path === "" && reply.text) complete.push(reply.text);
+          if (reply && reply.path === "" && reply.text) complete.push({ text: reply.text });
+          if (!e.path && (e.kind === "step.committed" || e.kind === "run.ended")) for (const r of complete) r.until ??= e.seq;
+          seen = Math.max(seen, e.seq);
+          reached();
           if (!piece) schedule();
         },
         onConnection(c) {
-          setConnection(c);
+          connect(c);
           if (c === "open") replies.expectAgain();
           if (c !== "lost") schedule();
-          if (c === "ended" && looks === 0) looks = window.setInterval(() => void look(), lookEvery);
         },
       });
-    });
+    };
+    // look finds a turn that was added elsewhere: in a terminal or in another page.
+    const look = async () => {
+      if (state !== "ended" || loading) return;
+      const c = await get<Conversation>(place, stop.signal).catch(() => null);
+      if (c && `${c.run} ${c.updated}` !== known) void load();
+    };
+    const frames = setInterval(() => replies.takeChange() && show(), 100);
+    const looks = setInterval(() => void look(), lookEvery);
+    reload.current = () => {
+      if (followed && state !== "ended") start(followed, seen, false); // without the wait for the next try
+      void load();
+    };
+    void load();
     return () => {
       stop.abort();
+      reached();
       unfollow();
       clearTimeout(timer);
       clearInterval(frames);
       clearInterval(looks);
     };
-  }, [agent, session, round]);
-  return { talk, view, branches, error, arriving, connection, reload: () => setRound((n) => n + 1) };
+  }, [agent, session]);
+  return { talk, view, branches, error, arriving, connection, reload: () => reload.current() };
 }
 
 // isWorking reports whether a run with a status may say more by itself.

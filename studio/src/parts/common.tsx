@@ -59,12 +59,14 @@ export function useMedia(query: string): boolean {
   return holds;
 }
 
-// DiffText shows a text whose lines begin with the signs of a diff.
+// DiffText shows a text whose lines begin with the signs of a diff. Before its first hunk are the names of files.
 export function DiffText({ text }: { text: string }) {
+  const lines = text.split("\n");
+  const first = lines.findIndex((line) => line.startsWith("@@"));
   return (
-    <pre class="text diff">
-      {text.split("\n").map((line) => (
-        <span class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : ""}>{visible(line) + "\n"}</span>
+    <pre class="text diff" tabIndex={0} role="group" aria-label="Change">
+      {lines.map((line, i) => (
+        <span class={i < first ? "" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : ""}>{visible(line) + "\n"}</span>
       ))}
     </pre>
   );

@@ -29,6 +29,14 @@ function splitPrompt(q: Question): [string, string] {
   return [text.decode(bytes.slice(0, at)), text.decode(bytes.slice(at))];
 }
 
+// shortenPrompt returns the words of a question without what Permission shows: the arguments of the call and its parts.
+function shortenPrompt(q: Question, prompt: string): string {
+  if (q.kind !== "permission" || !q.data?.tool) return prompt;
+  const [first = "", ...rest] = prompt.trim().split("\n");
+  const short = first.replace(/^(May \S+ be called) with \{.*\}\?$/, "$1?");
+  return short === first ? prompt : [short, ...(q.data.detail?.parts?.length ? [] : rest)].join("\n");
+}
+
 // Permission shows what a call would do: change is that of a file.
 function Permission({ q, change }: { q: Question; change: string }) {
   const d = q.data?.detail;
@@ -63,7 +71,11 @@ function Permission({ q, change }: { q: Question; change: string }) {
           </>
         ))}
       </dl>
-      {d?.command ? <pre class="text">{visible(d.command)}</pre> : change ? <DiffText text={change.replace(/^\n+|\n+$/g, "")} /> : <pre class="text">{visible(JSON.stringify(q.data.args, null, 2))}</pre>}
+      {d?.command ? <pre class="text">{visible(d.command)}</pre> : change ? <DiffText text={change.replace(/^\n+|\n+$/g, "")} /> : null}
+      <details open={!d?.command && !change}>
+        <summary>Arguments</summary>
+        <pre class="text">{visible(JSON.stringify(q.data.args, null, 2))}</pre>
+      </details>
     </div>
   );
 }
@@ -135,7 +147,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
         }
       }}
     >
-      <p class="prompt">{visible(prompt.trim())}</p>
+      <p class="prompt">{visible(shortenPrompt(q, prompt).trim())}</p>
       {permission && <Permission q={q} change={change} />}
       {options.length > 0 && (
         <div class="options">
