@@ -14,7 +14,6 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 )
 
@@ -58,7 +57,7 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 	if d.Record == nil {
 		return nil, failure.NewStale("", "run %s cannot stop at a node: raddle did not start it", d.Run)
 	}
-	a, err := s.process.Load(app.LoadRequest{Agent: d.Record.Dir, Model: d.Record.Override, Variables: d.Record.Variables})
+	a, err := s.process.LoadOfRun(ctx, d.Record)
 	if err != nil {
 		return nil, err
 	}

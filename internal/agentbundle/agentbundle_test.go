@@ -110,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	b := packFiles(t, map[string]string{
 		"config.yaml": "name: helper\n", ".env": "KEY=1", ".git/config": "x", "docs/.hidden": "x",
-		"__pycache__/tools.pyc": "x", "rag.yaml": madeByRaddle + "base: rag.db\nembedding_model: keyword\n", "rag.db": "x", "rag.db-wal": "x", "other.db": "kept",
+		"__pycache__/tools.pyc": "x", "rag.yaml": madeByRaddle + "base: rag.db\nembedding_model: keyword\n", "rag.db": "x", "rag.db-wal": "x", "rag.db-lock": "", "other.db": "kept", "new.db": "x", "new.db-lock": "",
 		".gitignore": "*.log\n/out/\n!keep.log\n# comment\ndata/**/tmp\n", ".raddleignore": "notes.txt\n",
 		"a.log": "x", "keep.log": "kept", "sub/b.log": "x", "out/x": "x", "sub/out/x": "kept", "notes.txt": "x", "sub/notes.txt": "x",
 		"data/a/b/tmp": "x", "data/a/b/kept": "kept", "sub/.gitignore": "c.txt", "sub/c.txt": "x", "c.txt": "kept",
@@ -403,7 +403,7 @@ func TestRemoveUnused(t *testing.T) {
 		t.Errorf("it has removed %d, %v", n, err)
 	}
 	for name, want := range map[string]bool{"new": true, "needed": true, "used": true, "unused": false, "stopped": false} {
-		if is, err := Has(ctx, st, hashes[name]); is != want || err != nil {
+		if is, _, err := Has(ctx, st, hashes[name]); is != want || err != nil {
 			t.Errorf("%s: %v, %v", name, is, err)
 		}
 	}
@@ -434,7 +434,7 @@ func TestStoreErrors(t *testing.T) {
 	cancel()
 	_, put := b.Put(ctx, st)
 	_, open := Open(ctx, st, b.Hash, t.TempDir())
-	_, has := Has(ctx, st, b.Hash)
+	_, _, has := Has(ctx, st, b.Hash)
 	_, check := CheckThread(ctx, st, threadPrefix+b.Hash)
 	for i, err := range []error{put, open, has, check} {
 		if !errors.Is(err, context.Canceled) {

@@ -66,10 +66,10 @@ func (p *packer) addDir(dir, name string, rules []ignoreRule) error {
 	if err != nil {
 		return err
 	}
-	bases := findBases(dir, entries)
+	isBase := findBases(dir, entries)
 	for _, e := range entries {
 		at := path.Join(name, e.Name())
-		if strings.HasPrefix(e.Name(), ".") || e.Name() == "__pycache__" || bases[e.Name()] || isIgnored(rules, at, e.IsDir()) {
+		if strings.HasPrefix(e.Name(), ".") || e.Name() == "__pycache__" || isBase(e.Name()) || isIgnored(rules, at, e.IsDir()) {
 			continue
 		}
 		file := filepath.Join(dir, e.Name())
@@ -122,32 +122,37 @@ func (p *packer) addFile(file, at string) error {
 // madeByRaddle begins the file that says that a knowledge base is built.
 const madeByRaddle = "# Made by raddle: remove this file to build the knowledge base again.\n"
 
-// findBases returns the names of the files of knowledge bases in a directory.
-func findBases(dir string, entries []os.DirEntry) map[string]bool {
-	names := map[string]bool{}
+// findBases returns a function that reports whether a file of a directory belongs to a knowledge base: the file that says that one is
+// built, the base that it names, and what a build that is not finished has made.
+func findBases(dir string, entries []os.DirEntry) func(name string) bool {
+	const lock = ".db-lock"
+	bases := map[string]bool{}
 	for _, e := range entries {
+		if stem, ok := strings.CutSuffix(e.Name(), lock); ok {
+			bases[stem+".db"] = true
+		}
 		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".yaml" {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
-			continue // whoever reads it next reports that
+			continue // who reads it next reports that
 		}
 		rest, ok := bytes.CutPrefix(text, []byte(madeByRaddle))
 		if !ok {
 			continue
 		}
-		names[e.Name()] = true
+		bases[e.Name()] = true
 		for line := range strings.Lines(string(rest)) {
 			if base, ok := strings.CutPrefix(line, "base:"); ok {
-				base = strings.Trim(strings.TrimSpace(base), `"'`)
-				for _, ending := range []string{"", "-wal", "-shm", "-journal"} {
-					names[base+ending] = true
-				}
+				bases[strings.Trim(strings.TrimSpace(base), `"'`)] = true
 			}
 		}
 	}
-	return names
+	return func(name string) bool {
+		base, _, _ := strings.Cut(name, ".db-") // rag.db-lock, rag.db-wal
+		return bases[name] || base != name && bases[base+".db"]
+	}
 }
 
 // CheckSecrets returns an error that names the first file with a secret or a private key in it.

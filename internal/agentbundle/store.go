@@ -78,17 +78,20 @@ func HasAny(ctx context.Context, st graph.Store) (bool, error) {
 	return false, nil
 }
 
-// Has reports whether a store has a bundle.
-func Has(ctx context.Context, st graph.Store, hash string) (bool, error) {
-	_, _, complete, err := findThread(ctx, st, hash)
-	return complete, err
+// Has reports whether a store has a bundle. Only if it is also fresh, it is not about to be removed; otherwise [Bundle.Put] keeps it.
+func Has(ctx context.Context, st graph.Store, hash string) (there, fresh bool, err error) {
+	t, _, there, err := findThread(ctx, st, hash)
+	return there, there && isFresh(t), err
 }
+
+// isFresh reports whether a bundle was written or used so recently that it is not removed in the next minutes.
+func isFresh(t graph.ThreadInfo) bool { return time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 }
 
 // use reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it has.
 func use(ctx context.Context, st graph.Store, hash string) (bool, error) {
 	for {
 		t, _, complete, err := findThread(ctx, st, hash)
-		if err != nil || !complete || time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 {
+		if err != nil || !complete || isFresh(t) {
 			return complete, err
 		}
 		note := graph.Record{Kind: kindBundle, Time: time.Now().UnixMicro()}

@@ -147,9 +147,11 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 	for _, d := range listBundleDirs(run.Record) {
 		p.Tools.AddDotenv(d.Path)
 	}
+	var fresh bool
 	b, refused := packAgent(run.Record)
 	if refused == nil {
-		there, err := agentbundle.Has(ctx, st, b.Hash)
+		var there bool
+		there, fresh, err = agentbundle.Has(ctx, st, b.Hash)
 		if err != nil || !there && !st.Location.IsShared() {
 			return err
 		}
@@ -166,6 +168,9 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 		if !host.Tooling.Doubts(d.Path) {
 			run.Record.Approved = append(run.Record.Approved, d.Name)
 		}
+	}
+	if fresh {
+		return nil
 	}
 	run.publish = func(ctx context.Context) error {
 		if _, err := b.Put(ctx, st); err != nil {
@@ -224,6 +229,20 @@ func (p *Process) useBundle(ctx context.Context, st *runs.Store, id string, rec 
 		err = os.MkdirAll(rec.Workspace, 0o700)
 	}
 	return files, err
+}
+
+// LoadOfRun loads the agent of a run to show the run, from the bundle if the agent is not on this machine. It calls no model and needs
+// no key.
+func (p *Process) LoadOfRun(ctx context.Context, rec *runs.Record) (*flow.Agent, error) {
+	l := LoadRequest{Agent: rec.Dir, Model: rec.Override, Variables: rec.Variables}
+	if !config.IsDir(rec.Dir) && rec.Bundle != "" {
+		if st, err := p.Runs.OpenStore(); err == nil {
+			if dir, err := agentbundle.Open(ctx, st, rec.Bundle, p.Dirs.Cache); err == nil {
+				l.Agent = dir
+			}
+		}
+	}
+	return p.Load(l)
 }
 
 // describeChanges returns what has changed in the files of a run since it started. Files from the store cannot change.

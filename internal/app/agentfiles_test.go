@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -53,7 +54,7 @@ func (m *machine) write(files map[string]string) {
 // park starts a run that stops at a question.
 func (m *machine) park(agent string) *Run {
 	m.t.Helper()
-	run, err := m.StartRun(Request{Agent: agent})
+	run, err := m.StartRun(Request{Agent: agent, Prompt: "go"})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -72,7 +73,9 @@ func (m *machine) finish(id string, o ResumeOptions) (*Run, string) {
 		m.t.Fatal(err)
 	}
 	defer run.Close()
-	res, err := run.resumeDrive(m.t.Context(), Driver{}, []graph.Answer{{ID: run.Questions[0].ID, Value: "yes"}})
+	res, err := run.Drive(m.t.Context(), Driver{Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+		return []graph.Answer{{ID: open[0].ID, Value: "yes"}}, false, nil
+	}})
 	if err != nil || res.Status != graph.Done {
 		m.t.Fatal(res.Status, err)
 	}
@@ -279,5 +282,88 @@ func makeOld(t *testing.T, st graph.Store, hash string) {
 	}
 	if err := errors.Join(st.Prune(t.Context(), "agent:"+hash, math.MaxInt64), st.Append(t.Context(), "agent:"+hash, 0, recs)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The tools of an agent get the environment of the machine that continues the run. On the machine of the start they still get the
+// agent's .env file, which is in no bundle.
+func TestToolsGetTheEnvironmentOfTheMachine(t *testing.T) {
+	st := graph.NewMemory()
+	a, b := newMachine(t, st), newMachine(t, st, "FROM_DOTENV=of-the-worker")
+	a.write(map[string]string{
+		"teller/config.yaml": "name: teller\nmodel: script:t.yaml\n",
+		"teller/t.yaml":      "- {match: go, turn: 1, tool_calls: [{name: user__ask, args: {question: Sure?, options: [\"yes\", \"no\"]}}]}\n- {match: go, turn: 2, tool_calls: [{name: tell, args: {}}]}\n- {match: go, turn: 3, text: told}\n",
+		"teller/tools.sh":    "# @cmd Tells.\n# raddle: read-only\ntell() { echo \"it is $FROM_DOTENV\" >>\"$LLM_OUTPUT\"; }\n",
+		"teller/.env":        "FROM_DOTENV=of-the-agent\n",
+	})
+	first, second := a.park("teller"), a.park("teller")
+	a.write(map[string]string{"teller/t.yaml": "- {match: go, text: changed}"})
+	away := a.home + ".away"
+	if err := os.Rename(a.home, away); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		on   *machine
+		run  *Run
+		want string
+	}{{b, first, "it is of-the-worker"}, {a, second, "it is of-the-agent"}} {
+		if c.on == a {
+			if err := os.Rename(away, a.home); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, out := c.on.finish(c.run.ID, ResumeOptions{}); out != "told" {
+			t.Errorf("it ends with %q", out)
+		}
+		var all strings.Builder
+		for r, err := range st.Read(t.Context(), c.run.ID, graph.Range{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(r.Data)
+		}
+		if !strings.Contains(all.String(), c.want) {
+			t.Errorf("the tool of run %s has not said %q", c.run.ID, c.want)
+		}
+	}
+}
+
+// A knowledge base is in no bundle. Another machine builds it from the files of the bundle, once for all runs.
+func TestKnowledgeBasesAreBuiltOnEachMachine(t *testing.T) {
+	st := graph.NewMemory()
+	a, b := newMachine(t, st), newMachine(t, st)
+	a.write(map[string]string{
+		"finder/graph.yaml": "name: finder\nstart: ask\ninitial_state: {found: \"\"}\nnodes:\n  ask: {type: input, question: \"Well?\", next: kb}\n" +
+			"  kb: {type: rag, documents: [docs], embedding_model: keyword, chunk_size: 500, chunk_overlap: 0, query: moose, state_updates: {found: \"{{output.context}}\"}, next: end}\n  end: {type: end, output: \"{{found}}\"}\n",
+		"finder/docs/a.md": "the moose is home",
+	})
+	before := a.park("finder")
+	if _, out := a.finish(a.park("finder").ID, ResumeOptions{}); !strings.Contains(out, "moose is home") {
+		t.Errorf("the same machine finds %q", out)
+	}
+	if _, err := os.Stat(filepath.Join(a.Dirs.Agents, "finder", "kb.db")); err != nil {
+		t.Error(err)
+	}
+	after := a.park("finder")
+	if before.Record.Bundle == "" || before.Record.Bundle != after.Record.Bundle {
+		t.Errorf("the knowledge base is part of the bundle: %s, then %s", before.Record.Bundle, after.Record.Bundle)
+	}
+	if err := os.RemoveAll(a.home); err != nil {
+		t.Fatal(err)
+	}
+	var built os.FileInfo
+	for _, run := range []*Run{before, after} {
+		resumed, out := b.finish(run.ID, ResumeOptions{})
+		if !strings.Contains(out, "moose is home") {
+			t.Errorf("the other machine finds %q", out)
+		}
+		info, err := os.Stat(filepath.Join(b.Dirs.Cache, "agents", run.Record.Bundle, "finder", "kb.db"))
+		if err != nil || resumed.Agent.Dir != filepath.Join(b.Dirs.Cache, "agents", run.Record.Bundle, "finder") {
+			t.Fatal(resumed.Agent.Dir, err)
+		}
+		if built != nil && !os.SameFile(built, info) {
+			t.Error("it was built twice")
+		}
+		built = info
 	}
 }

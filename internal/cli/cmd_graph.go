@@ -157,7 +157,7 @@ func pictureOfRun(ctx context.Context, env *environment, d *runs.Detail, o *draw
 		return graph.Structure{}, err
 	}
 	var s graph.Structure
-	if a, err := loadDrawn(env, d.Record); err == nil {
+	if a, err := loadDrawn(ctx, env, d.Record); err == nil {
 		s = a.Picture()
 	} else {
 		env.printWarning("the agent of the run cannot be loaded, so that only what ran is drawn: " + plainText(err.Error()))
@@ -168,11 +168,11 @@ func pictureOfRun(ctx context.Context, env *environment, d *runs.Detail, o *draw
 }
 
 // loadDrawn loads the agent of a run.
-func loadDrawn(env *environment, rec *runs.Record) (*flow.Agent, error) {
+func loadDrawn(ctx context.Context, env *environment, rec *runs.Record) (*flow.Agent, error) {
 	if rec == nil {
 		return nil, errors.New("the command line did not start the run")
 	}
-	return env.process.Load(app.LoadRequest{Agent: rec.Dir, Model: rec.Override, Variables: rec.Variables})
+	return env.process.LoadOfRun(ctx, rec)
 }
 
 // addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII characters.

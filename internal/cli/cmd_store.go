@@ -34,7 +34,7 @@ func newStoreCheckCommand(env *environment) *cobra.Command {
 	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreCheck, &cobra.Command{
 		Use: "check [STORE]", Short: "Read every record and find what is damaged or missing",
 		Long: `raddle checks that no journal has a gap, that the checksum of every record is right, that the records of each journal give a
-state, and that its snapshots are equal to that state. Runs may continue meanwhile. The exit code is 3 if there are faults.`,
+state, that its snapshots are equal to that state, and that the bundles of agents have the files that they name. Runs may continue meanwhile. The exit code is 3 if there are faults.`,
 		Args: checkArgCount(0, 1, "the store"),
 	})
 }
@@ -54,7 +54,7 @@ func runStoreCheck(ctx context.Context, env *environment, opts outputOptions, ar
 		for _, f := range result.Faults {
 			fmt.Fprintf(&b, "%s@%d: %s\n", f.Thread, f.Record, f.What)
 		}
-		fmt.Fprintf(&b, "%s: %s with %s, %s", at.Place(), wording.FormatCount(result.Threads, "journal"), wording.FormatCount(int(result.Records), "record"), wording.FormatCount(len(result.Faults), "fault"))
+		fmt.Fprintf(&b, "%s: %s with %s, %s", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), wording.FormatCount(len(result.Faults), "fault"))
 		return plainText(b.String())
 	})
 	if err == nil && len(result.Faults) > 0 {
@@ -63,9 +63,18 @@ func runStoreCheck(ctx context.Context, env *environment, opts outputOptions, ar
 	return err
 }
 
+// countJournals counts the journals of runs, and the bundles of agents if there are any.
+func countJournals(threads, bundles int) string {
+	text := wording.FormatCount(threads, "journal")
+	if bundles > 0 {
+		text += " and " + wording.FormatCount(bundles, "bundle")
+	}
+	return text
+}
+
 func newStoreCopyCommand(env *environment) *cobra.Command {
 	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreCopy, &cobra.Command{
-		Use: "copy FROM TO", Short: "Copy all runs of a store into another one",
+		Use: "copy FROM TO", Short: "Copy all runs of a store, and the bundles of their agents, into another one",
 		Long: `TO is created if it does not exist. A copy that was stopped continues where it was, and a later copy adds what is new. raddle changes no
 journal of TO that differs from that of FROM, and leaves out runs that a process drives. Continue a run only in one of the two stores.`,
 		Args: checkArgCount(2, 2, "the URL of a store"),
@@ -88,7 +97,7 @@ func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, arg
 		return err
 	}
 	err = env.printResult(opts.output, result, func() string {
-		return plainText(fmt.Sprintf("%s to %s: %s with %s; %d were there already", "copied", at.Place(), wording.FormatCount(result.Threads, "journal"), wording.FormatCount(int(result.Records), "record"), result.Equal))
+		return plainText(fmt.Sprintf("%s to %s: %s with %s; %d were there already", "copied", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
 	})
 	if err == nil && len(result.Busy) > 0 {
 		return &exitError{code: exitStale, next: "copy again when they have stopped", err: fmt.Errorf("not copied, because a process drives them: %s", joinWords(result.Busy))}

@@ -14,7 +14,6 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
@@ -48,7 +47,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		return err
 	}
 	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(env, d.Record)
+	show := newWatchedEvents(ctx, env, d.Record)
 	id := d.Run
 	seq := int64(0)
 	follower := env.process.Runs.FollowRun(id)
@@ -94,11 +93,11 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 
 // newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
 // the run cannot be loaded any more, it prints nothing.
-func newWatchedEvents(env *environment, rec *runs.Record) func(graph.Event) {
+func newWatchedEvents(ctx context.Context, env *environment, rec *runs.Record) func(graph.Event) {
 	if env.quiet || rec == nil {
 		return func(graph.Event) {}
 	}
-	a, err := env.process.Load(app.LoadRequest{Agent: rec.Dir, Model: rec.Override, Variables: rec.Variables})
+	a, err := env.process.LoadOfRun(ctx, rec)
 	if err != nil {
 		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
 		return func(graph.Event) {}

@@ -106,8 +106,10 @@ func (d *drive) driveRun() (graph.Result, error) {
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
 	}
-	for _, line := range d.run.Notices {
-		d.env.printNote("raddle: %s", term.CleanLine(line))
+	if d.turn == nil || d.run.Resumed { // otherwise each turn of a conversation would say it
+		for _, line := range d.run.Notices {
+			d.env.printNote("raddle: %s", term.CleanLine(line))
+		}
 	}
 	d.env.working.Store(true)
 	d.worksSince = time.Now()

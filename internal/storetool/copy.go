@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 	"raddle.dev/memory"
 )
@@ -13,6 +14,7 @@ import (
 // A CopyResult counts what a copy has done.
 type CopyResult struct {
 	Threads int      `json:"threads"` // that have new records now
+	Bundles int      `json:"bundles"` // of agents, that were written
 	Records int64    `json:"records"` // that were written
 	Equal   int      `json:"equal"`   // threads that were there already
 	Entries int      `json:"entries"` // values of package memory that were written
@@ -51,10 +53,13 @@ func CopyStore(ctx context.Context, from, to graph.Store) (CopyResult, error) {
 		if err != nil {
 			return result, err
 		}
-		if n > 0 {
-			result.Threads++
-		} else {
+		switch {
+		case n == 0:
 			result.Equal++
+		case agentbundle.IsThread(t.Name):
+			result.Bundles++
+		default:
+			result.Threads++
 		}
 	}
 	result.Entries, err = copyEntries(ctx, from, to)

@@ -11,7 +11,6 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
@@ -154,14 +153,14 @@ func (h *handler) readStory(ctx context.Context, id string, at int64) ([]runs.Mo
 	if err != nil {
 		return nil, nil, err
 	}
-	s := h.pictureOf(d, moments)
+	s := h.pictureOf(ctx, d, moments)
 	return moments, newDescriber(d, moments, &s), nil
 }
 
 // pictureOf returns the picture of the agent of a run. If the agent cannot be loaded any more, the picture has only what ran.
-func (h *handler) pictureOf(d *runs.Detail, moments []runs.Moment) graph.Structure {
+func (h *handler) pictureOf(ctx context.Context, d *runs.Detail, moments []runs.Moment) graph.Structure {
 	if d.Record != nil {
-		if a, err := h.process.Load(app.LoadRequest{Agent: d.Record.Dir, Model: d.Record.Override, Variables: d.Record.Variables}); err == nil {
+		if a, err := h.process.LoadOfRun(ctx, d.Record); err == nil {
 			defer func() { _ = a.Close() }()
 			return a.Picture()
 		}
@@ -239,7 +238,7 @@ func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error
 	if err != nil {
 		return nil, err
 	}
-	s, o := h.pictureOf(d, moments), draw.Options{Theme: draw.Theme(in.Theme)}
+	s, o := h.pictureOf(ctx, d, moments), draw.Options{Theme: draw.Theme(in.Theme)}
 	if !in.Plain {
 		story.AddRun(&o, &s, d, moments)
 	}
