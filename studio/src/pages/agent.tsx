@@ -24,11 +24,13 @@ export function Agent({ name }: { name: string }) {
       <main id="main">
         <div class="bar">
           <h1>{name}</h1>
-          <span class="actions">
-            <a class="button" href={chatPath(name)}>
-              Talk
-            </a>
-          </span>
+          {a?.kind === "agent" && (
+            <span class="actions">
+              <a class="button" href={chatPath(name)}>
+                Talk
+              </a>
+            </span>
+          )}
         </div>
         <Failure text={detail.error} />
         {a && (
