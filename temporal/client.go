@@ -29,8 +29,9 @@ func Register(w worker.Registry, d *Drives) {
 }
 
 // WorkerOptions returns the options of a worker that drives up to a number of runs at a time. grace is the time that
-// drives have to reach the end of their step when the worker ends.
-func WorkerOptions(drives int, grace time.Duration) worker.Options {
+// drives have to reach the end of their step when the worker ends. rate is how many drives all workers of the queue together start
+// in a second; 0: as many as there are.
+func WorkerOptions(drives int, grace time.Duration, rate float64) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: drives,
 		MaxHeartbeatThrottleInterval:       beatInterval / 2, // otherwise each second heartbeat would wait
@@ -38,6 +39,7 @@ func WorkerOptions(drives int, grace time.Duration) worker.Options {
 		MaxConcurrentWorkflowTaskPollers:   4,
 		StickyScheduleToStartTimeout:       time.Second, // how long a workflow waits for a worker that has died
 		WorkerStopTimeout:                  grace + 5*time.Second,
+		TaskQueueActivitiesPerSecond:       rate,
 		DisableRegistrationAliasing:        true,
 	}
 }

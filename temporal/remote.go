@@ -114,7 +114,7 @@ func (r *remoteRuns) recordStart(ctx context.Context, parent *runs.Detail, q *gr
 	run, err := r.process.StartRemoteRun(r.run, parent, q, call)
 	if err != nil {
 		if errors.As(err, new(*failure.Error)) {
-			return &graph.Answer{ID: q.ID, Refused: err.Error()}, nil
+			return &graph.Answer{ID: q.ID, By: "run " + call.Run, Refused: err.Error()}, nil
 		}
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (r *Run) RecordRemoteStart(ctx context.Context) error {
 // RemoteAnswer returns the answer to the question that a run waits for another one with, when that has ended: its result, or
 // why there is none. reason is that of a run that will not continue although its journal does not say so; "": the run has ended.
 func (p *Process) RemoteAnswer(ctx context.Context, child *runs.Detail, question, reason string) (graph.Answer, error) {
-	a := graph.Answer{ID: question}
+	a := graph.Answer{ID: question, By: "run " + child.Run}
 	calls, err := p.Runs.ReadModelCalls(ctx, child.Run)
 	if err != nil {
 		return a, err

@@ -79,6 +79,9 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("model", plainText(joinWords(s.Usage.Models)))
 		row("variables", formatVariables(r.Variables))
 		row("prompt", r.Prompt)
+		if above := r.Parent; above != nil {
+			row("part of", "run "+above.Run+", "+plainText(above.Question))
+		}
 	}
 	if s.From != nil {
 		row("forked", "from "+s.From.String())

@@ -403,7 +403,7 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 					add(m.Node, describeCallLines(&calls[at]))
 				}
 			}
-		case m.Kind == graph.KindAnswer && m.Question != nil:
+		case m.Kind == graph.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote:
 			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
 		}
 	}

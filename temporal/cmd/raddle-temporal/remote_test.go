@@ -194,3 +194,34 @@ func processLives(pid string) bool {
 	_, _ = fmt.Sscan(pid, &n)
 	return syscall.Kill(n, 0) == nil
 }
+
+// A queue with a rate starts its runs one after the other; another queue of the same worker does not wait.
+func TestExtraRate(t *testing.T) {
+	t.Parallel() // with the others: more work makes it only slower
+	c := newCluster(t, map[string]string{"now/graph.yaml": "name: now\nstart: end\nnodes:\n  end: {type: end, output: done}\n"})
+	c.startWorker("a", "--queue", "slow,fast", "--rate", "slow=2")
+	drive := func(queue string, runs int) time.Duration {
+		var ids []string
+		for range runs {
+			ids = append(ids, c.run("run", "./now", "--queue", queue))
+		}
+		var first, last time.Time
+		for _, id := range ids {
+			c.awaitStatus(id, "done")
+			if at := c.readRun(id).Updated; first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at := c.readRun(id).Updated; at.After(last) {
+				last = at
+			}
+		}
+		return last.Sub(first)
+	}
+	const runs = 9
+	slow := drive("slow", runs)
+	fast := drive("fast", runs)
+	t.Logf("the runs of the slow queue took %v, of the other one %v", slow.Round(time.Millisecond), fast.Round(time.Millisecond))
+	if slow < 2*time.Second { // the first ones may come together
+		t.Errorf("%d runs took %v, at 2 in a second", runs, slow)
+	}
+}

@@ -31,6 +31,9 @@ func TestRefusals(t *testing.T) {
 		{args: "ls more", code: 2, want: []string{"takes no argument"}},
 		{args: "worker --max-drives 0", code: 2, want: []string{"it must be at least 1"}},
 		{args: "worker --queue ,", code: 2, want: []string{"the name of a queue is missing"}},
+		{args: "worker --rate 0", code: 2, want: []string{"it must be a number above 0", "--rate gpu=0.5"}},
+		{args: "worker --rate NaN", code: 2, want: []string{"it must be a number above 0"}},
+		{args: "worker --queue a,b --rate c=1", code: 2, want: []string{"does not drive the runs of that queue", "add --queue c"}},
 		{args: "worker", store: "memory:", code: 3, want: []string{"workers cannot see its runs", "postgres://"}},
 		{args: "worker --nope", code: 2, want: []string{"unknown flag: --nope"}},
 	} {
@@ -56,5 +59,17 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A rate without a queue is that of all queues that have none of their own.
+func TestRates(t *testing.T) {
+	o := workerOptions{queues: []string{"a", "b"}, rates: []string{"5", "b=0.5"}}
+	if rates, err := o.readRates(); err != nil || rates["a"] != 5 || rates["b"] != 0.5 {
+		t.Errorf("%v, %v", rates, err)
+	}
+	o.rates = []string{"b=2"}
+	if rates, err := o.readRates(); err != nil || rates["a"] != 0 || rates["b"] != 2 {
+		t.Errorf("%v, %v", rates, err)
 	}
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +25,7 @@ type workerOptions struct {
 	queues []string
 	drives int
 	grace  time.Duration
+	rates  []string
 }
 
 func newWorkerCommand(e *environment) *cobra.Command {
@@ -38,6 +41,7 @@ A second signal ends the steps, too.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&opts.queues, "queue", []string{defaultQueue}, "drive the runs of the queue `NAME` (repeatable, or with commas)")
 	flags.IntVar(&opts.drives, "max-drives", 64, "drive at most `N` runs of each queue at once; others wait")
+	flags.StringSliceVar(&opts.rates, "rate", nil, "start at most `[QUEUE=]N` drives of a queue in a second, with all of its workers together (repeatable; N may be 0.5)")
 	flags.DurationVar(&opts.grace, "grace", 20*time.Second, "how long the current steps may take when the worker ends")
 	return cmd
 }
@@ -48,6 +52,10 @@ func runWorker(ctx context.Context, e *environment, opts workerOptions) error {
 	}
 	if len(opts.queues) == 0 || slices.Contains(opts.queues, "") {
 		return failure.NewUsage("", "--queue: the name of a queue is missing")
+	}
+	rates, err := opts.readRates()
+	if err != nil {
+		return err
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -70,7 +78,7 @@ func runWorker(ctx context.Context, e *environment, opts workerOptions) error {
 	var workers []worker.Worker
 	defer func() { stopAll(workers) }()
 	for _, queue := range slices.Compact(slices.Sorted(slices.Values(opts.queues))) {
-		o := temporal.WorkerOptions(opts.drives, opts.grace)
+		o := temporal.WorkerOptions(opts.drives, opts.grace, rates[queue])
 		o.OnFatalError = func(err error) { failed <- err }
 		w := worker.New(c, queue, o)
 		temporal.Register(w, drives)
@@ -93,6 +101,31 @@ func runWorker(ctx context.Context, e *environment, opts workerOptions) error {
 		drives.Stop()
 	}()
 	return nil
+}
+
+// readRates returns the rates of the queues that have one.
+func (o *workerOptions) readRates() (map[string]float64, error) {
+	rates := map[string]float64{}
+	for _, text := range o.rates {
+		queue, number, named := strings.Cut(text, "=")
+		if !named {
+			queue, number = "", text
+		}
+		rate, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(rate > 0 && rate <= math.MaxInt32) {
+			return nil, failure.NewUsage("for example --rate 5, or --rate gpu=0.5", "--rate %s: it must be a number above 0", text)
+		}
+		if named && !slices.Contains(o.queues, queue) {
+			return nil, failure.NewUsage("add --queue "+queue, "--rate %s: the worker does not drive the runs of that queue", text)
+		}
+		rates[queue] = rate
+	}
+	for _, queue := range o.queues {
+		if _, named := rates[queue]; !named && rates[""] > 0 {
+			rates[queue] = rates[""]
+		}
+	}
+	return rates, nil
 }
 
 // stopAll stops the workers of all queues at the same time.
