@@ -94,6 +94,29 @@ func TestBranches(t *testing.T) {
 	w.refuse(403, "missing-scope", "POST", "/sessions/talker/fruit/branches", `{"before": "`+first+`"}`)
 }
 
+// A turn that waits for a permission is replaced on another branch. It waits on the first branch as before, and its question can be answered there.
+func TestBranchOfWaitingTurn(t *testing.T) {
+	w := serveHome(t, servertest.NewHome(t, map[string]string{
+		"talker/config.yaml":     "name: talker\nmodel: script:transcript.yaml\nglobal_tools: [execute_command]\n",
+		"talker/transcript.yaml": "- {match: plums, text: Plums are blue.}\n- {match: look, tool_calls: [{name: execute_command, args: {command: touch seen && echo found}}]}\n- {match: look, text: There is a file.}\n",
+	}))
+	w.say("fruit", "plums")
+	waiting := w.get(201, "POST", "/runs?wait=60s", `{"agent": "talker", "session": "fruit", "prompt": "look"}`)
+	if waiting["status"] != "waiting" {
+		t.Fatal(waiting)
+	}
+	run := waiting["run"].(string)
+	made := w.get(201, "POST", "/sessions/talker/fruit/branches", `{"before": "`+run+`"}`)["session"].(string)
+	if got := w.branches(made); !strings.Contains(got, "main fruit from=0 current=false last=look runs=2\n") {
+		t.Errorf("the branches: %s", got)
+	}
+	id := waiting["questions"].([]any)[0].(map[string]any)["id"].(string)
+	w.get(200, "POST", "/runs/"+run+"/answers", `{"answers": [{"id": "`+id+`", "value": "no"}]}`)
+	if st := w.get(200, "GET", "/sessions/talker/fruit", ""); st["run"] != run {
+		t.Errorf("the first branch is at run %v", st["run"])
+	}
+}
+
 // Conversations are found by their names and by what was said.
 func TestSearchSessions(t *testing.T) {
 	w := newChatWorld(t)

@@ -176,6 +176,8 @@ func TestExtraReplyArrives(t *testing.T) {
 	const sent = "Write\n\nFile note.txt:\nattached words"
 	provider.words <- "One "
 	waitSaid(t, b, sent+"|One")
+	b.do(t, chromedp.Reload()) // a page that comes later has the same text
+	waitSaid(t, b, sent+"|One")
 	observeReplies(t, b)
 	provider.words <- "two "
 	waitSaid(t, b, sent+"|One two")
@@ -237,7 +239,7 @@ func TestExtraPermissionShowsChange(t *testing.T) {
 	})
 	b := openBrowser(t, home.Serve(t))
 	b.open(t, "chat/editor")
-	sendMessage(t, b, "Change the notes")
+	sendMessage(t, b, "Change the notes that I wrote yesterday")
 	const diff = `((all) => all.removed + "/" + all.added)({removed: [...document.querySelectorAll(".question .removed")].map((e) => e.innerText.trim()).join(), added: document.querySelectorAll(".question .added").length})`
 	b.wait(t, fmt.Sprintf(`%s === "-old line/60"`, diff))
 	if prompt := read[string](t, b, `document.querySelector(".question .prompt").innerText`); prompt != "May fs_write be called?" {
@@ -250,6 +252,9 @@ func TestExtraPermissionShowsChange(t *testing.T) {
 			b.wait(t, `((r) => r && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector(".question .options")?.getBoundingClientRect())`)
 			for _, v := range findViolations(t, b, string(axe)) {
 				t.Errorf("%s, %d px: %s", scheme, size[0], v)
+			}
+			if over := read[float64](t, b, `((e) => e.scrollWidth - e.clientWidth)(document.querySelector(".sessions"))`); over > 0 {
+				t.Errorf("%s, %d px: the list of conversations is %v px wider than its place", scheme, size[0], over)
 			}
 			b.takePicture(t, filepath.Join(testneed.FindRoot(), "out", "studio", fmt.Sprintf("permission-%s-%d.png", scheme, size[0])))
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -203,10 +204,12 @@ func TestExtraTeamSoak(t *testing.T) {
 	page, server := measurePage(t, b), measureServer(t, s.PID)
 	start, before := time.Now(), provider.chunks.Load()
 	var pageNow, serverNow float64
+	var measured []float64 // of the server: between two garbage collections it has more than it holds
 	for done := false; !done; {
 		time.Sleep(min(30*time.Second, time.Until(start.Add(long)))) // the test is about time
 		done = time.Since(start) >= long
 		pageNow, serverNow = measurePage(t, b), measureServer(t, s.PID)
+		measured = append(measured, serverNow)
 		t.Logf("after %3.0f s: %d chunks, page %.1f MB (%+.1f), server %.1f MB (%+.1f), tasks of the main thread above 50 ms: %v", time.Since(start).Seconds(), provider.chunks.Load()-before,
 			pageNow/1e6, (pageNow-page)/1e6, serverNow/1e6, (serverNow-server)/1e6, read[[]float64](t, b, `tasks.splice(0)`))
 	}
@@ -216,7 +219,7 @@ func TestExtraTeamSoak(t *testing.T) {
 	if pageNow-page > maxGrowth {
 		t.Errorf("the page has grown by %.1f MB", (pageNow-page)/1e6)
 	}
-	if serverNow-server > maxGrowth {
+	if serverNow = slices.Min(measured[max(0, len(measured)-5):]); serverNow-server > maxGrowth {
 		t.Errorf("the server has grown by %.1f MB", (serverNow-server)/1e6)
 	}
 	b.takePicture(t, filepath.Join(testneed.FindRoot(), "out", "studio", "team.png"))
