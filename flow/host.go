@@ -31,6 +31,9 @@ type Host struct {
 	Model    string // the caller's current model, for graphs that name none
 	Override string // replaces every model of the graph and its children
 
+	// Templates replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls.
+	Templates map[string]string
+
 	Temperature, TopP *float64 // the caller's values, used if neither graph nor node sets one
 
 	AgentDirs []string // where the names of `agent:` are searched, after the parent of the agent's own directory

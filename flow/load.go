@@ -54,7 +54,8 @@ func Load(path string, h Host) (*Agent, error) {
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
 	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, spawnBases: &spawnBases{make(chan struct{}, 1), map[*Agent]bool{}}}
 	h.log().Log(context.Background(), LevelTrace, "loading the agent", "dir", dir)
-	return l.loadAgent(loadContext{dir: dir, depth: h.Depth})
+	l.root = loadContext{dir: dir, depth: h.Depth}
+	return l.loadAgent(l.root)
 }
 
 // agentDir returns the absolute directory of an agent, given its directory or
@@ -76,6 +77,7 @@ func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 
 // loader reads agents, each once for every slot.
 type loader struct {
+	root           loadContext // of the agent that is loaded, and not of those below it
 	host           *Host
 	nonInteractive *Host // the same without questions before the run: for spawned agents, and those below them
 	agents         map[loadContext]*Agent
@@ -107,6 +109,9 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 		a.host = l.nonInteractive
 	}
 	if check.FileExists(filepath.Join(s.dir, configFile)) {
+		if s == l.root && len(l.host.Templates) > 0 {
+			return nil, &LoadError{Agent: name, err: spec.Errorf("agent '%s' has a config.yaml, and no nodes with prompts that could be replaced", name)}
+		}
 		return l.wrapLoadError(a, l.loadConfig(a, text))
 	}
 	return l.wrapLoadError(a, l.loadGraph(a, text))
@@ -137,6 +142,11 @@ func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	}
 	if err := applyGraphEnvironment(a, l.host.getenv); err != nil {
 		return err
+	}
+	if a.loadContext == l.root {
+		if err := replaceTemplates(a, l.host.Templates); err != nil {
+			return err
+		}
 	}
 	if err := checkFormat(a); err != nil {
 		return err

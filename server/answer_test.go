@@ -118,7 +118,7 @@ func TestNamesOfCallers(t *testing.T) {
 	run := start(t, s, "ask")
 	wait(t, s, run, "waiting")
 	ctx := callAs(t, "ci")
-	copied, _, err := s.process.Runs.ForkRun(ctx, run, "")
+	copied, _, err := s.process.Runs.ForkRun(ctx, run, runs.ForkChanges{})
 	if err != nil {
 		t.Fatal(err)
 	}

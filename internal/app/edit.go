@@ -57,6 +57,8 @@ type Fork struct {
 	From  string    // RUN or RUN@N
 	Model string    // replaces every model of the copy; "": as in the original
 	Set   []Setting // values that the state of the copy gets
+
+	Templates map[string]string // replace templates of prompts in the copy, by node of its graph.yaml
 }
 
 // ForkRun starts a new run as a copy of another and returns its id, and what was copied. If it
@@ -75,15 +77,33 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 			return "", origin, err
 		}
 	}
-	id, origin, err = p.Runs.ForkRun(ctx, f.From, f.Model)
-	if err != nil || len(f.Set) == 0 {
+	templates := map[string]string{}
+	for node, text := range f.Templates {
+		templates[node] = p.Tools.SecretSet().Text(text)
+	}
+	id, origin, err = p.Runs.ForkRun(ctx, f.From, runs.ForkChanges{Model: f.Model, Templates: templates})
+	if err != nil || len(f.Set) == 0 && len(templates) == 0 {
 		return id, origin, err
 	}
-	if _, err := p.EditRun(ctx, id, f.Set); err != nil {
+	if len(f.Set) > 0 {
+		_, err = p.EditRun(ctx, id, f.Set)
+	} else {
+		err = p.tryResume(ctx, id)
+	}
+	if err != nil {
 		_, gone := p.Runs.RemoveRun(ctx, id)
 		return "", origin, errors.Join(fmt.Errorf("the copy of %s was removed, because it could not be changed: %w", origin, err), gone)
 	}
 	return id, origin, nil
+}
+
+// tryResume returns why a run cannot be continued; nil: it can. It records nothing.
+func (p *Process) tryResume(ctx context.Context, id string) error {
+	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
+	if err == nil {
+		run.Close()
+	}
+	return err
 }
 
 // ParseSettings reads KEY=VALUE words of what its errors name.
@@ -104,4 +124,17 @@ func ParseSettings(what string, words []string) ([]Setting, error) {
 		set = append(set, Setting{Key: key, Value: v})
 	}
 	return set, nil
+}
+
+// ParseTemplates reads NODE=TEXT words of what its errors name.
+func ParseTemplates(what string, words []string) (map[string]string, error) {
+	templates := map[string]string{}
+	for _, word := range words {
+		node, text, ok := strings.Cut(word, "=")
+		if _, again := templates[node]; !ok || node == "" || again {
+			return nil, failure.NewUsage("write NODE=TEXT, each node once", "%s: %q is not NODE=TEXT, or a second text for a node", what, word)
+		}
+		templates[node] = text
+	}
+	return templates, nil
 }

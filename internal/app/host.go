@@ -78,6 +78,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Models:      m,
 		Model:       r.Model,
 		Override:    r.Override,
+		Templates:   r.Templates,
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
 		Bounds:      flow.Bounds{Remote: r.Remote, NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},

@@ -20,6 +20,12 @@ func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
 	for path, text := range r.Definitions {
 		kept.Definitions[path] = secrets.Text(text)
 	}
+	if r.Templates != nil {
+		kept.Templates = map[string]string{}
+		for node, text := range r.Templates {
+			kept.Templates[node] = secrets.Text(text)
+		}
+	}
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
 	for name, value := range r.Variables {
 		kept.Variables[name] = secrets.Text(value)

@@ -38,7 +38,7 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	}
 	prompt := in.Prompt
 	if in.Branch == nil {
-		rec.Files = nil
+		rec.Files, rec.Templates = nil, nil
 	} else {
 		prompt = rec.Prompt
 	}

@@ -30,6 +30,7 @@ type Request struct {
 	Files       []string
 	Headless    bool              // no person will ever be asked; models are informed of it
 	Model       string            // replaces every model of the agent and its children
+	Templates   map[string]string // replace templates of prompts, by node
 	Variables   map[string]string // agent variables
 	State       *jsonvalue.Object // first values of a graph's state, in addition to those of its file; nil: none
 	Session     string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
@@ -234,7 +235,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 	}
 	return &runs.Record{
 		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
-		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
+		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Templates: req.Templates, Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
 		Strict:  req.Strict, Distribution: runs.Distribution{Remote: req.Remote}, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),

@@ -14,9 +14,9 @@ import (
 
 // runsForkOptions are the flags of "runs fork".
 type runsForkOptions struct {
-	set           []string
-	model, output string
-	resume        bool
+	set, templates []string
+	model, output  string
+	resume         bool
 }
 
 func newRunsForkCommand(env *environment) *cobra.Command {
@@ -27,7 +27,8 @@ func newRunsForkCommand(env *environment) *cobra.Command {
 		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
 "raddle resume", or at once with --resume: finished steps are not run again, and the current step starts
 again. --set changes the state of the copy like "raddle runs edit". With --resume, raddle prints the
-result of the run, and its id only as a note.`,
+result of the run, and its id only as a note. --template replaces the prompt of a node in the copy;
+the file of the agent stays as it is.`,
 		Example: `  raddle runs fork last@7
   raddle runs fork last@7 --set severity=low --resume
   raddle runs fork last@7 --model openai:gpt-5 --resume`,
@@ -36,6 +37,7 @@ result of the run, and its id only as a note.`,
 	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.set, "set", nil, "replace a value in the state of the copy: `KEY=VALUE` (repeatable)")
+	flags.StringArrayVar(&opts.templates, "template", nil, "replace the template of a node's prompt in the copy: `NODE=TEXT` (repeatable)")
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` in the copy instead of every model of the agent")
 	flags.BoolVar(&opts.resume, "resume", false, "continue the copy on this terminal, like raddle resume")
 	addOutputFlag(cmd, &opts.output, "write the id, or the result with --resume, as `FORMAT`: text or json")
@@ -48,11 +50,15 @@ func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, ar
 	if err != nil {
 		return err
 	}
+	templates, err := app.ParseTemplates("raddle runs fork --template", opts.templates)
+	if err != nil {
+		return err
+	}
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	id, origin, err := env.process.ForkRun(ctx, app.Fork{From: args[0], Model: opts.model, Set: set})
+	id, origin, err := env.process.ForkRun(ctx, app.Fork{From: args[0], Model: opts.model, Set: set, Templates: templates})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -81,6 +83,9 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("prompt", r.Prompt)
 		if above := r.Parent; above != nil {
 			row("part of", "run "+above.Run+", "+plainText(above.Question))
+		}
+		for _, node := range slices.Sorted(maps.Keys(r.Templates)) {
+			row("template", "of "+node+", changed in this run: "+plainText(r.Templates[node]))
 		}
 	}
 	if s.From != nil {

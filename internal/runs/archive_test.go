@@ -101,7 +101,7 @@ func TestArchive(t *testing.T) {
 	if err != nil || len(authors) != 2 || !slices.Equal(authors[0].Nodes, []string{"pack"}) || !slices.Equal(authors[1].Nodes, []string{"choose"}) {
 		t.Errorf("%+v, %v", authors, err)
 	}
-	id, origin, err := a.ForkRun(t.Context(), Point{"run-1", first.At}.String(), "")
+	id, origin, err := a.ForkRun(t.Context(), Point{"run-1", first.At}.String(), ForkChanges{})
 	if err != nil || origin != (Point{"run-1", first.At}) {
 		t.Fatalf("%v, %v", origin, err)
 	}
@@ -134,7 +134,7 @@ func TestArchiveMistakes(t *testing.T) {
 	a := newOutings(t)
 	detail := func(point string) error { _, err := a.ReadRunDetail(t.Context(), point); return err }
 	_, blame := a.BlameKey(t.Context(), "run-1", "plcae")
-	_, _, fork := a.ForkRun(t.Context(), "run-1", "")
+	_, _, fork := a.ForkRun(t.Context(), "run-1", ForkChanges{})
 	tests := map[string]struct {
 		err        error
 		kind       failure.Kind

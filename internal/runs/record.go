@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 
 	"raddle.dev/flow"
 )
@@ -21,6 +22,7 @@ type Record struct {
 	Files       []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
 	Model       string            `json:"model,omitempty"`     // for graphs that do not name a model
 	Override    string            `json:"override,omitempty"`  // replaces every model
+	Templates   map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
 	Variables   map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
 	Workspace   string            `json:"workspace"`           // the caller's working directory
 	Version     string            `json:"version"`             // of raddle
@@ -70,6 +72,11 @@ type Distribution struct {
 type Parent struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
+}
+
+// IsGraph reports whether the run's own agent is a graph.
+func (r *Record) IsGraph() bool {
+	return len(r.Sources) > 0 && filepath.Base(r.Sources[0].Path) == "graph.yaml"
 }
 
 // NamedDir returns the directory of the agent that a person named.

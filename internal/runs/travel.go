@@ -2,9 +2,11 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,10 +72,15 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 	return Point{first.Thread, first.Seq}, Point{second.Thread, second.Seq}, changes, nil
 }
 
+// ForkChanges are the changes of the start record of a copy. The zero value changes nothing.
+type ForkChanges struct {
+	Model     string            // replaces every model; "": as in the original
+	Templates map[string]string // replace templates of prompts, by node
+}
+
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
-// what was copied. A run that has ended can be copied from an earlier point. If model is not
-// empty, it replaces every model of the copy.
-func (a *Archive) ForkRun(ctx context.Context, from, model string) (id string, origin Point, err error) {
+// what was copied. A run that has ended can be copied from an earlier point.
+func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges) (id string, origin Point, err error) {
 	st, at, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return "", origin, err
@@ -86,10 +93,10 @@ func (a *Archive) ForkRun(ctx context.Context, from, model string) (id string, o
 		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s): a copy of its end could not continue", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
-	if model == "" {
+	if changes.Model == "" && len(changes.Templates) == 0 {
 		err = graph.Fork(ctx, st, at.Thread, snap.Head, id)
 	} else {
-		err = st.forkWithModel(ctx, snap, id, model)
+		err = st.forkWithChanges(ctx, snap, id, changes)
 	}
 	if err != nil {
 		return "", origin, err
@@ -97,13 +104,19 @@ func (a *Archive) ForkRun(ctx context.Context, from, model string) (id string, o
 	return id, Point{at.Thread, snap.Head}, nil
 }
 
-// forkWithModel creates a run as a copy of a snapshot, with another model in its start record.
-func (s *Store) forkWithModel(ctx context.Context, snap *graph.Snapshot, id, model string) error {
+// forkWithChanges creates a run as a copy of a snapshot, with another start record.
+func (s *Store) forkWithChanges(ctx context.Context, snap *graph.Snapshot, id string, changes ForkChanges) error {
 	rec, err := DecodeRecord(snap.Meta)
 	if err != nil {
-		return failure.NewStale("leave the model out", "the model of run %s cannot be replaced: %v", snap.Thread, err)
+		return failure.NewStale("leave the model out, and the templates", "the model of run %s cannot be replaced, nor can its templates: %v", snap.Thread, err)
 	}
-	rec.Override = model
+	rec.Override = cmp.Or(changes.Model, rec.Override)
+	if len(changes.Templates) > 0 {
+		templates := map[string]string{}
+		maps.Copy(templates, rec.Templates)
+		maps.Copy(templates, changes.Templates)
+		rec.Templates = templates
+	}
 	meta, err := json.Marshal(rec)
 	if err != nil {
 		return err

@@ -79,7 +79,9 @@ type ForkBody struct {
 	Model  string         `json:"model,omitempty" doc:"replaces every model of the copy"`
 	Prompt string         `json:"prompt,omitempty" doc:"replaces the prompt in the state of the copy of a graph"`
 	Start  bool           `json:"start,omitempty" doc:"continue the copy at once"`
-	Breaks []graph.Break  `json:"breaks,omitempty" maxItems:"100" doc:"where the copy stops, as in set-breaks"`
+
+	Templates map[string]string `json:"templates,omitempty" maxProperties:"100" doc:"replace templates of prompts in the copy, by node of the run's graph.yaml; its file stays as it is"`
+	Breaks    []graph.Break     `json:"breaks,omitempty" maxItems:"100" doc:"where the copy stops, as in set-breaks"`
 }
 
 type forkInput struct {
@@ -131,6 +133,7 @@ func (h *handler) addTravel() {
 	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
 	add(h, operation{http.MethodGet, "/runs/{id}/export", "export-run", "Write a run to one file, as raddle runs export does", server.ScopeRead, 0}, h.exportRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/fork", "fork-run", "Copy a run at a record, change the copy and start it", server.ScopeStart, http.StatusCreated}, h.forkRun)
+	add(h, operation{http.MethodGet, "/runs/{id}/templates", "list-templates", "List the templates of prompts in the graph of a run", server.ScopeRead, 0}, h.listTemplates)
 	add(h, operation{http.MethodGet, "/runs/{id}/breaks", "list-breaks", "List the places at which a run stops when it continues", server.ScopeRead, 0}, h.listBreaks)
 	add(h, operation{http.MethodPost, "/runs/{id}/breaks", "set-breaks", "Replace the places at which a run stops when it continues", server.ScopeStart, 0}, h.setBreaks)
 	add(h, operation{http.MethodPost, "/runs/{id}/edit", "edit-run", "Replace values in the state of a run that is not over", server.ScopeAdmin, 0}, h.editRun)
@@ -230,7 +233,7 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if _, err := h.service.FindBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
 		return nil, err
 	}
-	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set})
+	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set, Templates: in.Body.Templates})
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +248,19 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 		}
 	}
 	return &body[Forked]{Forked{id, origin, in.Body.Start}}, nil
+}
+
+// listTemplates lists the templates with which a run works. A conversation has none.
+func (h *handler) listTemplates(ctx context.Context, in *RunPath) (*body[[]flow.PromptTemplate], error) {
+	d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := []flow.PromptTemplate{}
+	if d.Record != nil && d.Record.IsGraph() {
+		list, err = flow.ListPromptTemplates(d.Record.Definition, d.Record.Templates)
+	}
+	return &body[[]flow.PromptTemplate]{list}, err
 }
 
 func (h *handler) listBreaks(ctx context.Context, in *RunPath) (*body[Stops], error) {

@@ -132,6 +132,44 @@ func TestExtraForkWithBreaksAndResult(t *testing.T) {
 	b.requireSilence(t)
 }
 
+// A person changes the template of a node's prompt in the dialog of a fork: the copy asks with it and says so, and the original stays as it is.
+func TestExtraForkWithTemplate(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	home := clienttest.NewHome(t)
+	addLetters(t, home)
+	b := openBrowser(t, home.Serve(t))
+	run := startRun(t, b, "letters", "done")
+	b.open(t, fmt.Sprintf("runs/%s@%d", run, findRecord(t, b, run, `m.node === "sum"`)))
+	b.press(t, "Fork here")
+	b.click(t, "dialog[open] details.templates summary")
+	const edit = `[...document.querySelectorAll("dialog[open] details.templates label")].find((l) => l.innerText.trim() === "title")?.querySelector("textarea")`
+	b.wait(t, edit+`?.value === "A title for {{total}} words"`)
+	b.do(t, evaluate(edit+".select(), "+edit+".focus()"), chromedp.KeyEvent("A title, short, for {{total}} words"))
+	pictures := filepath.Join(testneed.FindRoot(), "out", "studio")
+	for _, scheme := range []string{"light", "dark"} {
+		for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
+			b.do(t, call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}), chromedp.EmulateViewport(size[0], size[1]))
+			b.do(t, evaluate(edit+".scrollIntoView({block: 'center'})"))
+			b.takePicture(t, filepath.Join(pictures, fmt.Sprintf("template-%s-%d.png", scheme, size[0])))
+		}
+	}
+	b.press(t, "Fork")
+	b.wait(t, fmt.Sprintf(`location.pathname !== "/runs/%s" && !location.pathname.includes("@") && document.querySelector("main .status")?.innerText.includes("done")`, run))
+	fork := read[string](t, b, `location.pathname.split("/").at(-1)`)
+	b.open(t, "runs/"+fork+"?show=result")
+	b.waitText(t, "Prompt template of title, changed in this run")
+	b.waitText(t, "A title, short, for {{total}} words")
+	b.open(t, fmt.Sprintf("runs/%s@%d", fork, findRecord(t, b, fork, `m.node === "title" && m.effect === "reply"`)))
+	b.press(t, "Show what was asked")
+	b.waitText(t, "A title, short, for 12 words")
+	b.open(t, "runs/"+run+"?show=result")
+	b.waitText(t, "Twelve ants")
+	if read[bool](t, b, `document.body.innerText.includes("Prompt template")`) {
+		t.Error("the original says that a template has changed")
+	}
+	b.requireSilence(t)
+}
+
 // The parts of the Run page that open on demand are accessible in both colour schemes, and no page is wider than its window. The pictures
 // are in out/studio.
 func TestExtraRunPartsAreAccessible(t *testing.T) {

@@ -71,7 +71,7 @@ export interface Run extends RunInfo {
   warnings: string[];
   active_seconds: number;
   error?: string;
-  start?: { dir: string; prompt?: string; model?: string };
+  start?: { dir: string; prompt?: string; model?: string; templates?: Record<string, string> };
 }
 
 export interface Variable {
@@ -244,4 +244,11 @@ export interface Chunk {
   text?: string;
   source?: string;
   score?: number;
+}
+
+// PromptTemplate is the template of a node's prompt.
+export interface PromptTemplate {
+  node: string;
+  text: string;
+  changed?: boolean;
 }

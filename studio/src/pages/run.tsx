@@ -539,6 +539,12 @@ function Result({ view }: { view: RunView }) {
           <Markdown text={view.start.prompt} />
         </>
       )}
+      {Object.entries(view.start?.templates ?? {}).map(([node, text]) => (
+        <>
+          <h3>Prompt template of {visible(node)}, changed in this run</h3>
+          <pre class="text">{visible(text)}</pre>
+        </>
+      ))}
       <h3>Output</h3>
       {view.output ? <Markdown text={view.output} /> : <p class="empty">There is no output yet.</p>}
       {view.reason && <pre class="text">{visible(view.reason)}</pre>}

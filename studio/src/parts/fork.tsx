@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { get, post, words } from "../api";
 import { visible } from "../format";
 import { go, runPath } from "../router";
-import type { Break, Moment, MomentDetail } from "../types";
+import type { Break, Moment, MomentDetail, PromptTemplate } from "../types";
 import { Copy, Dialog, Failure, useLoaded } from "./common";
 
 const promptKey = "initial_prompt";
@@ -34,9 +34,10 @@ function readChanges(edits: Record<string, string>, state: Record<string, unknow
 const quote = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 // commandLine returns the command that makes the same fork.
-function commandLine(from: string, changed: Record<string, unknown>, model: string, start: boolean): string {
+function commandLine(from: string, changed: Record<string, unknown>, templates: Record<string, string>, model: string, start: boolean): string {
   const set = Object.entries(changed).flatMap(([k, v]) => ["--set", `${k}=${JSON.stringify(v)}`]);
-  return ["raddle", "runs", "fork", from, ...set, ...(model ? ["--model", model] : []), ...(start ? ["--resume"] : [])].map(quote).join(" ");
+  const other = Object.entries(templates).flatMap(([k, v]) => ["--template", `${k}=${v}`]);
+  return ["raddle", "runs", "fork", from, ...set, ...other, ...(model ? ["--model", model] : []), ...(start ? ["--resume"] : [])].map(quote).join(" ");
 }
 
 // ForkDialog copies the run at a record, changes the copy, and opens it.
@@ -48,6 +49,9 @@ export function ForkDialog({ run, at: chosen, moments, breaks, onClose }: { run:
   const state = useLoaded((s) => get<{ state: Record<string, unknown> }>(`${path}/state?at=${at}`, s), [run, at]);
   const step = useLoaded((s) => get<MomentDetail>(`${path}/records/${at}`, s), [run, at]);
   const [edits, setEdits] = useState<Record<string, string>>({});
+  const templates = useLoaded((s) => get<PromptTemplate[]>(path + "/templates", s), [run]);
+  const [prompts, setPrompts] = useState<Record<string, string>>({});
+  const replaced = Object.fromEntries(Object.entries(prompts).filter(([node, text]) => templates.value?.find((t) => t.node === node)?.text !== text));
   const [model, setModel] = useState("");
   const [start, setStart] = useState(true);
   const [error, setError] = useState("");
@@ -61,7 +65,7 @@ export function ForkDialog({ run, at: chosen, moments, breaks, onClose }: { run:
   ];
   let command = "";
   try {
-    command = commandLine(`${run}@${at}`, readChanges(edits, values), model, start);
+    command = commandLine(`${run}@${at}`, readChanges(edits, values), replaced, model, start);
   } catch {
     // the error is shown when the person forks
   }
@@ -73,6 +77,7 @@ export function ForkDialog({ run, at: chosen, moments, breaks, onClose }: { run:
         at,
         start,
         ...(Object.keys(changed).length ? { state: changed } : {}),
+        ...(Object.keys(replaced).length ? { templates: replaced } : {}),
         ...(model ? { model } : {}),
         ...(breaks.length ? { breaks } : {}),
       });
@@ -117,6 +122,20 @@ export function ForkDialog({ run, at: chosen, moments, breaks, onClose }: { run:
               ))}
             </fieldset>
           ))}
+        {templates.value && templates.value.length > 0 && (
+          <details class="templates" open={Object.keys(replaced).length > 0}>
+            <summary>Prompt templates of its nodes</summary>
+            <p class="dim">They count for nodes that run in the copy. The file of the agent stays as it is.</p>
+            {templates.value.map((t) => (
+              <label key={t.node}>
+                <span>
+                  {visible(t.node)} {t.changed && <small>changed in this run</small>}
+                </span>
+                <textarea rows={t.text.includes("\n") ? 4 : 2} value={prompts[t.node] ?? t.text} onInput={(e) => setPrompts({ ...prompts, [t.node]: e.currentTarget.value })} />
+              </label>
+            ))}
+          </details>
+        )}
         <label>
           Model for every call <input value={model} placeholder="as in the agent" onInput={(e) => setModel(e.currentTarget.value)} />
         </label>
@@ -124,7 +143,7 @@ export function ForkDialog({ run, at: chosen, moments, breaks, onClose }: { run:
         <label class="check">
           <input type="checkbox" checked={start} onChange={(e) => setStart(e.currentTarget.checked)} /> Continue the copy at once
         </label>
-        <Failure text={error || state.error} />
+        <Failure text={error || state.error || templates.error} />
         <div class="buttons">
           {command && <Copy label="Copy command" text={command} />}
           <button type="button" onClick={onClose}>
