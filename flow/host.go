@@ -24,15 +24,18 @@ type HostSkills struct {
 	Off       bool     // skills are disabled: their names are not checked
 }
 
+// Replacements replace what the files of an agent say.
+type Replacements struct {
+	Override  string            // replaces every model of the graph and its children
+	Templates map[string]string // replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls
+}
+
 // Host is the environment in which an agent is loaded and runs. Its zero value
 // works for graphs that call no model.
 type Host struct {
-	Models   Models // nil: model names are not checked, and calling a model fails
-	Model    string // the caller's current model, for graphs that name none
-	Override string // replaces every model of the graph and its children
-
-	// Templates replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls.
-	Templates map[string]string
+	Models Models // nil: model names are not checked, and calling a model fails
+	Model  string // the caller's current model, for graphs that name none
+	Replacements
 
 	Temperature, TopP *float64 // the caller's values, used if neither graph nor node sets one
 

@@ -75,16 +75,15 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	}
 	m := p.Models.ForRun(s.recorded, s.Replays)
 	h := flow.Host{
-		Models:      m,
-		Model:       r.Model,
-		Override:    r.Override,
-		Templates:   r.Templates,
-		Temperature: r.Temperature,
-		TopP:        r.TopP,
-		Bounds:      flow.Bounds{Remote: r.Remote, NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
-		AgentDirs:   []string{p.Dirs.Agents},
-		Variables:   r.Variables,
-		Getenv:      p.overrideLookup(r),
+		Models:       m,
+		Model:        r.Model,
+		Replacements: flow.Replacements{Override: r.Override, Templates: r.Templates},
+		Temperature:  r.Temperature,
+		TopP:         r.TopP,
+		Bounds:       flow.Bounds{Remote: r.Remote, NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
+		AgentDirs:    []string{p.Dirs.Agents},
+		Variables:    r.Variables,
+		Getenv:       p.overrideLookup(r),
 		Skills: flow.HostSkills{
 			Installed: p.installedSkills(r.Workspace), Dirs: box.SkillDirs(),
 			Visible: p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
