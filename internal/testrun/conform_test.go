@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/internal/redistest"
 	"raddle.dev/internal/testcase"
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 )
 
@@ -122,7 +123,7 @@ func writeRandomGraphs(t *testing.T, n int) (files []string) {
 	t.Helper()
 	for seed := range n {
 		dir := filepath.Join(t.TempDir(), "random")
-		writeRandomGraph(t, dir, uint64(seed))
+		testfile.WriteRandomGraph(t, dir, uint64(seed))
 		files = append(files, filepath.Join(dir, "r.test.yaml"))
 	}
 	return files

@@ -5,7 +5,6 @@ package testrun
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,63 +192,13 @@ func TestQuoteDifference(t *testing.T) {
 	}
 }
 
-// writeRandomGraph writes a graph with parts in random order, and a case for it.
-func writeRandomGraph(t *testing.T, dir string, seed uint64) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 1))
-	files := map[string]string{}
-	var nodes, stubs, answers strings.Builder
-	n := 2 + rng.IntN(4)
-	for i := range n {
-		id, next := fmt.Sprintf("n%d", i), fmt.Sprintf("n%d", i+1)
-		if i == n-1 {
-			next = "end"
-		}
-		switch rng.IntN(6) {
-		case 0:
-			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, next: %s}\n", id, id, next)
-			files[id+".sh"] = fmt.Sprintf("echo '{\"%s\": %d}'\n", id, rng.IntN(100))
-		case 1:
-			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, next: [%s_a, %s_b]}\n", id, id, id, id)
-			for _, side := range []string{"a", "b"} {
-				fmt.Fprintf(&nodes, "  %s_%s: {type: script, script: %s_%s.sh, state_updates: {%s_%s: \"{{output}}\"}, next: %s}\n", id, side, id, side, id, side, next)
-				files[id+"_"+side+".sh"] = fmt.Sprintf("echo '{\"%s_%s_out\": \"x\"}'\n", id, side)
-			}
-			files[id+".sh"] = "echo '{}'\n"
-		case 2:
-			fmt.Fprintf(&nodes, "  %s: {type: llm, prompt: \"step %d\", state_updates: {%s: \"{{output}}\"}, next: %s}\n", id, i, id, next)
-			fmt.Fprintf(&stubs, "  %s: reply %d\n", id, rng.IntN(100))
-		case 3:
-			fmt.Fprintf(&nodes, "  %s: {type: map, over: \"{{items}}\", as: item, branch: %s_one, output_key: %s_made, collect_into: %s_all, next: %s}\n", id, id, id, id, next)
-			fmt.Fprintf(&nodes, "  %s_one: {type: script, script: %s_one.sh, state_updates: {%s_made: \"{{item}}\"}}\n", id, id, id)
-			files[id+"_one.sh"] = "echo '{}'\n"
-		case 4:
-			fmt.Fprintf(&nodes, "  %s: {type: approval, question: go on?, options: [\"yes\", \"no\"], routes: {\"yes\": %s, \"no\": end}, on_other: end, state_updates: {%s: \"{{choice}}\"}}\n", id, next, id)
-			fmt.Fprintf(&answers, "      %s: \"yes\"\n", id)
-		case 5:
-			fmt.Fprintf(&nodes, "  %s: {type: script, script: %s.sh, targets: [%s, %s]}\n", id, id, id, next)
-			files[id+".sh"] = fmt.Sprintf("case \"$GRAPH_STATE\" in *'\"%s_again\":true'*) echo '{\"_next\": \"%s\"}' ;; *) echo '{\"%s_again\": true, \"_next\": \"%s\"}' ;; esac\n", id, next, id, id)
-		}
-	}
-	files["graph.yaml"] = "name: random\nmodel: openai:gpt-none\ninitial_state: {items: [a, b, c]}\nstart: n0\nnodes:\n" + nodes.String() + "  end: {type: end, output: ended}\n"
-	text := "tests:\n  - name: random\n    expect: {output: ended}\n"
-	if answers.Len() > 0 {
-		text += "    answers:\n" + answers.String()
-	}
-	if stubs.Len() > 0 {
-		text = "nodes:\n" + stubs.String() + text
-	}
-	files["r.test.yaml"] = text
-	testfile.WriteFiles(t, dir, files)
-}
-
 // TestCrashesOfRandomGraphs kills the runs of random graphs everywhere: 8, or as many as RADDLE_CRASHES says.
 func TestCrashesOfRandomGraphs(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	r, points := newRunner(t), 0
 	for seed := range countCrashes(t, 8) {
 		dir := filepath.Join(t.TempDir(), "random")
-		writeRandomGraph(t, dir, uint64(seed))
+		testfile.WriteRandomGraph(t, dir, uint64(seed))
 		if points += crashAll(t, r, filepath.Join(dir, "r.test.yaml")); t.Failed() {
 			text, _ := os.ReadFile(filepath.Join(dir, "graph.yaml"))
 			t.Fatalf("seed %d:\n%s", seed, text)

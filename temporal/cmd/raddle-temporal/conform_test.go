@@ -16,27 +16,45 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
 	"raddle.dev/temporal"
 )
 
-// examples are runs of the examples that need no provider, with answers given ahead.
-var examples = []struct {
+// An example is a run that needs no provider, with answers given ahead.
+type example struct {
 	agent, prompt string
 	answers       []graph.Answer
-}{
-	{agent: "hello", prompt: "Ada"},
-	{agent: "triage", answers: []graph.Answer{{ID: "page", Value: "yes"}, {ID: "note", Value: "Since 09:40."}}},
-	{agent: "triage", answers: []graph.Answer{{ID: "page", Value: "no"}}},
-	{agent: "map-reduce"},
-	{agent: "research", prompt: "Why do warp threads break?"},
+	want          []string // what it leaves when one process drives it
+}
+
+const randomGraphs = 36
+
+// listExamples returns runs of the examples, and of random graphs that it writes below dir.
+func listExamples(t testing.TB, dir string) []*example {
+	t.Helper()
+	list := []*example{
+		{agent: "./examples/hello", prompt: "Ada"},
+		{agent: "./examples/triage", answers: []graph.Answer{{ID: "page", Value: "yes"}, {ID: "note", Value: "Since 09:40."}}},
+		{agent: "./examples/triage", answers: []graph.Answer{{ID: "page", Value: "no"}}},
+		{agent: "./examples/map-reduce"},
+		{agent: "./examples/research", prompt: "Why do warp threads break?"},
+	}
+	for seed := range randomGraphs {
+		e := &example{agent: fmt.Sprintf("./random-%d", seed)}
+		for node, answer := range testfile.WriteRandomGraph(t, filepath.Join(dir, e.agent), uint64(seed)) {
+			e.answers = append(e.answers, graph.Answer{ID: node, Value: answer})
+		}
+		slices.SortFunc(e.answers, func(a, b graph.Answer) int { return strings.Compare(a.ID, b.ID) })
+		list = append(list, e)
+	}
+	return list
 }
 
 // startExample records the start of an example, in the store of a process.
-func startExample(t testing.TB, p *app.Process, n int) *app.Run {
+func startExample(t testing.TB, p *app.Process, e *example) *app.Run {
 	t.Helper()
-	e := examples[n]
-	run, err := p.StartRun(app.Request{Agent: "./examples/" + e.agent, Prompt: e.prompt})
+	run, err := p.StartRun(app.Request{Agent: e.agent, Prompt: e.prompt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +112,8 @@ func countRepeated(t testing.TB, p *app.Process, id string) (n int) {
 	return n
 }
 
-// newExamples returns a cluster with a copy of the examples, and what each of them leaves when one process drives it.
-func newExamples(t testing.TB) (c *cluster, want [][]string) {
+// newExamples returns a cluster with a copy of the examples and random graphs.
+func newExamples(t testing.TB) (c *cluster, list []*example) {
 	t.Helper()
 	c = newCluster(t, nil)
 	if err := os.CopyFS(filepath.Join(c.work, "examples"), os.DirFS(filepath.Join(testneed.FindRoot(), "examples"))); err != nil {
@@ -106,21 +124,22 @@ func newExamples(t testing.TB) (c *cluster, want [][]string) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	for n := range examples {
-		run := startExample(t, p, n)
+	list = listExamples(t, c.work)
+	for _, e := range list {
+		run := startExample(t, p, e)
 		if res, err := run.Drive(t.Context(), app.Driver{}); err != nil || res.Status != graph.Done {
-			t.Fatalf("%s: %s, %v", examples[n].agent, res.Status, err)
+			t.Fatalf("%s: %s, %v", e.agent, res.Status, err)
 		}
 		run.Close()
-		want = append(want, describeRun(t, p, run.ID))
+		e.want = describeRun(t, p, run.ID)
 	}
-	return c, want
+	return c, list
 }
 
 // start gives a run of an example to the workers.
-func (c *cluster) start(n int) (id string) {
+func (c *cluster) start(e *example) (id string) {
 	c.t.Helper()
-	run := startExample(c.t, c.process, n)
+	run := startExample(c.t, c.process, e)
 	defer run.Close()
 	if err := temporal.Start(context.Background(), c.client, run, temporal.Order{Queue: defaultQueue}); err != nil {
 		c.t.Fatal(err)
@@ -131,15 +150,15 @@ func (c *cluster) start(n int) (id string) {
 // Three workers leave the same states and journals as one process, also when workers are killed all the time.
 func TestExtraConformance(t *testing.T) {
 	t.Parallel() // with the others that measure no time
-	c, want := newExamples(t)
+	c, examples := newExamples(t)
 	workers := []*workerProcess{c.startWorker("a"), c.startWorker("b"), c.startWorker("c")}
 	compare := func(ids []string) {
 		t.Helper()
 		for i, id := range ids {
-			n := i % len(examples)
+			e := examples[i]
 			c.awaitStatus(id, "done")
-			if got := describeRun(t, c.process, id); !slices.Equal(got, want[n]) {
-				t.Errorf("%s differs from the run of one process:\n%q\nwant:\n%q", examples[n].agent, got, want[n])
+			if got := describeRun(t, c.process, id); !slices.Equal(got, e.want) {
+				t.Errorf("%s differs from the run of one process:\n%q\nwant:\n%q", e.agent, got, e.want)
 			}
 			if n := countRepeated(t, c.process, id); n > 0 {
 				t.Errorf("run %s has recorded %d effects twice", id, n)
@@ -147,16 +166,17 @@ func TestExtraConformance(t *testing.T) {
 		}
 	}
 	var ids []string
-	for n := range examples {
-		ids = append(ids, c.start(n))
+	for _, e := range examples {
+		ids = append(ids, c.start(e))
 	}
 	compare(ids)
 
 	ids = nil
-	for n := range 4 * len(examples) {
-		ids = append(ids, c.start(n%len(examples)))
-		if n%4 == 3 {
-			victim := n / 4 % len(workers)
+	const between = 8 // runs are started between two kills
+	for n, e := range examples {
+		ids = append(ids, c.start(e))
+		if n%between == between-1 {
+			victim := n / between % len(workers)
 			c.signal(workers[victim], syscall.SIGKILL)
 			_ = workers[victim].cmd.Wait()
 			workers[victim] = c.startWorker(fmt.Sprintf("after-%d", n))
