@@ -42,7 +42,7 @@ func WriteRandomGraph(t testing.TB, dir string, seed uint64) (answers map[string
 			fmt.Fprintf(&nodes, "  %s_one: {type: script, script: %s_one.sh, state_updates: {%s_made: \"{{item}}\"}}\n", id, id, id)
 			files[id+"_one.sh"] = "echo '{}'\n"
 		case 4:
-			fmt.Fprintf(&nodes, "  %s: {type: approval, question: go on?, options: [\"yes\", \"no\"], routes: {\"yes\": %s, \"no\": end}, on_other: end, state_updates: {%s: \"{{choice}}\"}}\n", id, next, id)
+			fmt.Fprintf(&nodes, "  %s: {type: approval, question: continue?, options: [\"yes\", \"no\"], routes: {\"yes\": %s, \"no\": end}, on_other: end, state_updates: {%s: \"{{choice}}\"}}\n", id, next, id)
 			fmt.Fprintf(&given, "      %s: \"yes\"\n", id)
 			answers[id] = "yes"
 		case 5:
