@@ -56,6 +56,7 @@ func TestExtraConversationBranches(t *testing.T) {
 	b.do(t, evaluate(`document.activeElement.select()`), chromedp.KeyEvent("and plums"), chromedp.KeyEvent("\r"))
 	waitSaid(t, b, "apples|Apples are red.|and plums|Plums are blue.")
 	b.waitText(t, "2 of 2")
+	b.wait(t, `document.activeElement.id === "message" && !document.querySelector(".edit")`) // where the next message is written
 	if now := read[string](t, b, "location.pathname"); now == first {
 		t.Errorf("the branch has the address of the first one: %s", now)
 	}
@@ -76,15 +77,22 @@ func TestExtraConversationBranches(t *testing.T) {
 		}
 	}
 	b.do(t, chromedp.EmulateViewport(1440, 900))
-	b.follow(t, "Message before this one")
+	b.follow(t, "Previous version of this message")
 	waitSaid(t, b, "apples|Apples are red.|and pears|Pears are green.")
 	if now := read[string](t, b, "location.pathname"); now != first {
 		t.Errorf("the first branch is at %s, want %s", now, first)
 	}
+	b.wait(t, `document.activeElement.ariaLabel === "Next version of this message"`) // there is none before it
+	b.do(t, chromedp.KeyEvent("\r"))
+	waitSaid(t, b, "apples|Apples are red.|and plums|Plums are blue.")
+	b.wait(t, `document.activeElement.ariaLabel === "Previous version of this message"`)
+	b.do(t, chromedp.KeyEvent("\r"))
+	waitSaid(t, b, "apples|Apples are red.|and pears|Pears are green.")
 	sendMessage(t, b, "apples again") // this branch continues by itself
 	waitSaid(t, b, "apples|Apples are red.|and pears|Pears are green.|apples again|Pears are green.")
 	b.do(t, evaluate(`document.querySelector(".branch select").focus()`), chromedp.KeyEvent("b2"))
 	waitSaid(t, b, "apples|Apples are red.|and plums|Plums are blue.")
+	b.wait(t, `document.activeElement === document.querySelector(".branch select")`) // the next key chooses another branch
 	b.do(t, evaluate(`document.querySelectorAll(".said footer a[href^=runs]")[0].focus()`), chromedp.KeyEvent("\r"))
 	b.wait(t, `location.pathname.startsWith("/runs/") && document.querySelector("main .status")?.innerText.includes("done")`)
 	b.do(t, evaluate(`history.back()`))

@@ -102,7 +102,11 @@ function useConversation(agent: string, session: string) {
           await read();
         } while (again && !stop.signal.aborted);
       } catch (e) {
-        if (!isAborted(e) && !(e instanceof Problem && e.code === "unknown-session")) setError(words(e));
+        if (e instanceof Problem && e.code === "unknown-session") {
+          setTalk(null);
+          setView(null);
+          setBranches([]);
+        } else if (!isAborted(e)) setError(words(e));
       }
       loading = false;
     };
@@ -177,10 +181,11 @@ function isWorking(status: string): boolean {
 
 // Chat shows the conversations with an agent, and one of them.
 export function Chat({ agent, session }: { agent: string; session: string }) {
+  const [news, setNews] = useState("");
   return (
     <div class="chat">
-      <Sessions agent={agent} current={session} />
-      <Talk key={session} agent={agent} session={session} />
+      <Sessions agent={agent} current={session} news={news} />
+      <Talk key={familyOf(session)} agent={agent} session={session} onNews={setNews} />
     </div>
   );
 }
@@ -191,13 +196,13 @@ function familyOf(session: string): string {
 }
 
 // Sessions lists the conversations with an agent, newest first, or those in which a text was said.
-function Sessions({ agent, current }: { agent: string; current: string }) {
+function Sessions({ agent, current, news }: { agent: string; current: string; news: string }) {
   const narrow = useMedia("(max-width: 720px)");
   const [search, setSearch] = useState("");
   const text = useSettled(search.trim(), 300);
   const query = `sessions?limit=200&agent=${encodeURIComponent(agent)}` + (text ? "&text=" + encodeURIComponent(text) : "");
   const sessions = useLoaded((s) => get<Page<Session>>(query, s), [query], text ? 0 : 3000);
-  useEffect(() => sessions.reload(), [current]); // it may be new
+  useEffect(() => sessions.reload(), [current, news]); // the conversation may be new, or work, or have ended
   const families = new Set<string>();
   const list = (sessions.value?.items ?? [])
     .sort((a, b) => b.updated.localeCompare(a.updated))
@@ -244,14 +249,22 @@ function nameSession(text: string): string {
   return `${first || "chat"}-${Math.floor(Math.random() * 36 ** 4).toString(36)}`;
 }
 
-// Talk is one conversation.
-function Talk({ agent, session }: { agent: string; session: string }) {
+// The session whose next message is written as soon as it is shown.
+let writeNext = "";
+
+// Talk is one conversation, on one of its branches. onNews gets a text that changes with the status of its newest run.
+function Talk({ agent, session, onNews }: { agent: string; session: string; onNews(text: string): void }) {
   const { talk, view, branches, error, arriving, connection, reload } = useConversation(agent, session);
   const [failure, setFailure] = useState("");
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const busy = !!view && isWorking(view.status);
   const waits = !!view && view.status === "waiting";
+  useEffect(() => onNews(view ? `${view.run} ${view.status}` : ""), [view?.run, view?.status]);
+  useLayoutEffect(() => {
+    if (session && writeNext === session) document.getElementById("message")?.focus();
+    writeNext = "";
+  }, [session]);
   const turns = useMemo(() => toTurns(talk?.messages ?? []), [talk]);
   useMemo(() => {
     if (waits) atEnd.current = true; // the question must be seen
@@ -279,13 +292,16 @@ function Talk({ agent, session }: { agent: string; session: string }) {
     if (view && !busy && !isFinal(view.status)) await post(`runs/${encodeURIComponent(view.run)}/cancel`);
     await post("runs", { agent, session: name, prompt, ...(files.length ? { files: await Promise.all(files.map(readFile)) } : {}) });
     atEnd.current = true;
-    if (name === session) reload();
-    else go(chatPath(agent, name));
+    if (name === session) return reload();
+    writeNext = name;
+    go(chatPath(agent, name));
   };
   // replace sends another message in the place of the one that began a run, on another branch.
   const replace = async (run: string, prompt: string) => {
     const made = await post<{ session: string }>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}/branches`, { before: run });
     await post("runs", { agent, session: made.session, prompt });
+    writeNext = made.session;
+    atEnd.current = true;
     go(chatPath(agent, made.session));
   };
   const current = branches.find((b) => b.current);
@@ -323,7 +339,7 @@ function Talk({ agent, session }: { agent: string; session: string }) {
       >
         {turns.length === 0 && arriving.length === 0 && <p class="empty">Write a message. raddle saves each turn: a conversation continues here or with raddle chat.</p>}
         {turns.map((t, i) => (
-          <TurnView key={i} turn={t} agent={agent} versions={findVersions(branches, current, t.run)} onReplace={t.first && !busy && current?.runs.includes(t.run) ? (text) => replace(t.run, text) : undefined} />
+          <TurnView key={`${i} ${t.run}`} turn={t} agent={agent} versions={findVersions(branches, current, t.run)} onReplace={t.first && !busy && current?.runs.includes(t.run) ? (text) => replace(t.run, text) : undefined} />
         ))}
         {arriving.map((text, i) => (
           <article key={"arriving" + i} class="said assistant" aria-label="The agent" aria-busy={busy}>
@@ -464,12 +480,21 @@ function TurnView({ turn, agent, versions, onReplace }: { turn: Turn; agent: str
   );
 }
 
+// The label of the link between versions that was followed: the one that replaces it gets the focus.
+let followedVersion = "";
+
 // Versions leads to the branches that have another message in the place of this one.
 function Versions({ agent, run, list }: { agent: string; run: string; list: Branch[] }) {
   const at = list.findIndex((b) => b.runs.includes(run));
+  const box = useRef<HTMLSpanElement>(null);
+  useLayoutEffect(() => {
+    if (!followedVersion) return;
+    (box.current?.querySelector<HTMLElement>(`[aria-label="${followedVersion}"]`) ?? box.current?.querySelector("a"))?.focus({ preventScroll: true });
+    followedVersion = "";
+  }, []);
   const link = (b: Branch | undefined, label: string, sign: string) =>
     b ? (
-      <a href={chatPath(agent, b.session)} aria-label={label}>
+      <a href={chatPath(agent, b.session)} aria-label={label} onClick={() => (followedVersion = label)}>
         {sign}
       </a>
     ) : (
@@ -478,8 +503,8 @@ function Versions({ agent, run, list }: { agent: string; run: string; list: Bran
       </span>
     );
   return (
-    <span class="versions">
-      {link(list[at - 1], "Message before this one", "‹")} {at + 1} of {list.length} {link(list[at + 1], "Message after this one", "›")}
+    <span class="versions" ref={box}>
+      {link(list[at - 1], "Previous version of this message", "‹")} {at + 1} of {list.length} {link(list[at + 1], "Next version of this message", "›")}
     </span>
   );
 }
