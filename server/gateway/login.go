@@ -36,6 +36,7 @@ func (g *Gateway) LoginAddress(page string) string {
 func (g *Gateway) addLogin() {
 	g.open.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) { serveLoginFile(w, "login.html") })
 	g.open.HandleFunc("GET /login/{file}", func(w http.ResponseWriter, r *http.Request) { serveLoginFile(w, r.PathValue("file")) })
+	g.open.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) { serveLoginFile(w, "icon.svg") })
 	g.open.HandleFunc("POST /login", g.logIn)
 	g.closed.HandleFunc("GET /session", func(w http.ResponseWriter, r *http.Request) {
 		caller, _ := server.CallerOf(r.Context())

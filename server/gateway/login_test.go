@@ -249,14 +249,14 @@ func TestLoginBehindProxy(t *testing.T) {
 // The page of the log-in runs no inline script and loads nothing from elsewhere.
 func TestLoginPage(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir()})
-	for path, kind := range map[string]string{"/login": "text/html", "/login/login.js": "text/javascript", "/login/login.css": "text/css"} {
+	for path, kind := range map[string]string{"/login": "text/html", "/login/login.js": "text/javascript", "/login/login.css": "text/css", "/favicon.ico": "image/svg+xml"} {
 		res, text := send(t, g, "GET", path, "")
 		h := res.Header
 		if res.StatusCode != 200 || !strings.HasPrefix(h.Get("Content-Type"), kind) || h.Get("Content-Security-Policy") != "default-src 'self'" ||
 			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%s: %s %v", path, res.Status, h)
 		}
-		if strings.Contains(text, "http://") || strings.Contains(text, "https://") || strings.Contains(text, "<style") || strings.Contains(text, " style=") || strings.Contains(text, "onclick=") {
+		if strings.Contains(strings.ReplaceAll(text, `xmlns="http://www.w3.org/2000/svg"`, ""), "http://") || strings.Contains(text, "https://") || strings.Contains(text, "<style") || strings.Contains(text, " style=") || strings.Contains(text, "onclick=") {
 			t.Errorf("%s loads something else or has inline code:\n%s", path, text)
 		}
 	}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { isAborted, words } from "../api";
+import { isAborted, Problem, words } from "../api";
 import { age, exact, visible } from "../format";
 
 // Loaded is what a request has given so far. While it is repeated, the old value stays.
@@ -10,7 +10,13 @@ export interface Loaded<T> {
   reload(): void;
 }
 
-// useLoaded requests a value, again if a key changes, and every so many milliseconds if period is set.
+// retryEvery is how many milliseconds a page waits for a server that does not answer.
+export const retryEvery = 2000;
+
+// isLost reports whether an error says that the server does not answer.
+export const isLost = (e: unknown) => e instanceof Problem && e.status === 0;
+
+// useLoaded requests a value, again if a key changes, and every so many milliseconds if period is set. A server that does not answer is asked again.
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: unknown[], period = 0): Loaded<T> {
   const [state, setState] = useState<{ value: T | undefined; error: string }>({ value: undefined, error: "" });
   const [round, setRound] = useState(0);
@@ -19,13 +25,15 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: un
     const stop = new AbortController();
     let timer = 0;
     const once = async () => {
+      let wait = period;
       try {
         const value = await load(stop.signal);
         if (!stop.signal.aborted) setState({ value, error: "" });
       } catch (e) {
         if (!isAborted(e) && !stop.signal.aborted) setState((old) => ({ value: old.value, error: words(e) }));
+        if (isLost(e)) wait ||= retryEvery;
       }
-      if (period > 0 && !stop.signal.aborted) timer = window.setTimeout(once, document.hidden ? period * 4 : period);
+      if (wait > 0 && !stop.signal.aborted) timer = window.setTimeout(once, document.hidden ? wait * 4 : wait);
     };
     void once();
     return () => {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, isAborted } from "../api";
 import { cost, duration, exact } from "../format";
+import { isLost, retryEvery } from "./common";
 import { runPath } from "../router";
 import type { Run, RunInfo } from "../types";
 
@@ -14,9 +15,11 @@ interface Measure {
 // useMeasures reads what runs took, one after the other, and again only if a run has changed.
 function useMeasures(runs: RunInfo[]): Map<string, Measure> {
   const [known, setKnown] = useState(new Map<string, Measure>());
+  const [round, setRound] = useState(0);
   const missing = runs.filter((r) => known.get(r.run)?.updated !== r.updated);
   useEffect(() => {
     const stop = new AbortController();
+    let timer = 0;
     void (async () => {
       const found = new Map<string, Measure>();
       for (const r of missing) {
@@ -25,13 +28,20 @@ function useMeasures(runs: RunInfo[]): Map<string, Measure> {
           found.set(r.run, { updated: r.updated, seconds: d.active_seconds, cost: d.usage.cost_usd });
         } catch (e) {
           if (isAborted(e)) return;
+          if (isLost(e)) {
+            if (!stop.signal.aborted) timer = window.setTimeout(() => setRound((n) => n + 1), retryEvery);
+            break;
+          }
           found.set(r.run, { updated: r.updated, seconds: 0, cost: null }); // it was removed
         }
       }
       if (found.size > 0 && !stop.signal.aborted) setKnown((old) => new Map([...old, ...found]));
     })();
-    return () => stop.abort();
-  }, [missing.map((r) => r.run + r.updated).join()]);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [round, missing.map((r) => r.run + r.updated).join()]);
   return known;
 }
 

@@ -1,0 +1,68 @@
+package studio_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testneed"
+)
+
+// Home, the page of an agent and the inbox say that their server is gone, keep what they show, and recover by themselves when it is there
+// again: without a reload they show how the run that it was driving has ended, and an answer is recorded.
+func TestExtraPagesRecover(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
+	home := clienttest.NewHome(t)
+	home.AddAgent(t, "waits", map[string]string{
+		"graph.yaml": "name: waits\nstart: work\nnodes:\n  work: {type: script, script: work.sh, timeout: 60, next: done}\n  done: {type: end, output: late}\n",
+		"work.sh":    "while [ ! -e \"$RADDLE_WORKSPACE/go\" ]; do sleep 0.05; done\necho '{}'\n",
+	})
+	s, start := prepareServer(t, home)
+	server := start()
+	b := openBrowser(t, s)
+	startRun(t, b, "triage", "waiting")
+	for _, path := range []string{"", "agents/waits", "inbox"} {
+		run := startRun(t, b, "waits", "running")
+		b.do(t, chromedp.EmulateViewport(390, 844))
+		b.open(t, path)
+		shown := fmt.Sprintf(`[...document.querySelectorAll("table.runs tr")].find((r) => r.innerText.includes(%q))?.innerText`, run)
+		if path == "inbox" {
+			shown = `document.querySelector("[data-option='1']")?.innerText`
+		}
+		b.wait(t, shown)
+		b.do(t, evaluate(`window.same = true`))
+		if err := server.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = server.Wait() // it was killed
+		b.wait(t, `document.querySelector("[role=alert]")?.innerText`)
+		if !read[bool](t, b, "!!("+shown+")") {
+			t.Errorf("/%s does not show any more what it had", path)
+		}
+		server = start()
+		b.wait(t, `!document.querySelector("[role=alert]")`)
+		if err := os.WriteFile(filepath.Join(home.Dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if path == "inbox" {
+			over := read[float64](t, b, `innerWidth - document.querySelector("[data-option='1']").getBoundingClientRect().right`)
+			if over < 0 {
+				t.Errorf("the button is %v px outside the window", -over)
+			}
+			b.press(t, "yes")
+			b.waitText(t, "Anything to add")
+		} else {
+			b.wait(t, shown+`.includes("done")`)
+		}
+		if !read[bool](t, b, `window.same === true`) {
+			t.Errorf("/%s was loaded again", path)
+		}
+		if err := os.Remove(filepath.Join(home.Dir, "go")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
