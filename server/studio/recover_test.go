@@ -53,7 +53,7 @@ func TestExtraPagesRecover(t *testing.T) {
 			if over < 0 {
 				t.Errorf("the button is %v px outside the window", -over)
 			}
-			b.press(t, "yes")
+			b.click(t, "[data-option='1']")
 			b.waitText(t, "Anything to add")
 		} else {
 			b.wait(t, shown+`.includes("done")`)

@@ -66,6 +66,7 @@ export function Agent({ name }: { name: string }) {
         )}
         <section aria-labelledby="agent-runs">
           <h2 id="agent-runs">Runs</h2>
+          <Failure text={runs.error} />
           {runs.value && <Measures runs={runs.value.items} />}
           <RunTable runs={runs.value?.items} empty="This agent has not run yet." />
         </section>
