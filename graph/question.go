@@ -183,9 +183,17 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 		return key, answer, err
 	}
 	q, base := newQuestion(&ask, a.node().Name, typ), a.publicPath()
+	remote, isRemote := ask.Data.(remoteData)
+	if ask.Data != nil && !isRemote {
+		if q.Data, err = json.Marshal(ask.Data); err != nil { // before the node checks an answer, which may depend on it
+			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
+		}
+	}
 	ahead, wrong := x.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
-	if err := a.encodeData(&ask, &q); err != nil {
-		return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
+	if isRemote {
+		if err := a.encodeRemoteCall(remote, &q); err != nil {
+			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
+		}
 	}
 	given := presetAnswer{}
 	if ahead > 0 {

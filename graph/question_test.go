@@ -932,3 +932,32 @@ func ExampleRunner_CheckAnswers() {
 	// answer to "review": it must be one of yes, no; open questions: review
 	// <nil>
 }
+
+// A node that checks answers sees the data of its question, also if the answer is given ahead.
+func TestAnswersAheadAreCheckedWithTheData(t *testing.T) {
+	type limit struct{ Most int }
+	node := graph.Node{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[int](ctx, graph.Ask{Prompt: "How many?", Data: limit{3}})
+		return graph.Update{}, err
+	}, CheckAnswer: func(q graph.Question, a graph.Answer) error {
+		var l limit
+		if err := json.Unmarshal(q.Data, &l); err != nil {
+			return fmt.Errorf("the data of the question: %w", err)
+		}
+		if n, _ := a.Value.(float64); n > float64(l.Most) {
+			return fmt.Errorf("at most %d", l.Most)
+		}
+		return nil
+	}}
+	g, err := graph.Compile(graph.Def{Name: "g", Nodes: []graph.Node{node}, Start: []string{"ask"}, Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[int]graph.Status{2: graph.Done, 4: graph.Waiting} {
+		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Ahead: []graph.Answer{{ID: "ask", Value: value}}})
+		if err != nil || res.Status != want {
+			t.Errorf("%d: %v, %v, want %v", value, res.Status, err, want)
+		}
+	}
+}

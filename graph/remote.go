@@ -72,15 +72,9 @@ type remoteData struct {
 	input func() (any, error)
 }
 
-// encodeData returns the JSON of the Data of a question that has its ID. Remote also gets a prompt.
-func (a attempt) encodeData(ask *Ask, q *Question) (err error) {
-	r, remote := ask.Data.(remoteData)
-	if !remote {
-		if ask.Data != nil {
-			q.Data, err = json.Marshal(ask.Data)
-		}
-		return err
-	}
+// encodeRemoteCall sets the prompt and the data of the question of a remote child, which name the run that answers it. No answer can be given to
+// it ahead.
+func (a attempt) encodeRemoteCall(r remoteData, q *Question) error {
 	in, err := r.input()
 	if err != nil {
 		return err
