@@ -66,3 +66,23 @@ func TestExtraPagesRecover(t *testing.T) {
 		}
 	}
 }
+
+// A page that is opened while the server is gone loads all of it when the server is there again: also the picture.
+func TestExtraPageOfALostServer(t *testing.T) {
+	home := clienttest.NewHome(t)
+	home.AddAgent(t, "short", map[string]string{"graph.yaml": "name: short\nstart: done\nnodes:\n  done: {type: end, output: soon}\n"})
+	s, start := prepareServer(t, home)
+	server := start()
+	b := openBrowser(t, s)
+	startRun(t, b, "short", "done")
+	b.open(t, "")
+	b.wait(t, `[...document.querySelectorAll("table.runs a")].some((e) => e.innerText === "short")`)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait() // it was killed
+	b.follow(t, "short")
+	b.wait(t, `location.pathname === "/agents/short" && document.querySelector("[role=alert]")?.innerText`)
+	start()
+	b.wait(t, `document.querySelector(".picture svg") && !document.querySelector("[role=alert]")`)
+}

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, isAborted, post, words } from "../api";
 import { visible } from "../format";
 import type { Break, Stop } from "../types";
-import { Failure } from "./common";
+import { Failure, isLost, retryEvery } from "./common";
 
 // Stops are the places at which a run stops, and what changes them.
 export interface Stops {
@@ -20,16 +20,26 @@ export function useBreaks(run: string, final: boolean | undefined): Stops {
   const [breaks, setBreaks] = useState<Break[]>([]);
   const [error, setError] = useState("");
   const show = (list: Stop[]) => setBreaks(list.map((b) => ({ node: b.place, ...(b.after ? { after: true } : {}) })));
+  const [round, setRound] = useState(0);
   useEffect(() => {
     if (final !== false) return;
     const stop = new AbortController();
+    let timer = 0;
     get<{ breaks: Stop[] }>(path, stop.signal)
-      .then((r) => show(r.breaks))
+      .then((r) => {
+        show(r.breaks);
+        setError("");
+      })
       .catch((e: unknown) => {
-        if (!isAborted(e)) setError(words(e));
+        if (isAborted(e) || stop.signal.aborted) return;
+        setError(words(e));
+        if (isLost(e)) timer = window.setTimeout(() => setRound((n) => n + 1), retryEvery);
       });
-    return () => stop.abort();
-  }, [path, final]);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [path, final, round]);
   const toggle = async (b: Break) => {
     const rest = breaks.filter((old) => !isSame(old, b));
     const wanted = rest.length < breaks.length ? rest : [...breaks, b];

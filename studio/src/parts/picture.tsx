@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getText, isAborted, words } from "../api";
 import type { Look } from "../model";
 import type { Break } from "../types";
-import { Failure } from "./common";
+import { Failure, isLost, retryEvery } from "./common";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -63,8 +63,10 @@ export function Picture({ path, title, look, chosen, breaks, onNode }: { path: s
   const box = useRef<HTMLDivElement>(null);
   const [error, setError] = useState("");
   const [svg, setSvg] = useState<SVGSVGElement>();
+  const [round, setRound] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
+    let timer = 0;
     const query = path.includes("?") ? "&" : "?";
     getText(`${path}${query}theme=${theme}`, stop.signal)
       .then((text) => {
@@ -81,10 +83,15 @@ export function Picture({ path, title, look, chosen, breaks, onNode }: { path: s
         setSvg(root);
       })
       .catch((e: unknown) => {
-        if (!isAborted(e)) setError(words(e));
+        if (isAborted(e) || stop.signal.aborted) return;
+        setError(words(e));
+        if (isLost(e)) timer = window.setTimeout(() => setRound((n) => n + 1), retryEvery);
       });
-    return () => stop.abort();
-  }, [path, theme]);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [path, theme, round]);
   useEffect(() => {
     if (svg) box.current?.replaceChildren(svg);
   }, [svg]);
