@@ -67,22 +67,15 @@ func TestExtraPagesRecover(t *testing.T) {
 	}
 }
 
-// A page that is opened while the server is gone loads all of it when the server is there again: also the picture.
-func TestExtraPageOfALostServer(t *testing.T) {
+// A picture whose request is lost is loaded again, as everything else of a page.
+func TestExtraPictureOfALostServer(t *testing.T) {
 	home := clienttest.NewHome(t)
-	home.AddAgent(t, "short", map[string]string{"graph.yaml": "name: short\nstart: done\nnodes:\n  done: {type: end, output: soon}\n"})
-	s, start := prepareServer(t, home)
-	server := start()
-	b := openBrowser(t, s)
-	startRun(t, b, "short", "done")
+	b := openBrowser(t, home.Serve(t))
+	startRun(t, b, "triage", "waiting")
 	b.open(t, "")
-	b.wait(t, `[...document.querySelectorAll("table.runs a")].some((e) => e.innerText === "short")`)
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = server.Wait() // it was killed
-	b.follow(t, "short")
-	b.wait(t, `location.pathname === "/agents/short" && document.querySelector("[role=alert]")?.innerText`)
-	start()
-	b.wait(t, `document.querySelector(".picture svg") && !document.querySelector("[role=alert]")`)
+	b.do(t, evaluate(`window.realFetch = window.fetch, window.fetch = (to, ...rest) => String(to).includes("picture.svg") ? Promise.reject(new TypeError("lost")) : realFetch(to, ...rest)`))
+	b.follow(t, "triage")
+	b.wait(t, `document.querySelector("main [role=alert]")?.innerText === "The server does not answer."`)
+	b.do(t, evaluate(`window.fetch = window.realFetch`))
+	b.wait(t, `document.querySelector("main .picture svg") && !document.querySelector("[role=alert]")`)
 }
