@@ -115,6 +115,12 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	if f := value.StorageOf(reflect.TypeFor[A]()).Reply; f != nil {
 		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
+	return askFor[A](a, ask)
+}
+
+// askFor asks a question and returns the answer as an A, into which some JSON can be decoded: see Interrupt.
+func askFor[A any](a attempt, ask Ask) (A, error) {
+	var zero A
 	key, raw, err := a.askQuestion(ask, reflect.TypeFor[A]())
 	if err != nil {
 		return zero, err

@@ -55,15 +55,7 @@ func Remote[A any](ctx context.Context, queue string, input func() (any, error))
 	if a.n > 1 {
 		name = fmt.Sprint(KindRemote, " ", a.n)
 	}
-	key, raw, err := a.askQuestion(Ask{Name: name, Kind: KindRemote, Data: remoteData{queue, input}}, reflect.TypeFor[A]())
-	if err != nil {
-		return zero, err
-	}
-	answer, err := decodeAnswer[A](raw)
-	if err != nil {
-		return zero, a.askAgain(key, err)
-	}
-	return answer, nil
+	return askFor[A](a, Ask{Name: name, Kind: KindRemote, Data: remoteData{queue, input}})
 }
 
 // remoteData is the Ask.Data of Remote.

@@ -178,7 +178,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 	}
 }
 
-// forge writes a bundle to a store as whoever controls the store could: the hashes are right, the content is hostile.
+// forge writes a bundle to a store as a person who controls the store could: the hashes are right, the content is hostile.
 func forge(t *testing.T, st graph.Store, agent string, files []File, contents ...string) string {
 	t.Helper()
 	b := &Bundle{Agent: agent, Files: files}
@@ -202,7 +202,7 @@ func forge(t *testing.T, st graph.Store, agent string, files []File, contents ..
 	return b.Hash
 }
 
-// A store that somebody else controls cannot make raddle write outside of its cache, or use other files than the hash names.
+// A store that another person controls cannot make raddle write outside of its cache, or use other files than the hash names.
 func TestHostileStore(t *testing.T) {
 	for _, bad := range []string{"../out", "a/../../out", "/tmp/out", "a//b", "a/./b", `a\b`, "C:/out", "a/.env", ".ssh/id", "a/b\x00", "a/b\n", "", "a/" + strings.Repeat("x", 600)} {
 		st := graph.NewMemory()

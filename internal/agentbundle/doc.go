@@ -101,7 +101,7 @@ func readManifest(hash string, text []byte) (*Bundle, error) {
 	return b, b.checkFiles()
 }
 
-// checkFiles returns an error for files that must not be written: whoever made the manifest may not be trusted.
+// checkFiles returns an error for files that must not be written: the manifest may come from a store that other people can change.
 func (b *Bundle) checkFiles() error {
 	if err := checkPath(b.Agent); err != nil || strings.Contains(b.Agent, "/") {
 		return fmt.Errorf("%.80q cannot be the directory of its agent", b.Agent)

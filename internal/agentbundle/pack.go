@@ -136,7 +136,7 @@ func findBases(dir string, entries []os.DirEntry) func(name string) bool {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
-			continue // who reads it next reports that
+			continue // addFile reports that
 		}
 		rest, ok := bytes.CutPrefix(text, []byte(madeByRaddle))
 		if !ok {

@@ -87,8 +87,8 @@ func Has(ctx context.Context, st graph.Store, hash string) (there, fresh bool, e
 // isFresh reports whether a bundle was written or used so recently that it is not removed in the next minutes.
 func isFresh(t graph.ThreadInfo) bool { return time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 }
 
-// use reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it has.
-func use(ctx context.Context, st graph.Store, hash string) (bool, error) {
+// keepBundle reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it has.
+func keepBundle(ctx context.Context, st graph.Store, hash string) (bool, error) {
 	for {
 		t, _, complete, err := findThread(ctx, st, hash)
 		if err != nil || !complete || isFresh(t) {
@@ -108,7 +108,7 @@ func (b *Bundle) Put(ctx context.Context, st graph.Store) (written bool, err err
 		return false, err
 	}
 	for {
-		if there, err := use(ctx, st, b.Hash); there || err != nil {
+		if there, err := keepBundle(ctx, st, b.Hash); there || err != nil {
 			return false, err
 		}
 		t, found, complete, err := findThread(ctx, st, b.Hash)
