@@ -61,6 +61,12 @@ type File struct {
 	Data string `json:"data" doc:"its text, UTF-8 in base64"`
 }
 
+// RunUsage is what a run took.
+type RunUsage struct {
+	overview.Usage
+	Seconds float64 `json:"active_seconds" doc:"without waits for people"`
+}
+
 type startInput struct {
 	Key    string `header:"Idempotency-Key" maxLength:"256" doc:"the same key gives the same run"`
 	Accept string `header:"Accept" doc:"text/event-stream: the answer is the stream of the run's events, until it ends or asks"`
@@ -81,6 +87,14 @@ func (h *handler) addRuns() {
 	huma.Register(h.api, start, h.startRun)
 	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
+	add(h, operation{http.MethodGet, "/runs/{id}/usage", "show-usage", "Show how long a run worked and what it cost; this reads no other run, but not the runs of nodes with a queue", server.ScopeRead, 0}, func(ctx context.Context, in *RunPath) (*body[RunUsage], error) {
+		d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		calls, err := h.process.Runs.ReadModelCalls(ctx, d.Run)
+		return &body[RunUsage]{RunUsage{overview.UsageOf(h.process, calls), d.Snapshot.Active.Seconds()}}, err
+	})
 	events := h.describe(operation{http.MethodGet, "/runs/{id}/events", "follow-run", "Follow the events of a run", server.ScopeRead, 0})
 	events.Responses = map[string]*huma.Response{"200": {Description: "server-sent events: the lines of --output stream-json; the id is the position in the journal", Content: map[string]*huma.MediaType{
 		"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},

@@ -3,7 +3,7 @@ import { get, isAborted } from "../api";
 import { cost, duration, exact } from "../format";
 import { isLost, retryEvery } from "./common";
 import { runPath } from "../router";
-import type { Run, RunInfo } from "../types";
+import type { RunInfo, Usage } from "../types";
 
 // Measure is what a run took.
 interface Measure {
@@ -24,8 +24,8 @@ function useMeasures(runs: RunInfo[]): Map<string, Measure> {
       const found = new Map<string, Measure>();
       for (const r of missing) {
         try {
-          const d = await get<Run>("runs/" + encodeURIComponent(r.run), stop.signal);
-          found.set(r.run, { updated: r.updated, seconds: d.active_seconds, cost: d.usage.cost_usd });
+          const d = await get<Usage & { active_seconds: number }>(`runs/${encodeURIComponent(r.run)}/usage`, stop.signal);
+          found.set(r.run, { updated: r.updated, seconds: d.active_seconds, cost: d.cost_usd });
         } catch (e) {
           if (isAborted(e)) return;
           if (isLost(e)) {
