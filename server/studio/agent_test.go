@@ -15,11 +15,7 @@ import (
 
 // The page of an agent: tools are tried within the rules of the user, knowledge bases are searched, and runs have their time and cost.
 func TestExtraAgentPage(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	home.AddAgent(t, "clerk", map[string]string{
 		"config.yaml":     "name: clerk\nmodel: script:transcript.yaml\nglobal_tools: [fs_ls, execute_command]\ndocuments: [fruit.md]\nembedding_model: keyword\n",
@@ -53,7 +49,7 @@ func TestExtraAgentPage(t *testing.T) {
 	}
 	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
 		b.do(t, chromedp.EmulateViewport(size[0], size[1]))
-		for _, v := range findViolations(t, b, string(axe)) {
+		for _, v := range findViolations(t, b, axe) {
 			t.Errorf("%d px: %s", size[0], v)
 		}
 		if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {

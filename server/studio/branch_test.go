@@ -29,11 +29,7 @@ func waitSaid(t *testing.T, b *browser, said string) {
 // A person edits an earlier message, which makes a branch, and switches between the branches, with the keyboard alone. Each turn leads to its
 // run. Conversations are found by what was said.
 func TestExtraConversationBranches(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	home.AddAgent(t, "fruit", map[string]string{
 		"config.yaml":     "name: fruit\nmodel: script:transcript.yaml\n",
@@ -67,7 +63,7 @@ func TestExtraConversationBranches(t *testing.T) {
 		for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {390, 844}} {
 			name := fmt.Sprintf("branches-%s-%d", scheme, size[0])
 			b.do(t, setScheme(scheme), chromedp.EmulateViewport(size[0], size[1]))
-			for _, v := range findViolations(t, b, string(axe)) {
+			for _, v := range findViolations(t, b, axe) {
 				t.Errorf("%s: %s", name, v)
 			}
 			if over := read[[]float64](t, b, `[document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]`); over[0] > 0 || over[1] > 0 {
@@ -230,11 +226,7 @@ func TestExtraKilledConversation(t *testing.T) {
 
 // A permission to change a file shows the change as a diff, and its buttons are in view on a phone, however long the change is.
 func TestExtraPermissionShowsChange(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	file := filepath.Join(t.TempDir(), "notes.txt") // outside of the working directory
 	if err := os.WriteFile(file, []byte("first\nold line\nlast\n"), 0o600); err != nil {
@@ -258,7 +250,7 @@ func TestExtraPermissionShowsChange(t *testing.T) {
 			b.do(t, setScheme(scheme), chromedp.EmulateViewport(size[0], size[1]), chromedp.Reload())
 			b.wait(t, fmt.Sprintf(`%s === "-old line/60"`, diff))
 			b.wait(t, `((r) => r && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector(".question .options")?.getBoundingClientRect())`)
-			for _, v := range findViolations(t, b, string(axe)) {
+			for _, v := range findViolations(t, b, axe) {
 				t.Errorf("%s, %d px: %s", scheme, size[0], v)
 			}
 			if over := read[float64](t, b, `((e) => e.scrollWidth - e.clientWidth)(document.querySelector(".sessions"))`); over > 0 {

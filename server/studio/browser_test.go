@@ -212,6 +212,17 @@ func startRun(t *testing.T, b *browser, agent, until string) (run string) {
 	return run
 }
 
+// readAxe returns axe-core. It skips the test if that is not installed.
+func readAxe(t *testing.T) string {
+	t.Helper()
+	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
+	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(axe)
+}
+
 // findViolations returns what axe-core finds wrong with the page.
 func findViolations(t *testing.T, b *browser, axe string) []string {
 	t.Helper()
@@ -227,11 +238,7 @@ func setScheme(scheme string) chromedp.Action[chromedp.Void] {
 // Every page loads without reports of the browser, requests nothing from elsewhere and is accessible, in both colour schemes and at all
 // widths. The pictures are in out/studio.
 func TestExtraPagesAreAccessible(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	pictures := filepath.Join(testneed.FindRoot(), "out", "studio")
 	if err := os.MkdirAll(pictures, 0o755); err != nil {
 		t.Fatal(err)
@@ -254,7 +261,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 				b.open(t, page.path)
 				b.wait(t, page.shown)
 				name := fmt.Sprintf("%s-%s-%d", page.name, scheme, size[0])
-				for _, v := range findViolations(t, b, string(axe)) {
+				for _, v := range findViolations(t, b, axe) {
 					t.Errorf("%s: %s", name, v)
 				}
 				if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {

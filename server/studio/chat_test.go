@@ -3,15 +3,12 @@ package studio_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
 )
 
 // addTalker adds an agent that greets, asks before it runs a command, fails, and says something hostile.
@@ -38,11 +35,7 @@ func sendMessage(t *testing.T, b *browser, text string) {
 // A person talks with an agent, after a click with the keyboard alone: replies are Markdown, calls are folded, a permission is asked inline, a failed turn is
 // followed by another one, and a reload shows the same conversation.
 func TestExtraConversation(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	addTalker(t, home)
 	b := openBrowser(t, home.Serve(t))
@@ -73,7 +66,7 @@ func TestExtraConversation(t *testing.T) {
 	b.wait(t, fmt.Sprintf(`%s === %q`, said, want))
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
 		b.do(t, chromedp.EmulateViewport(size[0], size[1]))
-		for _, v := range findViolations(t, b, string(axe)) {
+		for _, v := range findViolations(t, b, axe) {
 			t.Errorf("%d px: %s", size[0], v)
 		}
 		if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {

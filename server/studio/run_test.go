@@ -2,7 +2,6 @@ package studio_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -174,11 +173,7 @@ func TestExtraForkWithTemplate(t *testing.T) {
 // are in out/studio.
 func TestExtraRunPartsAreAccessible(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	addLetters(t, home)
 	b := openBrowser(t, home.Serve(t))
@@ -200,7 +195,7 @@ func TestExtraRunPartsAreAccessible(t *testing.T) {
 				b.wait(t, `document.querySelector(".picture svg") && document.querySelector(".detail")`)
 				prepare()
 				shown := strings.Join([]string{"run", name, scheme, fmt.Sprint(size[0])}, "-")
-				for _, v := range findViolations(t, b, string(axe)) {
+				for _, v := range findViolations(t, b, axe) {
 					t.Errorf("%s: %s", shown, v)
 				}
 				if over := read[float64](t, b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
