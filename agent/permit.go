@@ -292,13 +292,31 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d
 
 // newPermissionAsk returns the question about a call.
 func (a *actStep) newPermissionAsk(t tool.Tool, c tool.Call, d Decision, edits int) graph.Ask {
-	redact := a.act.redact
-	prompt := d.Prompt
+	prompt, data := d.DescribeCall(t, c, a.act.redact)
+	data.Agent, data.Edited = a.act.Budget.Of, edits > 0
+	options := []string{answerOnce, answerNo}
+	switch {
+	case len(d.Grant) > 0 && d.Lasting:
+		options = []string{answerOnce, answerRun, answerAlways, answerNo}
+	case len(d.Grant) > 0:
+		options = []string{answerOnce, answerRun, answerNo}
+	}
+	name := "permit " + c.ID
+	if edits > 0 {
+		name += "#" + strconv.Itoa(edits+1)
+	}
+	return graph.Ask{Name: name, Kind: KindPermission, Prompt: prompt, Options: options, Free: true, Data: data}
+}
+
+// DescribeCall returns the prompt and the data of the question whether a call may be made, for a decision that says Ask. redact takes
+// secrets out of the texts that a person reads; the arguments in the data stay as they are.
+func (d *Decision) DescribeCall(t tool.Tool, c tool.Call, redact func(string) string) (prompt string, data CallData) {
+	prompt = d.Prompt
 	if prompt == "" {
 		prompt = fmt.Sprintf("May %s be called with %s?", t.Name, c.Args)
 	}
 	prompt = redact(prompt)
-	data := CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant, Agent: a.act.Budget.Of, Edited: edits > 0}
+	data = CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant}
 	if d.Detail != nil {
 		detail := *d.Detail
 		detail.Does, detail.Command = redact(detail.Does), redact(detail.Command)
@@ -314,18 +332,7 @@ func (a *actStep) newPermissionAsk(t tool.Tool, c tool.Call, d Decision, edits i
 	if d.Diff != "" {
 		prompt += "\n" + redact(d.Diff)
 	}
-	options := []string{answerOnce, answerNo}
-	switch {
-	case len(d.Grant) > 0 && d.Lasting:
-		options = []string{answerOnce, answerRun, answerAlways, answerNo}
-	case len(d.Grant) > 0:
-		options = []string{answerOnce, answerRun, answerNo}
-	}
-	name := "permit " + c.ID
-	if edits > 0 {
-		name += "#" + strconv.Itoa(edits+1)
-	}
-	return graph.Ask{Name: name, Kind: KindPermission, Prompt: prompt, Options: options, Free: true, Data: data}
+	return prompt, data
 }
 
 // describeEdit returns what the model reads about a call whose arguments a person has changed.

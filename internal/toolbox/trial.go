@@ -51,27 +51,14 @@ func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string)
 // newTrialQuestion returns the question whether a call may be made. Its ID is a hash of what a person reads: another call, or the same one with
 // other consequences, is another question.
 func (l *ToolList) newTrialQuestion(t tool.Tool, c runs.ToolCall, d agent.Decision) (*graph.Question, error) {
-	q := &graph.Question{Kind: agent.KindPermission, Prompt: d.Prompt, Options: []string{"once", "no"}}
-	if d.Prompt == "" {
-		q.Prompt = "May " + t.Name + " be called with " + string(c.Args) + "?"
-	}
-	data := agent.CallData{ID: "call", Tool: t.Name, Args: c.Args, Detail: d.Detail}
-	if d.Diff != "" {
-		detail := agent.CallDetail{}
-		if d.Detail != nil {
-			detail = *d.Detail
-		}
-		q.Prompt = l.shared.SecretSet().Text(q.Prompt) + "\n"
-		detail.Diff = len(q.Prompt)
-		q.Prompt += d.Diff
-		data.Detail = &detail
-	}
-	q.Prompt = l.shared.SecretSet().Text(q.Prompt)
+	secrets := l.shared.SecretSet()
+	prompt, data := d.DescribeCall(t, tool.Call{ID: "call", Args: c.Args}, secrets.Text)
+	q := &graph.Question{Kind: agent.KindPermission, Prompt: prompt, Options: []string{"once", "no"}}
 	var err error
 	if q.Data, err = json.Marshal(data); err != nil {
 		return nil, err
 	}
-	q.Data = l.shared.SecretSet().Bytes(q.Data)
+	q.Data = secrets.Bytes(q.Data)
 	hash := sha256.Sum256([]byte(t.Name + "\x00" + string(c.Args) + "\x00" + q.Prompt))
 	q.ID = hex.EncodeToString(hash[:16])
 	return q, nil
