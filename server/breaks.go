@@ -82,7 +82,7 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 	return slices.Compact(found), nil
 }
 
-// ListBreaks returns the places that SetBreaks has set.
+// ListBreaks returns the places that SetBreaks has set. A run that has ended, also in another process, stops nowhere.
 func (s *Service) ListBreaks(ctx context.Context, id string) ([]Stop, error) {
 	if err := s.RequireScope(ctx, ScopeRead); err != nil {
 		return nil, err
@@ -90,6 +90,9 @@ func (s *Service) ListBreaks(ctx context.Context, id string) ([]Stop, error) {
 	d, err := s.findRun(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if d.Final {
+		return nil, s.files.writeBreaks(d.Run, nil)
 	}
 	return s.files.readBreaks(d.Run)
 }

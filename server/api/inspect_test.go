@@ -179,4 +179,23 @@ nodes:
 	if got := jsonText(t, w.get(200, "GET", path+"/breaks", "")["breaks"]); got != "[]" {
 		t.Errorf("after the end: %s", got)
 	}
+	run = w.get(201, "POST", "/runs?wait=60s", `{"agent": "outer"}`)["run"].(string)
+	w.get(200, "POST", "/runs/"+run+"/breaks", `{"breaks": [{"node": "done"}]}`)
+	if _, err := w.service.Process().Runs.CancelRun(t.Context(), run); err != nil { // as raddle runs cancel does, in another process
+		t.Fatal(err)
+	}
+	if got := jsonText(t, w.get(200, "GET", "/runs/"+run+"/breaks", "")["breaks"]); got != "[]" {
+		t.Errorf("after the end elsewhere: %s", got)
+	}
+}
+
+// TestUsage shows what a run took, with the words of the complete view.
+func TestUsage(t *testing.T) {
+	w := newLettersWorld(t)
+	path := "/runs/" + w.get(201, "POST", "/runs?wait=60s", `{"agent": "letters"}`)["run"].(string)
+	usage, view := w.get(200, "GET", path+"/usage", ""), w.get(200, "GET", path, "")
+	if usage["calls"] != 3.0 || usage["input_tokens"] != 27.0 || usage["active_seconds"] != view["active_seconds"] || usage["active_seconds"] == 0.0 {
+		t.Errorf("%v, the view has %v and %v", usage, view["usage"], view["active_seconds"])
+	}
+	w.refuse(404, "unknown-run", "GET", "/runs/nothing/usage", "")
 }
