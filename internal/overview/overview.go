@@ -52,7 +52,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 		return nil, err
 	}
 	s := &Run{Info: d.Info, At: d.At, Questions: append([]graph.Question{}, d.Snapshot.Questions...), State: flow.StoredJSON(d.Snapshot.Values), Path: path, Usage: UsageOf(p, models),
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []runs.Point{}}
+		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record}
 	s.Warnings = append([]string{}, models.Flaws...)
 	if d.Snapshot.Status == graph.Done {
 		if text := openItems(d.Snapshot.Values); text != "" {
@@ -88,12 +88,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	}
 	s.Answers = runs.AnswersOf(s.Moments)
 	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()
-	all, err := p.Runs.ListRuns(ctx, "")
-	for _, other := range all {
-		if other.From != nil && other.From.Run == d.Run {
-			s.Forks = append(s.Forks, runs.Point{Run: other.Run, At: other.From.At})
-		}
-	}
+	s.Forks, err = p.Runs.ListForks(ctx, d.Run)
 	return s, err
 }
 

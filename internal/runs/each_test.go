@@ -12,10 +12,16 @@ import (
 	"raddle.dev/internal/config"
 )
 
-// A countingStore counts the threads that are read.
+// A countingStore counts the threads that are listed, and the journals that are read.
 type countingStore struct {
 	graph.Store
-	read int
+	read     int
+	journals int
+}
+
+func (s *countingStore) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
+	s.journals++
+	return s.Store.Read(ctx, thread, r)
 }
 
 func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
@@ -84,5 +90,66 @@ func TestEachRun(t *testing.T) {
 		t.Errorf("10 runs below %s: %v", want[14], got)
 	} else if counted.read > 25+6 {
 		t.Errorf("%d threads were read for the runs up to the 25th", counted.read)
+	}
+}
+
+// The forks of a run are found in what the store lists, also after their journals were shortened; no journal is read.
+func TestListForks(t *testing.T) {
+	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
+	counted := &countingStore{Store: graph.NewMemory()}
+	if err := a.AttachStore(counted); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	r := &graph.Runner{Graph: compileOuting(t), Store: counted}
+	for i := range 20 {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: fmt.Sprintf("r%02d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []struct{ from, to string }{{"r03", "s1"}, {"r04", "s2"}, {"r03", "s3"}, {"s1", "s4"}} {
+		if err := graph.Fork(t.Context(), counted, f.from, 1, f.to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "s3"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graph.Prune(t.Context(), counted, "s3", graph.Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	counted.read, counted.journals = 0, 0
+	got, err := a.ListForks(t.Context(), "r03")
+	if want := []Point{{"s3", 1}, {"s1", 1}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("forks %v %v, not %v", got, err, want)
+	}
+	if counted.read != 24 || counted.journals != 0 {
+		t.Errorf("the store listed %d threads and read %d journals", counted.read, counted.journals)
+	}
+	if got, err := a.ListForks(t.Context(), "r05"); err != nil || got == nil || len(got) != 0 {
+		t.Errorf("a run without forks: %v %v", got, err)
+	}
+}
+
+// The newest run is found without a look at the others.
+func TestResolveLast(t *testing.T) {
+	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
+	counted := &countingStore{Store: graph.NewMemory()}
+	if err := a.AttachStore(counted); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	r := &graph.Runner{Graph: compileOuting(t), Store: counted}
+	for i := range 20 {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: fmt.Sprintf("r%02d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted.read = 0
+	if got, err := a.ResolveLast(t.Context(), "last~2"); err != nil || got != "r17" || counted.read != 3 {
+		t.Errorf("last~2 is %s %v, after %d threads", got, err, counted.read)
+	}
+	if _, err := a.ResolveLast(t.Context(), "last~20"); err == nil {
+		t.Error("there is no run 20 runs before the last one")
 	}
 }

@@ -46,14 +46,18 @@ func (a *Archive) ResolveLast(ctx context.Context, ref string) (string, error) {
 	if !ok || err != nil {
 		return ref, err
 	}
-	list, err := a.ListRuns(ctx, "")
-	switch {
-	case err != nil:
-		return ref, err
-	case len(list) == 0:
-		return ref, failure.NewStale("start one: raddle run AGENT", "there is no run %q: there are no runs in %s", ref, a.describePlace())
-	case back >= len(list):
-		return ref, failure.NewStale("see the runs with: raddle runs ls", "there is no run %q: %s has only %s", ref, a.describePlace(), wording.FormatCount(len(list), "run"))
+	count := 0
+	for i, err := range a.EachRun(ctx, "", "") {
+		if err != nil {
+			return ref, err
+		}
+		if count == back {
+			return i.Run, nil
+		}
+		count++
 	}
-	return list[back].Run, nil
+	if count == 0 {
+		return ref, failure.NewStale("start one: raddle run AGENT", "there is no run %q: there are no runs in %s", ref, a.describePlace())
+	}
+	return ref, failure.NewStale("see the runs with: raddle runs ls", "there is no run %q: %s has only %s", ref, a.describePlace(), wording.FormatCount(count, "run"))
 }

@@ -32,6 +32,35 @@ func (a Point) String() string {
 	return a.Run + "@" + strconv.FormatInt(a.At, 10)
 }
 
+// ListForks returns the runs that were forked from a run, the newest first, and the records at which they were forked.
+// It reads what the store lists of its threads, and no journal. It leaves out damaged threads.
+func (a *Archive) ListForks(ctx context.Context, run string) ([]Point, error) {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
+		return nil, err
+	}
+	forks := []Point{}
+	for t, err := range st.Threads(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if t.First.Kind != graph.KindFork && t.First.Kind != graph.KindSnapshot { // a snapshot is first where older records were pruned
+			continue
+		}
+		d, err := graph.Describe(t)
+		if errors.As(err, new(*graph.DamagedError)) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d.From.Thread == run {
+			forks = append(forks, Point{RunOf(t.Name, d.Run), d.From.Seq})
+		}
+	}
+	return forks, nil
+}
+
 // Change is a key whose value differs between two points.
 type Change struct {
 	Path string          `json:"path,omitempty"` // of the child graph; "": the run's own graph

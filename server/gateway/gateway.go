@@ -48,6 +48,7 @@ type Gateway struct {
 	open     *http.ServeMux   // what does not
 	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
 	refusals []refusal        // of protocols
+	counts   runCounts        // of the store, for the metrics
 }
 
 // A refusal writes refusals in the form of a protocol.
