@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -39,14 +38,12 @@ func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int6
 			if err != nil {
 				return nil, err
 			}
-			var made struct {
-				Result *tool.Result `json:"result"`
+			result, err := readResult(r.Data)
+			if err != nil {
+				return nil, fmt.Errorf("thread %s, record %d: %w", thread, r.Seq, err)
 			}
-			if err := json.Unmarshal(r.Data, &made); err != nil {
-				return nil, fmt.Errorf("thread %s, record %d: the recorded outcome of a call: %w", thread, r.Seq, err)
-			}
-			if made.Result != nil && len(made.Result.Changes) > 0 {
-				list = append(list, CallChanges{r.Seq, made.Result.Changes})
+			if result != nil && len(result.Changes) > 0 {
+				list = append(list, CallChanges{r.Seq, result.Changes})
 			}
 		}
 	}
@@ -55,11 +52,7 @@ func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int6
 
 // effectTool returns the name of the tool whose call an effect is, or "".
 func effectTool(id string) string {
-	parts := strings.Split(id, "\x00")
-	if len(parts) < 2 {
-		return ""
-	}
-	name, ok := strings.CutPrefix(parts[1], toolEffect)
+	name, ok := strings.CutPrefix(effectOf(id), toolEffect)
 	if !ok {
 		return ""
 	}

@@ -17,12 +17,11 @@ import (
 // An error is last. The sequence reads the store each time.
 func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		st, err := a.openExistingStore()
-		if errors.Is(err, errNoStore) {
-			return
-		}
+		st, err := a.StoreToRead()
 		if err != nil {
 			yield(Info{}, err)
+		}
+		if st == nil {
 			return
 		}
 		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield}

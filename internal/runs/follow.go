@@ -11,7 +11,6 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
-	"raddle.dev/tool"
 )
 
 // A Follower reads the journal of a run while another process writes it. It is not safe for
@@ -220,21 +219,21 @@ func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body
 			f.calls[e.Path+c.ID] = c
 		}
 		done := event(graph.ValueEmitted{Value: reply})
-		done.Task, _, _ = strings.Cut(e.ID, "\x00")
+		done.Task = taskOf(*e)
 		done.Node = taskName(done.Task)
 		return []graph.Event{done}
 	}
-	name := strings.TrimPrefix(strings.Split(e.ID, "\x00")[1], toolEffect)
+	name := effectTool(e.ID)
 	if c, ok := f.calls[e.Path+id]; ok {
 		delete(f.calls, e.Path+id)
 		name = c.Name
 		events = append(events, event(graph.ValueEmitted{Value: agent.ToolStarted{ID: c.ID, Name: c.Name, Args: c.Args}}))
 	}
-	var made struct {
-		Result *tool.Result `json:"result"`
+	if e.Kind != graph.KindEffect {
+		return events
 	}
-	if e.Kind == graph.KindEffect && json.Unmarshal(data, &made) == nil && made.Result != nil {
-		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: made.Result.Error, Text: made.Result.Text(), Changes: made.Result.Changes}}))
+	if result, err := readResult(data); err == nil && result != nil {
+		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: result.Error, Text: result.Text(), Changes: result.Changes}}))
 	}
 	return events
 }

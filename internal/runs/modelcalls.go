@@ -30,16 +30,9 @@ type ModelCalls struct {
 	Usage llm.Usage
 }
 
+// addReply adds the call that a reply answers.
 func (c *Calls) addReply(r flow.Reply) {
-	c.Count++
-	c.Usage = c.Usage.Add(r.Usage)
-	i := slices.IndexFunc(c.Models, func(m ModelCalls) bool { return m.Model == r.Model })
-	if i < 0 {
-		i = len(c.Models)
-		c.Models = append(c.Models, ModelCalls{Model: r.Model})
-	}
-	c.Models[i].Count++
-	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
+	c.addCalls(&Calls{Count: 1, Usage: r.Usage, Models: []ModelCalls{{Model: r.Model, Count: 1, Usage: r.Usage}}})
 }
 
 // addCalls adds other calls.
@@ -131,8 +124,7 @@ type replyPosition struct {
 
 // nodeOf returns the public path of the node that the effect of a record belongs to.
 func nodeOf(e graph.Entry) string {
-	task, _, _ := strings.Cut(e.ID, "\x00")
-	return publicPath(e.Path + task)
+	return publicPath(e.Path + taskOf(e))
 }
 
 // listReplies returns the records of a run that are replies of models, with whether each counts for
@@ -169,7 +161,7 @@ func isInsideFrame(path string, frames map[string]bool) bool {
 		if frames[path] || path == "" {
 			return frames[path]
 		}
-		path = path[:max(0, strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1)]
+		path = parentFrame(path)
 	}
 }
 

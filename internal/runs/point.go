@@ -53,6 +53,20 @@ func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, graph.
 	return st, graph.Point{Thread: found.thread, Seq: at}, err
 }
 
+// inspectPoint finds the run that RUN or RUN@AT names, and reads its state there. The error for a checkpoint that does not exist names those
+// that do.
+func (a *Archive) inspectPoint(ctx context.Context, text string) (*Store, graph.Point, *graph.Snapshot, error) {
+	st, at, err := a.resolvePoint(ctx, text)
+	if err != nil {
+		return nil, at, nil, err
+	}
+	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	if err != nil {
+		return nil, at, nil, st.pointError(ctx, at, err)
+	}
+	return st, at, snap, nil
+}
+
 // ListCheckpoints returns the checkpoints of a run, newest first.
 func (a *Archive) ListCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
 	st, at, err := a.resolvePoint(ctx, id)

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -59,11 +58,8 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, er
 // that it was forked from. Runs that are not forks are newest first; forks of one run are in the
 // order of the points at which they were forked.
 func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
-	st, err := a.openExistingStore()
-	if errors.Is(err, errNoStore) {
-		return nil, nil, nil
-	}
-	if err != nil {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
 		return nil, nil, err
 	}
 	trees, err := graph.Lineage(ctx, st, "")
@@ -91,7 +87,8 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	return infos, depths, nil
 }
 
-// describeAgain describes a run that looked crashed once more: it may have ended after its journal was read, and before its lock was.
+// describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread any more. A run that looked
+// crashed needs it: the run may have ended after its journal was read, and before its lock was.
 func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info, error) {
 	for t, err := range s.Threads(ctx, thread) {
 		if err != nil {
@@ -141,13 +138,9 @@ type Detail struct {
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
 func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, error) {
-	st, at, err := a.resolvePoint(ctx, point)
+	st, at, snap, err := a.inspectPoint(ctx, point)
 	if err != nil {
 		return nil, err
-	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
-	if err != nil {
-		return nil, st.pointError(ctx, at, err)
 	}
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
@@ -164,22 +157,8 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	if _, _, kept := SessionOf(at.Thread); kept && snap.Status.Final() {
 		return d, nil // of an earlier turn
 	}
-	for t, err := range st.Threads(ctx, at.Thread) {
-		if err != nil {
-			return nil, err
-		}
-		if t.Name != at.Thread {
-			continue
-		}
-		now, err := graph.Describe(t)
-		if err != nil {
-			return nil, err
-		}
-		if d.Info, err = st.describeRun(ctx, now); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	d.Info, err = st.describeAgain(ctx, at.Thread, i)
+	return d, err
 }
 
 // ReadHistory returns the records of a run, newest first: of a session all of them, of
@@ -189,17 +168,55 @@ func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.E
 	if err != nil {
 		return "", nil, err
 	}
-	id = found.thread
-	var entries []graph.Entry
-	for e, err := range graph.History(ctx, st, id) {
+	entries, err := st.listEntries(ctx, found)
+	return found.thread, entries, err
+}
+
+// listEntries returns the heads of the records of a run, newest first.
+func (s *Store) listEntries(ctx context.Context, of runRef) (entries []graph.Entry, err error) {
+	for e, err := range graph.History(ctx, s, of.thread) {
 		if err != nil {
-			return id, nil, err
+			return nil, err
 		}
-		if found.containsRecord(e.Seq) {
+		if of.containsRecord(e.Seq) {
 			entries = append(entries, e)
 		}
 	}
-	return id, entries, nil
+	return entries, nil
+}
+
+// readRecords calls use with those records of a run that want chooses by their heads, oldest first. An error of use ends it, and names the
+// record.
+func (s *Store) readRecords(ctx context.Context, of runRef, want func(graph.Entry) bool, use func(graph.Entry, graph.Record) error) error {
+	entries, err := s.listEntries(ctx, of)
+	if err != nil {
+		return err
+	}
+	return s.readContents(ctx, of, entries, want, use)
+}
+
+// readContents is readRecords for a run whose heads are known.
+func (s *Store) readContents(ctx context.Context, of runRef, entries []graph.Entry, want func(graph.Entry) bool, use func(graph.Entry, graph.Record) error) error {
+	wanted := map[int64]graph.Entry{}
+	for _, e := range entries {
+		if want(e) {
+			wanted[e.Seq] = e
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for r, err := range graph.Records(ctx, s, of.thread, graph.Range{After: max(0, of.first-1), UpTo: of.last}) {
+		if err != nil {
+			return err
+		}
+		if e, ok := wanted[r.Seq]; ok {
+			if err := use(e, r); err != nil {
+				return fmt.Errorf("run %s, record %d: %w", of.run, r.Seq, err)
+			}
+		}
+	}
+	return nil
 }
 
 // RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.

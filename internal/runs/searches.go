@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -15,35 +14,18 @@ func (a *Archive) ListSearches(ctx context.Context, d *Detail) ([]flow.Search, e
 	if err != nil {
 		return nil, err
 	}
-	upTo := d.At
-	if upTo == 0 {
-		upTo = found.last
-	}
-	made := map[int64]bool{}
-	for e, err := range graph.History(ctx, st, found.thread) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Kind == graph.KindEffect && flow.IsSearch(e.ID) {
-			made[e.Seq] = true
-		}
+	if d.At > 0 {
+		found.last = d.At
 	}
 	list := []flow.Search{}
-	if len(made) == 0 {
-		return list, nil
-	}
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
-		if err != nil {
-			return nil, err
-		}
-		if !made[r.Seq] {
-			continue
-		}
+	isSearch := func(e graph.Entry) bool { return e.Kind == graph.KindEffect && flow.IsSearch(e.ID) }
+	err = st.readRecords(ctx, found, isSearch, func(_ graph.Entry, r graph.Record) error {
 		s, err := flow.ReadSearch(r.Data)
-		if err != nil {
-			return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
-		}
 		list = append(list, s)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }

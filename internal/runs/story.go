@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/team"
-	"raddle.dev/tool"
 )
 
 // A Moment is one thing that happened in a run: a record of its journal with its content.
@@ -45,27 +43,9 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 	if at > 0 {
 		found.last = at
 	}
-	entries := map[int64]graph.Entry{}
-	for e, err := range graph.History(ctx, st, found.thread) {
-		if err != nil {
-			return nil, err
-		}
-		if found.containsRecord(e.Seq) {
-			entries[e.Seq] = e
-		}
-	}
 	b := newStoryBuilder()
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: max(0, found.first-1), UpTo: found.last}) {
-		if err != nil {
-			return nil, err
-		}
-		e, ok := entries[r.Seq]
-		if !ok {
-			continue
-		}
-		if err := b.addRecord(e, r); err != nil {
-			return nil, fmt.Errorf("run %s, record %d: %w", found.run, r.Seq, err)
-		}
+	if err := st.readRecords(ctx, found, func(graph.Entry) bool { return true }, b.addRecord); err != nil {
+		return nil, err
 	}
 	return b.finishStory(), nil
 }
@@ -181,16 +161,11 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 		if m.Kind != graph.KindEffect {
 			return nil
 		}
-		var made struct {
-			Result *tool.Result `json:"result"`
+		result, err := readResult(data)
+		if result != nil {
+			call.Status, call.Outcome = callStatus(result.Error), result.Text()
 		}
-		if err := json.Unmarshal(data, &made); err != nil {
-			return fmt.Errorf("the recorded outcome of a call: %w", err)
-		}
-		if made.Result != nil {
-			call.Status, call.Outcome = callStatus(made.Result.Error), made.Result.Text()
-		}
-		return nil
+		return err
 	}
 	switch {
 	case m.Kind != graph.KindEffect:

@@ -47,32 +47,21 @@ func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) 
 	if err != nil {
 		return nil, err
 	}
-	upTo := d.At
-	if upTo == 0 {
-		upTo = found.last
-	}
-	entries := map[int64]graph.Entry{}
-	for e, err := range graph.History(ctx, st, found.thread) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || toolKey(e.ID) != "") || e.Kind == graph.KindIntent && toolKey(e.ID) != "" {
-			entries[e.Seq] = e
-		}
+	if d.At > 0 {
+		found.last = d.At
 	}
 	log := &callLog{at: map[string]int{}}
-	if len(entries) == 0 {
-		return nil, nil
+	wanted := func(e graph.Entry) bool {
+		isCall := toolKey(e.ID) != ""
+		return e.Kind == graph.KindEffect && (isCall || flow.IsReply(e.ID)) || e.Kind == graph.KindIntent && isCall
 	}
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
-		if err != nil {
-			return nil, err
-		}
-		if e, ok := entries[r.Seq]; ok {
-			if err := log.recordEntry(e, r.Data); err != nil {
-				return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
-			}
-		}
+	recorded := false
+	err = st.readRecords(ctx, found, wanted, func(e graph.Entry, r graph.Record) error {
+		recorded = true
+		return log.recordEntry(e, r.Data)
+	})
+	if err != nil || !recorded {
+		return nil, err
 	}
 	log.addConversation(d.Snapshot.Values)
 	return log.calls, nil
@@ -97,17 +86,23 @@ func (l *callLog) recordEntry(e graph.Entry, data []byte) error {
 		l.setOutcome(e.Path, id, callUnrecorded, "")
 		return nil
 	default:
-		var made struct {
-			Result *tool.Result `json:"result"`
+		result, err := readResult(data)
+		if result != nil {
+			l.setOutcome(e.Path, id, callStatus(result.Error), result.Text())
 		}
-		if err := json.Unmarshal(data, &made); err != nil {
-			return fmt.Errorf("the recorded outcome of a call: %w", err)
-		}
-		if made.Result != nil {
-			l.setOutcome(e.Path, id, callStatus(made.Result.Error), made.Result.Text())
-		}
-		return nil
+		return err
 	}
+}
+
+// readResult returns the result of a call of a tool that an effect has recorded; nil if it has none.
+func readResult(data []byte) (*tool.Result, error) {
+	var made struct {
+		Result *tool.Result `json:"result"`
+	}
+	if err := json.Unmarshal(data, &made); err != nil {
+		return nil, fmt.Errorf("the recorded outcome of a call: %w", err)
+	}
+	return made.Result, nil
 }
 
 // addReply adds the calls that a reply requests.

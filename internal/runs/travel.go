@@ -72,21 +72,16 @@ type Change struct {
 // DiffPoints returns the differences between the states of two points, RUN or RUN@AT, of one
 // run or of two.
 func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Point, changes []Change, err error) {
-	st, first, err := a.resolvePoint(ctx, from)
-	if err != nil {
-		return was, is, nil, err
-	}
-	_, second, err := a.resolvePoint(ctx, to)
-	if err != nil {
-		return was, is, nil, err
-	}
-	for _, at := range []*graph.Point{&first, &second} {
-		snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
-		if err != nil {
-			return was, is, nil, st.pointError(ctx, *at, err)
+	var st *Store
+	var points [2]graph.Point
+	for i, text := range []string{from, to} {
+		var snap *graph.Snapshot
+		if st, points[i], snap, err = a.inspectPoint(ctx, text); err != nil {
+			return was, is, nil, err
 		}
-		at.Seq = snap.Head
+		points[i].Seq = snap.Head
 	}
+	first, second := points[0], points[1]
 	list, err := graph.Diff(ctx, st, first, second)
 	if err != nil {
 		return was, is, nil, err
@@ -110,13 +105,9 @@ type ForkChanges struct {
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
 // what was copied. A run that has ended can be copied from an earlier point.
 func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges) (id string, origin Point, err error) {
-	st, at, err := a.resolvePoint(ctx, from)
+	st, at, snap, err := a.inspectPoint(ctx, from)
 	if err != nil {
 		return "", origin, err
-	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
-	if err != nil {
-		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
 		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s): a copy of its end could not continue", at.Thread, snap.Status)
@@ -166,13 +157,9 @@ type Author struct {
 // BlameKey returns the records that wrote a key of a run, newest first. It continues in the
 // runs that this one was forked from, as long as they exist.
 func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error) {
-	st, at, err := a.resolvePoint(ctx, id)
+	st, at, snap, err := a.inspectPoint(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
-	if err != nil {
-		return nil, st.pointError(ctx, at, err)
 	}
 	list := []Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {
@@ -206,13 +193,9 @@ type KeyAuthor struct {
 // BlameKeys returns the last writer of each key that the state of a run has at RUN or RUN@AT, sorted by
 // key. A key that a fork has copied names the run that it was copied from, as long as that exists.
 func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error) {
-	st, at, err := a.resolvePoint(ctx, id)
+	st, at, snap, err := a.inspectPoint(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
-	if err != nil {
-		return nil, st.pointError(ctx, at, err)
 	}
 	last := map[string]Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {

@@ -99,35 +99,19 @@ func (b *Branch) addRemoteCalls(calls *Calls, inside bool) {
 
 // buildTree returns the tree of a run, and the branches in it that are runs of their own.
 func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Branch, remote []*Branch, err error) {
-	var entries []graph.Entry
-	for e, err := range graph.History(ctx, s, at.thread) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if at.containsRecord(e.Seq) {
-			entries = append(entries, e)
-		}
+	entries, err := s.listEntries(ctx, at)
+	if err != nil {
+		return nil, nil, err
 	}
-	slices.Reverse(entries)
 	g := newTreeBuilder(d)
-	wanted := map[int64]graph.Entry{}
-	for _, e := range entries {
+	for _, e := range slices.Backward(entries) {
 		g.addEntry(e)
-		if e.Kind == graph.KindQuestion || e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
-			wanted[e.Seq] = e
-		}
 	}
-	if len(wanted) > 0 {
-		for r, err := range graph.Records(ctx, s, at.thread, graph.Range{}) {
-			if err != nil {
-				return nil, nil, err
-			}
-			if e, ok := wanted[r.Seq]; ok {
-				if err := g.addContent(e, r); err != nil {
-					return nil, nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
-				}
-			}
-		}
+	hasContent := func(e graph.Entry) bool {
+		return e.Kind == graph.KindQuestion || e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID))
+	}
+	if err := s.readContents(ctx, at, entries, hasContent, g.addContent); err != nil {
+		return nil, nil, err
 	}
 	return g.finishTree(d), g.remote, nil
 }
@@ -195,6 +179,7 @@ func taskName(task string) string {
 	return rest[:i]
 }
 
+// taskOf returns the task of an effect, step.node.index.
 func taskOf(e graph.Entry) string {
 	task, _, _ := strings.Cut(e.ID, "\x00")
 	return task

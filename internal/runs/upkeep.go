@@ -232,11 +232,8 @@ func (s *Store) removeAll(ctx context.Context, ids []string, remove func(context
 // CompactStore returns the space of removed runs to the file system. It returns the size of
 // the store before and after, in bytes; 0 if the store is not a file.
 func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err error) {
-	st, err := a.openExistingStore()
-	if errors.Is(err, errNoStore) {
-		return 0, 0, nil
-	}
-	if err != nil {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
 		return 0, 0, err
 	}
 	c, ok := st.Store.(interface {
@@ -271,11 +268,8 @@ func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration)
 
 // RemoveUnusedBundles removes the bundles of agents that no run of an archive needs any more, and returns their number.
 func RemoveUnusedBundles(ctx context.Context, a *Archive) (int, error) {
-	st, err := a.openExistingStore()
-	if errors.Is(err, errNoStore) {
-		return 0, nil
-	}
-	if err != nil {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
 		return 0, err
 	}
 	return agentbundle.RemoveUnused(ctx, st, func(old map[string]bool) (map[string]bool, error) { return st.findNeededBundles(ctx, old) })
