@@ -101,10 +101,7 @@ func (fs *feedSet) end(err error) {
 	fs.mu.Unlock()
 	for _, f := range all {
 		f.mu.Lock()
-		for sub := range f.subs {
-			sub.finish(err)
-			f.removeSub(sub)
-		}
+		f.endSubs(err)
 		f.mu.Unlock()
 	}
 }
@@ -172,10 +169,7 @@ func (f *feed) readJournal(ctx context.Context, live bool) {
 			f.passOn(&e)
 		}
 		if err != nil {
-			for sub := range f.subs {
-				sub.finish(err)
-				f.removeSub(sub)
-			}
+			f.endSubs(err)
 			return
 		}
 	}
@@ -203,6 +197,14 @@ func (f *feed) passOn(ev *Event) {
 		if !sub.push(ev) {
 			f.removeSub(sub)
 		}
+	}
+}
+
+// endSubs ends all subscriptions with an error. The caller must hold mu.
+func (f *feed) endSubs(err error) {
+	for sub := range f.subs {
+		sub.finish(err)
+		f.removeSub(sub)
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,9 +63,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
 	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopRetention: func() {}}
 	s.answers.service = s
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
@@ -115,10 +115,7 @@ const cancelWait = 10 * time.Second
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
-	var active []*drive
-	for _, d := range s.drives {
-		active = append(active, d)
-	}
+	active := slices.Collect(maps.Values(s.drives))
 	s.mu.Unlock()
 	s.stopRetention()
 	for _, d := range active {
@@ -154,12 +151,7 @@ func (s *Service) isActive(run string) bool {
 
 // isQueued reports whether a run waits for a place. The caller must hold mu.
 func (s *Service) isQueued(run string) bool {
-	for _, id := range s.waiting {
-		if id == run {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.waiting, run)
 }
 
 // findDrive returns the drive of a run, or nil.
@@ -169,7 +161,7 @@ func (s *Service) findDrive(run string) *drive {
 	return s.drives[run]
 }
 
-// findRun returns the complete id of a run.
+// findRun reads a run by its id, a unique prefix of it, last or last~N.
 func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) {
 	return s.process.Runs.ReadRunDetail(ctx, id)
 }

@@ -28,7 +28,7 @@ type StartRequest struct {
 }
 
 // StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It
-// goes on if ctx ends. A request with the key of an earlier one returns the run of that.
+// continues if ctx ends. A request with the key of an earlier one returns the run of that.
 func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, err error) {
 	if err := s.RequireScope(ctx, ScopeStart); err != nil {
 		return "", err

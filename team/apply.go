@@ -2,7 +2,6 @@ package team
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -309,5 +308,3 @@ func (s *state) applyReply(e entry) outcome {
 	x.replied, x.reply = true, e.Text
 	return outcome{result: replyResult{"ok", fmt.Sprintf("Reply sent to agent '%s' for escalation '%s'", x.Name, x.ID), x.Question}}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

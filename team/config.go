@@ -97,7 +97,7 @@ func (c Config) Def() (graph.Def, error) {
 		children[kind] = graph.ChildGraph{Graph: g, Inherit: kind == lead, OutsideDigest: kind != lead}
 	}
 	add(lead, lead, c.Lead)
-	for _, name := range sortedKeys(c.Agents) {
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		switch m := c.Agents[name]; {
 		case name == "" || strings.ContainsAny(name, "/#["):
 			faults = append(faults, fmt.Errorf("team %s: invalid agent name %q: a name must not be empty or contain '/', '#' or '['", c.Name, name))
@@ -254,9 +254,7 @@ func (c *Config) spawnRules() map[string]Spawn {
 		r := *m.Spawn
 		r.Max, r.Depth = max(0, cmp.Or(r.Max, defaultMax)), max(0, cmp.Or(r.Depth, defaultDepth))
 		r.Threshold = max(0, cmp.Or(r.Threshold, defaultThreshold))
-		if r.Summary == nil {
-			r.Summary = m.Agent.Model
-		}
+		r.Summary = cmp.Or(r.Summary, m.Agent.Model)
 		if r.Summary != nil {
 			r.Summary = m.Agent.Retry.WrapModel(m.Agent.Budget.MeterModel(r.Summary), false)
 		}

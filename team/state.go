@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -304,7 +305,7 @@ func (s *state) spawnRefusal(by *member, name string) string {
 func spawnableNames(known map[string]string, rule Spawn) (names []string) {
 	candidates := rule.Only
 	if candidates == nil {
-		candidates = sortedKeys(known)
+		candidates = slices.Sorted(maps.Keys(known))
 	}
 	for _, name := range candidates {
 		if fault, ok := known[name]; ok && fault == "" {

@@ -297,9 +297,7 @@ func (x *supervisor) recordEnd(id string, child graph.Child, err error) {
 
 // stopAll ends all agents because of a failure. The caller must hold mu.
 func (x *supervisor) stopAll(err error) {
-	if x.failed == nil {
-		x.failed = err
-	}
+	x.failed = cmp.Or(x.failed, err)
 	x.halt()
 }
 

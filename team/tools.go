@@ -165,9 +165,7 @@ func (t *teamTool) runCall(ctx context.Context, c tool.Call) (tool.Result, error
 	if err := json.Unmarshal(c.Args, &a); err != nil {
 		return tool.FailedResult("Supervisor tool failed: %v", err), nil
 	}
-	if a.ID == "" {
-		a.ID = a.To
-	}
+	a.ID = cmp.Or(a.ID, a.To)
 	given := map[string]text{"agent": a.Agent, "prompt": a.Prompt, "id": a.ID, "subject": a.Subject, "task_id": a.TaskID,
 		"escalation_id": a.EscalationID, "reply": a.Reply, "message": a.Message}
 	for _, name := range t.required {

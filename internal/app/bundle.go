@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -45,10 +46,7 @@ func (p *Process) ReinstallBundled(names []string, force bool) ([]InstallOutcome
 	}
 	outcomes, err := bundle.Install(p.Dirs.Agents, bundle.Options{Agents: names, Force: force})
 	if unknown, ok := errors.AsType[*bundle.UnknownError](err); ok {
-		next := wording.SuggestNearest(unknown.Name, bundle.Names(), "")
-		if next == "" {
-			next = "see: raddle agents install --help"
-		}
+		next := cmp.Or(wording.SuggestNearest(unknown.Name, bundle.Names(), ""), "see: raddle agents install --help")
 		return nil, &failure.Error{Kind: failure.Usage, Err: err, Next: next}
 	}
 	if err != nil {

@@ -101,9 +101,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.Mode == nil {
-		req.Mode = permission.NewModeSwitch(permission.ModeEdits)
-	}
+	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(permission.ModeEdits))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, user: cmp.Or(req.User, p.User)}
 	run.telemetry, _ = p.openTelemetry()

@@ -88,7 +88,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	}
 	s.Answers = runs.AnswersOf(s.Moments)
 	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()
-	s.Forks, err = p.Runs.ListForks(ctx, d.Run)
+	s.Forks, err = runs.ListForks(ctx, p.Runs, d.Run)
 	return s, err
 }
 

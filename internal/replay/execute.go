@@ -85,8 +85,7 @@ func (x *execution) openProcess() (*app.Process, error) {
 	p.Config.Model, p.Config.Temperature, p.Config.TopP, p.Config.Session = rec.Model, rec.Temperature, rec.TopP, ""
 	p.Tools.Embedder = nil // nothing is sent
 	if p.Config.FunctionCalling = nil; rec.NoSpawn {
-		off := false
-		p.Config.FunctionCalling = &off
+		p.Config.FunctionCalling = new(false)
 	}
 	return p, nil
 }

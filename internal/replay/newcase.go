@@ -165,8 +165,7 @@ func newReply(node string, r llm.Reply) testcase.Reply {
 func (b *caseBuilder) expectPrompts(name string, prompts []string) {
 	list := testcase.TextsOf{Node: name, InOrder: len(prompts) > 1}
 	for _, p := range prompts {
-		text := any(p)
-		list.Matchers = append(list.Matchers, testcase.Matcher{Equal: &text})
+		list.Matchers = append(list.Matchers, testcase.Matcher{Equal: new(any(p))})
 	}
 	b.c.Expect.Prompts = append(b.c.Expect.Prompts, list)
 }
@@ -290,8 +289,7 @@ func (b *caseBuilder) addExpectations() {
 	e := &b.c.Expect
 	switch b.segment.status {
 	case graph.Done:
-		output := any(b.segment.output)
-		e.Output = &testcase.Matcher{Equal: &output}
+		e.Output = &testcase.Matcher{Equal: new(any(b.segment.output))}
 	case graph.Waiting:
 		e.Status = "waiting"
 	default:

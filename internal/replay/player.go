@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,9 +171,7 @@ func describeRecorded(e effect) string {
 // adjustHost puts the recording around everything that an agent uses.
 func (p *player) adjustHost(h *flow.Host) {
 	h.Models = &models{h.Models, p}
-	if h.Model == "" {
-		h.Model = "replay:model"
-	}
+	h.Model = cmp.Or(h.Model, "replay:model")
 	h.Around = p.aroundNode
 	h.Tooling.Gate, h.Tooling.Doubts, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveDoubts(h.Tooling.Doubts), p.liveBound(h.Tooling.OnlyReads)
 	h.Tooling.Around = append(h.Tooling.Around, p.aroundTool)

@@ -119,14 +119,14 @@ func TestListForks(t *testing.T) {
 		t.Fatal(err)
 	}
 	counted.read, counted.journals = 0, 0
-	got, err := a.ListForks(t.Context(), "r03")
+	got, err := ListForks(t.Context(), a, "r03")
 	if want := []Point{{"s3", 1}, {"s1", 1}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("forks %v %v, not %v", got, err, want)
 	}
 	if counted.read != 24 || counted.journals != 0 {
 		t.Errorf("the store listed %d threads and read %d journals", counted.read, counted.journals)
 	}
-	if got, err := a.ListForks(t.Context(), "r05"); err != nil || got == nil || len(got) != 0 {
+	if got, err := ListForks(t.Context(), a, "r05"); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("a run without forks: %v %v", got, err)
 	}
 }

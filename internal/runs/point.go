@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,15 +48,13 @@ func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, graph.
 		return nil, graph.Point{}, err
 	}
 	st, found, err := a.locateRun(ctx, id)
-	if at == 0 {
-		at = found.last
-	}
+	at = cmp.Or(at, found.last)
 	return st, graph.Point{Thread: found.thread, Seq: at}, err
 }
 
 // inspectPoint finds the run that RUN or RUN@AT names, and reads its state there. The error for a checkpoint that does not exist names those
 // that do.
-func (a *Archive) inspectPoint(ctx context.Context, text string) (*Store, graph.Point, *graph.Snapshot, error) {
+func inspectPoint(ctx context.Context, a *Archive, text string) (*Store, graph.Point, *graph.Snapshot, error) {
 	st, at, err := a.resolvePoint(ctx, text)
 	if err != nil {
 		return nil, at, nil, err

@@ -138,7 +138,7 @@ type Detail struct {
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
 func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, error) {
-	st, at, snap, err := a.inspectPoint(ctx, point)
+	st, at, snap, err := inspectPoint(ctx, a, point)
 	if err != nil {
 		return nil, err
 	}

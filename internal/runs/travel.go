@@ -32,9 +32,9 @@ func (a Point) String() string {
 	return a.Run + "@" + strconv.FormatInt(a.At, 10)
 }
 
-// ListForks returns the runs that were forked from a run, the newest first, and the records at which they were forked.
+// ListForks returns the runs of an archive that were forked from a run, the newest first, and the records at which they were forked.
 // It reads what the store lists of its threads, and no journal. It leaves out damaged threads.
-func (a *Archive) ListForks(ctx context.Context, run string) ([]Point, error) {
+func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 	st, err := a.StoreToRead()
 	if st == nil || err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 	var points [2]graph.Point
 	for i, text := range []string{from, to} {
 		var snap *graph.Snapshot
-		if st, points[i], snap, err = a.inspectPoint(ctx, text); err != nil {
+		if st, points[i], snap, err = inspectPoint(ctx, a, text); err != nil {
 			return was, is, nil, err
 		}
 		points[i].Seq = snap.Head
@@ -105,7 +105,7 @@ type ForkChanges struct {
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
 // what was copied. A run that has ended can be copied from an earlier point.
 func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges) (id string, origin Point, err error) {
-	st, at, snap, err := a.inspectPoint(ctx, from)
+	st, at, snap, err := inspectPoint(ctx, a, from)
 	if err != nil {
 		return "", origin, err
 	}
@@ -157,7 +157,7 @@ type Author struct {
 // BlameKey returns the records that wrote a key of a run, newest first. It continues in the
 // runs that this one was forked from, as long as they exist.
 func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error) {
-	st, at, snap, err := a.inspectPoint(ctx, id)
+	st, at, snap, err := inspectPoint(ctx, a, id)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ type KeyAuthor struct {
 // BlameKeys returns the last writer of each key that the state of a run has at RUN or RUN@AT, sorted by
 // key. A key that a fork has copied names the run that it was copied from, as long as that exists.
 func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error) {
-	st, at, snap, err := a.inspectPoint(ctx, id)
+	st, at, snap, err := inspectPoint(ctx, a, id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,9 +251,6 @@ func noKey(snap *graph.Snapshot, key string) error {
 	for _, v := range snap.Values {
 		keys = append(keys, v.Key)
 	}
-	next := wording.SuggestNearest(key, keys, "")
-	if next == "" {
-		next = "its keys are " + strings.Join(keys, ", ")
-	}
+	next := cmp.Or(wording.SuggestNearest(key, keys, ""), "its keys are "+strings.Join(keys, ", "))
 	return failure.NewUsage(next, "nothing has written the key %q in run %s", key, snap.Thread)
 }

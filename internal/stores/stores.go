@@ -3,6 +3,7 @@
 package stores
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,10 +50,7 @@ func Parse(url string, dirs config.Dirs) (Location, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	i := slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.schemes, scheme) })
 	if i < 0 {
-		next := wording.SuggestNearest(scheme, listSchemes(), "")
-		if next == "" {
-			next = "write sqlite:PATH, postgres://USER@HOST/NAME, redis://HOST or memory:"
-		}
+		next := cmp.Or(wording.SuggestNearest(scheme, listSchemes(), ""), "write sqlite:PATH, postgres://USER@HOST/NAME, redis://HOST or memory:")
 		return Location{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", HidePassword(url))
 	}
 	place, err := kinds[i].locate(url, rest, dirs)

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +60,7 @@ func (r *Recording) endChild(id string, at time.Time, status, failed string) {
 
 // endStepsOf ends the steps of the frames of an agent of a team. The caller must hold mu.
 func (r *Recording) endStepsOf(id string, at time.Time, status string) {
-	for _, path := range sortedKeys(r.steps) {
+	for _, path := range slices.Sorted(maps.Keys(r.steps)) {
 		if strings.Contains("/"+path, "/"+id+"/") {
 			s := r.steps[path]
 			delete(r.steps, path)

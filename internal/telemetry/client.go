@@ -113,11 +113,9 @@ func (c *client) sendRequest(ctx context.Context, body []byte) error {
 		if !again {
 			return err
 		}
-		timer := time.NewTimer(max(wait, after))
 		select {
-		case <-timer.C:
+		case <-time.After(max(wait, after)):
 		case <-ctx.Done():
-			timer.Stop()
 			return err
 		}
 	}

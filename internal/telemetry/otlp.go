@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // The types below are the messages of OTLP in their JSON encoding: ids are hexadecimal, 64-bit
@@ -44,7 +43,7 @@ type (
 		ParentSpanID      string          `json:"parentSpanId,omitempty"`
 		Flags             uint32          `json:"flags,omitempty"`
 		Name              string          `json:"name"`
-		Kind              int             `json:"kind"`
+		Kind              int             `json:"kind"` // numbered as the API does
 		Start             string          `json:"startTimeUnixNano"`
 		End               string          `json:"endTimeUnixNano"`
 		Attributes        []otlpAttribute `json:"attributes,omitempty"`
@@ -152,7 +151,7 @@ func encodeSpan(s sdktrace.ReadOnlySpan, redact redactFunc) otlpSpan {
 	out := otlpSpan{
 		TraceID: c.TraceID().String(), SpanID: c.SpanID().String(), TraceState: c.TraceState().String(),
 		Flags: uint32(c.TraceFlags()) | flagRemoteKnown,
-		Name:  redact(s.Name()), Kind: encodeKind(s.SpanKind()), Start: encodeTime(s.StartTime()), End: encodeTime(s.EndTime()),
+		Name:  redact(s.Name()), Kind: int(s.SpanKind()), Start: encodeTime(s.StartTime()), End: encodeTime(s.EndTime()),
 		Attributes: encodeAttributes(s.Attributes(), redact), DroppedAttributes: s.DroppedAttributes(), DroppedEvents: s.DroppedEvents(),
 		Status: encodeStatus(s.Status(), redact),
 	}
@@ -170,9 +169,6 @@ func encodeSpan(s sdktrace.ReadOnlySpan, redact redactFunc) otlpSpan {
 	}
 	return out
 }
-
-// encodeKind returns the number of a kind of span, which is that of the API.
-func encodeKind(k trace.SpanKind) int { return int(k) }
 
 // encodeStatus returns a status: OTLP numbers success before error, and the API after it.
 func encodeStatus(s sdktrace.Status, redact redactFunc) otlpStatus {
@@ -200,14 +196,11 @@ func encodeValue(v attribute.Value, redact redactFunc) otlpValue {
 	case attribute.STRING:
 		return encodeText(redact(v.AsString()))
 	case attribute.BOOL:
-		b := v.AsBool()
-		return otlpValue{Bool: &b}
+		return otlpValue{Bool: new(v.AsBool())}
 	case attribute.INT64:
-		n := strconv.FormatInt(v.AsInt64(), 10)
-		return otlpValue{Int: &n}
+		return otlpValue{Int: new(strconv.FormatInt(v.AsInt64(), 10))}
 	case attribute.FLOAT64:
-		d := otlpDouble(v.AsFloat64())
-		return otlpValue{Double: &d}
+		return otlpValue{Double: new(otlpDouble(v.AsFloat64()))}
 	case attribute.STRINGSLICE:
 		return encodeList(v.AsStringSlice(), func(s string) otlpValue { return encodeText(redact(s)) })
 	case attribute.BOOLSLICE:

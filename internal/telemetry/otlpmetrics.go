@@ -79,10 +79,7 @@ func encodeMetric(m metricdata.Metrics, redact redactFunc) (otlpMetric, error) {
 	out := otlpMetric{Name: m.Name, Description: m.Description, Unit: m.Unit}
 	switch d := m.Data.(type) {
 	case metricdata.Sum[int64]:
-		out.Sum = encodeSum(d, redact, func(n int64, p *otlpNumber) {
-			text := strconv.FormatInt(n, 10)
-			p.Int = &text
-		})
+		out.Sum = encodeSum(d, redact, func(n int64, p *otlpNumber) { p.Int = new(strconv.FormatInt(n, 10)) })
 	case metricdata.Sum[float64]:
 		out.Sum = encodeSum(d, redact, func(f float64, p *otlpNumber) { p.Double = (*otlpDouble)(&f) })
 	case metricdata.Histogram[int64]:
@@ -129,8 +126,7 @@ func encodeExtrema[N int64 | float64](e metricdata.Extrema[N]) *otlpDouble {
 	if !ok {
 		return nil
 	}
-	d := otlpDouble(n)
-	return &d
+	return new(otlpDouble(n))
 }
 
 // encodeTemporality returns the number of OTLP: 1 for changes since the last export, 2 for totals.

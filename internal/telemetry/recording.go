@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,11 +131,11 @@ func (r *Recording) End(res graph.Result, err error) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, key := range sortedKeys(r.tasks) {
+	for _, key := range slices.Sorted(maps.Keys(r.tasks)) {
 		o := r.tasks[key]
 		r.endTask(o, graph.TaskDone{Waiting: res.Status == graph.Waiting, Err: unlessWaiting(res.Status, context.Canceled)}, now)
 	}
-	for _, id := range sortedKeys(r.children) {
+	for _, id := range slices.Sorted(maps.Keys(r.children)) {
 		r.endChild(id, now, res.Status.String(), "") // it may continue in another drive
 	}
 	r.endStepsBelow("", now, res.Status)
@@ -343,7 +344,7 @@ func (r *Recording) exportStep(path string, s *openStep, at time.Time, more ...a
 // endStepsBelow ends the steps of all frames whose path begins with a prefix. The caller must
 // hold mu.
 func (r *Recording) endStepsBelow(prefix string, at time.Time, status graph.Status) {
-	for _, path := range sortedKeys(r.steps) {
+	for _, path := range slices.Sorted(maps.Keys(r.steps)) {
 		if strings.HasPrefix(path, prefix) {
 			s := r.steps[path]
 			delete(r.steps, path)
@@ -435,13 +436,4 @@ func errorType(err error) string {
 		return "cancelled"
 	}
 	return ""
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -19,7 +20,6 @@ type Settings struct {
 
 	Content  bool     // spans contain the texts of messages, calls and searches
 	Warnings []string // values of variables that are ignored
-
 }
 
 // A Receiver is where one signal is sent.
@@ -103,13 +103,7 @@ func (r *settingsReader) readReceiver(signal, path string) *Receiver {
 	case own == "" && base == "" && exporter == "":
 		return nil
 	}
-	address := own
-	if address == "" {
-		if base == "" {
-			base = defaultBase
-		}
-		address = strings.TrimSuffix(base, "/") + "/" + path
-	}
+	address := cmp.Or(own, strings.TrimSuffix(cmp.Or(base, defaultBase), "/")+"/"+path)
 	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		r.warn("the address of the receiver of %s is not an http or https URL, so they are not sent", strings.ToLower(signal))
 		return nil

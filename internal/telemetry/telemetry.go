@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -52,9 +53,7 @@ const scopeName = "raddle.dev"
 // Open starts to export what a configuration and a file ask for. It returns nil if they ask for
 // nothing. It opens no connection, and fails only if the file cannot be opened.
 func Open(o Setup) (*Telemetry, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c := &o.Settings
 	for _, text := range c.Warnings {
 		o.Log.Warn("telemetry: " + text)

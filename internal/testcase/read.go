@@ -2,6 +2,7 @@ package testcase
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,12 +38,7 @@ type reader struct{ *strictyaml.Document }
 type readers map[string]func(*yaml.Node)
 
 func (r *reader) readMapping(n *yaml.Node, what string, list readers) {
-	known := make([]string, 0, len(list))
-	for key := range list {
-		known = append(known, key)
-	}
-	slices.Sort(known)
-	r.ReadKeys(n, what, known, func(key string, value *yaml.Node) { list[key](value) })
+	r.ReadKeys(n, what, slices.Sorted(maps.Keys(list)), func(key string, value *yaml.Node) { list[key](value) })
 }
 
 func (r *reader) at(n *yaml.Node) strictyaml.Pos {

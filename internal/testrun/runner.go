@@ -310,9 +310,7 @@ func (r *Runner) openProcess(scratch, work, store string) (*app.Process, error) 
 	for name, value := range own {
 		env = append(env, name+"="+value)
 	}
-	if store == "" {
-		store = "memory:"
-	}
+	store = cmp.Or(store, "memory:")
 	p, err := app.Open(app.Options{Environ: env, Work: work, Store: store})
 	if err != nil {
 		if p != nil {

@@ -82,9 +82,7 @@ func (s *stubs) beginDrive() {
 // named in it.
 func (s *stubs) adjustHost(h *flow.Host) {
 	h.Models = &models{h.Models, s}
-	if h.Model == "" {
-		h.Model = noModel
-	}
+	h.Model = cmp.Or(h.Model, noModel)
 	h.Around = s.aroundNode
 	h.Tooling.Gate = nil
 	h.Tooling.Around = append(h.Tooling.Around, s.aroundTool)

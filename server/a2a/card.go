@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/netip"
@@ -61,10 +62,7 @@ func baseURL(address string, r *http.Request) string {
 // makeCard describes an agent.
 func makeCard(info *server.AgentInfo, base string) *a2a.AgentCard {
 	text := []string{"text/plain"}
-	description := info.Description
-	if description == "" {
-		description = "The agent " + info.Name + "."
-	}
+	description := cmp.Or(info.Description, "The agent "+info.Name+".")
 	return &a2a.AgentCard{
 		Name: info.Name, Description: description, Version: app.Version(),
 		SupportedInterfaces: []*a2a.AgentInterface{{URL: base + "/a2a/" + info.Name, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},

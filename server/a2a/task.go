@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -78,10 +79,7 @@ func (t *tasks) statusOf(st *server.RunState) a2a.TaskStatus {
 			parts = append(parts, a2a.NewTextPart("The run is paused. Any message continues it."))
 		}
 	case a2a.TaskStateFailed:
-		reason := st.Error
-		if reason == "" {
-			reason = "the run ended: " + st.Status
-		}
+		reason := cmp.Or(st.Error, "the run ended: "+st.Status)
 		parts = append(parts, a2a.NewTextPart(reason))
 	}
 	if parts != nil {

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -202,10 +203,7 @@ func (e *editor) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) 
 		dir = *req.Cwd
 	}
 	if any == nil {
-		cwd := dir
-		if cwd == "" {
-			cwd = string(filepath.Separator)
-		}
+		cwd := cmp.Or(dir, string(filepath.Separator))
 		s, err := e.addSession(cwd, "acp-list")
 		if err != nil {
 			return res, newRequestError(err)

@@ -2,6 +2,7 @@ package agui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,10 +211,7 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 	case st.Status == graph.Canceled.String() || st.Status == graph.Abandoned.String():
 		e.Outcome = &outcome{Type: "cancelled"}
 	default:
-		message := st.Error
-		if message == "" {
-			message = "the run ended: " + st.Status
-		}
+		message := cmp.Or(st.Error, "the run ended: "+st.Status)
 		e = &event{Type: runError, Message: message, Code: strings.ReplaceAll(st.Status, " ", "_"), Usage: e.Usage}
 	}
 	if e.Type == runFinished {

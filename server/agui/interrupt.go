@@ -229,5 +229,3 @@ func matchAnswers(open []graph.Question, asked map[string]place, entries []resum
 	}
 	return answers, nil
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package agui
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -373,7 +374,7 @@ func (t *translator) addMessage(id, text string) {
 
 // endAll ends everything that has started.
 func (t *translator) endAll() {
-	for _, at := range sortedKeys(t.replies) {
+	for _, at := range slices.Sorted(maps.Keys(t.replies)) {
 		t.endText(t.replies[at])
 		if r := t.replies[at]; r.opened {
 			t.messages = append(t.messages, message{ID: r.id, Role: "assistant", Content: r.text.String()})

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -236,9 +237,7 @@ func (h *handler) searchBase(ctx context.Context, in *searchInput) (*body[[]flow
 	if err := h.checkAgent(in.Body.Agent); err != nil {
 		return nil, err
 	}
-	if in.Body.Top == 0 {
-		in.Body.Top = 5
-	}
+	in.Body.Top = cmp.Or(in.Body.Top, 5)
 	found, err := h.process.SearchKnowledge(ctx, in.Body.Agent, in.ID, in.Body.Query, in.Body.Top)
 	return &body[[]flow.Chunk]{append([]flow.Chunk{}, found...)}, err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -63,10 +64,7 @@ func makeProblem(status int, detail string, errs ...error) huma.StatusError {
 			return p
 		}
 	}
-	code := requestCodes[status]
-	if code == "" {
-		code = "internal"
-	}
+	code := cmp.Or(requestCodes[status], "internal")
 	p := newProblem(status, code, detail)
 	for _, err := range errs {
 		if d, ok := err.(huma.ErrorDetailer); ok {

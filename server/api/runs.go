@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -308,10 +309,7 @@ type eventsInput struct {
 }
 
 func (h *handler) followRun(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
-	after := in.Last
-	if after == "" {
-		after = in.After
-	}
+	after := cmp.Or(in.Last, in.After)
 	sub, err := h.service.Subscribe(ctx, in.ID, server.SubscribeOptions{After: after, UntilQuestion: in.Until == "question"})
 	if err != nil {
 		return nil, h.problemOf(err)

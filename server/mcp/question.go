@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,9 +32,7 @@ func canElicit(q *graph.Question) bool { return q.Kind != flow.KindTrust }
 // newElicitation returns a question as a form. problem says why the last answer was refused, or is "".
 func newElicitation(q *graph.Question, problem string) *sdk.ElicitParams {
 	message := q.Prompt
-	if problem == "" {
-		problem = q.Rejected
-	}
+	problem = cmp.Or(problem, q.Rejected)
 	if problem != "" {
 		message += "\n\n" + problem
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -53,9 +54,7 @@ func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.Writ
 // newBridge returns a bridge with its server.
 func newBridge(s *server.Service, log *slog.Logger) *bridge {
 	b := &bridge{service: s, log: log, listed: map[string]listedTool{}}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
+	b.log = cmp.Or(b.log, slog.New(slog.DiscardHandler))
 	b.sdk = sdk.NewServer(&sdk.Implementation{Name: "raddle", Title: "raddle", Version: app.ReadBuild().Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Logger:       log,

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -147,10 +148,7 @@ func newAgentTool(info *server.AgentInfo, name string) (*sdk.Tool, agentTool) {
 	if len(required) > 0 {
 		input["required"] = required
 	}
-	description := info.Description
-	if description == "" {
-		description = "The agent " + info.Name + " of raddle."
-	}
+	description := cmp.Or(info.Description, "The agent "+info.Name+" of raddle.")
 	return &sdk.Tool{Name: name, Description: description, InputSchema: input, OutputSchema: resultSchema}, t
 }
 

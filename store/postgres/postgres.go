@@ -16,6 +16,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, errors.New("postgres: open: the URL cannot be read: write postgres://USER@HOST:PORT/NAME, and signs such as / @ : # % in a password as %2F %40 %3A %23 %25")
 	}
 	c := config.ConnConfig
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = connectTimeout
-	}
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, connectTimeout)
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "raddle"
 	}
