@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,13 +148,12 @@ func (c *pngCanvas) drawHyphen(d *font.Drawer) {
 // stripIgnorable removes the characters that are never visible.
 // The font would draw a box for each of them.
 func stripIgnorable(s string) string {
-	var out []rune
-	for _, r := range s {
-		if !isIgnorable(r) {
-			out = append(out, r)
+	return strings.Map(func(r rune) rune {
+		if isIgnorable(r) {
+			return -1
 		}
-	}
-	return string(out)
+		return r
+	}, s)
 }
 
 // openFace returns the font face of a style at the scale of the picture, without hinting: the same
@@ -435,9 +435,7 @@ func orientClockwise(l polyline) polyline {
 		sum += q.x*next.y - next.x*q.y
 	}
 	if sum < 0 {
-		for i, j := 0, len(l.points)-1; i < j; i, j = i+1, j-1 {
-			l.points[i], l.points[j] = l.points[j], l.points[i]
-		}
+		slices.Reverse(l.points)
 	}
 	return l
 }

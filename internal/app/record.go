@@ -16,34 +16,32 @@ import (
 func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
 	kept, secrets := *r, p.Tools.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
-	kept.Definitions = map[string]string{}
-	for path, text := range r.Definitions {
-		kept.Definitions[path] = secrets.Text(text)
-	}
-	if r.Templates != nil {
-		kept.Templates = map[string]string{}
-		for node, text := range r.Templates {
-			kept.Templates[node] = secrets.Text(text)
-		}
-	}
-	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
+	kept.Definitions, kept.Variables, kept.VariablesFrom = redactValues(secrets, r.Definitions), redactValues(secrets, r.Variables), map[string]string{}
 	for name, value := range r.Variables {
-		kept.Variables[name] = secrets.Text(value)
 		if from := p.env.FindName(value); from != "" && kept.Variables[name] != value {
 			kept.VariablesFrom[name] = from
 		}
 	}
+	if r.Templates != nil {
+		kept.Templates = redactValues(secrets, r.Templates)
+	}
 	if r.Overrides != nil {
-		kept.Overrides = map[string]string{}
-		for name, value := range r.Overrides {
-			kept.Overrides[name] = secrets.Text(value)
-		}
+		kept.Overrides = redactValues(secrets, r.Overrides)
 	}
 	b, err := json.Marshal(kept)
 	if err != nil {
 		return nil, fmt.Errorf("the run's start record: %w", err)
 	}
 	return b, nil
+}
+
+// redactValues returns a map whose values contain no secrets. It is never nil.
+func redactValues(secrets *redact.Set, values map[string]string) map[string]string {
+	clean := map[string]string{}
+	for name, value := range values {
+		clean[name] = secrets.Text(value)
+	}
+	return clean
 }
 
 // restoreVariables restores the values of variables that the journal does not

@@ -53,9 +53,31 @@ func dump(n *yaml.Node) ([]byte, error) {
 // block is a mapping that is built in the order of its keys.
 type block struct{ content []*yaml.Node }
 
+// set adds a key with its value, unless the value is nil.
 func (b *block) set(key string, value *yaml.Node) {
 	if value != nil {
 		b.content = append(b.content, valueNode(key), value)
+	}
+}
+
+// setText adds a key with a text, unless the text is empty.
+func (b *block) setText(key, text string) {
+	if text != "" {
+		b.set(key, valueNode(text))
+	}
+}
+
+// setTexts adds a key with a list of texts, or with the only one; none: it adds nothing.
+func (b *block) setTexts(key string, list []string) {
+	if len(list) > 0 {
+		b.set(key, oneOrList(texts(list)))
+	}
+}
+
+// setItems adds a key with a list of items, unless the list is empty.
+func (b *block) setItems(key string, items []Item) {
+	if len(items) > 0 {
+		b.set(key, itemsNode(items))
 	}
 }
 
@@ -86,11 +108,7 @@ func valueNode(v any) *yaml.Node {
 	case []any:
 		return listNode(v)
 	case []string:
-		list := make([]any, len(v))
-		for i, s := range v {
-			list[i] = s
-		}
-		return listNode(list)
+		return listNode(texts(v))
 	case *jsonvalue.Object:
 		var b block
 		for key, member := range v.All() {
@@ -147,6 +165,7 @@ func oneOrList(values []any) *yaml.Node {
 	return listNode(values)
 }
 
+// texts returns texts as values.
 func texts(list []string) []any {
 	values := make([]any, len(list))
 	for i, s := range list {
@@ -171,9 +190,7 @@ func (c *Case) makeNode() (*yaml.Node, error) {
 }
 
 func (s *Setup) write(b *block) error {
-	if s.Prompt != "" {
-		b.set("prompt", valueNode(s.Prompt))
-	}
+	b.setText("prompt", s.Prompt)
 	var variables, nodes, tools, searches, answers block
 	for _, v := range s.Variables {
 		variables.set(v.Key, valueNode(v.Value))
@@ -198,10 +215,7 @@ func (s *Setup) write(b *block) error {
 		b.set("replies", list)
 	}
 	for _, t := range s.Tools {
-		results := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, r := range t.Results {
-			results.Content = append(results.Content, r.makeNode())
-		}
+		results := sequenceNode(t.Results, (*ToolResult).makeNode)
 		if len(results.Content) == 1 {
 			results = results.Content[0]
 		}
@@ -212,11 +226,7 @@ func (s *Setup) write(b *block) error {
 		b.set("real", listNode(texts(s.Real)))
 	}
 	for _, search := range s.Searches {
-		list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for _, h := range search.Hits {
-			list.Content = append(list.Content, h.makeNode())
-		}
-		searches.set(search.Node, list)
+		searches.set(search.Node, sequenceNode(search.Hits, (*Hit).makeNode))
 	}
 	b.set("searches", searches.node())
 	for _, a := range s.Answers {
@@ -255,9 +265,7 @@ func (t *ToolResult) makeNode() *yaml.Node {
 		return valueNode(value)
 	}
 	var b block
-	if t.Match != "" {
-		b.set("match", valueNode(t.Match))
-	}
+	b.setText("match", t.Match)
 	if t.Error {
 		b.set("error", valueNode(t.Text))
 	} else {
@@ -278,9 +286,7 @@ func (h *Hit) makeNode() *yaml.Node {
 
 func (e *Expect) makeNode() *yaml.Node {
 	var b block
-	if e.Status != "" {
-		b.set("status", valueNode(e.Status))
-	}
+	b.setText("status", e.Status)
 	b.set("exit_code", e.ExitCode.makeNode())
 	b.set("error", e.Error.makeNode())
 	b.set("path", e.Path.makeNode())
@@ -309,11 +315,7 @@ func (t *TextsOf) makeNode() *yaml.Node {
 	if !t.InOrder && len(t.Matchers) == 1 {
 		return t.Matchers[0].makeNode()
 	}
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	for i := range t.Matchers {
-		list.Content = append(list.Content, t.Matchers[i].makeNode())
-	}
-	return list
+	return sequenceNode(t.Matchers, (*Matcher).makeNode)
 }
 
 // makeNode returns the matcher, or nil if m is nil.
@@ -329,12 +331,8 @@ func (m *Matcher) makeNode() *yaml.Node {
 		}
 		b.set("equal", n)
 	}
-	if len(m.Contains) > 0 {
-		b.set("contains", oneOrList(texts(m.Contains)))
-	}
-	if len(m.Never) > 0 {
-		b.set("never", oneOrList(texts(m.Never)))
-	}
+	b.setTexts("contains", m.Contains)
+	b.setTexts("never", m.Never)
 	if m.Pattern != nil {
 		b.set("pattern", valueNode(m.Pattern.String()))
 	}
@@ -365,12 +363,8 @@ func (s *Sequence) makeNode() *yaml.Node {
 	if s.Exact != nil {
 		b.set("equal", itemsNode(s.Exact))
 	}
-	if len(s.Contains) > 0 {
-		b.set("contains", itemsNode(s.Contains))
-	}
-	if len(s.Never) > 0 {
-		b.set("never", itemsNode(s.Never))
-	}
+	b.setItems("contains", s.Contains)
+	b.setItems("never", s.Never)
 	return b.node()
 }
 
@@ -383,9 +377,14 @@ func itemsNode(items []Item) *yaml.Node {
 	if plain {
 		return listNode(names)
 	}
+	return sequenceNode(items, (*Item).makeNode)
+}
+
+// sequenceNode returns a list with a node for each item.
+func sequenceNode[T any](items []T, makeNode func(*T) *yaml.Node) *yaml.Node {
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for i := range items {
-		list.Content = append(list.Content, items[i].makeNode())
+		list.Content = append(list.Content, makeNode(&items[i]))
 	}
 	return list
 }

@@ -252,7 +252,7 @@ func missingItem(item *Item, all []Event, next int) string {
 }
 
 func (s *Sequence) checkExact(what string, all []Event) (f Failure, ok bool) {
-	f = Failure{Pos: s.Pos, What: what, At: s.Pos, Actual: nameItems(all)}
+	f = Failure{Pos: s.Pos, What: what, At: s.Pos, Actual: texts(eventNames(all))}
 	for n := range max(len(s.Exact), len(all)) {
 		switch {
 		case n >= len(s.Exact):
@@ -281,14 +281,6 @@ func (s *Sequence) checkExact(what string, all []Event) (f Failure, ok bool) {
 
 func eventNames(all []Event) []string {
 	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	return names
-}
-
-func nameItems(all []Event) []any {
-	names := make([]any, len(all))
 	for i := range all {
 		names[i] = all[i].Name
 	}
