@@ -135,7 +135,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	}
 	if raw := frames[at.path]; raw != nil && !a.isChildDropped(at.path) {
 		f.frames = frames
-		if f, err = raw.decodeFrame(f); err == nil && a.n > 1 && !raw.returned {
+		if f, err = f.restoreFrame(raw); err == nil && a.n > 1 && !raw.returned {
 			x.j.addStateSize(f.storedSize())
 		}
 		if a.n > 1 || x.failures.Load() > 0 {
@@ -458,7 +458,7 @@ func (t *task) endChildren() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in.others = in.others[:0]
-	for _, name := range sortedKeys(kids) {
+	for _, name := range slices.Sorted(maps.Keys(kids)) {
 		k := kids[name]
 		t.waiting, t.paused = t.waiting || k.status == Waiting, t.paused || k.status == Paused
 		if f := k.frame; f != nil {
@@ -476,7 +476,7 @@ func (s *replay) dropChild(path string) {
 // childPathsByTask lists the paths of named children by the path of their task, each list by name.
 func (s *replay) childPathsByTask() map[string][]string {
 	var by map[string][]string
-	for _, path := range sortedKeys(s.frames) {
+	for _, path := range slices.Sorted(maps.Keys(s.frames)) {
 		if hash := strings.LastIndexByte(path, '#'); hash > strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/') {
 			setEntry(&by, path[:hash], append(by[path[:hash]], path))
 		}
@@ -560,7 +560,7 @@ func (w *comparison) walkFrame(path, public string, g *Graph) {
 // graphs must be the one that it was started with.
 func (w *comparison) compareChild(n *compiledNode, path, public string) {
 	f := w.frames[path]
-	for _, kind := range sortedKeys(n.Children) {
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 		if g := n.Children[kind].Graph; g.digest == f.digest {
 			w.walkFrame(path, public+"/", g)
 			return
@@ -575,7 +575,7 @@ func (w *comparison) compareChild(n *compiledNode, path, public string) {
 // childDigest identifies all graphs of named children.
 func (n *compiledNode) childDigest() string {
 	h := sha256.New()
-	for _, kind := range sortedKeys(n.Children) {
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 		_, _ = io.WriteString(h, fmt.Sprintf("%q\n", []string{kind, n.Children[kind].Graph.digest}))
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])

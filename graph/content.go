@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,11 +50,11 @@ func DecodeContent(r Record) (c Content, err error) {
 		c.Asked, c.Ahead, c.Refused = h.Text(), h.Int() > 0, h.Text()
 		c.Answer = slices.Clone(d.Rest)
 	case KindEnd:
-		var i RunInfo
-		readEnd(h, &i)
-		c.Reason = i.Reason
+		var l runLine
+		l.readEnd(h)
+		c.Reason = l.reason
 	}
-	if err := firstError(h.Err, d.Err); err != nil {
+	if err := errors.Join(h.Err, d.Err); err != nil {
 		return Content{}, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
 	}
 	return c, nil

@@ -152,7 +152,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		return x.loadRunEnd(ctx, x.run)
 	}
 	if by.Owner != "" && !s.isRunOver(x.run) {
-		return Result{Thread: x.thread, Run: x.run}, s.newBusyError(x.thread, by)
+		return Result{Thread: x.thread, Run: x.run}, newBusyError(s, x.thread, by)
 	}
 	f, err := x.openIdleFrame(s, in.Set...)
 	if err != nil {
@@ -170,7 +170,7 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	if x.j != nil {
 		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
-		tail = putName(wire.PutString(tail, in.Meta), in.User)
+		tail = wire.PutName(wire.PutString(tail, in.Meta), in.User)
 	}
 	if err := f.begin(in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
@@ -200,7 +200,7 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	}
 	res := Result{Thread: x.thread, Run: s.run.id}
 	if by.Owner != "" && !s.run.status.Final() {
-		return res, s.newBusyError(x.thread, by)
+		return res, newBusyError(s, x.thread, by)
 	}
 	if s.head == 0 {
 		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
@@ -229,7 +229,7 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}
-	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), in.Set...)
+	f, err := newFrame(x, x.r.Graph, "", "").restoreFrame(raw, in.Set...)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
@@ -265,19 +265,29 @@ func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
 		return f, nil
 	}
 	if !s.run.status.Final() {
-		return nil, s.newBusyError(x.thread, Lease{})
+		return nil, newBusyError(s, x.thread, Lease{})
 	}
 	raw := s.ensureFrame("")
 	raw.tasks, raw.arrived = nil, nil // they belong to an abandoned run
 	if s.run.id == x.run {
 		set = nil // nothing is written: the run has ended
 	}
-	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), set...)
+	f, err := newFrame(x, x.r.Graph, "", "").restoreFrame(raw, set...)
 	if err == nil && s.run.id != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
 	}
 	return f, err
+}
+
+// newBusyError returns the error for a caller that wants to drive a thread that is not free. by
+// is the lease of the running drive, if there is one.
+func newBusyError(s *replay, thread string, by Lease) error {
+	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.runStatus(), Lease: by}
+	if by.Owner != "" {
+		e.Status = Running
+	}
+	return e
 }
 
 // newClaimRecord makes the record of a drive that takes over: with what set writes, and with the

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -138,44 +139,44 @@ func (f *frame) storedSize() (n int) {
 	return n
 }
 
-// decodeFrame decodes what the journal holds of a frame into fr, which is new. Keys that its
-// graph does not know stay in the journal. The values of keys that set replaces before
+// restoreFrame decodes what the journal holds of a frame into f, which is new, and returns f. Keys
+// that its graph does not know stay in the journal. The values of keys that set replaces before
 // they are read are not decoded.
-func (f *rawFrame) decodeFrame(fr *frame, set ...Write) (*frame, error) {
-	g := fr.g
-	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
-	if err := fr.restoreKeys(f, sortedKeys(f.keys), set); err != nil {
+func (f *frame) restoreFrame(raw *rawFrame, set ...Write) (*frame, error) {
+	g := f.g
+	f.raw, f.step, f.from, f.since, f.halted = raw, raw.step, raw.from, raw.since, raw.halted
+	if err := f.restoreKeys(raw, slices.Sorted(maps.Keys(raw.keys)), set); err != nil {
 		return nil, err
 	}
-	for _, t := range f.tasks {
+	for _, t := range raw.tasks {
 		n, ok := g.byName[t.node]
 		if !ok || n == end {
 			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.node)
 		}
-		over, err := fr.st.decodeWrites(t.over)
+		over, err := f.st.decodeWrites(t.over)
 		if err != nil {
 			return nil, fmt.Errorf("what node %q alone sees: %w", t.node, err)
 		}
-		fr.next.tasks = append(fr.next.tasks, taskRef{node: n, index: t.index, over: over, cause: t.cause})
+		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.index, over: over, cause: t.cause})
 	}
-	sortTasks(&fr.next)
-	for _, a := range f.arrived {
+	sortTasks(&f.next)
+	for _, a := range raw.arrived {
 		if j, ok := g.findArrival(a); ok {
-			fr.next.arrived = append(fr.next.arrived, j)
+			f.next.arrived = append(f.next.arrived, j)
 		}
 	}
-	for name, n := range f.visits {
+	for name, n := range raw.visits {
 		if i, ok := g.byName[name]; ok && i >= 0 {
-			fr.visits[i] = n
+			f.visits[i] = n
 		}
 	}
-	if f.value != nil {
+	if raw.value != nil {
 		var err error
-		if fr.value, err = value.DecodeAny(f.value); err != nil {
+		if f.value, err = value.DecodeAny(raw.value); err != nil {
 			return nil, err
 		}
 	}
-	return fr, nil
+	return f, nil
 }
 
 // replacesKey reports whether the first write to a key replaces its old value.

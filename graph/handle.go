@@ -91,7 +91,7 @@ func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 // newAnswerRecords returns the records of answers to questions that they were checked against.
 func newAnswerRecords(asked []openQuestion, values [][]byte, answers []Answer) (recs []Record) {
 	for i, a := range answers {
-		recs = append(recs, Record{Kind: KindAnswer, Head: putName(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
+		recs = append(recs, Record{Kind: KindAnswer, Head: wire.PutName(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
 	}
 	return recs
 }
@@ -179,20 +179,4 @@ func WithAuthor(ctx context.Context, name string) context.Context {
 func authorOf(ctx context.Context) string {
 	name, _ := ctx.Value(authorKey{}).(string)
 	return name
-}
-
-// putName appends a name to the end of a part of a record; an empty one takes no space.
-func putName(part []byte, name string) []byte {
-	if name == "" {
-		return part
-	}
-	return wire.PutString(part, name)
-}
-
-// readName reads what putName has appended; parts without a name end before it.
-func readName(h *wire.Reader) string {
-	if len(h.Rest) == 0 {
-		return ""
-	}
-	return h.Text()
 }

@@ -3,8 +3,10 @@ package graph
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -68,50 +70,50 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 			return i, err
 		}
 	}
-	h := &wire.Reader{Rest: t.First.Head}
+	line := runLine{status: Crashed, started: t.First.Time}
+	first, last := &wire.Reader{Rest: t.First.Head}, &wire.Reader{Rest: t.Last.Head}
 	switch {
 	case t.First.Kind == KindStart:
-		i.Run, i.Label, i.Graph = h.Text(), h.Text(), h.Text()
+		line.run, line.label, line.graph = first.Text(), first.Text(), first.Text()
 	case t.First.Kind.isBase():
-		readSnapshotHead(h, &i)
+		line.readSnapshotHead(first)
 	}
-	l := &wire.Reader{Rest: t.Last.Head}
 	switch {
 	case t.Last.Kind == KindEnd:
-		readEnd(l, &i)
-		readMap(l, l.Int) // the steps that the drive stopped before
-		readSummary(l, &i)
+		line.readEnd(last)
+		readMap(last, last.Int) // the steps that the drive stopped before
+		line.readSummary(last)
 	case t.Last.Kind == KindEdit:
-		readEditHead(l, &i)
-		readPosition(l, &Entry{})
-		l.Texts()
-		readSummary(l, &i)
+		last.Text() // the path
+		last.Text() // the branch
+		line.readEditHead(last)
 	case t.Last.Kind == KindStart:
-		i.Run, i.Label, i.Graph, i.Started = l.Text(), l.Text(), l.Text(), i.Updated
-		i.Status, i.Reason, i.Questions = Crashed, "", nil
+		line.run, line.label, line.graph, line.started = last.Text(), last.Text(), last.Text(), t.Last.Time
+		line.forgetStatus()
 	case t.Head == t.First.Seq:
 	case t.Last.Kind.isBase():
-		last := RunInfo{Status: Crashed}
-		readSnapshotHead(l, &last)
-		last.Thread, last.Head, last.Updated, last.From = i.Thread, i.Head, i.Updated, i.From
-		i = last
+		from := line.from
+		line = runLine{status: Crashed}
+		line.readSnapshotHead(last)
+		line.from = from
 	default:
-		i.Status, i.Reason, i.Questions = Crashed, "", nil
+		line.forgetStatus()
 	}
-	if err := firstError(h.Err, l.Err); err != nil {
+	i.setLine(&line)
+	if err := errors.Join(first.Err, last.Err); err != nil {
 		return i, fmt.Errorf("thread %s: %w", t.Name, err)
 	}
 	i.applyLease(t.Lease)
 	return i, nil
 }
 
-func readEnd(h *wire.Reader, i *RunInfo) {
-	i.Status, i.Reason, i.Questions = Status(h.Byte()), h.Text(), nil
-	h.Bool()
-	i.Run = h.Text()
-	for range h.Count() {
-		i.Questions = append(i.Questions, Question{ID: h.Text(), Prompt: h.Text()})
-	}
+// forgetStatus sets the status to that of a run whose last drive has not recorded that it stopped.
+func (l *runLine) forgetStatus() { l.status, l.reason, l.questions = Crashed, "", nil }
+
+// setLine sets what the heads of records say of the run.
+func (i *RunInfo) setLine(l *runLine) {
+	i.Run, i.Label, i.Graph, i.Started = l.run, l.label, l.graph, timeOf(l.started)
+	i.Status, i.Reason, i.From, i.Questions = l.status, l.reason, l.from, l.questions
 }
 
 // timeOf returns the time of a record, limited to the years that every format can
@@ -124,16 +126,6 @@ func timeOf(micros int64) time.Time {
 // isRunOver reports whether a run is the thread's last, and has ended.
 func (s *replay) isRunOver(run string) bool {
 	return s.head > 0 && s.run.id == run && s.run.status.Final()
-}
-
-// newBusyError returns the error for a caller that wants to drive a thread that is not free. by
-// is the lease of the running drive, if there is one.
-func (s *replay) newBusyError(thread string, by Lease) error {
-	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.runStatus(), Lease: by}
-	if by.Owner != "" {
-		e.Status = Running
-	}
-	return e
 }
 
 // runStatus returns the run's status: Crashed if no drive has recorded that it stopped.
@@ -228,16 +220,16 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 	for _, o := range s.openQuestions() {
 		v.Questions = append(v.Questions, o.q.q)
 	}
-	for _, k := range sortedKeys(f.keys) {
+	for _, k := range slices.Sorted(maps.Keys(f.keys)) {
 		kept := StoredValue{Key: k, Tag: f.tags[k]}
 		for _, p := range f.keys[k] {
 			kept.Parts = append(kept.Parts, p.val)
 		}
 		v.Values = append(v.Values, kept)
 	}
-	for _, path := range sortedKeys(s.frames) {
+	for _, path := range slices.Sorted(maps.Keys(s.frames)) {
 		f := s.frames[path]
-		for _, id := range sortedKeys(f.notes) {
+		for _, id := range slices.Sorted(maps.Keys(f.notes)) {
 			if _, done := f.effects[id]; !done {
 				v.InDoubt = append(v.InDoubt, Intent{Path: path, ID: id, Note: f.notes[id]})
 			}
@@ -308,7 +300,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 func DecodeEntry(r Record) (Entry, error) {
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	h := &wire.Reader{Rest: r.Head}
-	var i RunInfo
+	var line runLine
 	switch r.Kind {
 	case KindStart:
 		e.What = h.Text()
@@ -341,35 +333,35 @@ func DecodeEntry(r Record) (Entry, error) {
 		e.Path, e.What = h.Text(), showParts(h.Text())
 		h.Int()  // its place among the answers that were given ahead
 		h.Text() // why there is no answer
-		e.By = readName(h)
+		e.By = h.Name()
 	case KindReturn:
 		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
 			e.What = "dropped"
 		}
 	case KindEdit:
-		e.Path = readEditHead(h, &i)
-		readPosition(h, &e)
-		e.What = strings.Join(h.Texts(), ", ")
-		readSummary(h, &i)
+		e.Path = h.Text()
+		h.Text() // the branch
+		step, next, keys := line.readEditHead(h)
+		e.Step, e.Next, e.What = step, next, strings.Join(keys, ", ")
 		if len(h.Rest) > 0 { // older records end here
 			readMap(h, h.Text)
-			e.By = readName(h)
+			e.By = h.Name()
 		}
 	case KindClaim:
 		e.What = h.Text()
 	case KindSnapshot, KindFork:
-		readSnapshotHead(h, &i)
-		readPosition(h, &e)
-		e.What = i.Run
+		line.readSnapshotHead(h)
+		e.Step, e.Next = readPosition(h)
+		e.What = line.run
 		if r.Kind == KindFork {
-			e.From, e.By = i.From, readName(h)
+			e.From, e.By = line.from, h.Name()
 		}
 	case KindEnd:
-		readEnd(h, &i)
-		if e.What = i.Status.String(); len(h.Rest) > 0 { // older records end here
+		line.readEnd(h)
+		if e.What = line.status.String(); len(h.Rest) > 0 { // older records end here
 			readMap(h, h.Int) // the steps that the drive stopped before
-			readSummary(h, &i)
-			e.By = readName(h)
+			line.readSummary(h)
+			e.By = h.Name()
 		}
 	}
 	if h.Err != nil {
@@ -641,7 +633,7 @@ func WriteSnapshot(ctx context.Context, st Store, thread string) error {
 	if l, ok := st.(Leaser); ok {
 		lease, err := l.ReadLease(ctx, thread)
 		if err == nil && lease.IsLive() {
-			err = s.newBusyError(thread, lease)
+			err = &BusyError{Thread: thread, Run: s.run.id, Status: Running, Lease: lease}
 		}
 		if err != nil {
 			return fail(err)
@@ -701,7 +693,7 @@ func Delete(ctx context.Context, st Store, thread string) error {
 func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	s, err := loadPoint(ctx, st, Point{Thread: thread})
 	if err == nil && !s.run.status.Final() {
-		err = appendSealed(ctx, st, thread, s.head, s.newAbandonRecord(reason, authorOf(ctx)))
+		err = appendSealed(ctx, st, thread, s.head, newAbandonRecord(s, reason, authorOf(ctx)))
 	}
 	if err != nil {
 		return fmt.Errorf("abandon thread %s: %w", thread, err)
@@ -711,12 +703,12 @@ func Abandon(ctx context.Context, st Store, thread, reason string) error {
 
 // newAbandonRecord returns the end record. If the run has crashed, the time since then does
 // not count as active.
-func (s *replay) newAbandonRecord(reason, by string) Record {
+func newAbandonRecord(s *replay, reason, by string) Record {
 	at := s.last
 	if !s.driving {
 		at = max(at, time.Now().UnixMicro())
 	}
 	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
 	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: putName(s.run.appendSummary(wire.PutInt(head, 0)), by)}
+	return Record{Kind: KindEnd, Time: at, Head: wire.PutName(s.run.appendSummary(wire.PutInt(head, 0)), by)}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -786,7 +787,7 @@ func (g *Graph) nodeNamed(name string) *compiledNode {
 
 // childWith returns the graph of named children that has a digest, or nil.
 func (n *compiledNode) childWith(digest string) *Graph {
-	for _, kind := range sortedKeys(n.Children) {
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 		if g := n.Children[kind].Graph; g.digest == digest {
 			return g
 		}

@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,7 +96,7 @@ func putTags(b []byte, keys []*keyDef) []byte {
 // putMap appends a map, sorted by key.
 func putMap[V any](b []byte, m map[string]V, put func([]byte, V) []byte) []byte {
 	b = wire.PutInt(b, len(m))
-	for _, k := range sortedKeys(m) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		b = put(wire.PutString(b, k), m[k])
 	}
 	return b
@@ -225,11 +225,11 @@ func (s *replay) encode() []byte {
 	b = wire.PutVarint(b, int64(s.active))
 	b = wire.PutBool(b, s.driving)
 	b = wire.PutInt(b, len(s.frames))
-	for _, p := range sortedKeys(s.frames) {
+	for _, p := range slices.Sorted(maps.Keys(s.frames)) {
 		b = s.frames[p].encode(wire.PutString(b, p))
 	}
 	b = wire.PutVarint(wire.PutTexts(b, s.branch, s.origin.Thread), s.origin.Seq)
-	return putName(putHashes(putMap(b, s.run.broken, wire.PutInt), s.runs), s.user)
+	return wire.PutName(wire.PutHashes(putMap(b, s.run.broken, wire.PutInt), s.runs), s.user)
 }
 
 func (s *replay) decode(r *wire.Reader) {
@@ -252,9 +252,9 @@ func (s *replay) decode(r *wire.Reader) {
 		s.branch, s.origin = r.Text(), Point{Thread: r.Text(), Seq: r.Varint()}
 	}
 	if len(r.Rest) > 0 { // the same for stops
-		s.run.broken, s.runs = readMap(r, r.Int), readHashes(r)
+		s.run.broken, s.runs = readMap(r, r.Int), r.Hashes()
 	}
-	s.user = readName(r)
+	s.user = r.Name()
 	s.bytes, s.weight = 0, 0
 }
 
@@ -312,18 +312,6 @@ func (f *rawFrame) decode(r *wire.Reader) {
 	}
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	if len(m) == 0 {
-		return nil
-	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // nilIfEmpty returns b, or nil if it is empty.
 func nilIfEmpty(b []byte) []byte {
 	if len(b) == 0 {
@@ -332,9 +320,19 @@ func nilIfEmpty(b []byte) []byte {
 	return b
 }
 
-// The heads of snapshots, forks and edits hold everything that listings need. Each read
+// The heads of snapshots, forks, edits and ends hold everything that listings need. Each read
 // follows its put. Older records lack the parts that did not exist when they were
 // written.
+
+// A runLine is what the head of a record says of a run, for a listing.
+type runLine struct {
+	run, label, graph string
+	started           int64 // Unix microseconds
+	status            Status
+	reason            string
+	questions         []Question // that are open, with ID and Prompt only
+	from              Point      // of a snapshot or fork: what the thread was forked from
+}
 
 // encodeSnapshotHead returns the head of a snapshot or fork: what it repeats of the start record,
 // the status of the run, where the thread came from, and what runs next.
@@ -345,41 +343,42 @@ func (s *replay) encodeSnapshotHead() []byte {
 	return s.appendPosition(b, "")
 }
 
-func readSnapshotHead(h *wire.Reader, i *RunInfo) {
-	i.Run, i.Label, i.Graph = h.Text(), h.Text(), h.Text()
-	i.Started = timeOf(h.Varint())
+// readSnapshotHead reads the head of a snapshot or fork up to the position.
+func (l *runLine) readSnapshotHead(h *wire.Reader) {
+	l.run, l.label, l.graph, l.started = h.Text(), h.Text(), h.Text(), h.Varint()
 	if len(h.Rest) == 0 {
 		return
 	}
-	readRunStatus(h, i)
-	i.From = Point{Thread: h.Text(), Seq: h.Varint()}
+	l.readRunStatus(h)
+	l.from = Point{Thread: h.Text(), Seq: h.Varint()}
 }
 
-// editHead returns the head of an edit. retyped are keys that got another type.
-func (s *replay) editHead(path string, keys []string, retyped []*keyDef) []byte {
+// encodeEditHead returns the head of an edit. retyped has the tags of keys that got another type.
+func (s *replay) encodeEditHead(path string, keys []string, retyped map[string]string) []byte {
 	b := wire.PutTexts(nil, path, s.branch, s.run.id)
 	b = s.appendPosition(s.appendRunStatus(b), path)
-	return putTags(s.run.appendSummary(wire.PutStrings(b, keys)), retyped)
+	return putMap(s.run.appendSummary(wire.PutStrings(b, keys)), retyped, wire.PutString)
 }
 
-// readRetypedKeys reads the tags of keys to which an edit gave another type, after path and
-// branch.
-func readRetypedKeys(h *wire.Reader) map[string]string {
-	rest := &wire.Reader{Rest: h.Rest, Err: h.Err}
-	_ = rest.Text() // the run
-	readRunStatus(rest, &RunInfo{})
-	readPosition(rest, &Entry{})
-	if len(rest.Rest) == 0 {
-		return nil
+// readEditHead reads the head of an edit after its path and branch, up to the tags of keys that
+// got another type: the position, and the names of the keys that were written.
+func (l *runLine) readEditHead(h *wire.Reader) (step int, next, keys []string) {
+	l.run = h.Text()
+	l.readRunStatus(h)
+	step, next = readPosition(h)
+	if len(h.Rest) > 0 { // older records end here
+		keys = h.Texts()
+		l.readSummary(h)
 	}
-	rest.Texts()
-	readSummary(rest, &RunInfo{})
-	if len(rest.Rest) == 0 { // older records end here
-		return nil
-	}
-	tags := readMap(rest, rest.Text)
-	h.Err = firstError(h.Err, rest.Err)
-	return tags
+	return step, next, keys
+}
+
+// readEnd reads the head of an end up to the steps that the drive stopped before.
+func (l *runLine) readEnd(h *wire.Reader) {
+	l.status, l.reason, l.questions = Status(h.Byte()), h.Text(), nil
+	h.Bool() // whether there is a value
+	l.run = h.Text()
+	l.readQuestions(h)
 }
 
 // appendSummary appends the last part of the heads of ends and edits: what a listing also shows
@@ -388,19 +387,10 @@ func (r *runHead) appendSummary(b []byte) []byte {
 	return wire.PutVarint(wire.PutTexts(b, r.label, r.graph), r.started)
 }
 
-func readSummary(h *wire.Reader, i *RunInfo) {
+func (l *runLine) readSummary(h *wire.Reader) {
 	if len(h.Rest) > 0 { // older records end here
-		i.Label, i.Graph, i.Started = h.Text(), h.Text(), timeOf(h.Varint())
+		l.label, l.graph, l.started = h.Text(), h.Text(), h.Varint()
 	}
-}
-
-// readEditHead reads the head of an edit up to the place.
-func readEditHead(h *wire.Reader, i *RunInfo) (path string) {
-	path = h.Text()
-	_ = h.Text() // the branch
-	i.Run = h.Text()
-	readRunStatus(h, i)
-	return path
 }
 
 // appendRunStatus appends the status of the run.
@@ -414,13 +404,17 @@ func (s *replay) appendRunStatus(b []byte) []byte {
 	return b
 }
 
-func readRunStatus(h *wire.Reader, i *RunInfo) {
-	i.Status, i.Reason, i.Questions = Status(h.Byte()), h.Text(), nil
-	if i.Status == Running {
-		i.Status = Crashed
+func (l *runLine) readRunStatus(h *wire.Reader) {
+	l.status, l.reason, l.questions = Status(h.Byte()), h.Text(), nil
+	if l.status == Running {
+		l.status = Crashed
 	}
+	l.readQuestions(h)
+}
+
+func (l *runLine) readQuestions(h *wire.Reader) {
 	for range h.Count() {
-		i.Questions = append(i.Questions, Question{ID: h.Text(), Prompt: h.Text()})
+		l.questions = append(l.questions, Question{ID: h.Text(), Prompt: h.Text()})
 	}
 }
 
@@ -430,10 +424,11 @@ func (s *replay) appendPosition(b []byte, path string) []byte {
 	return wire.PutStrings(wire.PutInt(b, f.step), f.nextNames())
 }
 
-func readPosition(h *wire.Reader, e *Entry) {
-	if len(h.Rest) > 0 {
-		e.Step, e.Next = h.Int(), h.Texts()
+func readPosition(h *wire.Reader) (step int, next []string) {
+	if len(h.Rest) == 0 { // older records do not have it
+		return 0, nil
 	}
+	return h.Int(), h.Texts()
 }
 
 // nextNames lists the nodes of a frame that run next, each once, in task order.
@@ -454,28 +449,6 @@ func hashOf(run string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(run)) // a hash never fails
 	return h.Sum64()
-}
-
-func putHashes(b []byte, hs []uint64) []byte {
-	b = wire.PutInt(b, len(hs))
-	for _, h := range hs {
-		b = binary.BigEndian.AppendUint64(b, h)
-	}
-	return b
-}
-
-func readHashes(r *wire.Reader) []uint64 {
-	n := r.Count()
-	if n*8 > len(r.Rest) {
-		r.MarkDamaged("a list is longer than its record")
-		return nil
-	}
-	hs := make([]uint64, n)
-	for i := range hs {
-		hs[i] = binary.BigEndian.Uint64(r.Rest)
-		r.Rest = r.Rest[8:]
-	}
-	return hs
 }
 
 // hasPastRun reports whether the run came before the thread's last run.

@@ -220,7 +220,7 @@ func (s *replay) applyStart(r *Record, h, d *wire.Reader) {
 	for i := range s.ahead {
 		s.ahead[i] = presetAnswer{id: d.Text(), value: d.Bytes(), refused: d.Text()}
 	}
-	s.meta, s.user = d.Bytes(), readName(d)
+	s.meta, s.user = d.Bytes(), d.Name()
 }
 
 // applyClaim reads the record of a drive that takes over: the graph it runs, if that has

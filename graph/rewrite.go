@@ -360,7 +360,7 @@ func (w *rewriter) rewriteSnapshot() {
 }
 
 // copyHashes copies what putHashes wrote.
-func (w *rewriter) copyHashes() { w.out = putHashes(w.out, readHashes(&w.Reader)) }
+func (w *rewriter) copyHashes() { w.out = wire.PutHashes(w.out, w.Hashes()) }
 
 // rewriteCounts rewrites a map of numbers.
 func (w *rewriter) rewriteCounts() {

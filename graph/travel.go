@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func forkThread(ctx context.Context, st Store, from Point, into string, meta *[]
 	if !s.run.status.Final() {
 		s.run.id, s.run.status, s.run.reason, s.run.started = into, Paused, "", now.UnixMicro()
 	}
-	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: putName(s.encodeSnapshotHead(), authorOf(ctx)), Data: s.encode()}
+	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: wire.PutName(s.encodeSnapshotHead(), authorOf(ctx)), Data: s.encode()}
 	err = appendSealed(ctx, st, into, 0, rec)
 	if errors.Is(err, ErrConflict) {
 		err = ErrThreadExists
@@ -93,7 +94,7 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 	if err != nil {
 		return State{}, err
 	}
-	f, err := s.ensureFrame("").decodeState(r.Graph, nil)
+	f, err := decodeState(r.Graph, s.ensureFrame(""), nil)
 	if err != nil {
 		return State{}, fmt.Errorf("thread %s: %w", thread, err)
 	}
@@ -134,7 +135,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*repla
 	}
 	rec, err := edit(s)
 	if err == nil {
-		rec.Head = putName(rec.Head, authorOf(ctx))
+		rec.Head = wire.PutName(rec.Head, authorOf(ctx))
 		err = appendSealed(ctx, r.Store, thread, s.head, rec)
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*repla
 // newEditRecord makes the record of an edit; next is what runs next, or nil for no change.
 func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, error) {
 	raw := s.ensureFrame("")
-	var retyped []*keyDef
+	retyped := map[string]string{}
 	for _, w := range set {
 		tag := raw.tags[w.Key()]
 		if w.key == nil || tag == "" || tag == w.key.tag {
@@ -156,9 +157,9 @@ func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, 
 			return Record{}, fmt.Errorf("key %q was stored with type %s, and is written with type %s: Reset replaces the value", w.Key(), tag, w.key.tag)
 		}
 		raw.tags[w.Key()] = w.key.tag
-		retyped = append(retyped, w.key)
+		retyped[w.Key()] = w.key.tag
 	}
-	f, err := raw.decodeState(r.Graph, func(name string) bool { return foldsOnto(set, name) })
+	f, err := decodeState(r.Graph, raw, func(name string) bool { return foldsOnto(set, name) })
 	if err != nil {
 		return Record{}, err
 	}
@@ -192,7 +193,7 @@ func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, 
 			return Record{}, err
 		}
 	}
-	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys, retyped), Data: data}, nil
+	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.encodeEditHead("", keys, retyped), Data: data}, nil
 }
 
 // pauseForEdit applies an edit to a run: what its current steps have done belongs to the
@@ -210,8 +211,13 @@ func (s *replay) applyEdit(h, d *wire.Reader) {
 	path := h.Text()
 	s.pauseForEdit(h.Text())
 	f := s.ensureFrame(path)
-	for k, tag := range readRetypedKeys(h) {
-		setEntry(&f.tags, k, tag)
+	rest := *h // the oldest records end here
+	new(runLine).readEditHead(&rest)
+	if len(rest.Rest) > 0 {
+		for k, tag := range readMap(&rest, rest.Text) {
+			setEntry(&f.tags, k, tag)
+		}
+		h.Err = rest.Err
 	}
 	f.applyPatches(readPatches(d))
 	if len(d.Rest) > 0 && d.Err == nil {
@@ -222,7 +228,7 @@ func (s *replay) applyEdit(h, d *wire.Reader) {
 // forgetSteps removes what the current steps have done. The numbers of their questions,
 // and the answers given ahead that these used, are free again.
 func (s *replay) forgetSteps() {
-	for _, path := range sortedKeys(s.frames) {
+	for _, path := range slices.Sorted(maps.Keys(s.frames)) {
 		f := s.frames[path]
 		for _, key := range f.order {
 			q := f.asks[key]
@@ -253,10 +259,10 @@ func foldsOnto(set []Write, name string) bool {
 
 // decodeState decodes the values of a frame, but not what it runs next: a graph that has lost
 // nodes can still read them. If only is not nil, it decodes the keys that only accepts.
-func (f *rawFrame) decodeState(g *Graph, only func(name string) bool) (*frame, error) {
-	fr := newFrame(nil, g, "", "")
-	names := slices.DeleteFunc(sortedKeys(f.keys), func(name string) bool { return only != nil && !only(name) })
-	return fr, fr.restoreKeys(f, names, nil)
+func decodeState(g *Graph, raw *rawFrame, only func(name string) bool) (*frame, error) {
+	f := newFrame(nil, g, "", "")
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(raw.keys)), func(name string) bool { return only != nil && !only(name) })
+	return f, f.restoreKeys(raw, names, nil)
 }
 
 func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
@@ -269,7 +275,7 @@ func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
 	return loadPoint(ctx, r.Store, p)
 }
 
-// loadPoint is load for a thread and a record that must exist.
+// loadPoint reads and folds a thread up to a record (0: all), which must exist.
 func loadPoint(ctx context.Context, st Store, p Point) (*replay, error) {
 	if p.Seq < 0 {
 		return nil, fmt.Errorf("%w %s: records are numbered from 1, not %d", ErrNoPoint, p.Thread, p.Seq)
@@ -353,7 +359,7 @@ func (s *replay) applyNextNodes(d *wire.Reader) error {
 	f.countVisits()
 	f.halted, f.value, f.above = false, nil, false
 	s.frames = map[string]*rawFrame{"": f}
-	return firstError(h.Err, own.Err)
+	return errors.Join(h.Err, own.Err)
 }
 
 // Change is a key whose stored value differs between two points.
@@ -395,7 +401,7 @@ func Diff(ctx context.Context, st Store, a, b Point) ([]Change, error) {
 
 func diffFrames(path string, was, is *rawFrame) (changes []Change) {
 	for _, key := range unionKeys(was.keys, is.keys) {
-		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: was.storedParts(key), Is: is.storedParts(key)}
+		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: storedParts(was, key), Is: storedParts(is, key)}
 		if (c.Was == nil) == (c.Is == nil) && slices.EqualFunc(c.Was, c.Is, bytes.Equal) {
 			continue
 		}
@@ -408,7 +414,7 @@ func diffFrames(path string, was, is *rawFrame) (changes []Change) {
 }
 
 // storedParts returns the stored form of a key; nil: absent.
-func (f *rawFrame) storedParts(key string) (parts [][]byte) {
+func storedParts(f *rawFrame, key string) (parts [][]byte) {
 	for _, p := range f.keys[key] {
 		parts = append(parts, p.val)
 	}
@@ -417,7 +423,7 @@ func (f *rawFrame) storedParts(key string) (parts [][]byte) {
 
 // unionKeys lists the names that at least one of the maps has, sorted.
 func unionKeys[V any](a, b map[string]V) []string {
-	names := append(sortedKeys(a), sortedKeys(b)...)
+	names := append(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -478,7 +484,7 @@ func blameKeys(ctx context.Context, st Store, thread string, want func(key strin
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
 		}
 		first := s.head == 0
-		written, err := s.findWrites(r, want)
+		written, err := findWrites(s, r, want)
 		if err == nil {
 			err = s.applyRecord(&r)
 		}
@@ -492,7 +498,7 @@ func blameKeys(ctx context.Context, st Store, thread string, want func(key strin
 			found[key] = append(found[key], w)
 		}
 		if first && r.Kind.isBase() {
-			s.addInherited(r, want, found)
+			addInherited(s, r, want, found)
 		}
 	}
 	if s.head == 0 {
@@ -505,7 +511,7 @@ func blameKeys(ctx context.Context, st Store, thread string, want func(key strin
 }
 
 // findWrites returns what a record that is about to be folded writes to the wanted keys.
-func (s *replay) findWrites(r Record, want func(key string) bool) (map[string]BlameEntry, error) {
+func findWrites(s *replay, r Record, want func(key string) bool) (map[string]BlameEntry, error) {
 	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
 	w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
@@ -526,7 +532,7 @@ func (s *replay) findWrites(r Record, want func(key string) bool) (map[string]Bl
 		}
 	}
 	if h.Err != nil || d.Err != nil {
-		return nil, firstError(h.Err, d.Err)
+		return nil, errors.Join(h.Err, d.Err)
 	}
 	if r.Kind == KindStep {
 		w.Step = s.ensureFrame(w.Path).step
@@ -534,7 +540,7 @@ func (s *replay) findWrites(r Record, want func(key string) bool) (map[string]Bl
 	written := make(map[string]BlameEntry, len(patches))
 	for key, ps := range patches {
 		if r.Kind == KindStep {
-			w.Tasks = s.ensureFrame(w.Path).findWriters(key, ps)
+			w.Tasks = findWriters(s.ensureFrame(w.Path), key, ps)
 		}
 		written[key] = w
 	}
@@ -543,7 +549,7 @@ func (s *replay) findWrites(r Record, want func(key string) bool) (map[string]Bl
 
 // findWriters returns the tasks of a step that wrote a key. The updates of parallel tasks
 // are recorded before the step is; for a lone task the step's own record is enough.
-func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
+func findWriters(f *rawFrame, key string, ps []rawPatch) (ws []Writer) {
 	for i, t := range f.tasks {
 		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
 		if up, ok := f.done[strconv.Itoa(f.step)+"."+t.node+"."+strconv.Itoa(t.index)]; ok && !wrote {
@@ -558,8 +564,8 @@ func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
 
 // addInherited adds what the first record of a thread, a snapshot or a fork, holds of the
 // wanted keys.
-func (s *replay) addInherited(r Record, want func(key string) bool, found map[string][]BlameEntry) {
-	for _, path := range slices.Backward(sortedKeys(s.frames)) {
+func addInherited(s *replay, r Record, want func(key string) bool, found map[string][]BlameEntry) {
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(s.frames))) {
 		f := s.frames[path]
 		for key := range f.keys {
 			if !want(key) {
