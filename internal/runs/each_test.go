@@ -9,17 +9,19 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 )
 
 // A countingStore counts the threads that are read.
 type countingStore struct {
-	graph.Store
+	journal.Store
 	read int
 }
 
-func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
-	return func(yield func(graph.ThreadInfo, error) bool) {
+func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+	return func(yield func(journal.ThreadInfo, error) bool) {
 		for t, err := range s.Store.Threads(ctx, prefix) {
 			if s.read++; !yield(t, err) {
 				return
@@ -32,7 +34,7 @@ func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[gr
 // older than the end of the loop is not read.
 func TestEachRun(t *testing.T) {
 	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
-	counted := &countingStore{Store: graph.NewMemory()}
+	counted := &countingStore{Store: journal.NewMemory()}
 	if err := a.AttachStore(counted); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestEachRun(t *testing.T) {
 	}
 	work("zeta", "zeta") // a thread of another program, whose name comes before those of sessions
 	want = append(want, "zeta")
-	if err := graph.Fork(t.Context(), counted, NameSession("outing", "ar090"), 0, NameSession("outing", "branch")); err != nil {
+	if err := history.Fork(t.Context(), counted, NameSession("outing", "ar090"), 0, NameSession("outing", "branch")); err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(want)

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/agentbundle"
 )
 
@@ -66,14 +67,14 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	if err != nil {
 		return nil, nil, err
 	}
-	trees, err := graph.Lineage(ctx, st, "")
+	trees, err := history.Lineage(ctx, st, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	trees = slices.DeleteFunc(trees, func(b graph.Branch) bool { return agentbundle.IsThread(b.Thread) })
-	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
-	var add func(b graph.Branch, depth int) error
-	add = func(b graph.Branch, depth int) error {
+	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return agentbundle.IsThread(b.Thread) })
+	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
+	var add func(b history.Branch, depth int) error
+	add = func(b history.Branch, depth int) error {
 		i, err := st.describeRun(ctx, b.RunInfo)
 		infos, depths = append(infos, i), append(depths, depth)
 		for _, fork := range b.Forks {
@@ -100,7 +101,7 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 		if t.Name != thread {
 			continue
 		}
-		d, err := graph.Describe(t)
+		d, err := history.Describe(t)
 		if err != nil {
 			return i, err
 		}
@@ -109,7 +110,7 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 	return i, nil
 }
 
-func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) {
+func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
 	_, session, _ := SessionOf(d.Thread)
 	if err := s.completeInfo(ctx, &d); err != nil {
 		return Info{}, err
@@ -134,7 +135,7 @@ func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) 
 type Detail struct {
 	Info
 	At       int64 // the requested record; 0: the newest
-	Snapshot *graph.Snapshot
+	Snapshot *history.Snapshot
 	Record   *Record // nil if the command line did not start the run
 }
 
@@ -145,14 +146,14 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
 	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
-		if snap, err = graph.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
+		if snap, err = history.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
 			return nil, st.pointError(ctx, at, err)
 		}
 		i, err = st.describeRun(ctx, snap.RunInfo)
@@ -171,7 +172,7 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 		if t.Name != at.Thread {
 			continue
 		}
-		now, err := graph.Describe(t)
+		now, err := history.Describe(t)
 		if err != nil {
 			return nil, err
 		}
@@ -184,14 +185,14 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 
 // ReadHistory returns the records of a run, newest first: of a session all of them, of
 // one of its runs only those of that run.
-func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.Entry, error) {
+func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []history.Entry, error) {
 	st, found, err := a.locateRun(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
 	id = found.thread
-	var entries []graph.Entry
-	for e, err := range graph.History(ctx, st, id) {
+	var entries []history.Entry
+	for e, err := range history.Entries(ctx, st, id) {
 		if err != nil {
 			return id, nil, err
 		}

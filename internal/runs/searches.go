@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // ListSearches returns the searches in knowledge bases that a run has made up to a
@@ -20,11 +21,11 @@ func (a *Archive) ListSearches(ctx context.Context, d *Detail) ([]flow.Search, e
 		upTo = found.last
 	}
 	made := map[int64]bool{}
-	for e, err := range graph.History(ctx, st, found.thread) {
+	for e, err := range history.Entries(ctx, st, found.thread) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == graph.KindEffect && flow.IsSearch(e.ID) {
+		if e.Kind == journal.KindEffect && flow.IsSearch(e.ID) {
 			made[e.Seq] = true
 		}
 	}
@@ -32,7 +33,7 @@ func (a *Archive) ListSearches(ctx context.Context, d *Detail) ([]flow.Search, e
 	if len(made) == 0 {
 		return list, nil
 	}
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
+	for r, err := range journal.Records(ctx, st, found.thread, journal.Range{After: found.first, UpTo: upTo}) {
 		if err != nil {
 			return nil, err
 		}

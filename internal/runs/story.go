@@ -11,6 +11,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 	"raddle.dev/tool"
@@ -18,8 +20,8 @@ import (
 
 // A Moment is one thing that happened in a run: a record of its journal with its content.
 type Moment struct {
-	graph.Entry
-	graph.Content
+	history.Entry
+	history.Content
 	Node   string         // path of the node or agent that it belongs to; "": the run
 	From   []string       // for a step: the nodes that ran
 	Inner  bool           // for a start, step or task of a conversation, whose nodes and keys are raddle's own
@@ -45,8 +47,8 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 	if at > 0 {
 		found.last = at
 	}
-	entries := map[int64]graph.Entry{}
-	for e, err := range graph.History(ctx, st, found.thread) {
+	entries := map[int64]history.Entry{}
+	for e, err := range history.Entries(ctx, st, found.thread) {
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +57,7 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 		}
 	}
 	b := newStoryBuilder()
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: max(0, found.first-1), UpTo: found.last}) {
+	for r, err := range journal.Records(ctx, st, found.thread, journal.Range{After: max(0, found.first-1), UpTo: found.last}) {
 		if err != nil {
 			return nil, err
 		}
@@ -90,33 +92,33 @@ func newStoryBuilder() *storyBuilder {
 }
 
 // addRecord adds a record.
-func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
+func (b *storyBuilder) addRecord(e history.Entry, r journal.Record) (err error) {
 	m := Moment{Entry: e, Node: publicPath(e.Path)}
-	if m.Content, err = graph.DecodeContent(r); err != nil {
+	if m.Content, err = history.DecodeContent(r); err != nil {
 		return err
 	}
 	switch e.Kind {
-	case graph.KindStep:
+	case journal.KindStep:
 		m.From = b.next[e.Path]
 		if len(m.From) == 1 && m.From[0] == conversationStart && len(e.Next) == 1 && (e.Next[0] == agent.NodeThink || e.Next[0] == team.Node) {
 			b.talks[e.Path] = true
 		}
-	case graph.KindTask:
+	case journal.KindTask:
 		m.Node = publicPath(e.Path + e.What + "/")
-	case graph.KindQuestion:
+	case journal.KindQuestion:
 		m.Node, _, _ = strings.Cut(m.Question.ID, "#")
-	case graph.KindAnswer:
+	case journal.KindAnswer:
 		if m.Question = b.findQuestion(&m); m.Question != nil {
 			m.Node, _, _ = strings.Cut(m.Question.ID, "#")
 		}
-	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
+	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
 		if team.IsLog(e.ID) {
 			return nil
 		}
 		return b.addEffect(m, r.Data)
 	}
 	switch e.Kind {
-	case graph.KindStart, graph.KindCall, graph.KindStep, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		b.next[e.Path] = e.Next
 	}
 	b.moments = append(b.moments, m)
@@ -126,7 +128,7 @@ func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
 // findQuestion returns the question that an answer belongs to.
 func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
 	for _, m := range slices.Backward(b.moments) {
-		if m.Kind == graph.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
+		if m.Kind == journal.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
 			return m.Question
 		}
 	}
@@ -147,7 +149,7 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 		return err
 	}
 	if i, ok := b.open[key]; ok {
-		if m.Kind == graph.KindIntent { // a note about the same effect
+		if m.Kind == journal.KindIntent { // a note about the same effect
 			return nil
 		}
 		if began := b.moments[i]; m.Time.After(began.Time) {
@@ -155,7 +157,7 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 		}
 		b.moments[i].Seq = 0 // the result says it all
 		delete(b.open, key)
-	} else if m.Kind == graph.KindIntent {
+	} else if m.Kind == journal.KindIntent {
 		b.open[key] = len(b.moments)
 	}
 	b.moments = append(b.moments, m)
@@ -178,7 +180,7 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 			call.Tool, call.Args = c.Name, c.Args
 		}
 		m.Call = &call
-		if m.Kind != graph.KindEffect {
+		if m.Kind != journal.KindEffect {
 			return nil
 		}
 		var made struct {
@@ -193,7 +195,7 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 		return nil
 	}
 	switch {
-	case m.Kind != graph.KindEffect:
+	case m.Kind != journal.KindEffect:
 	case flow.IsReply(m.ID):
 		r, err := flow.ReadReply(data)
 		if err != nil {
@@ -235,7 +237,7 @@ func (b *storyBuilder) finishStory() []Moment {
 	}
 	list := slices.DeleteFunc(b.moments, func(m Moment) bool { return m.Seq == 0 })
 	for i := range list {
-		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]graph.Kind{graph.KindStart, graph.KindClaim, graph.KindCall, graph.KindStep, graph.KindTask}, list[i].Kind)
+		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}, list[i].Kind)
 	}
 	return list
 }
@@ -263,5 +265,5 @@ const interruptedParts = 2
 
 // Talks reports whether a run is a conversation of one model with its tools: its state is the conversation.
 func (d *Detail) Talks() bool {
-	return slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == agent.Messages.Name() })
+	return slices.ContainsFunc(d.Snapshot.Values, func(v history.StoredValue) bool { return v.Key == agent.Messages.Name() })
 }

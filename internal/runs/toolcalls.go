@@ -8,7 +8,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -51,12 +52,12 @@ func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) 
 	if upTo == 0 {
 		upTo = found.last
 	}
-	entries := map[int64]graph.Entry{}
-	for e, err := range graph.History(ctx, st, found.thread) {
+	entries := map[int64]history.Entry{}
+	for e, err := range history.Entries(ctx, st, found.thread) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || toolKey(e.ID) != "") || e.Kind == graph.KindIntent && toolKey(e.ID) != "" {
+		if e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || toolKey(e.ID) != "") || e.Kind == journal.KindIntent && toolKey(e.ID) != "" {
 			entries[e.Seq] = e
 		}
 	}
@@ -64,7 +65,7 @@ func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) 
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
+	for r, err := range journal.Records(ctx, st, found.thread, journal.Range{After: found.first, UpTo: upTo}) {
 		if err != nil {
 			return nil, err
 		}
@@ -89,11 +90,11 @@ func toolKey(what string) string {
 	return key
 }
 
-func (l *callLog) recordEntry(e graph.Entry, data []byte) error {
+func (l *callLog) recordEntry(e history.Entry, data []byte) error {
 	switch id := toolKey(e.ID); {
 	case id == "":
 		return l.addReply(e.Path, data)
-	case e.Kind == graph.KindIntent:
+	case e.Kind == journal.KindIntent:
 		l.setOutcome(e.Path, id, callUnrecorded, "")
 		return nil
 	default:
@@ -133,7 +134,7 @@ func (l *callLog) setOutcome(path, id, status, text string) {
 
 // addConversation adds the outcomes that are not effects: those of calls that were
 // not made, or that change only the run's state.
-func (l *callLog) addConversation(values []graph.StoredValue) {
+func (l *callLog) addConversation(values []history.StoredValue) {
 	for _, v := range values {
 		if v.Key != agent.Messages.Name() {
 			continue

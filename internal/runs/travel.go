@@ -14,6 +14,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
@@ -51,14 +53,14 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 	if err != nil {
 		return was, is, nil, err
 	}
-	for _, at := range []*graph.Point{&first, &second} {
-		snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	for _, at := range []*journal.Point{&first, &second} {
+		snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 		if err != nil {
 			return was, is, nil, st.pointError(ctx, *at, err)
 		}
 		at.Seq = snap.Head
 	}
-	list, err := graph.Diff(ctx, st, first, second)
+	list, err := history.Diff(ctx, st, first, second)
 	if err != nil {
 		return was, is, nil, err
 	}
@@ -85,7 +87,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 	if err != nil {
 		return "", origin, err
 	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return "", origin, st.pointError(ctx, at, err)
 	}
@@ -94,7 +96,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 	}
 	id = graph.NewID(time.Now())
 	if changes.Model == "" && len(changes.Templates) == 0 {
-		err = graph.Fork(ctx, st, at.Thread, snap.Head, id)
+		err = history.Fork(ctx, st, at.Thread, snap.Head, id)
 	} else {
 		err = st.forkWithChanges(ctx, snap, id, changes)
 	}
@@ -105,7 +107,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 }
 
 // forkWithChanges creates a run as a copy of a snapshot, with another start record.
-func (s *Store) forkWithChanges(ctx context.Context, snap *graph.Snapshot, id string, changes ForkChanges) error {
+func (s *Store) forkWithChanges(ctx context.Context, snap *history.Snapshot, id string, changes ForkChanges) error {
 	rec, err := DecodeRecord(snap.Meta)
 	if err != nil {
 		return failure.NewStale("leave the model out, and the templates", "the model of run %s cannot be replaced, nor can its templates: %v", snap.Thread, err)
@@ -121,7 +123,7 @@ func (s *Store) forkWithChanges(ctx context.Context, snap *graph.Snapshot, id st
 	if err != nil {
 		return err
 	}
-	return graph.ForkWithMeta(ctx, s, snap.Thread, snap.Head, id, meta)
+	return history.ForkWithMeta(ctx, s, snap.Thread, snap.Head, id, meta)
 }
 
 // Author is a record that wrote a key.
@@ -141,20 +143,20 @@ func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}
 	list := []Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {
-		written, err := graph.Blame(ctx, st, at.Thread, key)
-		if errors.Is(err, graph.ErrNoThread) && len(list) > 0 {
+		written, err := history.Blame(ctx, st, at.Thread, key)
+		if errors.Is(err, journal.ErrNoThread) && len(list) > 0 {
 			break // the original was removed
 		}
 		if err != nil {
 			return nil, err
 		}
-		var next graph.Point
+		var next journal.Point
 		for _, w := range written {
 			if w.Seq <= at.Seq {
 				list, next = append(list, newAuthor(at.Thread, &w)), w.From
@@ -181,22 +183,22 @@ func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}
 	last := map[string]Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {
-		written, err := graph.BlameAll(ctx, st, at.Thread)
-		if errors.Is(err, graph.ErrNoThread) && len(last) > 0 {
+		written, err := history.BlameAll(ctx, st, at.Thread)
+		if errors.Is(err, journal.ErrNoThread) && len(last) > 0 {
 			break // the original was removed
 		}
 		if err != nil {
 			return nil, err
 		}
-		var origin graph.Point
+		var origin journal.Point
 		for key, list := range written {
-			w := slices.IndexFunc(list, func(w graph.BlameEntry) bool { return w.Seq <= at.Seq && w.Path == "" })
+			w := slices.IndexFunc(list, func(w history.BlameEntry) bool { return w.Seq <= at.Seq && w.Path == "" })
 			if w < 0 {
 				continue
 			}
@@ -218,7 +220,7 @@ func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error)
 	return list, nil
 }
 
-func newAuthor(run string, w *graph.BlameEntry) Author {
+func newAuthor(run string, w *history.BlameEntry) Author {
 	a := Author{Point: Point{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
 	for _, t := range w.Tasks {
 		name := t.Node
@@ -234,7 +236,7 @@ func newAuthor(run string, w *graph.BlameEntry) Author {
 }
 
 // noKey returns the error for a key that was never written; it names the existing keys.
-func noKey(snap *graph.Snapshot, key string) error {
+func noKey(snap *history.Snapshot, key string) error {
 	var keys []string
 	for _, v := range snap.Values {
 		keys = append(keys, v.Key)

@@ -11,6 +11,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/team"
 )
 
@@ -99,8 +101,8 @@ func (b *Branch) addRemoteCalls(calls *Calls, inside bool) {
 
 // buildTree returns the tree of a run, and the branches in it that are runs of their own.
 func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Branch, remote []*Branch, err error) {
-	var entries []graph.Entry
-	for e, err := range graph.History(ctx, s, at.thread) {
+	var entries []history.Entry
+	for e, err := range history.Entries(ctx, s, at.thread) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -110,15 +112,15 @@ func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Bran
 	}
 	slices.Reverse(entries)
 	g := newTreeBuilder(d)
-	wanted := map[int64]graph.Entry{}
+	wanted := map[int64]history.Entry{}
 	for _, e := range entries {
 		g.addEntry(e)
-		if e.Kind == graph.KindQuestion || e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
+		if e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
 			wanted[e.Seq] = e
 		}
 	}
 	if len(wanted) > 0 {
-		for r, err := range graph.Records(ctx, s, at.thread, graph.Range{}) {
+		for r, err := range journal.Records(ctx, s, at.thread, journal.Range{}) {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -195,7 +197,7 @@ func taskName(task string) string {
 	return rest[:i]
 }
 
-func taskOf(e graph.Entry) string {
+func taskOf(e history.Entry) string {
 	task, _, _ := strings.Cut(e.ID, "\x00")
 	return task
 }
@@ -216,7 +218,7 @@ func (g *treeBuilder) openBranch(path string, began time.Time) *Branch {
 
 // effectBranch returns the branch of an effect: that of its frame for a conversation,
 // otherwise that of its task.
-func (g *treeBuilder) effectBranch(e graph.Entry) *Branch {
+func (g *treeBuilder) effectBranch(e history.Entry) *Branch {
 	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
 		return g.openBranch(publicPath(e.Path), g.steps[e.Path])
 	}
@@ -226,15 +228,15 @@ func (g *treeBuilder) effectBranch(e graph.Entry) *Branch {
 }
 
 // addEntry adds the head of a record.
-func (g *treeBuilder) addEntry(e graph.Entry) {
+func (g *treeBuilder) addEntry(e history.Entry) {
 	switch e.Kind {
-	case graph.KindStart, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+	case journal.KindStart, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		g.steps[e.Path] = e.Time
-	case graph.KindCall:
+	case journal.KindCall:
 		g.steps[e.Path] = e.Time
 		b := g.openBranch(publicPath(e.Path), e.Time)
 		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
-	case graph.KindEffect:
+	case journal.KindEffect:
 		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
@@ -242,11 +244,11 @@ func (g *treeBuilder) addEntry(e graph.Entry) {
 		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
 			b.Tools++
 		}
-	case graph.KindTask:
+	case journal.KindTask:
 		g.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
-	case graph.KindReturn:
+	case journal.KindReturn:
 		g.endBranch(publicPath(e.Path), e.Time)
-	case graph.KindStep:
+	case journal.KindStep:
 		g.steps[e.Path] = e.Time
 		g.endBranches(e.Path, e.Time)
 	}
@@ -281,11 +283,11 @@ func parentFrame(path string) string {
 }
 
 // addContent adds what a record holds in addition to its head.
-func (g *treeBuilder) addContent(e graph.Entry, r graph.Record) error {
-	if e.Kind != graph.KindQuestion {
+func (g *treeBuilder) addContent(e history.Entry, r journal.Record) error {
+	if e.Kind != journal.KindQuestion {
 		return g.addEffect(e, r.Data)
 	}
-	c, err := graph.DecodeContent(r)
+	c, err := history.DecodeContent(r)
 	if err != nil {
 		return err
 	}
@@ -298,7 +300,7 @@ func (g *treeBuilder) addContent(e graph.Entry, r graph.Record) error {
 }
 
 // addEffect adds the outcome of an effect.
-func (g *treeBuilder) addEffect(e graph.Entry, data []byte) error {
+func (g *treeBuilder) addEffect(e history.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
 		g.addTeamLog(e, data)
 		return nil
@@ -312,7 +314,7 @@ func (g *treeBuilder) addEffect(e graph.Entry, data []byte) error {
 
 // addTeamLog adds an entry of a team's log. Without the beginning of the log, only the
 // existence of its agents is known.
-func (g *treeBuilder) addTeamLog(e graph.Entry, data []byte) {
+func (g *treeBuilder) addTeamLog(e history.Entry, data []byte) {
 	task := e.Path + taskOf(e)
 	i := slices.IndexFunc(g.teams, func(c *teamLog) bool { return c.task == task })
 	if i < 0 {
