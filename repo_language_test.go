@@ -76,9 +76,7 @@ var participleReasons = map[string]string{
 }
 
 // packageReasons maps the packages with more than maxPackageLines to the reason.
-var packageReasons = map[string]string{
-	"graph": "reading, driving and replaying a journal share one state",
-}
+var packageReasons = map[string]string{}
 
 // largeTypes maps the types with more than maxTypeMethods to their own limits, which only ever become smaller.
 var largeTypes = map[string]int{"internal/app.Process": 60}

@@ -9,6 +9,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -18,7 +20,7 @@ func asksOnce(t *testing.T, name, args string, ahead ...graph.Answer) (*graph.Ru
 	t.Helper()
 	var c counted
 	tools := append(agent.UserTools(false), c.tool("put", tool.Undeclared, false))
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", name, args), say("ok")), Gate: &rules{}, Tools: tools})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", name, args), say("ok")), Gate: &rules{}, Tools: tools})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Ahead: ahead})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func TestAnswersToModelsAreChecked(t *testing.T) {
 		for _, bad := range k.bad {
 			var e *graph.AnswerError
 			_, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: bad}}})
-			s, _ := graph.Inspect(t.Context(), r.Store, "t", 0)
+			s, _ := history.Inspect(t.Context(), r.Store, "t", 0)
 			if !errors.As(err, &e) || s.Head != head {
 				t.Errorf("%s: %v: %v, %d records", k.tool, bad, err, s.Head-head)
 			}
@@ -100,7 +102,7 @@ func doubtfulTool(t *testing.T, c agent.Config, send tool.Tool) (*graph.Runner, 
 		return tool.TextResult("sent"), nil
 	}
 	c.Tools = []tool.Tool{send}
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	r := &graph.Runner{Store: store, Graph: compile(t, c)}
 	if res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err == nil || res.Status != graph.Canceled {
 		t.Fatal(res.Status, err)
@@ -118,7 +120,7 @@ func TestADoubtTakesOnlyItsOptions(t *testing.T) {
 	for _, bad := range []any{"retyr", "maybe", "yes", "", "Retry", true, 1} {
 		var e *graph.AnswerError
 		_, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: bad}}})
-		if s, _ := graph.Inspect(t.Context(), r.Store, "t", 0); !errors.As(err, &e) || s.Head != res.Head {
+		if s, _ := history.Inspect(t.Context(), r.Store, "t", 0); !errors.As(err, &e) || s.Head != res.Head {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -32,7 +33,7 @@ func BenchmarkRound(b *testing.B) {
 			g := compile(b, agent.Config{Model: model, Tools: []tool.Tool{look}, MaxIterations: 2 * rounds})
 			b.ReportAllocs()
 			for b.Loop() {
-				r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+				r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 				if _, err := r.Invoke(b.Context(), graph.Input{Set: agent.Turn("Go.")}); err != nil {
 					b.Fatal(err)
 				}

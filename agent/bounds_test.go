@@ -18,6 +18,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -117,7 +118,7 @@ func TestBudgets(t *testing.T) {
 		})
 		var c counted
 		config := agent.Config{Model: m, Budget: k.budget, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}
-		r := &graph.Runner{Graph: compile(t, config), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: compile(t, config), Store: journal.NewMemory()}
 		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		var spent *agent.BudgetError
 		if limit := (*graph.LimitError)(nil); !errors.As(err, &limit) || !errors.As(err, &spent) || spent.What != k.what || len(c.calls) != k.calls {
@@ -204,7 +205,7 @@ func TestCallsThatFail(t *testing.T) {
 			return tool.Result{}, ctx.Err()
 		}}
 		m := countReplies(both(call("a", "flaky", `{}`), call("b", "firm", `{}`), call("c", "panics", `{}`), call("d", "hangs", `{}`)), say("ok"))
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m,
+		r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m,
 			Tools: []tool.Tool{flaky("flaky", io.ErrUnexpectedEOF), flaky("firm", errors.New("no such file")), panics, hangs},
 			Calls: agent.Calls{Timeout: time.Minute, Retry: agent.ToolRetry{Attempts: 3, Delay: time.Second}},
 			AroundTools: []agent.ToolMiddleware{func(next agent.ToolFunc) agent.ToolFunc {
@@ -280,7 +281,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 		return tool.Result{}, errors.New("401 with " + secret)
 	}}
 	m := replay(t, "- tool_calls: [{name: env, args: {}}, {name: curl, args: {}}]\n- text: The key is "+secret+".\n")
-	st := &kept{Store: graph.NewMemory()}
+	st := &kept{Store: journal.NewMemory()}
 	r := &graph.Runner{Store: st, Graph: compile(t, agent.Config{Model: m.model(), Tools: []tool.Tool{leak, fails}, Request: llm.Request{System: "Use " + secret},
 		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") }})}
 	var events []string
@@ -309,11 +310,11 @@ func TestNoSecretGetsOut(t *testing.T) {
 
 // kept keeps the text of every record.
 type kept struct {
-	graph.Store
+	journal.Store
 	data []string
 }
 
-func (k *kept) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (k *kept) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
 		k.data = append(k.data, string(r.Head), string(r.Data))
 	}
@@ -330,7 +331,7 @@ func TestEvents(t *testing.T) {
 - text: Done.
 `)
 	var c counted
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m.model(), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)},
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m.model(), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)},
 		Budget: agent.Budget{Price: agent.Price{Input: 1, Output: 10}}})}
 	var got []string
 	for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
@@ -370,7 +371,7 @@ func TestEvents(t *testing.T) {
 func TestOutcomesWithoutACall(t *testing.T) {
 	var c counted
 	m := countReplies(both(call("a", "fly", `{}`), call("b", "look", `[]`), call("c", "todo__list", `{}`), call("d", "put", `{}`)), say("ok"))
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: &rules{}, Headless: true, Continue: agent.Continue{Max: 1},
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: &rules{}, Headless: true, Continue: agent.Continue{Max: 1},
 		Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Dangerous, false)}})}
 	var done []string
 	for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {

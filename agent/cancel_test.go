@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -66,7 +67,7 @@ func cancelIn(t *testing.T, phase string, resume bool) {
 		return tool.Result{}, ctx.Err()
 	}}
 	config := agent.Config{Model: s.model(), Tools: slices.Concat(agent.UserTools(false), []tool.Tool{block, c.tool("note", tool.Dangerous, false), c.tool("look", tool.ReadOnly, true)})}
-	r := &graph.Runner{Graph: compile(t, config), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, config), Store: journal.NewMemory()}
 	in := graph.Input{Thread: "t", Set: agent.Turn("Do it.")}
 	res, err := r.Invoke(ctx, in)
 	switch canceled := (*graph.CanceledError)(nil); {

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -32,7 +33,7 @@ func TestChangesOfFiles(t *testing.T) {
 	withheld := changes["secret"].Withhold(tool.WithheldSecret)
 	want := map[string]tool.FileChange{"a": changes["open"], "b": withheld}
 	m := countReplies(call("a", "write", `{"file":"open"}`), call("b", "write", `{"file":"secret"}`), say("Done."))
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	g := compile(t, agent.Config{Model: m, Tools: []tool.Tool{write},
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") }})
 	r := &graph.Runner{Store: store, Graph: g}
@@ -61,7 +62,7 @@ func TestChangesOfFiles(t *testing.T) {
 		t.Errorf("the conversation has the change of a file: %s, %v", said, err)
 	}
 	recorded := map[string]tool.FileChange{}
-	for rec, err := range graph.Records(t.Context(), store, "t", graph.Range{}) {
+	for rec, err := range journal.Records(t.Context(), store, "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -68,7 +69,7 @@ func TestVisibleEntriesOfASession(t *testing.T) {
 
 func TestAModelNodeSeesItsVisibleEntries(t *testing.T) {
 	m, all := &asked{name: "m"}, &asked{name: "all"}
-	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m, Visibility: agent.RequestContext}.Node("m"), agent.Think{Model: all}.Node("all")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m, Visibility: agent.RequestContext}.Node("m"), agent.Think{Model: all}.Node("all")), Store: journal.NewMemory()}
 	for _, text := range []string{"one", "two"} {
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(text)}); err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestAModelNodeSeesItsVisibleEntries(t *testing.T) {
 
 func TestASessionStartsWithMessagesOfAnother(t *testing.T) {
 	m := &asked{name: "m"}
-	r := &graph.Runner{Graph: loop(t, m), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: loop(t, m), Store: journal.NewMemory()}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "old", Set: agent.Turn("one")}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestASessionStartsWithMessagesOfAnother(t *testing.T) {
 }
 
 func TestEntriesOfOldJournalsHaveNoPath(t *testing.T) {
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	m := &asked{name: "m"}
 	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m"), agent.Think{Model: m, Visibility: agent.RequestContext}.Node("now")), Store: store}
 	old := []agent.Entry{{Message: llm.User("one")}, {Message: say("yes"), By: "m"}}
@@ -125,7 +126,7 @@ func TestSummariesAreWorded(t *testing.T) {
 			if k.summary {
 				w.Summary = sums
 			}
-			r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: w, Visibility: k.see}), Store: graph.NewMemory()}
+			r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: w, Visibility: k.see}), Store: journal.NewMemory()}
 			for _, text := range []string{"a " + long, "b " + long, "c " + long} {
 				if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(text)}); err != nil {
 					t.Fatal(err)
@@ -148,7 +149,7 @@ func TestTerminalPrintsTheLastReplies(t *testing.T) {
 	filter := agent.TerminalFilter(g)
 	var shown, final []string
 	tools := 0
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi"), Topics: graph.TopicEmit}) {
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func TestTheCallerExecutesACall(t *testing.T) {
 	m := &asked{name: "m", answers: []llm.Message{
 		both(call("x", "look", `{}`), call("y", "locate", `{"precise":true}`), call("z", "pick", `{}`)), call("w", "look", `{"n":2}`)}}
 	tools := []tool.Tool{c.tool("look", tool.Dangerous, false), agent.CallerTool(llm.ToolSpec{Name: "locate"}), agent.CallerTool(llm.ToolSpec{Name: "pick"})}
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	r := &graph.Runner{Graph: loop(t, m, tools...), Store: store}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Where am I?")})
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 2 {
@@ -214,7 +215,7 @@ func TestTheCallerExecutesACall(t *testing.T) {
 
 func TestACallerToolInsideAnAgent(t *testing.T) {
 	m := &asked{name: "m", answers: []llm.Message{call("y", "locate", `{}`)}}
-	r := &graph.Runner{Graph: chain(t, agent.Agent{Graph: loop(t, m, agent.CallerTool(llm.ToolSpec{Name: "locate"}))}.Node("helper")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, agent.Agent{Graph: loop(t, m, agent.CallerTool(llm.ToolSpec{Name: "locate"}))}.Node("helper")), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Where?")})
 	if err != nil || len(res.Questions) != 1 {
 		t.Fatalf("error %v, questions %v", err, res.Questions)
@@ -281,7 +282,7 @@ func TestAStreamBecomesOneMessage(t *testing.T) {
 			`{"id":"r","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}},{"index":0,"function":{"arguments":":1}"}}]}}]}`)
 		stream(w, endChunks("tool_calls")...)
 	})
-	r := &graph.Runner{Graph: loop(t, s.model(), c.tool("look", tool.ReadOnly, false)), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: loop(t, s.model(), c.tool("look", tool.ReadOnly, false)), Store: journal.NewMemory()}
 	var pieces, final []string
 	var res graph.Result
 	for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("How many?"), Topics: graph.TopicEmit}) {
@@ -343,7 +344,7 @@ func TestACallThatAsksKeepsTheOthers(t *testing.T) {
 		return tool.TextResult(answer), err
 	}}
 	m := &asked{name: "m", answers: []llm.Message{both(call("a", "put", `{"n":1}`), call("b", "asks", `{}`), call("c", "put", `{"n":3}`))}}
-	r := &graph.Runner{Graph: loop(t, m, c.tool("put", tool.Dangerous, false), asks), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: loop(t, m, c.tool("put", tool.Dangerous, false), asks), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || res.Status != graph.Waiting || !cmp.Equal(c.calls, []string{`put{"n":1}`}) {
 		t.Fatalf("status %v, error %v, calls %v", res.Status, err, c.calls)
@@ -372,7 +373,7 @@ func TestAHookOfAnAgentNodeSeesTheModelsOfTheAgent(t *testing.T) {
 				heard = append(heard, i.Path+i.Node+" "+d.Text)
 			}
 		}}}
-		for _, err := range (&graph.Runner{Graph: line(node), Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Set: agent.TurnInput("How many?"), Topics: topics}) {
+		for _, err := range (&graph.Runner{Graph: line(node), Store: journal.NewMemory()}).Run(t.Context(), graph.Input{Set: agent.TurnInput("How many?"), Topics: topics}) {
 			if err != nil {
 				t.Fatal(err)
 			}

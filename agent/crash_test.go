@@ -18,6 +18,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -152,7 +154,7 @@ func finish(t testing.TB, r *graph.Runner, in graph.Input) (graph.Result, []stri
 func agentStart(t testing.TB, r *graph.Runner, in graph.Input) (graph.Result, error) {
 	t.Helper()
 	res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: in.Thread})
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		return r.Invoke(t.Context(), in)
 	}
 	return res, err
@@ -160,17 +162,17 @@ func agentStart(t testing.TB, r *graph.Runner, in graph.Input) (graph.Result, er
 
 // recordedCalls lists the calls whose outcome a journal holds, and counts its
 // model replies.
-func recordedCalls(t testing.TB, st graph.Store) (calls map[string]bool, replies int) {
+func recordedCalls(t testing.TB, st journal.Store) (calls map[string]bool, replies int) {
 	t.Helper()
 	calls = map[string]bool{}
-	for e, err := range graph.History(t.Context(), st, "t") {
-		if errors.Is(err, graph.ErrNoThread) {
+	for e, err := range history.Entries(t.Context(), st, "t") {
+		if errors.Is(err, journal.ErrNoThread) {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind != graph.KindEffect {
+		if e.Kind != journal.KindEffect {
 			continue
 		}
 		if strings.Contains(e.What, "model") {
@@ -210,12 +212,12 @@ func TestCrashInRandomPlans(t *testing.T) {
 // happened.
 func crashEverywhere(t *testing.T, plan [][]planned) {
 	in := graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")}
-	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	calm := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	w := newWorld()
 	want, _ := finish(t, &graph.Runner{Graph: w.graph(t, plan), Store: calm, IDs: graphtest.IDs("run")}, in)
 	for limit := range calm.RecordCount() {
 		for _, lost := range []bool{limit%2 == 1} { // of every other record the answer alone is lost
-			store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: lost}
+			store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: lost}
 			w := newWorld()
 			finish(t, &graph.Runner{Graph: w.graph(t, plan), Store: store}, in)
 			calls, replies := recordedCalls(t, store.Store)

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/store/sqlite"
 )
@@ -81,7 +82,7 @@ func TestAnAgentAsAToolCrashes(t *testing.T) {
 		return requests, calls
 	}
 	boss, helper := newWorld(), newWorld()
-	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	calm := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _ := finish(t, &graph.Runner{Graph: bosses(t, boss, helper, agent.Budget{}), Store: calm}, in)
 	all, works := total(boss, helper)
 	if got := agent.Spent.Get(want.State); all != 3+3*3 || works != 1+3*3 || got.Calls != all || got.ToolCalls != 4+3*3 {
@@ -90,7 +91,7 @@ func TestAnAgentAsAToolCrashes(t *testing.T) {
 	for limit := range calm.RecordCount() - 3 {
 		boss, helper := newWorld(), newWorld()
 		g := bosses(t, boss, helper, agent.Budget{})
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		finish(t, &graph.Runner{Graph: g, Store: store}, in)
 		_, recorded := recordedCalls(t, store.Store)
 		before, _ := total(boss, helper)
@@ -125,7 +126,7 @@ func TestTwoAgentToolsAsk(t *testing.T) {
 	})
 	boss := &asked{name: "boss", answers: []llm.Message{both(call("one", "helper", `{"request":"x"}`), call("two/2", "helper", `{"request":"y"}`))}}
 	g := compile(t, agent.Config{Model: boss, Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "helper"}, Graph: loop(t, helper, agent.UserTools(false)...)}}})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || len(res.Questions) != 2 || res.Questions[0].ID != "act/one/act" || res.Questions[1].ID != "act/two-2/act" {
 		t.Fatalf("%v, %+v", err, res.Questions)
@@ -144,7 +145,7 @@ func TestTwoAgentToolsAsk(t *testing.T) {
 func TestAgentToolsSpendFromTheCaller(t *testing.T) {
 	boss, helper := newWorld(), newWorld()
 	in := graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")}
-	r := &graph.Runner{Graph: bosses(t, boss, helper, agent.Budget{Calls: 4}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: bosses(t, boss, helper, agent.Budget{Calls: 4}), Store: journal.NewMemory()}
 	answer := func(res graph.Result, err error) (graph.Result, error) {
 		for n := 0; err == nil && res.Status == graph.Waiting && n < 10; n++ {
 			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{reply(res.Questions[0])}})
@@ -179,7 +180,7 @@ func TestAgentToolsFail(t *testing.T) {
 		boss := &asked{name: "boss", answers: []llm.Message{both(call("a", "helper", `{"request":"fail"}`), call("b", "helper", `{"request":"hang"}`))}}
 		g := compile(t, agent.Config{Model: boss, Calls: agent.Calls{Timeout: time.Minute, Retry: agent.ToolRetry{Attempts: 2, If: func(error) bool { return true }}},
 			Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "helper"}, Graph: loop(t, helper)}}})
-		res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+		res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err != nil || res.Status != graph.Done {
 			t.Fatal(res.Status, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -142,7 +143,7 @@ func ExampleBudget_Share() {
 func ExampleAgentTool() {
 	painter := compiled(agent.Config{Tools: agent.UserTools(false),
 		Model: countReplies(call("q", "user__input", `{"question":"Which colour?"}`), say("A red one."))}.Compile())
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compiled(agent.Config{
 		Model:  countReplies(call("a", "paint", `{"request":"Paint a door."}`), say("It is painted.")),
 		Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "paint"}, Graph: painter}}}.Compile())}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("A door, please.")})
@@ -156,7 +157,7 @@ func ExampleAgentTool() {
 
 // The caller of the run makes the call: the run waits for its result.
 func ExampleCallerTool() {
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compiled(agent.Config{
 		Model: countReplies(call("a", "locate", `{"precise":true}`), say("You are in Oslo.")),
 		Tools: []tool.Tool{agent.CallerTool(llm.ToolSpec{Name: "locate", Description: "Where the user is."})}}.Compile())}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("Where am I?")})
@@ -208,7 +209,7 @@ func ExampleVisibleEntries() {
 // A thread is a session: it continues with what was said, and a new one may begin
 // with what another holds.
 func Example_session() {
-	r := &graph.Runner{Graph: compiled(agent.Config{Model: tells("Yes.")}.Compile()), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compiled(agent.Config{Model: tells("Yes.")}.Compile()), Store: journal.NewMemory()}
 	ask := func(thread string, set ...graph.Write) graph.State {
 		res, err := r.Invoke(context.Background(), graph.Input{Thread: thread, Set: set})
 		if err != nil {
@@ -228,7 +229,7 @@ func Example_session() {
 // The request has a summary of what no longer fits, in words that the program chooses.
 func Example_summary() {
 	m := &asked{name: "m"}
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{Model: m, Window: agent.Window{
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compiled(agent.Config{Model: m, Window: agent.Window{
 		Tokens: 300, Reply: 50, Summary: countReplies(say("They counted a lot.")),
 		Format: func(summary string, messages int) string {
 			return fmt.Sprintf("Before (%d messages): %s", messages, summary)

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -50,7 +51,7 @@ func compiled(g *graph.Graph, err error) *graph.Graph {
 }
 
 func turn(g *graph.Graph, set ...graph.Write) graph.State {
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(context.Background(), graph.Input{Thread: "t1", Set: set})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(context.Background(), graph.Input{Thread: "t1", Set: set})
 	if err != nil {
 		log.Fatal(err)
 	}

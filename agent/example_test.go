@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/tool"
@@ -66,7 +67,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("How many bolts and nuts?")})
 	fmt.Println(res.Status, err)
 	for _, m := range agent.History(res.State) {
@@ -115,7 +116,7 @@ func ExampleGate() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Order what we need.")})
 	fmt.Println(res.Status, err)
 	q := res.Questions[0]
@@ -146,7 +147,7 @@ func ExampleUserTools() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, store := context.Background(), graph.NewMemory()
+	ctx, store := context.Background(), journal.NewMemory()
 	first := &graph.Runner{Graph: g, Store: store}
 	res, err := first.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Paint the shed.")})
 	fmt.Println(res.Status, err)
@@ -206,7 +207,7 @@ func ExampleNext() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	_, err = r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Go.")})
 	fmt.Println(err)
 

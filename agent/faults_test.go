@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -110,7 +111,7 @@ func runFaults(t *testing.T, answers []http.HandlerFunc, waits int, want string)
 	defer stop()
 	var c counted
 	var told []string
-	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", "", false)}}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", "", false)}}), Store: journal.NewMemory()}
 	res, err := watchTurn(t, r, func(v any) {
 		if wait, ok := v.(agent.RetryScheduled); ok {
 			told = append(told, wait.Text())
@@ -194,7 +195,7 @@ func TestFaultsThatStay(t *testing.T) {
 				s, m, stop := serveFaults(t, k.answer)
 				defer stop()
 				began := time.Now()
-				_, err := (&graph.Runner{Graph: compile(t, agent.Config{Model: m}), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi")})
+				_, err := (&graph.Runner{Graph: compile(t, agent.Config{Model: m}), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi")})
 				if err == nil || !strings.Contains(err.Error(), k.want) || s.requests != 1 || time.Since(began) > time.Second {
 					t.Errorf("%d requests in %v, error %v, want %q", s.requests, time.Since(began), err, k.want)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -70,7 +71,7 @@ func chain(t testing.TB, nodes ...graph.Node) *graph.Graph {
 
 func invoke(t testing.TB, g *graph.Graph, set ...graph.Write) graph.State {
 	t.Helper()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: set})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +195,7 @@ func TestAnInputKeyOfItsOwn(t *testing.T) {
 
 func TestATurnForgetsInputsOfTheTurnBefore(t *testing.T) {
 	m := &asked{name: "m"}
-	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m")), Store: journal.NewMemory()}
 	old := append(agent.TurnInput("one"), agent.OneShotFor("elsewhere", llm.User("x")), agent.Overrides.Set(map[string]agent.Override{"": {Temperature: new(0.5)}}))
 	for _, set := range [][]graph.Write{old, agent.Turn("two")} {
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: set}); err != nil {

@@ -124,7 +124,7 @@ func markInterrupted(ctx context.Context) {
 const interruptFlag = "interrupted"
 
 // IsInterruptRecord reports whether an effect records that a turn was interrupted. what is the effect's id, as
-// [graph.Entry] has it in ID.
+// [history.Entry] has it in ID.
 func IsInterruptRecord(what string) bool { return what == "\x00shared\x00="+interruptFlag }
 
 // check reports whether the turn was interrupted, and records it if now is set.

@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
@@ -36,7 +37,7 @@ type scene struct {
 	t      testing.TB
 	wire   string
 	url    string
-	store  graph.Store
+	store  journal.Store
 	reply  func(n int, last string) wireReply // to the request number n, from 1; last is the last message
 	config func(x *scene) agent.Config
 
@@ -51,7 +52,7 @@ type scene struct {
 }
 
 func newScene(t testing.TB, wire string, config func(x *scene) agent.Config, reply func(n int, last string) wireReply) *scene {
-	x := &scene{t: t, wire: wire, store: graph.NewMemory(), reply: reply, config: config}
+	x := &scene{t: t, wire: wire, store: journal.NewMemory(), reply: reply, config: config}
 	server := httptest.NewServer(http.HandlerFunc(x.serve))
 	t.Cleanup(server.Close)
 	x.url = server.URL
@@ -283,9 +284,9 @@ func closed(c <-chan struct{}) bool {
 // ends as the whole one did, and no model is asked again.
 func (x *scene) checkPrefixes(want graph.Result, turnBegan int64) {
 	x.t.Helper()
-	var all []graph.Record
+	var all []journal.Record
 	first := int64(0)
-	for r, err := range graph.Records(x.t.Context(), x.store, "t", graph.Range{}) {
+	for r, err := range journal.Records(x.t.Context(), x.store, "t", journal.Range{}) {
 		if err != nil {
 			x.t.Fatal(err)
 		}
@@ -303,7 +304,7 @@ func (x *scene) checkPrefixes(want graph.Result, turnBegan int64) {
 	defer func() { x.store = whole }()
 	before := x.count()
 	for n := first; n < int64(len(all)); n++ {
-		x.store = graph.NewMemory()
+		x.store = journal.NewMemory()
 		if err := x.store.Append(context.Background(), "t", 0, all[:n]); err != nil {
 			x.t.Fatal(err)
 		}

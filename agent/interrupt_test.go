@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -332,17 +333,17 @@ func TestInterruptionsInARow(t *testing.T) {
 func TestInterruptionOfACallInDoubt(t *testing.T) {
 	x := newScene(t, "openai", tools, replies(calls("send", "{}")))
 	x.turn("Go.", nil)
-	var kept []graph.Record
-	for r, err := range graph.Records(t.Context(), x.store, "t", graph.Range{}) {
+	var kept []journal.Record
+	for r, err := range journal.Records(t.Context(), x.store, "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept = append(kept, r)
-		if r.Kind == graph.KindIntent {
+		if r.Kind == journal.KindIntent {
 			break
 		}
 	}
-	x.store = graph.NewMemory()
+	x.store = journal.NewMemory()
 	if err := x.store.Append(t.Context(), "t", 0, kept); err != nil {
 		t.Fatal(err)
 	}

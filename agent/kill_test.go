@@ -17,6 +17,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/store/sqlite"
 	"raddle.dev/tool"
@@ -78,7 +79,7 @@ func child(dir string) error {
 	r := &graph.Runner{Graph: g, Store: st}
 	ctx := context.Background()
 	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t"})
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		res, err = r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	}
 	for err == nil && res.Status == graph.Waiting {

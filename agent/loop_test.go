@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/tool"
@@ -71,7 +72,7 @@ func compile(t testing.TB, c agent.Config) *graph.Graph {
 
 func run(t testing.TB, c agent.Config, text string) graph.Result {
 	t.Helper()
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestIterationLimit(t *testing.T) {
 		looks[i] = both(say("step"), call("x", "look", `{"n":`+string(rune('0'+i))+`}`))
 	}
 	var c counted
-	r := &graph.Runner{Graph: compile(t, agent.Config{Model: countReplies(looks...), MaxIterations: 3, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, agent.Config{Model: countReplies(looks...), MaxIterations: 3, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	var limit *graph.LimitError
 	if !errors.As(err, &limit) || limit.Status != graph.VisitLimit || limit.Limit != 3 {

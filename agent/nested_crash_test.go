@@ -9,6 +9,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -50,12 +51,12 @@ func (c *nestedAgents) graph(t testing.TB) *graph.Graph {
 // that of a run without a crash.
 func TestAgentsInAgentsCrashAfterEveryRecord(t *testing.T) {
 	in := graph.Input{Thread: "t", Run: "run", Set: append(agent.TurnInput("Go."), agent.Overrides.Set(map[string]agent.Override{"last": {MaxTokens: new(9)}}))}
-	whole := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	whole := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _ := finish(t, &graph.Runner{Graph: newNestedAgents().graph(t), Store: whole}, in)
 	equal(t, "the run without a crash", conversation(want.State), `user: only this | assistant: round 1 | assistant: round 0 | `+
 		`call r0c0 asks{"n":0,"r":0} | call r0c1 keep{"n":1,"r":0} | result r0c0: {"output":"asked, and got yes"} | result r0c1: {"output":"did r0c1"} | assistant: round 1 | assistant: round 1 | assistant: round 0`)
 	for limit := range whole.RecordCount() {
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		c := newNestedAgents()
 		finish(t, &graph.Runner{Graph: c.graph(t), Store: store}, in)
 		res, _ := finish(t, &graph.Runner{Graph: c.graph(t), Store: store.Store}, in)

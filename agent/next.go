@@ -7,6 +7,8 @@ import (
 	"iter"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // Next starts a turn on a thread, whatever the state of the turn before, and
@@ -41,8 +43,8 @@ func isIdle(ctx context.Context, r *graph.Runner, thread string) (bool, error) {
 	if r.Store == nil || thread == "" {
 		return true, nil
 	}
-	s, err := graph.Inspect(ctx, r.Store, thread, 0)
-	if errors.Is(err, graph.ErrNoThread) {
+	s, err := history.Inspect(ctx, r.Store, thread, 0)
+	if errors.Is(err, journal.ErrNoThread) {
 		return true, nil
 	}
 	return err == nil && s.Status.Final(), err

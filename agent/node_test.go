@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -125,7 +126,7 @@ func broken() llm.Model {
 func TestAFailedAgentFailsItsNode(t *testing.T) {
 	m := &asked{name: "m"}
 	a := agent.Agent{Graph: loop(t, broken())}
-	r := &graph.Runner{Graph: chain(t, a.Node("a"), agent.Think{Model: m}.Node("m")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, a.Node("a"), agent.Think{Model: m}.Node("m")), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi")})
 	var node *graph.NodeError
 	if res.Status != graph.Failed || !errors.Is(err, errDown) || !errors.As(err, &node) || len(m.requests) != 0 {
@@ -142,7 +143,7 @@ func TestAFailedAgentMayBeTolerated(t *testing.T) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "go on?"})
 		return graph.Update{}, err
 	}}
-	r := &graph.Runner{Graph: chain(t, a.Node("a"), ask, agent.Think{Model: m, Input: agent.UserInput}.Node("m")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, a.Node("a"), ask, agent.Think{Model: m, Input: agent.UserInput}.Node("m")), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.TurnInput("hi")})
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("status %v, error %v", res.Status, err)
@@ -157,7 +158,7 @@ func TestAFailedAgentMayBeTolerated(t *testing.T) {
 func TestAnAgentThatAsksGoesOnWhereItWas(t *testing.T) {
 	a := &asked{name: "a", answers: []llm.Message{call("x", "user__input", `{"question":"which?"}`)}}
 	r := &graph.Runner{Graph: chain(t, agent.Agent{Graph: loop(t, a, agent.UserTools(false)...),
-		Failed: func(graph.State, error) (graph.Update, error) { panic("to wait is no failure") }}.Node("a")), Store: graph.NewMemory()}
+		Failed: func(graph.State, error) (graph.Update, error) { panic("to wait is no failure") }}.Node("a")), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.TurnInput("hi")})
 	if err != nil || res.Status != graph.Waiting || !strings.HasPrefix(res.Questions[0].ID, "a/act") {
 		t.Fatalf("status %v, error %v, questions %v", res.Status, err, res.Questions)

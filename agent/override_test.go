@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -43,7 +44,7 @@ func TestOverridesOutliveARestart(t *testing.T) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "go on?"})
 		return graph.Update{}, err
 	}}
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	first := &graph.Runner{Graph: chain(t, ask, agent.Think{Model: m}.Node("m")), Store: store}
 	res, err := first.Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("hi"), agent.Overrides.Set(map[string]agent.Override{"m": {MaxTokens: new(7), Tools: []string{}, Schema: new(json.RawMessage)}}))})
 	if err != nil {
@@ -63,7 +64,7 @@ func TestOverrideOfModelAndTools(t *testing.T) {
 	large, small := &asked{name: "large"}, &asked{name: "small", answers: []llm.Message{call("x", "put", `{}`)}}
 	g := compile(t, agent.Config{Model: large, Models: map[string]llm.Model{"small": small},
 		Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Dangerous, false)}})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("hi"), agent.Overrides.Set(map[string]agent.Override{agent.NodeThink: {Model: "small", Tools: []string{"look"}}}))})
 	if err != nil {
 		t.Fatal(err)

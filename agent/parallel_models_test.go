@@ -13,6 +13,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -78,7 +79,7 @@ func TestTwoModelNodesInOneStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var c counted
 			x, y := &side{}, &side{}
-			r := &graph.Runner{Graph: sides(t, c.tool("work", tool.ReadOnly, false), x, y), Store: graph.NewMemory()}
+			r := &graph.Runner{Graph: sides(t, c.tool("work", tool.ReadOnly, false), x, y), Store: journal.NewMemory()}
 			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: set})
 			if err != nil {
 				t.Fatal(err)
@@ -122,11 +123,11 @@ func TestTwoModelNodesCrash(t *testing.T) {
 		return sides(t, c.tool("work", tool.Undeclared, true), x, y), c, x, y
 	}
 	g, _, _, _ := build()
-	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	calm := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _ := finish(t, &graph.Runner{Graph: g, Store: calm}, in)
 	for limit := range calm.RecordCount() {
 		g, c, x, y := build()
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit}
 		finish(t, &graph.Runner{Graph: g, Store: store}, in)
 		made := len(c.calls)
 		_, recorded := recordedCalls(t, store.Store)

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -54,7 +55,7 @@ func TestPermission(t *testing.T) {
 			var c counted
 			gate := &rules{}
 			m := countReplies(both(call("a", "put", `{"n":1}`), call("b", "put", `{"n":2}`)), call("c", "put", `{"n":3}`), say("ok"))
-			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: gate, Tools: []tool.Tool{c.tool("put", tool.Dangerous, false)}})}
+			r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: gate, Tools: []tool.Tool{c.tool("put", tool.Dangerous, false)}})}
 			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			asked := 0
 			for err == nil && res.Status == graph.Waiting {
@@ -105,7 +106,7 @@ func TestAQuestionLeavesOutcomes(t *testing.T) {
 		return tool.TextResult(answer), err
 	}}
 	m := countReplies(both(call("a", "look", "{}"), call("b", "ask", "{}"), call("c", "ask", "{}"), call("d", "look", `{"n":1}`)), say("ok"))
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", tool.Dangerous, true), ask}})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", tool.Dangerous, true), ask}})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || len(res.Questions) != 2 || len(c.calls) != 2 {
 		t.Fatalf("error %v, questions %v, calls %v", err, res.Questions, c.calls)
@@ -140,7 +141,7 @@ func TestUserTools(t *testing.T) {
 		{"checkbox, nothing", "user__checkbox", `{"question":"Which?","options":["a"]}`, agent.KindCheckbox, "", `{"answers":[]}`},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", k.tool, k.args), say("ok")), Tools: agent.UserTools(false)})}
+			r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", k.tool, k.args), say("ok")), Tools: agent.UserTools(false)})}
 			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			if err != nil || len(res.Questions) != 1 || res.Questions[0].Kind != k.kind {
 				t.Fatalf("error %v, questions %+v", err, res.Questions)
@@ -171,7 +172,7 @@ func TestUserToolsWithoutAnAnswer(t *testing.T) {
 	if got, want := told(headless), `result x: {"needs_human":true,"action":"ask","question":"Which?","options":["a"],"guidance":`; !strings.HasPrefix(got, want) {
 		t.Errorf("told %q", got)
 	}
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", "user__checkbox", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(false)})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", "user__checkbox", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(false)})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || len(res.Questions) != 1 {
 		t.Fatalf("error %v, questions %+v", err, res.Questions)

@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -56,7 +57,7 @@ type permitRun struct {
 func beginPermit(t *testing.T) *permitRun {
 	t.Helper()
 	p := &permitRun{}
-	p.runner = &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Name: "dev", Model: countReplies(call("a", "put", `{"text":"danger"}`), say("ok")), Gate: &p.gate,
+	p.runner = &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Name: "dev", Model: countReplies(call("a", "put", `{"text":"danger"}`), say("ok")), Gate: &p.gate,
 		Redact: func(text string) string { return strings.ReplaceAll(text, "secret", "[redacted]") }, Tools: []tool.Tool{p.made.tool("put", tool.Dangerous, false)}})}
 	var err error
 	if p.res, err = p.runner.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil || p.res.Status != graph.Waiting {

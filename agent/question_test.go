@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -35,7 +36,7 @@ func orderTool(runs *[]string, cut bool) tool.Tool {
 // the only call.
 func driveQuestions(t *testing.T, c agent.Config, answers ...graph.Answer) (prompts []string, told string) {
 	t.Helper()
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	r := &graph.Runner{Store: store, Graph: compile(t, c)}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	for _, a := range answers {

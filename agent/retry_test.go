@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -98,7 +99,7 @@ func TestRequestsAreRepeatedPatiently(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &flaky{failures: k.failures}
 				var waits []string
-				r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Retry: k.retry}), Store: graph.NewMemory()}
+				r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Retry: k.retry}), Store: journal.NewMemory()}
 				res, err := watchTurn(t, r, func(v any) {
 					if wait, ok := v.(agent.RetryScheduled); ok {
 						waits = append(waits, wait.Text())
@@ -158,7 +159,7 @@ func TestAWaitEndsAtOnce(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &flaky{failures: repeated(asking(time.Minute), 9)}
-				r := &graph.Runner{Graph: compile(t, agent.Config{Model: m}), Store: graph.NewMemory()}
+				r := &graph.Runner{Graph: compile(t, agent.Config{Model: m}), Store: journal.NewMemory()}
 				ctx, end := k.cut(t.Context())
 				defer end()
 				began := time.Now()
@@ -194,7 +195,7 @@ func TestARecordedReplyIsNotRequestedAgain(t *testing.T) {
 				}
 			}
 		})
-		r := &graph.Runner{Graph: loop(t, m, c.tool("look", "", false)), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: loop(t, m, c.tool("look", "", false)), Store: journal.NewMemory()}
 		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi")})
 		var gaveUp *agent.PatienceError
 		if !errors.As(err, &gaveUp) || gaveUp.Requests != requests-1 {

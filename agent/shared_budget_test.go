@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -128,7 +129,7 @@ func TestAWaitForTheBudgetEnds(t *testing.T) {
 	whole := agent.Budget{Calls: 100, Tokens: 100_000}
 	synctest.Test(t, func(t *testing.T) {
 		p := &countingModel{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
+		r := &graph.Runner{Store: journal.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": fine, "c": fails, "d": fine}, ask)}
 		ctx := agent.Budget{Tokens: 165}.Share(whole.Share(t.Context(), "run", agent.Spend{}), "", agent.Spend{})
 		_, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err == nil || !strings.Contains(err.Error(), "no key") {
@@ -181,7 +182,7 @@ func TestSharedCallsOfTools(t *testing.T) {
 	}
 	for limit, want := range map[int]graph.Status{4: graph.Done, 3: graph.Failed} {
 		p := &countingModel{began: time.Now()}
-		r := &graph.Runner{Store: graph.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
+		r := &graph.Runner{Store: journal.NewMemory(), Graph: parallelAgents(t, p, map[string]func(llm.Request) (llm.Message, error){"a": asks, "b": asks}, ask)}
 		ctx := agent.Budget{ToolCalls: limit}.Share(t.Context(), "", agent.Spend{})
 		res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		for n := 0; err == nil && res.Status == graph.Waiting && n < 10; n++ {

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -54,7 +55,7 @@ func TestContinue(t *testing.T) {
 	m := countReplies(
 		both(call("a", "todo__init", `{"goal":"Ship"}`), call("b", "todo__add", `{"task":"build"}`), call("c", "todo__add", `{"task":"test"}`)),
 		say("I stop."), call("d", "todo__done", `{"id":1}`), say("I stop again."), call("e", "todo__clear", `{}`), call("f", "todo__add", `{"task":"more"}`), say("Enough."))
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Continue: agent.Continue{Max: 2, Prompt: "Go on."}})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Continue: agent.Continue{Max: 2, Prompt: "Go on."}})}
 	var told []agent.ContinuationSent
 	var res graph.Result
 	for ev, err := range r.Run(context.Background(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -32,7 +33,7 @@ func TestRequestsAreValidForEveryInput(t *testing.T) {
 			agent.Agent{Graph: loop(t, m), Visibility: see(), Share: rng.IntN(2) == 0, Input: inputs[rng.IntN(len(inputs))]}.Node("second"),
 			agent.Agent{Graph: loop(t, m), Visibility: see(), Input: inputs[rng.IntN(len(inputs))]}.Node("third"),
 			agent.Think{Model: m, Visibility: see()}.Node("fourth"))
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		for turn := range 2 {
 			set := agent.TurnInput(fmt.Sprint("turn ", turn))
 			for range rng.IntN(8) {

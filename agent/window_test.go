@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -47,13 +48,13 @@ func (m *measured) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta,
 
 // sizes counts the bytes and records of a store.
 type sizes struct {
-	graph.Store
+	journal.Store
 	bytes, snapshots int
 }
 
-func (s *sizes) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (s *sizes) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
-		if r.Kind == graph.KindSnapshot {
+		if r.Kind == journal.KindSnapshot {
 			s.snapshots += len(r.Data)
 			continue
 		}
@@ -89,7 +90,7 @@ func TestTwoHundredTurns(t *testing.T) {
 					}
 				})
 			}
-			st := &sizes{Store: graph.NewMemory()}
+			st := &sizes{Store: journal.NewMemory()}
 			r := &graph.Runner{Graph: compile(t, config), Store: st}
 			at := make([]int, turns+1)
 			var res graph.Result
@@ -173,7 +174,7 @@ func TestAHugeOutcome(t *testing.T) {
 
 func TestNothingFits(t *testing.T) {
 	m := &measured{limit: 1 << 20}
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Window: agent.Window{Tokens: 500}})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Window: agent.Window{Tokens: 500}})}
 	_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(words(5000, "word"))})
 	var window *agent.WindowError
 	if !errors.As(err, &window) || window.Tokens < 4000 || len(m.requests) != 0 {
@@ -184,7 +185,7 @@ func TestNothingFits(t *testing.T) {
 // TestProviderSaysTooLong shortens a request whose limit is not configured.
 func TestProviderSaysTooLong(t *testing.T) {
 	m := &measured{limit: 1000, answer: func(llm.Request) llm.Message { return say(words(100, "well")) }}
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m})}
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m})}
 	for i := range 20 {
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(words(50, "so"))}); err != nil {
 			t.Fatalf("turn %d: %v", i, err)
@@ -215,7 +216,7 @@ func TestWindowedHistoriesAreValid(t *testing.T) {
 			Tools: []tool.Tool{{Name: "look", Effect: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) {
 				return tool.TextResult(words(rng.IntN(200), "seen")), nil
 			}}}}
-		r := &graph.Runner{Graph: compile(t, config), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: compile(t, config), Store: journal.NewMemory()}
 		for range 15 {
 			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(words(1+rng.IntN(60), "ask"))}); err != nil {
 				t.Fatal(err)
@@ -237,7 +238,7 @@ func TestSoftLimit(t *testing.T) {
 			yield(llm.Delta{Done: &llm.Reply{Message: say(fmt.Sprint("summary number ", sums))}}, nil)
 		}
 	})
-	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: agent.Window{Summary: summary, Soft: soft, Keep: keep}}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: agent.Window{Summary: summary, Soft: soft, Keep: keep}}), Store: journal.NewMemory()}
 	for i := range turns {
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(fmt.Sprintf("question %d %s", i, words(20, "please")))}); err != nil {
 			t.Fatal(err)

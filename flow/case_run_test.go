@@ -22,6 +22,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/testneed"
@@ -137,7 +138,7 @@ func (r *caseRun) run() (graph.Result, error) {
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
 	r.stop = stop
-	runner := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	runner := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	narrator, journal := NewNarrator(&r.stderr, a, false), LogRun(slog.New(r.log), a)
 	drive := func(events iter.Seq2[graph.Event, error]) (res graph.Result, err error) {
 		for e, failure := range events {

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	replay "raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
@@ -96,7 +97,7 @@ type exampleRun struct {
 	models *transcripts
 }
 
-func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
+func (r *exampleRun) runner(st journal.Store) (*graph.Runner, *flow.Agent) {
 	r.t.Helper()
 	a, err := flow.Load(r.dir, exampleHost(r.t, r.models))
 	if err == nil {
@@ -119,12 +120,12 @@ func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
 
 // finish starts or resumes the run and answers what is asked: "yes" where that
 // can be chosen, else the default. ok is false when the store died.
-func (r *exampleRun) finish(st graph.Store) (res graph.Result, ok bool) {
+func (r *exampleRun) finish(st journal.Store) (res graph.Result, ok bool) {
 	r.t.Helper()
 	runner, a := r.runner(st)
 	ctx := r.t.Context()
 	res, err := runner.InvokeResume(ctx, graph.Resume{Thread: "run"})
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		in := a.Input("hello")
 		in.Thread = "run"
 		res, err = runner.Invoke(ctx, in)
@@ -161,7 +162,7 @@ func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			whole := &exampleRun{t, dir, &transcripts{calls: map[string]int{}}}
-			count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+			count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 			want, _ := whole.finish(count)
 			if flow.OutcomeOf(want).Output == "" {
 				t.Fatal("no output")
@@ -206,7 +207,7 @@ func crashExample(t *testing.T, dir string, limit int, want graph.Result) {
 	}
 }
 
-func openStore(t *testing.T, path string) graph.Store {
+func openStore(t *testing.T, path string) journal.Store {
 	t.Helper()
 	st, err := sqlite.Open(path)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -331,7 +332,7 @@ func TestGuideToTeams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		in := a.Input("Report on the tides.")
 		in.Thread = "t"
 		res, err := r.Invoke(t.Context(), in)

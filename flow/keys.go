@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -137,7 +138,7 @@ func appendState(b []byte, s graph.State) []byte {
 
 // StoredJSON is StateJSON for values in the form in which a journal stores
 // them.
-func StoredJSON(values []graph.StoredValue) []byte {
+func StoredJSON(values []history.StoredValue) []byte {
 	b := []byte{'{'}
 	for i, v := range values {
 		if i > 0 {

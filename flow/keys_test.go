@@ -13,6 +13,8 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // rowBytes is about what a store needs for a record in addition to its content.
@@ -20,11 +22,11 @@ const rowBytes = 256
 
 // written counts the bytes that a store is given.
 type written struct {
-	graph.Store
+	journal.Store
 	bytes int
 }
 
-func (w *written) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (w *written) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
 		w.bytes += len(r.Head) + len(r.Data) + rowBytes
 	}
@@ -61,7 +63,7 @@ nodes:
 			in.Ahead = append(in.Ahead, graph.Answer{ID: "turn", Value: "x"}, graph.Answer{ID: "again", Value: "yes"})
 		}
 		in.Ahead = append(in.Ahead, graph.Answer{ID: "turn", Value: "x"}, graph.Answer{ID: "again", Value: "no"})
-		w := &written{Store: graph.NewMemory()}
+		w := &written{Store: journal.NewMemory()}
 		res, err := (&graph.Runner{Graph: g, Store: w}).Invoke(t.Context(), in)
 		if err != nil || res.Status != graph.Done {
 			t.Fatalf("%v, %v", res.Status, err)
@@ -70,7 +72,7 @@ nodes:
 		if items, _ := list.([]any); len(items) != rounds+1 {
 			t.Fatalf("%d entries after %d rounds", len(items), rounds)
 		}
-		s, err := graph.Inspect(t.Context(), w, "t", 0)
+		s, err := history.Inspect(t.Context(), w, "t", 0)
 		if err != nil || string(StoredJSON(s.Values)) != string(StateJSON(res.State)) {
 			t.Errorf("the journal says %s, the state is %s (%v)", StoredJSON(s.Values), StateJSON(res.State), err)
 		}
@@ -101,14 +103,14 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	in := a.Input("")
 	in.Thread = "t"
 	res, err := (&graph.Runner{Graph: g, Store: mem}).Invoke(t.Context(), in)
 	if err != nil || OutcomeOf(res).Output != "[redacted]" {
 		t.Fatalf("%q, %v", OutcomeOf(res).Output, err)
 	}
-	for r, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+	for r, err := range mem.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +139,11 @@ func TestStoredJSON(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := graph.StoredValue{Key: "k", Tag: test.tag}
+			s := history.StoredValue{Key: "k", Tag: test.tag}
 			for _, p := range test.parts {
 				s.Parts = append(s.Parts, []byte(p))
 			}
-			if got := string(StoredJSON([]graph.StoredValue{s})); got != `{"k":`+test.want+`}` {
+			if got := string(StoredJSON([]history.StoredValue{s})); got != `{"k":`+test.want+`}` {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})

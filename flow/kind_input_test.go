@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 )
 
 func TestAnswerHeadline(t *testing.T) {
@@ -53,13 +54,13 @@ nodes:
 	for _, bad := range []string{"abc", "a", "éa"} {
 		var e *graph.AnswerError
 		_, err := r.drive(graph.Answer{ID: "ask", Value: bad})
-		s, _ := graph.Inspect(t.Context(), r.store, "t", 0)
+		s, _ := history.Inspect(t.Context(), r.store, "t", 0)
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Reason, "Input failed validation 'len(input) > 3' (got ") || s.Head != res.Head {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	for _, good := range []string{"", "ab", "abcd"} {
-		s, err := graph.Inspect(t.Context(), r.store, "t", 0)
+		s, err := history.Inspect(t.Context(), r.store, "t", 0)
 		if err != nil || s.Status != graph.Waiting {
 			t.Fatal(s, err)
 		}

@@ -162,7 +162,7 @@ type Search struct {
 }
 
 // IsSearch reports whether an effect of an agent's run is a search. what is the
-// effect's id, as [graph.Entry] has it in ID.
+// effect's id, as [history.Entry] has it in ID.
 func IsSearch(what string) bool { return effectName(what) == effectSearch }
 
 // ReadSearch decodes the data of a record for which [IsSearch] is true.

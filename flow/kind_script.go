@@ -17,6 +17,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/proc"
@@ -507,7 +508,7 @@ func writeState(state []byte) (path string, remove func(), err error) {
 
 // EndSurvivors ends child processes of a killed drive that its journal records.
 // It returns an error for each process that could not be ended.
-func EndSurvivors(in []graph.Intent) []error {
+func EndSurvivors(in []history.Intent) []error {
 	var errs []error
 	for _, i := range in {
 		var h proc.Handle

@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // What a script starts ends with it, also where it has left the script's group,
@@ -147,7 +148,7 @@ func TestUntrustedScriptsAsk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+			r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 			res, err := r.Invoke(t.Context(), a.Input(""))
 			if err != nil || res.Status != graph.Waiting || !strings.Contains(res.Questions[0].Prompt, "s.sh") {
 				t.Fatalf("%v, %v, %v", res.Status, res.Questions, err)
@@ -177,7 +178,7 @@ func TestConsentIsNotGivenAhead(t *testing.T) {
 		}
 		in := a.Input("")
 		in.Ahead = []graph.Answer{ahead}
-		res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), in)
+		res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), in)
 		if _, missing := os.Stat(filepath.Join(dir, "ran")); err != nil || res.Status != graph.Waiting || missing == nil {
 			t.Errorf("%+v: %v, %v", ahead, res.Status, err)
 		}

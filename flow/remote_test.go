@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 )
@@ -53,7 +54,7 @@ func runRemote(t *testing.T, q graph.Question) graph.Answer {
 		}
 		start.Set = append(start.Set, StateWrites(a, state.(*jsonvalue.Object))...)
 	}
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), start)
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), start)
 	if err != nil || res.Status != graph.Done {
 		t.Fatalf("%s: %v", res.Status, err)
 	}

@@ -42,7 +42,7 @@ func newReply(r llm.Reply) Reply {
 }
 
 // IsReply reports whether an effect of an agent's run is a model's reply. what
-// is the effect's id, as [graph.Entry] has it in ID.
+// is the effect's id, as [history.Entry] has it in ID.
 func IsReply(what string) bool {
 	name := effectName(what)
 	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)

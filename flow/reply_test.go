@@ -12,6 +12,8 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -57,7 +59,7 @@ nodes:
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	in := a.Input("")
 	in.Thread = "t"
 	if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(ctx, in); err != nil {
@@ -65,17 +67,17 @@ nodes:
 	}
 	names := map[int64]bool{}
 	effects := 0
-	for e, err := range graph.History(ctx, store, "t") {
+	for e, err := range history.Entries(ctx, store, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.KindEffect {
+		if e.Kind == journal.KindEffect {
 			effects++
 			names[e.Seq] = IsReply(e.ID)
 		}
 	}
 	var said []string
-	for r, err := range store.Read(ctx, "t", graph.Range{}) {
+	for r, err := range store.Read(ctx, "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm/script"
 )
 
@@ -16,11 +18,11 @@ import (
 type resumable struct {
 	t     *testing.T
 	dir   string
-	store graph.Store
+	store journal.Store
 }
 
 func newResumable(t *testing.T, files map[string]string) *resumable {
-	r := &resumable{t, filepath.Join(t.TempDir(), "agent"), graph.NewMemory()}
+	r := &resumable{t, filepath.Join(t.TempDir(), "agent"), journal.NewMemory()}
 	r.write(files)
 	return r
 }
@@ -49,7 +51,7 @@ func (r *resumable) driveIn(h Host, answers ...graph.Answer) (graph.Result, erro
 		r.t.Fatal(err)
 	}
 	runner := &graph.Runner{Graph: g, Store: r.store}
-	if _, err := graph.Inspect(r.t.Context(), r.store, "t", 0); err != nil {
+	if _, err := history.Inspect(r.t.Context(), r.store, "t", 0); err != nil {
 		in := a.Input("")
 		in.Thread = "t"
 		return runner.Invoke(r.t.Context(), in)
@@ -214,7 +216,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), a.Input("hello"))
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 1 {
 		t.Fatalf("%v, %v, questions %v", res.Status, err, res.Questions)

@@ -19,6 +19,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -116,7 +117,7 @@ func TestNodesAndAgentsArePatientAsTheirFilesSay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), a.Input("hi"))
+				res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), a.Input("hi"))
 				output := OutcomeOf(res).Output
 				if err != nil {
 					output = err.Error()
@@ -242,12 +243,12 @@ nodes:
   e: {type: end, output: "{{said}}"}
 `, "wide/split.sh": "echo '{}'\n", "sub/config.yaml": "name: sub\n",
 		}, map[string]role{"wide": slow, "sub": slow})
-		store := graph.NewMemory()
+		store := journal.NewMemory()
 		const perCall = 11
 		for _, k := range []struct{ calls, tokens, want int }{{3, 0, 3}, {0, 5*perCall + 1, 6}, {0, 100_000, 8}} {
 			a, r := x.runner("wide", Host{Tooling: Tooling{Budget: agent.Budget{Calls: k.calls, Tokens: k.tokens}}}, store)
 			res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-			if errors.Is(err, graph.ErrNoThread) {
+			if errors.Is(err, journal.ErrNoThread) {
 				in := a.Input("Go.")
 				in.Thread = "t"
 				res, err = r.Invoke(t.Context(), in)

@@ -19,6 +19,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 	"raddle.dev/tool"
@@ -141,7 +143,7 @@ nodes:
 		"guarded": once("doit", `{}`),
 	})
 	host := Host{Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	a, r := x.runner("lead", host, store)
 	res, err := r.Invoke(t.Context(), withThread(a.Input("Go.")))
 	var answered []string
@@ -218,7 +220,7 @@ func TestEscalations(t *testing.T) {
 		"deeper":  once("user__input", `{"question":"How deep?"}`),
 		"guarded": once("doit", `{}`),
 	})
-	a, r := x.runner("lead", Host{Headless: true, Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}, graph.NewMemory())
+	a, r := x.runner("lead", Host{Headless: true, Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}, journal.NewMemory())
 	res, err := r.Invoke(t.Context(), a.Input("Go."))
 	if err != nil || res.Status != graph.Done {
 		t.Fatalf("%v, %v", res.Status, err)
@@ -267,7 +269,7 @@ func TestLeadIsAskedFirst(t *testing.T) {
 				},
 				"asker": once("user__ask", `{"question":"Which?","options":["left","right"]}`),
 			})
-			store := graph.NewMemory()
+			store := journal.NewMemory()
 			a, r := x.runner("lead", Host{}, store)
 			res, err := r.Invoke(t.Context(), a.Input("Go."))
 			want := `{\"answer\":\"left\"}`
@@ -343,7 +345,7 @@ func TestProcessesEndWithTheirAgent(t *testing.T) {
 				}
 				return words(v.results[len(v.results)-1])
 			}}
-			a, r := x.runner("lead", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, graph.NewMemory())
+			a, r := x.runner("lead", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, journal.NewMemory())
 			res, err := r.Invoke(t.Context(), a.Input("Go."))
 			if said := OutcomeOf(res).Output; err != nil || !strings.Contains(said, c.want) {
 				t.Errorf("%q, %v", said, err)
@@ -363,7 +365,7 @@ func TestTwoTurnsOfATeam(t *testing.T) {
 			return words(fmt.Sprint(v.asked, " with ", len(v.request.Messages)))
 		},
 	})
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	var ids []string
 	for i, prompt := range []string{"one", "two"} {
 		a, r := x.runner("lead", Host{}, store)
@@ -418,7 +420,7 @@ func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
 		},
 		"writes": once("agent__send_message", `{"id":"parent","message":"I write"}`),
 	})
-	a, r := x.runner("mine/lead", Host{AgentDirs: []string{filepath.Join(x.root, "yours")}, Variables: map[string]string{"who": "Ada"}}, graph.NewMemory())
+	a, r := x.runner("mine/lead", Host{AgentDirs: []string{filepath.Join(x.root, "yours")}, Variables: map[string]string{"who": "Ada"}}, journal.NewMemory())
 	res, err := r.Invoke(t.Context(), a.Input("Go."))
 	said := OutcomeOf(res).Output
 	if err != nil || strings.Count(said, "hello, as told: Greet Ada.") != 3 || !strings.Contains(said, `"from":"agent_writes_`) || !strings.Contains(said, "I write") {
@@ -430,7 +432,7 @@ func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
 func TestTeamsSpendFromOneBudget(t *testing.T) {
 	x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile + "max_tokens_per_turn: 40\n", "a/config.yaml": "name: a\n"},
 		map[string]role{"lead": spawnAll("a", "a"), "a": once("agent__check_inbox", "{}")})
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	a, r := x.runner("lead", Host{}, store)
 	_, err := r.Invoke(t.Context(), withThread(a.Input("Go.")))
 	if _, over := errors.AsType[*agent.BudgetError](err); !over {
@@ -502,7 +504,7 @@ func newBusyTeam(t *testing.T) *troupe {
 }
 
 // toTheEnd loads a team again and drives it to its end: every question gets an answer.
-func (x *troupe) toTheEnd(root string, s graph.Store) (res graph.Result, doubts int, err error) {
+func (x *troupe) toTheEnd(root string, s journal.Store) (res graph.Result, doubts int, err error) {
 	x.t.Helper()
 	for range 20 {
 		a, r := x.runner(root, Host{Tooling: Tooling{Box: workshop{x}}}, s)
@@ -515,7 +517,7 @@ func (x *troupe) toTheEnd(root string, s graph.Store) (res graph.Result, doubts 
 			}
 			in.Answers = append(in.Answers, answer)
 		}
-		if res, err = r.InvokeResume(x.t.Context(), in); errors.Is(err, graph.ErrNoThread) {
+		if res, err = r.InvokeResume(x.t.Context(), in); errors.Is(err, journal.ErrNoThread) {
 			res, err = r.Invoke(x.t.Context(), withThread(a.Input("Go.")))
 		}
 		if err != nil || res.Status == graph.Done {
@@ -550,7 +552,7 @@ func TestCrashesOfTeamsInGraphs(t *testing.T) { crashes(t, "desk", 6, 7) }
 // crashes breaks a run, in which so many works are done, after each step-th record.
 func crashes(t *testing.T, root string, worked, step int) {
 	calm := newBusyTeam(t)
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _, err := calm.toTheEnd(root, count)
 	if err != nil || strings.Count(OutcomeOf(want).Output, "worked") != worked || strings.Contains(OutcomeOf(want).Output, "nobody") {
 		t.Fatal(OutcomeOf(want), err)
@@ -558,16 +560,16 @@ func crashes(t *testing.T, root string, worked, step int) {
 	all, works := tally(calm.requests)
 	for limit := 0; limit < count.RecordCount()-3; limit += step {
 		x := newBusyTeam(t)
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := x.toTheEnd(root, store); err != nil && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
 		recorded := 0
-		for e, err := range graph.History(t.Context(), store.Store, "t") {
+		for e, err := range history.Entries(t.Context(), store.Store, "t") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == graph.KindEffect && effectName(e.ID) == "model" {
+			if e.Kind == journal.KindEffect && effectName(e.ID) == "model" {
 				recorded++
 			}
 		}
@@ -603,7 +605,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	})
 	asked := func(string) (bool, error) { return false, errors.New("somebody was asked") }
 	h := Host{Retrieval: Retrieval{Confirm: asked, Template: "__INPUT__ says the __CONTEXT__"}}
-	a, r := x.runner("lead", h, graph.NewMemory())
+	a, r := x.runner("lead", h, journal.NewMemory())
 	if err := a.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -134,7 +135,7 @@ func (x *troupe) load(name string, h Host) *Agent {
 }
 
 // runner loads an agent to run it in a store.
-func (x *troupe) runner(name string, h Host, s graph.Store) (*Agent, *graph.Runner) {
+func (x *troupe) runner(name string, h Host, s journal.Store) (*Agent, *graph.Runner) {
 	x.t.Helper()
 	a := x.load(name, h)
 	g, err := a.CompileGraph()
@@ -147,7 +148,7 @@ func (x *troupe) runner(name string, h Host, s graph.Store) (*Agent, *graph.Runn
 // run runs an agent to its end and returns what it says.
 func (x *troupe) run(name, prompt string) string {
 	x.t.Helper()
-	a, r := x.runner(name, Host{}, graph.NewMemory())
+	a, r := x.runner(name, Host{}, journal.NewMemory())
 	res, err := r.Invoke(x.t.Context(), a.Input(prompt))
 	if err != nil {
 		x.t.Fatal(a.Explain(err))
@@ -458,7 +459,7 @@ nodes:
 				}
 				return words(fmt.Sprint("said round ", rounds-1))
 			}}
-			a, r := x.runner("g", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, graph.NewMemory())
+			a, r := x.runner("g", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, journal.NewMemory())
 			res, err := r.Invoke(t.Context(), a.Input("Go."))
 			if said := OutcomeOf(res).Output; err != nil || said != c.want {
 				t.Errorf("%q, %v; want %q", said, err, c.want)
@@ -490,7 +491,7 @@ func TestTimeoutsOfAgentNodesEndTeams(t *testing.T) {
 		pids <- pid
 	}()
 	x.roles = map[string]role{"hang": once("hang", "{}"), "lead": spawnAll("hang")}
-	a, r := x.runner("g", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, graph.NewMemory())
+	a, r := x.runner("g", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, journal.NewMemory())
 	_, err := r.Invoke(t.Context(), a.Input("Go."))
 	if err == nil || !strings.Contains(a.Explain(err).Error(), "Agent 'lead' timed out after 1s") {
 		t.Error(err)
@@ -527,7 +528,7 @@ func TestSecretsOfTeams(t *testing.T) {
 			return spawnAll("fails", "says")(ctx, v)
 		},
 	})
-	store := graph.NewMemory()
+	store := journal.NewMemory()
 	a, r := x.runner("lead", Host{Redactor: NewRedactor(secret), Tooling: Tooling{Box: leaky(secret)}}, store)
 	in := withThread(a.Input("Go."))
 	in.Topics = graph.TopicEmit | graph.TopicRun
@@ -553,7 +554,7 @@ func TestSecretsOfTeams(t *testing.T) {
 			t.Errorf("the lead's model is told %s", text)
 		}
 	}
-	for rec, err := range store.Read(t.Context(), "t", graph.Range{}) {
+	for rec, err := range store.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"raddle.dev/graph/internal/fold"
 )
 
 // CachePolicy lets the engine skip a node that has run with the same input before, in
@@ -174,7 +176,7 @@ func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.
 	if ttl > 0 {
 		e.expires = c.now().Add(ttl)
 	}
-	setEntry(&c.entries, key, e)
+	fold.SetEntry(&c.entries, key, e)
 	return nil
 }
 

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // Child is the outcome of a child graph. The zero Child has an empty State.
@@ -135,16 +137,16 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	}
 	if raw := frames[at.path]; raw != nil && !a.isChildDropped(at.path) {
 		f.frames = frames
-		if f, err = raw.decodeFrame(f); err == nil && a.n > 1 && !raw.returned {
+		if f, err = f.restoreFrame(raw); err == nil && a.n > 1 && !raw.Returned {
 			x.j.addStateSize(f.storedSize())
 		}
 		if a.n > 1 || x.failures.Load() > 0 {
 			f.since = x.activeTime()
 		}
-		return f, raw.returned, err
+		return f, raw.Returned, err
 	}
 	f.since, f.first = x.activeTime(), sub.Graph.def.First
-	return f, false, f.begin(set, KindCall, nil, nil)
+	return f, false, f.begin(set, journal.KindCall, nil, nil)
 }
 
 // keptChild returns the child of a failed attempt if no journal holds it: it continues
@@ -178,7 +180,7 @@ func (t *task) restoreAttempt(was *task) {
 
 // loadJournaledFrames returns the frames that an earlier drive or attempt left, if any: a retried
 // child continues where it failed, and so do the children below it.
-func (a attempt) loadJournaledFrames() (map[string]*rawFrame, error) {
+func (a attempt) loadJournaledFrames() (map[string]*fold.Frame, error) {
 	x := a.drive
 	switch {
 	case a.raw != nil && a.n == 1:
@@ -191,11 +193,11 @@ func (a attempt) loadJournaledFrames() (map[string]*rawFrame, error) {
 			if err := x.j.flush(); err != nil {
 				return nil, err
 			}
-			s, err := loadToDrive(a.base, x.j.store, x.j.thread)
+			s, err := fold.LoadToDrive(a.base, x.j.store, x.j.thread)
 			if err != nil {
 				return nil, err
 			}
-			in.frames = s.frames
+			in.frames = s.Frames
 		}
 		return in.frames, nil
 	}
@@ -226,7 +228,7 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	}
 	x.j.addStateSize(-f.storedSize())
 	if err == nil && x.j != nil {
-		err = x.j.addRecord(KindReturn, wire.PutString(nil, f.path), nil, false)
+		err = x.j.addRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
 	}
 	return status, err
 }
@@ -318,7 +320,7 @@ func DropChild(ctx context.Context, name string) error {
 	in := a.ensureInner()
 	known := k != nil || frames[path] != nil && !in.dropped[path]
 	delete(in.calls, name)
-	setEntry(&in.dropped, path, true)
+	fold.SetEntry(&in.dropped, path, true)
 	a.mu.Unlock()
 	x := a.drive
 	if x.j == nil || !known {
@@ -327,7 +329,7 @@ func DropChild(ctx context.Context, name string) error {
 	if k != nil && (k.status == Waiting || k.status == Paused) {
 		x.j.addStateSize(-k.frame.storedSize())
 	}
-	return x.j.addRecord(KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
+	return x.j.addRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task
@@ -433,7 +435,7 @@ func (a attempt) addChildCall(ctx context.Context, name string) (context.Context
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	k := &childCall{cancel: cancel, done: make(chan struct{})}
-	setEntry(&in.calls, name, k)
+	fold.SetEntry(&in.calls, name, k)
 	return ctx, k, nil
 }
 
@@ -458,7 +460,7 @@ func (t *task) endChildren() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in.others = in.others[:0]
-	for _, name := range sortedKeys(kids) {
+	for _, name := range slices.Sorted(maps.Keys(kids)) {
 		k := kids[name]
 		t.waiting, t.paused = t.waiting || k.status == Waiting, t.paused || k.status == Paused
 		if f := k.frame; f != nil {
@@ -468,46 +470,27 @@ func (t *task) endChildren() {
 	}
 }
 
-// dropChild removes a named child, and the children below it.
-func (s *replay) dropChild(path string) {
-	maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, path) })
-}
-
-// childPathsByTask lists the paths of named children by the path of their task, each list by name.
-func (s *replay) childPathsByTask() map[string][]string {
-	var by map[string][]string
-	for _, path := range sortedKeys(s.frames) {
-		if hash := strings.LastIndexByte(path, '#'); hash > strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/') {
-			setEntry(&by, path[:hash], append(by[path[:hash]], path))
-		}
-	}
-	for _, paths := range by {
-		slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a[:len(a)-1], b[:len(b)-1]) })
-	}
-	return by
-}
-
 // compareGraphs compares the graphs with those that the run was started with, and returns
 // the records of the caller's consent for the journal.
-func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err error) {
-	g, raw := x.r.Graph, s.ensureFrame("")
-	if raw.digest != g.digest {
-		e := &ChangedError{Thread: x.thread, Was: raw.digest, Is: g.digest}
-		for _, t := range raw.tasks {
-			if _, ok := g.byName[t.node]; !ok {
-				e.Missing = append(e.Missing, t.node)
+func (x *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.Record, err error) {
+	g, raw := x.r.Graph, s.EnsureFrame("")
+	if raw.Digest != g.digest {
+		e := &ChangedError{Thread: x.thread, Was: raw.Digest, Is: g.digest}
+		for _, t := range raw.Tasks {
+			if _, ok := g.byName[t.Node]; !ok {
+				e.Missing = append(e.Missing, t.Node)
 			}
 		}
 		if !accept || e.Missing != nil {
 			return nil, e
 		}
 	}
-	w := comparison{replay: s, named: s.childPathsByTask()}
+	w := comparison{Thread: s, named: s.ChildPathsByTask()}
 	if w.named == nil {
 		return nil, nil
 	}
-	if f := s.frames[sharedPath]; f != nil {
-		w.agreed = f.effects
+	if f := s.Frames[sharedPath]; f != nil {
+		w.agreed = f.Effects
 	}
 	w.walkFrame("", "", g)
 	for _, c := range w.changes {
@@ -515,7 +498,7 @@ func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err er
 			c.Thread = x.thread
 			return nil, &c.ChangedError
 		}
-		consents = append(consents, Record{Kind: KindEffect, Head: wire.PutTexts(nil, sharedPath, c.consent), Data: []byte(strconv.Quote(c.Is))})
+		consents = append(consents, journal.Record{Kind: journal.KindEffect, Head: wire.PutTexts(nil, sharedPath, c.consent), Data: []byte(strconv.Quote(c.Is))})
 	}
 	return consents, nil
 }
@@ -524,7 +507,7 @@ func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err er
 // named children with those that the nodes have now. Those of a ChildGraph with OutsideDigest are
 // not part of the digest of the run's graph.
 type comparison struct {
-	*replay
+	*fold.Thread
 	named   map[string][]string // children, by task
 	agreed  map[string][]byte   // what the caller has consented to before
 	changes []change
@@ -536,22 +519,22 @@ type change struct {
 }
 
 func (w *comparison) walkFrame(path, public string, g *Graph) {
-	f := w.frames[path]
+	f := w.Frames[path]
 	if f == nil {
 		return
 	}
-	for _, t := range f.tasks {
-		id := fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
-		at, known := g.byName[t.node]
-		if _, done := f.done[id]; done || !known || at == end {
+	for _, t := range f.Tasks {
+		id := fmt.Sprintf("%d.%s.%d", f.Step, t.Node, t.Index)
+		at, known := g.byName[t.Node]
+		if _, done := f.Done[id]; done || !known || at == end {
 			continue
 		}
 		n := &g.nodes[at]
 		if n.Graph != nil {
-			w.walkFrame(path+id+"/", public+t.node+"/", n.Graph)
+			w.walkFrame(path+id+"/", public+t.Node+"/", n.Graph)
 		}
 		for _, below := range w.named[path+id] {
-			w.compareChild(n, below, public+t.node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
+			w.compareChild(n, below, public+t.Node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
 		}
 	}
 }
@@ -559,15 +542,15 @@ func (w *comparison) walkFrame(path, public string, g *Graph) {
 // compareChild compares one named child. The journal does not record its kind: one of the
 // graphs must be the one that it was started with.
 func (w *comparison) compareChild(n *compiledNode, path, public string) {
-	f := w.frames[path]
-	for _, kind := range sortedKeys(n.Children) {
-		if g := n.Children[kind].Graph; g.digest == f.digest {
+	f := w.Frames[path]
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
+		if g := n.Children[kind].Graph; g.digest == f.Digest {
 			w.walkFrame(path, public+"/", g)
 			return
 		}
 	}
-	c := change{ChangedError{Child: public, Was: f.digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
-	if !f.returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
+	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
+	if !f.Returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
 		w.changes = append(w.changes, c)
 	}
 }
@@ -575,7 +558,7 @@ func (w *comparison) compareChild(n *compiledNode, path, public string) {
 // childDigest identifies all graphs of named children.
 func (n *compiledNode) childDigest() string {
 	h := sha256.New()
-	for _, kind := range sortedKeys(n.Children) {
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 		_, _ = io.WriteString(h, fmt.Sprintf("%q\n", []string{kind, n.Children[kind].Graph.digest}))
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])

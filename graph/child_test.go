@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // worker is a child with an effect, a question that the next answers, and large
@@ -94,7 +96,7 @@ func tellAll(_ context.Context, got map[string]string) (graph.Update, error) {
 func driven(t testing.TB, r *graph.Runner) (graph.Result, error) {
 	t.Helper()
 	res, err := resume(t, r)
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		res, err = start(t, r)
 	}
 	for range 20 {
@@ -116,7 +118,7 @@ func TestNamedChildrenAskTogether(t *testing.T) {
 	if diff := cmp.Diff([]string{"team/a/ask", "team/b/ask"}, ids(res.Questions)); diff != "" {
 		t.Fatal(diff)
 	}
-	snap, err := graph.Inspect(t.Context(), r.Store, "t", 0)
+	snap, err := history.Inspect(t.Context(), r.Store, "t", 0)
 	if err != nil || !slices.Equal(ids(snap.Questions), ids(res.Questions)) {
 		t.Errorf("the journal has %v open, %v", ids(snap.Questions), err)
 	}
@@ -137,17 +139,17 @@ func TestNamedChildrenAskTogether(t *testing.T) {
 func TestCrashInNamedChildren(t *testing.T) {
 	names := []string{"a", "b", "kept"}
 	var whole tally
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	r := kept(fanOut(t, &whole, names, tellAll))
 	r.Store = count
 	want, err := driven(t, r)
 	is(t, graph.Done, want, err)
 	snapshots := 0
-	for e, err := range graph.History(t.Context(), count.Store, "t") {
+	for e, err := range history.Entries(t.Context(), count.Store, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.KindSnapshot {
+		if e.Kind == journal.KindSnapshot {
 			snapshots++
 		}
 	}
@@ -156,18 +158,18 @@ func TestCrashInNamedChildren(t *testing.T) {
 	}
 	for limit := range count.RecordCount() {
 		var c tally
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit}
 		r := kept(fanOut(t, &c, names, tellAll))
 		r.Store = store
 		if _, err := driven(t, r); !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
 		recorded := 0
-		for e, err := range graph.History(t.Context(), store.Store, "t") {
+		for e, err := range history.Entries(t.Context(), store.Store, "t") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == graph.KindEffect && strings.Contains(e.ID, "\x00do\x00") {
+			if e.Kind == journal.KindEffect && strings.Contains(e.ID, "\x00do\x00") {
 				recorded++
 			}
 		}
@@ -219,7 +221,7 @@ func TestDropOfAChildThatAsks(t *testing.T) {
 	if is(t, graph.Waiting, res, err); !slices.Equal(ids(res.Questions), []string{"team/b/ask"}) {
 		t.Fatal(ids(res.Questions))
 	}
-	if snap, err := graph.Inspect(t.Context(), r.Store, "t", 0); err != nil || !slices.Equal(ids(snap.Questions), []string{"team/b/ask"}) {
+	if snap, err := history.Inspect(t.Context(), r.Store, "t", 0); err != nil || !slices.Equal(ids(snap.Questions), []string{"team/b/ask"}) {
 		t.Errorf("the journal has %v open, %v", ids(snap.Questions), err)
 	}
 	if c.of("a0") != 1 {
@@ -516,27 +518,27 @@ func spenders(t testing.TB, coins int) *graph.Graph {
 // one that was killed knows it, through snapshots too, and counts nothing twice.
 func TestSharedValueAfterACrash(t *testing.T) {
 	const coins = 12
-	run := func(st graph.Store) (res graph.Result, err error) {
+	run := func(st journal.Store) (res graph.Result, err error) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &graph.Runner{Graph: spenders(t, coins), Store: st}
 			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-			if errors.Is(err, graph.ErrNoThread) {
+			if errors.Is(err, journal.ErrNoThread) {
 				res, err = r.Invoke(t.Context(), graph.Input{Thread: "t"})
 			}
 		})
 		return res, err
 	}
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	res, err := run(count)
 	if err != nil || newReducerKey.Get(res.State) != coins {
 		t.Fatalf("%v, %d were spent", err, newReducerKey.Get(res.State))
 	}
 	snapshots := 0
-	for e, err := range graph.History(t.Context(), count.Store, "t") {
+	for e, err := range history.Entries(t.Context(), count.Store, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.KindSnapshot {
+		if e.Kind == journal.KindSnapshot {
 			snapshots++
 		}
 	}
@@ -544,19 +546,19 @@ func TestSharedValueAfterACrash(t *testing.T) {
 		t.Error("no snapshot fell due")
 	}
 	for limit := range count.RecordCount() - 2 {
-		st := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
+		st := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit}
 		if _, err := run(st); !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatal(err)
 		}
 		spent, made := 0, 0 // as the journal has it
-		for e, err := range graph.History(t.Context(), st.Store, "t") {
+		for e, err := range history.Entries(t.Context(), st.Store, "t") {
 			switch {
-			case errors.Is(err, graph.ErrNoThread):
+			case errors.Is(err, journal.ErrNoThread):
 			case err != nil:
 				t.Fatal(err)
 			case strings.Contains(e.ID, "\x00shared\x00"):
 				spent++
-			case e.Kind == graph.KindEffect:
+			case e.Kind == journal.KindEffect:
 				made++
 			}
 		}
@@ -612,7 +614,7 @@ func TestSharedValueBeginsAnew(t *testing.T) {
 			return graph.Put(list.Set([]string{"again"})), p.Use(func(v *allowance) bool { v.Spent++; return true })
 		}},
 	}, Edges: []graph.Edge{edge("pay", graph.End), edge("stop", "again"), edge("again", graph.End)}})
-	r := &graph.Runner{Graph: pay, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: pay, Store: journal.NewMemory()}
 	said := func(thread string) string {
 		t.Helper()
 		res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
@@ -628,7 +630,7 @@ func TestSharedValueBeginsAnew(t *testing.T) {
 		if res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil || res.Status != graph.Waiting {
 			t.Fatal(res.Status, err)
 		}
-		if err := graph.Fork(t.Context(), r.Store, "t", 0, fmt.Sprint("fork ", i)); err != nil {
+		if err := history.Fork(t.Context(), r.Store, "t", 0, fmt.Sprint("fork ", i)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Edit(t.Context(), "t", newReducerKey.Set(1)); err != nil {
@@ -680,7 +682,7 @@ func TestBreaksStopOnceAndArmAgain(t *testing.T) {
 			}
 			return []string{"stop"}, nil
 		}}}})
-	at, _ := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	at, _ := stops(t, &graph.Runner{Graph: g, Store: journal.NewMemory()})
 	want := [][]graph.Break{
 		{{Node: "b"}}, {{Node: "b", After: true}, {Node: "c", After: true}},
 		{{Node: "b"}}, {{Node: "b", After: true}},
@@ -707,7 +709,7 @@ func TestABreakBeforeSendsLosesNoTask(t *testing.T) {
 			return graph.Put(got.Set([]int{i.Get(s)})), nil
 		}},
 	}, Edges: []graph.Edge{edge("work", graph.End)}})
-	at, res := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	at, res := stops(t, &graph.Runner{Graph: g, Store: journal.NewMemory()})
 	if diff := cmp.Diff([][]graph.Break{{{Node: "split", After: true}, {Node: "work"}}}, at); diff != "" {
 		t.Error(diff)
 	}
@@ -723,7 +725,7 @@ func TestABreakInsideAChildPausesTheWholeRun(t *testing.T) {
 		Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
 	g := compile(t, graph.Def{Name: "parent", Keys: []graph.AnyKey{n}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Graph: child,
 		Out: func(_ graph.State, c graph.Child) (graph.Update, error) { return graph.Put(n.Set(n.Get(c.State))), nil }}}, Edges: []graph.Edge{edge("a", graph.End)}})
-	at, res := stops(t, &graph.Runner{Graph: g, Store: graph.NewMemory()})
+	at, res := stops(t, &graph.Runner{Graph: g, Store: journal.NewMemory()})
 	if diff := cmp.Diff([][]graph.Break{{{Node: "a/y"}}}, at); diff != "" {
 		t.Error(diff)
 	}
@@ -766,7 +768,7 @@ func TestABreakThatWasPassedStaysPassed(t *testing.T) {
 		if len(res.Questions) > 0 {
 			as = append(as, says(res.Questions[i%len(res.Questions)].ID, ""))
 		}
-		if _, err := graph.Prune(t.Context(), r.Store, thread, graph.Keep{}); err != nil {
+		if _, err := history.Prune(t.Context(), r.Store, thread, history.Keep{}); err != nil {
 			t.Fatal(err)
 		}
 		res, err = resume(t, r, as...)
@@ -805,7 +807,7 @@ func ExampleShare() {
 		Edges: []graph.Edge{anEdge("a", graph.End), anEdge("b", graph.End)},
 		Start: []string{"a", "b"}, // at the same time
 	})
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(context.Background(), graph.Input{})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(context.Background(), graph.Input{})
 	fmt.Println(res.Status, spent.Get(res.State), err)
 	// Output: done 5 <nil>
 }
@@ -846,7 +848,7 @@ func ExampleDropChild() {
 		Edges: []graph.Edge{anEdge("lead", graph.End)},
 		Start: []string{"lead"},
 	})
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(context.Background(), graph.Input{})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(context.Background(), graph.Input{})
 	fmt.Println(res.Status, all.Get(res.State), err)
 	// Output: done [1 4 9] <nil>
 }
@@ -866,7 +868,7 @@ func ExampleSuspend() {
 		Edges: []graph.Edge{anEdge("wait", graph.End)},
 		Start: []string{"wait"},
 	})
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t"})
 	fmt.Println(res.Status, err)
 	ready = true
@@ -899,7 +901,7 @@ func ExampleChildNames() {
 		Edges: []graph.Edge{anEdge("lead", graph.End)},
 		Start: []string{"lead"},
 	})
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t"})
 	for err == nil && res.Status == graph.Paused {
 		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})

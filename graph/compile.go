@@ -156,7 +156,7 @@ func (c *compiler) declareNodes() {
 			continue
 		}
 		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
-		for _, kind := range sortedKeys(n.Children) {
+		for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 			if g := n.Children[kind].Graph; g == nil {
 				c.addFault("child %q of node %q has no Graph", kind, n.Name)
 			} else if !g.isCompiled() {
@@ -431,7 +431,7 @@ func computeDigest(g *Graph) string {
 		if n.Graph != nil {
 			put("child", n.Graph.digest)
 		}
-		for _, kind := range sortedKeys(n.Children) {
+		for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 			if sub := n.Children[kind]; !sub.OutsideDigest {
 				put("child", kind, sub.Graph.digest)
 			}

@@ -16,6 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 func TestCompileRefusesWhatCannotRun(t *testing.T) {
@@ -220,14 +222,14 @@ func TestCompileHoldsForArbitraryDefinitions(t *testing.T) {
 			if _, err := json.Marshal(g.Structure()); err != nil {
 				t.Fatal(err)
 			}
-			res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t"})
+			res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t"})
 			var route *graph.RouteError
 			if errors.As(err, &route) {
 				t.Fatalf("%v, %v", res.Status, err)
 			}
 			if err != nil {
-				_, err = (&graph.Runner{Graph: g, Store: graph.NewMemory()}).InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-				if !errors.Is(err, graph.ErrNoThread) {
+				_, err = (&graph.Runner{Graph: g, Store: journal.NewMemory()}).InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+				if !errors.Is(err, journal.ErrNoThread) {
 					t.Fatal(err)
 				}
 			}
@@ -249,7 +251,7 @@ func TestFirstValues(t *testing.T) {
 	d := graph.Def{Name: "g", Keys: all, First: first, Start: []string{"see"}, Nodes: []graph.Node{{Name: "see", Run: see}}, Edges: []graph.Edge{edge("see", graph.End)}}
 	g := compile(t, d)
 	first[0] = only.Set("changed") // the graph has its own
-	for _, store := range []graph.Store{nil, graph.NewMemory()} {
+	for _, store := range []journal.Store{nil, journal.NewMemory()} {
 		r := &graph.Runner{Graph: g, Store: store}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[one first5]" {
@@ -387,7 +389,7 @@ func wantError(t *testing.T, what string, err error, parts ...string) {
 func TestRunnersWithoutAGraphSaySo(t *testing.T) {
 	ctx := t.Context()
 	for name, g := range map[string]*graph.Graph{"nil": nil, "zero": {}} {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		res, err := r.Invoke(ctx, graph.Input{})
 		wantError(t, name+" Invoke", err, "make one with Compile", "no Graph")
 		if res.Status != graph.NotStarted {
@@ -423,19 +425,19 @@ func TestCompileRefusesGraphsThatWereNotCompiled(t *testing.T) {
 
 func TestFunctionsWithoutAStoreSaySo(t *testing.T) {
 	ctx := t.Context()
-	_, inspect := graph.Inspect(ctx, nil, "t", 0)
-	_, prune := graph.Prune(ctx, nil, "t", graph.Keep{})
-	_, lineage := graph.Lineage(ctx, nil, "")
-	_, diff := graph.Diff(ctx, nil, graph.Point{Thread: "t"}, graph.Point{Thread: "u"})
-	_, blame := graph.Blame(ctx, nil, "t", "k")
-	for name, err := range map[string]error{"Fork": graph.Fork(ctx, nil, "t", 0, "u"), "Abandon": graph.Abandon(ctx, nil, "t", ""), "Delete": graph.Delete(ctx, nil, "t"),
+	_, inspect := history.Inspect(ctx, nil, "t", 0)
+	_, prune := history.Prune(ctx, nil, "t", history.Keep{})
+	_, lineage := history.Lineage(ctx, nil, "")
+	_, diff := history.Diff(ctx, nil, journal.Point{Thread: "t"}, journal.Point{Thread: "u"})
+	_, blame := history.Blame(ctx, nil, "t", "k")
+	for name, err := range map[string]error{"Fork": history.Fork(ctx, nil, "t", 0, "u"), "Abandon": history.Abandon(ctx, nil, "t", ""), "Delete": history.Delete(ctx, nil, "t"),
 		"Inspect": inspect, "Prune": prune, "Lineage": lineage, "Diff": diff, "Blame": blame} {
 		wantError(t, name, err, "the Store is nil")
 	}
-	for _, err := range graph.History(ctx, nil, "t") {
+	for _, err := range history.Entries(ctx, nil, "t") {
 		wantError(t, "History", err, "the Store is nil")
 	}
-	for _, err := range graph.Checkpoints(ctx, nil, "t") {
+	for _, err := range history.Checkpoints(ctx, nil, "t") {
 		wantError(t, "Checkpoints", err, "the Store is nil")
 	}
 }
@@ -454,7 +456,7 @@ func TestARunThatNeverBeganSaysSo(t *testing.T) {
 	if err == nil || res.Status != graph.NotStarted {
 		t.Errorf("status %v, error %v", res.Status, err)
 	}
-	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "nowhere"}); !errors.Is(err, graph.ErrNoThread) || res.Status != graph.NotStarted {
+	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "nowhere"}); !errors.Is(err, journal.ErrNoThread) || res.Status != graph.NotStarted {
 		t.Errorf("status %v, error %v", res.Status, err)
 	}
 	if res, err = start(t, r); err != nil || res.Status != graph.Waiting {
@@ -481,8 +483,8 @@ func TestHistoryIsReadable(t *testing.T) {
 	if _, err := resume(t, r, graph.Answer{ID: "a", Value: true}); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[graph.Kind]string{}
-	for e, err := range graph.History(t.Context(), r.Store, thread) {
+	seen := map[journal.Kind]string{}
+	for e, err := range history.Entries(t.Context(), r.Store, thread) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,8 +493,8 @@ func TestHistoryIsReadable(t *testing.T) {
 		}
 		seen[e.Kind] = e.What + "|" + e.ID
 	}
-	for kind, want := range map[graph.Kind]string{
-		graph.KindIntent: "0.a.0 pay =k1|0.a.0\x00pay\x00=k1", graph.KindEffect: "0.a.0 pay =k1|0.a.0\x00pay\x00=k1", graph.KindAnswer: "0.a.0 0|",
+	for kind, want := range map[journal.Kind]string{
+		journal.KindIntent: "0.a.0 pay =k1|0.a.0\x00pay\x00=k1", journal.KindEffect: "0.a.0 pay =k1|0.a.0\x00pay\x00=k1", journal.KindAnswer: "0.a.0 0|",
 	} {
 		if seen[kind] != want {
 			t.Errorf("%v: %q, want %q", kind, seen[kind], want)

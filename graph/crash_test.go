@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // The graph of this file has everything a crash can hit: parallel starts, effects,
@@ -159,7 +161,7 @@ func (e *everything) finish(t testing.TB, r *graph.Runner, start bool) *graph.Re
 	var err error
 	if start {
 		res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r"})
-	} else if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"}); errors.Is(err, graph.ErrNoThread) {
+	} else if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"}); errors.Is(err, journal.ErrNoThread) {
 		res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r"})
 	}
 	for range 20 {
@@ -185,12 +187,12 @@ var errDied = errors.New("the store died")
 
 // dying is a store that takes a number of records and then fails for ever.
 type dying struct {
-	graph.Store
+	journal.Store
 	left  int // negative: immortal
 	taken int
 }
 
-func (d *dying) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (d *dying) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if d.left >= 0 && d.taken+len(recs) > d.left {
 		d.left = 0
 		return errDied
@@ -213,11 +215,11 @@ func (sequential) Execute(n, _ int, task func(int)) {
 // same, and no recorded effect happens again.
 func TestCrashAtEveryRecord(t *testing.T) {
 	whole := newEverything(t)
-	count := &dying{Store: graph.NewMemory(), left: -1}
+	count := &dying{Store: journal.NewMemory(), left: -1}
 	want := whole.finish(t, &graph.Runner{Graph: whole.g, Store: count}, true)
 	for left := range count.taken {
 		e := newEverything(t)
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		first := &graph.Runner{Graph: e.g, Store: &dying{Store: mem, left: left}, Executor: sequential{}}
 		if e.finish(t, first, true) != nil {
 			t.Fatalf("crash after %d records: the run ended", left)
@@ -257,10 +259,10 @@ func repeated(hits map[string]int) (n int) {
 // the same outcome, with real concurrency.
 func TestEveryPrefixLeadsToTheSameEnd(t *testing.T) {
 	whole := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	want := whole.finish(t, &graph.Runner{Graph: whole.g, Store: mem}, true)
-	var recs []graph.Record
-	for r, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+	var recs []journal.Record
+	for r, err := range mem.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +270,7 @@ func TestEveryPrefixLeadsToTheSameEnd(t *testing.T) {
 	}
 	for n := range recs {
 		e := newEverything(t)
-		part := graph.NewMemory()
+		part := journal.NewMemory()
 		if err := part.Append(t.Context(), "t", 0, recs[:n]); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +283,7 @@ func TestEveryPrefixLeadsToTheSameEnd(t *testing.T) {
 
 func TestQuestionsAreListedTogetherAndAnsweredOneByOne(t *testing.T) {
 	e := newEverything(t)
-	r := &graph.Runner{Graph: e.g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: e.g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%v, %v", res.Status, err)
@@ -313,20 +315,20 @@ func TestQuestionsAreListedTogetherAndAnsweredOneByOne(t *testing.T) {
 func TestAnswersGivenAheadSurviveACrash(t *testing.T) {
 	want := newEverything(t)
 	ahead := []graph.Answer{{Value: "x"}, {ID: "work[4]", Value: 4}, {ID: "work", Value: 2}, {Value: "y"}, {Value: "z"}, {Value: "w"}}
-	count := &dying{Store: graph.NewMemory(), left: -1}
+	count := &dying{Store: journal.NewMemory(), left: -1}
 	res, err := (&graph.Runner{Graph: want.g, Store: count, Executor: sequential{}}).Invoke(t.Context(), graph.Input{Thread: "t", Ahead: ahead})
 	if err != nil || res.Status != graph.Done {
 		t.Fatalf("%v, %v, open %v", res.Status, err, res.Questions)
 	}
 	for left := 1; left < count.taken; left++ {
 		e := newEverything(t)
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		_, err := (&graph.Runner{Graph: e.g, Store: &dying{Store: mem, left: left}, Executor: sequential{}}).Invoke(t.Context(), graph.Input{Thread: "t", Ahead: ahead})
 		if !errors.Is(err, errDied) {
 			t.Fatalf("crash after %d records: %v", left, err)
 		}
 		got, err := (&graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}).InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-		if errors.Is(err, graph.ErrNoThread) {
+		if errors.Is(err, journal.ErrNoThread) {
 			continue
 		}
 		if err != nil || got.Status != graph.Done {
@@ -340,7 +342,7 @@ func TestAnswersGivenAheadSurviveACrash(t *testing.T) {
 
 func TestOneOfManyResumesWins(t *testing.T) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	res, err := (&graph.Runner{Graph: e.g, Store: mem}).Invoke(t.Context(), graph.Input{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +363,7 @@ func TestOneOfManyResumesWins(t *testing.T) {
 		switch {
 		case err == nil:
 			won++
-		case !errors.Is(err, graph.ErrConflict) && !errors.As(err, &ae):
+		case !errors.Is(err, journal.ErrConflict) && !errors.As(err, &ae):
 			t.Errorf("a loser got %v", err)
 		}
 	}
@@ -389,7 +391,7 @@ func TestManyRunsOfOneGraph(t *testing.T) {
 
 func TestLeavingTheLoopSavesAndEnds(t *testing.T) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	for ev := range (&graph.Runner{Graph: e.g, Store: mem}).Run(t.Context(), graph.Input{Thread: "t", Run: "r", Topics: graph.AllTopics}) {
 		if ev.Seq == 4 {
 			break
@@ -435,14 +437,14 @@ func TestAnEffectInDoubt(t *testing.T) {
 	} {
 		calls := 0
 		r := kept(nil)
-		var killed *graph.Memory
-		r.Graph = doubtful(t, c.policy, &calls, func() { killed = before(t, r.Store, func(graph.Record) bool { return false }) })
+		var killed *journal.Memory
+		r.Graph = doubtful(t, c.policy, &calls, func() { killed = before(t, r.Store, func(journal.Record) bool { return false }) })
 		_, err := start(t, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		calls, r.Store = 1, killed
-		s, err := graph.Inspect(t.Context(), killed, thread, 0)
+		s, err := history.Inspect(t.Context(), killed, thread, 0)
 		if err != nil || len(s.InDoubt) != 1 || string(s.InDoubt[0].Note) != "pid 7" || s.InDoubt[0].ID != "0.a.0\x00pay\x000" || s.Status != graph.Crashed {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -480,7 +482,7 @@ func TestAnEffectThatFailedIsNotInDoubt(t *testing.T) {
 				is(t, graph.Failed, res, err)
 				res, err = resume(t, r)
 			}
-			if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || len(s.InDoubt) != 0 {
+			if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || len(s.InDoubt) != 0 {
 				t.Errorf("policy %v: in doubt %v, %v", policy, s.InDoubt, err)
 			}
 			if res.Status == graph.Failed {
@@ -531,12 +533,12 @@ func TestAnEffectThatWasCutShortIsInDoubt(t *testing.T) {
 // failed by the answer can be resumed. What was skipped stays skipped.
 func TestAnAnswerToADoubtHoldsForOneDrive(t *testing.T) {
 	var r *graph.Runner
-	calls, crashed := 0, graph.Store(nil)
+	calls, crashed := 0, journal.Store(nil)
 	failing := errors.New("later")
 	r = kept(parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.DoEffect(ctx, graph.Effect{Name: "pay", InDoubt: graph.DoubtAsk}, func(ctx context.Context) (string, error) {
 			calls++
-			crashed = before(t, r.Store, func(graph.Record) bool { return false })
+			crashed = before(t, r.Store, func(journal.Record) bool { return false })
 			return "", nil
 		})
 		return graph.Update{}, errors.Join(err, failing)
@@ -614,7 +616,7 @@ func TestWorkersThatResumeWhatHasCrashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runs = 25
 		var made atomic.Int32
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		dead := &graph.Runner{Graph: slowly(t, &made, time.Second), Store: &mute{Store: mem, limit: runs}}
 		for i := range runs {
 			_, _ = dead.Invoke(t.Context(), graph.Input{Thread: fmt.Sprint("t", i)})
@@ -631,7 +633,7 @@ func TestWorkersThatResumeWhatHasCrashed(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						i, err := graph.Describe(info)
+						i, err := history.Describe(info)
 						if err != nil {
 							t.Error(err)
 							return
@@ -654,11 +656,11 @@ func TestWorkersThatResumeWhatHasCrashed(t *testing.T) {
 // mute stores a number of records and loses the others: what a drive that was killed
 // behind each first record leaves.
 type mute struct {
-	graph.Store
+	journal.Store
 	limit int
 }
 
-func (m *mute) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (m *mute) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if after > 0 || m.limit == 0 {
 		return errors.New("killed")
 	}
@@ -683,17 +685,17 @@ func TestDescribeTellsRunningFromCrashed(t *testing.T) {
 			if host, pid, ok := i.Lease.Holder(); i.Status == graph.Running && (!ok || pid == 0 || host == "") {
 				t.Errorf("held by %q %d", host, pid)
 			}
-			if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != i.Status || s.Lease != i.Lease {
+			if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != i.Status || s.Lease != i.Lease {
 				t.Errorf("Inspect says %v %+v, %v; Describe says %v %+v", s.Status, s.Lease, err, i.Status, i.Lease)
 			}
-			if s, err := graph.Inspect(t.Context(), r.Store, thread, 1); err != nil || s.Status != graph.Crashed {
+			if s, err := history.Inspect(t.Context(), r.Store, thread, 1); err != nil || s.Status != graph.Crashed {
 				t.Errorf("of a record of the past Inspect says %v, %v", s.Status, err)
 			}
 		}
 		if i := described(t, r.Store, thread); i.Status != graph.Done || i.Lease.Owner != "" {
 			t.Errorf("in the end: %+v", i)
 		}
-		crashed := before(t, r.Store, func(rec graph.Record) bool { return rec.Kind == graph.KindEffect })
+		crashed := before(t, r.Store, func(rec journal.Record) bool { return rec.Kind == journal.KindEffect })
 		if _, err := crashed.AcquireLease(t.Context(), thread, "an owner of another package", "", time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -768,7 +770,7 @@ func TestATakeover(t *testing.T) {
 			if is(t, graph.Done, res, err); only.Get(res.State) != "by 2" || second.Load() != 1 {
 				t.Errorf("%s; the second effect was made %d times", only.Get(res.State), second.Load())
 			}
-			if err := <-old; !errors.Is(err, graph.ErrConflict) || !errors.Is(err, graph.ErrLeaseLost) {
+			if err := <-old; !errors.Is(err, journal.ErrConflict) || !errors.Is(err, graph.ErrLeaseLost) {
 				t.Errorf("the old drive: %v", err)
 			}
 			if i := described(t, r.Store, thread); i.Status != graph.Done {
@@ -795,7 +797,7 @@ func TestRacingTakeovers(t *testing.T) {
 					switch {
 					case err == nil && res.Status == graph.Done:
 						done.Add(1)
-					case !errors.Is(err, graph.ErrConflict) && !errors.Is(err, graph.ErrLeaseLost) && !errors.As(err, &busy):
+					case !errors.Is(err, journal.ErrConflict) && !errors.Is(err, graph.ErrLeaseLost) && !errors.As(err, &busy):
 						t.Error(err)
 					}
 				})
@@ -813,15 +815,15 @@ func TestRacingTakeovers(t *testing.T) {
 
 // gate is a store whose leases can be cut off.
 type gate struct {
-	*graph.Memory
+	*journal.Memory
 	cut atomic.Bool
 }
 
 var errCut = errors.New("the line is cut")
 
-func (g *gate) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (graph.Lease, error) {
+func (g *gate) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
 	if g.cut.Load() {
-		return graph.Lease{}, errCut
+		return journal.Lease{}, errCut
 	}
 	return g.Memory.RenewLease(ctx, thread, owner, ttl)
 }
@@ -834,7 +836,7 @@ func TestALeaseThatCannotBeRenewed(t *testing.T) {
 		want graph.Status
 	}{{9 * time.Second, graph.Done}, {time.Minute, graph.Failed}} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &gate{Memory: graph.NewMemory()}
+			s := &gate{Memory: journal.NewMemory()}
 			var made atomic.Int32
 			g := parallel(t, graph.Node{Name: "pay", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 				for i := range 3 {
@@ -853,7 +855,7 @@ func TestALeaseThatCannotBeRenewed(t *testing.T) {
 			if is(t, test.want, res, err); test.want == graph.Done {
 				return
 			}
-			if !errors.Is(err, graph.ErrLeaseLost) || !errors.Is(err, errCut) || errors.Is(err, graph.ErrConflict) || !strings.Contains(err.Error(), "15s") {
+			if !errors.Is(err, graph.ErrLeaseLost) || !errors.Is(err, errCut) || errors.Is(err, journal.ErrConflict) || !strings.Contains(err.Error(), "15s") {
 				t.Error(err)
 			}
 			if made.Load() != 1 {
@@ -896,7 +898,7 @@ func TestALeaseEndsWithItsDrive(t *testing.T) {
 					return graph.Update{}, errors.New("failed")
 				}}))
 				drive(t, r)
-				if l, err := r.Store.(graph.Leaser).ReadLease(t.Context(), thread); err != nil || l.Owner != "" {
+				if l, err := r.Store.(journal.Leaser).ReadLease(t.Context(), thread); err != nil || l.Owner != "" {
 					t.Errorf("%+v, %v", l, err)
 				}
 			})

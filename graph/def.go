@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"raddle.dev/graph/internal/fold"
 )
 
 // End is the target that ends a path. A run is done when no task is left to run.
@@ -342,7 +344,7 @@ func (g *Graph) Structure() Structure {
 			info.Child = &child
 		}
 		for kind, sub := range n.Children {
-			setEntry(&info.Children, kind, sub.Graph.Structure())
+			fold.SetEntry(&info.Children, kind, sub.Graph.Structure())
 		}
 		s.Nodes = append(s.Nodes, info)
 		s.Edges = append(s.Edges, g.outgoingEdges(n)...)

@@ -29,7 +29,7 @@
 // A Runner drives runs. Invoke runs to the end and returns a Result; Run yields
 // events while the run proceeds.
 //
-//	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+//	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 //	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
 //	fmt.Println(res.Status, name.Get(res.State), err) // done hello ada <nil>
 //
@@ -41,7 +41,7 @@
 // A node asks with Interrupt. The run ends as Waiting; Resume continues it with
 // the answer, in this process or another. What a node did before the question
 // happens again when it runs again, unless it is inside Do, which journals a
-// result before it is used and returns the recorded one from then on. Abandon ends
+// result before it is used and returns the recorded one from then on. history.Abandon ends
 // a run that is no longer wanted.
 //
 //	text, err := graph.Do(ctx, "draft", write) // in a node: made once
@@ -88,23 +88,22 @@
 // # Travel in time
 //
 // You can go back to every record of a thread, also inside a step and inside a
-// child graph: each is a point. Checkpoints lists the most useful points, State and
-// Inspect read one, Diff compares two, Blame lists the records and tasks that wrote a
-// key. Fork creates a thread as a copy of another at a point. Edit changes the newest
-// state, through the journal, and EditNext also what runs next; to edit an older point,
-// fork there and edit the copy.
+// child graph: each is a point. Package history lists the most useful points, shows
+// and compares them, says which records and tasks wrote a key, and creates a thread as
+// a copy of another at a point: its Fork. Runner.State decodes the state at a point.
+// Edit changes the newest state, through the journal, and EditNext also what runs next;
+// to edit an older point, fork there and edit the copy.
 //
-//	for c, err := range graph.Checkpoints(ctx, r.Store, "t2") {
+//	for c, err := range history.Checkpoints(ctx, r.Store, "t2") {
 //		fmt.Println(c.Seq, c.Kind, c.Next, err) // 4 step [], then 1 start [greet]
 //	}
-//	err = graph.Fork(ctx, r.Store, "t2", 1, "t3")         // as it was before greet
+//	err = history.Fork(ctx, r.Store, "t2", 1, "t3")       // as it was before greet
 //	_, err = r.Edit(ctx, "t3", name.Set("grace"))         // with another name
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t3"}) // hello grace
 //
 // What follows a fork or an edit is a new branch: the current step runs again
-// from its top, effects included, under other effect keys. Lineage lists the forks
-// of threads as a tree, and Prune shortens a thread without losing what a resume
-// needs.
+// from its top, effects included, under other effect keys. history.Prune
+// shortens a thread without losing what a resume needs.
 //
 // # The contract
 //
@@ -127,14 +126,14 @@
 // an effect in that gap.
 //
 // Two drives. A drive holds a lease on its thread if the store has leases
-// (Memory and the package store/sqlite do: see Leaser). It renews the lease in the
+// (those of this module do: see journal.Leaser). It renews the lease in the
 // background and releases it at its end. A caller that starts or resumes a thread whose
 // lease is held gets a *BusyError that says which process holds it and until when;
-// Describe and Inspect say Running. A lease ends 15 seconds after its last renewal, and
+// history.Describe and Inspect say Running. A lease ends 15 seconds after its last renewal, and
 // at once when its process on the same host has ended: then the run has Crashed, and
 // any process may resume it. Resume.Takeover displaces a running drive. The claim record
 // fences that drive off: it can append nothing more, starts no other effect, and ends
-// with ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of
+// with journal.ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of
 // two drives the later one wins, but only if its caller asked for that. Without
 // leases only the claim decides: each resume displaces the drive before it, which
 // detects this at its next record.
@@ -150,7 +149,7 @@
 // others refuse it, and its update does not count.
 //
 // Damage. Every record has a checksum of its thread, its place, its head and its
-// data. Readers check it: a damaged record is a *DamagedError, never another value.
+// data. Readers check it: a damaged record is a *journal.DamagedError, never another value.
 //
 // What a resume repeats. The tasks of the current step that have no recorded
 // update run again from their top; inside them recorded effects and answers are
@@ -158,7 +157,8 @@
 //
 // Ends. Every way to end has its own Status and, unless the run is done, waits or is
 // paused, its own error: *StepError with a *NodeError for each failed task, *LimitError,
-// *CanceledError, *ConflictError, *HaltError, *StuckError, and ErrConflict when
+// *CanceledError, *ConflictError, *HaltError, *StuckError, and journal.ErrConflict
+// when
 // another process drives the thread. A failed run continues at its failed tasks
 // when it is resumed. If a step of several tasks cannot be applied, its error
 // names the tasks that caused this: the task whose write or target was refused, all

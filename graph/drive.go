@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // drive is one process that works on a run.
@@ -26,8 +28,8 @@ type drive struct {
 	runNames
 	ctx    context.Context
 	cancel context.CancelFunc
-	j      *journal // nil: nothing is stored
-	lease  *lease   // nil: the store has no leases
+	j      *journalWriter // nil: nothing is stored
+	lease  *lease         // nil: the store has no leases
 	pause  <-chan struct{}
 	grace  time.Duration
 
@@ -62,7 +64,7 @@ func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.sta
 // attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
 // another drive holds the lease, by is that lease, and the drive may only
 // read. The caller must call detachThread in any case.
-func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
+func (x *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread, by journal.Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
 	x.startedAt = x.now()
@@ -79,21 +81,21 @@ func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by 
 	if by, err = x.acquireLease(ctx, takeover); err != nil {
 		return nil, by, err
 	}
-	if s, err = loadToDrive(ctx, x.r.Store, x.thread); err != nil {
+	if s, err = fold.LoadToDrive(ctx, x.r.Store, x.thread); err != nil {
 		return nil, by, err
 	}
-	if x.lease != nil && s.head > 0 && s.run.status == Running {
+	if x.lease != nil && s.Head > 0 && s.Run.Status == fold.Running {
 		if by, err = x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return s, by, err
 		}
 	}
-	if !s.run.status.Final() {
-		x.before = s.active
+	if !s.Run.Status.Final() {
+		x.before = s.Active
 	}
-	j := &journal{store: x.r.Store, thread: x.thread, sums: s.sums, level: x.r.Durability, clock: x.clock, stop: x.cancel,
-		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
+	j := &journalWriter{store: x.r.Store, thread: x.thread, sums: s.Sums, level: x.r.Durability, clock: x.clock, stop: x.cancel,
+		head: s.Head, bytes: s.Bytes, weight: s.Weight, size: s.Size}
 	j.pending = j.few[:0]
-	j.saved.Store(s.head)
+	j.saved.Store(s.Head)
 	x.j, x.out.saved = j, j.saved.Load
 	x.lease.startRenewal(j.stopWithError)
 	return s, by, nil
@@ -148,17 +150,17 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	x.out.run = x.run
-	if s.hasPastRun(x.run) {
+	if s.HasPastRun(x.run) {
 		return x.loadRunEnd(ctx, x.run)
 	}
-	if by.Owner != "" && !s.isRunOver(x.run) {
-		return Result{Thread: x.thread, Run: x.run}, s.newBusyError(x.thread, by)
+	if by.Owner != "" && !s.IsRunOver(x.run) {
+		return Result{Thread: x.thread, Run: x.run}, newBusyError(s, x.thread, by)
 	}
 	f, err := x.openIdleFrame(s, in.Set...)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
-	if s != nil && s.run.id == x.run {
+	if s != nil && s.Run.ID == x.run {
 		return x.finalResult(s, f)
 	}
 	var head, tail []byte
@@ -168,11 +170,11 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		}
 	}
 	if x.j != nil {
-		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
+		x.j.run = fold.Run{Label: in.Label, Graph: x.r.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
-		tail = putName(wire.PutString(tail, in.Meta), in.User)
+		tail = wire.PutName(wire.PutString(tail, in.Meta), in.User)
 	}
-	if err := f.begin(in.Set, KindStart, head, tail); err != nil {
+	if err := f.begin(in.Set, journal.KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if x.j != nil {
@@ -198,20 +200,20 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err != nil {
 		return Result{Thread: x.thread}, err
 	}
-	res := Result{Thread: x.thread, Run: s.run.id}
-	if by.Owner != "" && !s.run.status.Final() {
-		return res, s.newBusyError(x.thread, by)
+	res := Result{Thread: x.thread, Run: s.Run.ID}
+	if by.Owner != "" && !s.Run.Status.Final() {
+		return res, newBusyError(s, x.thread, by)
 	}
-	if s.head == 0 {
-		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
+	if s.Head == 0 {
+		return res, fmt.Errorf("%w: %s", journal.ErrNoThread, x.thread)
 	}
-	x.run, x.out.run, x.j.run, x.user = s.run.id, s.run.id, s.run, s.user
-	if s.run.status.Final() {
+	x.run, x.out.run, x.j.run, x.user = s.Run.ID, s.Run.ID, s.Run, s.User
+	if s.Run.Status.Final() {
 		if len(in.Answers) > 0 {
-			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
+			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
 		}
 		if len(in.Set) > 0 {
-			return res, fmt.Errorf("thread %s: run %s is over (%s): Resume.Set needs one that is not", x.thread, s.run.id, s.run.status)
+			return res, fmt.Errorf("thread %s: run %s is over (%s): Resume.Set needs one that is not", x.thread, s.Run.ID, Status(s.Run.Status))
 		}
 		f, err := x.openIdleFrame(s)
 		if err != nil {
@@ -219,17 +221,17 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 		}
 		return x.finalResult(s, f)
 	}
-	raw := s.ensureFrame("")
+	raw := s.EnsureFrame("")
 	consents, err := x.compareGraphs(s, in.AcceptChanges)
 	if err != nil {
 		return res, err
 	}
-	x.questions.ahead, x.questions.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
-	x.failures.Store(int32(s.run.failures))
-	if s.branch != "" {
-		x.branch = "~" + s.branch
+	x.questions.ahead, x.questions.asked, x.stops.passed = s.Ahead, s.Asked, s.Run.Broken
+	x.failures.Store(int32(s.Run.Failures))
+	if s.Branch != "" {
+		x.branch = "~" + s.Branch
 	}
-	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), in.Set...)
+	f, err := newFrame(x, x.r.Graph, "", "").restoreFrame(raw, in.Set...)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
@@ -243,48 +245,58 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err := x.j.addRecords(false, consents...); err != nil {
 		return res, err
 	}
-	f.frames = s.frames
-	if f := s.frames[sharedPath]; f != nil {
-		x.kept = f.effects
+	f.frames = s.Frames
+	if f := s.Frames[sharedPath]; f != nil {
+		x.kept = f.Effects
 	}
 	if err := x.j.flush(); err != nil {
 		return res, err
 	}
 	if x.topics&TopicRun != 0 {
-		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
+		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.Run.Label, Resumed: true}})
 	}
 	x.deliverAnswers(f)
 	return x.driveRoot(f)
 }
 
 // openIdleFrame opens the thread's state for a new run that starts with the writes of set.
-func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
-	if s == nil || s.head == 0 {
+func (x *drive) openIdleFrame(s *fold.Thread, set ...Write) (*frame, error) {
+	if s == nil || s.Head == 0 {
 		f := newFrame(x, x.r.Graph, "", "")
 		f.first = x.r.Graph.def.First
 		return f, nil
 	}
-	if !s.run.status.Final() {
-		return nil, s.newBusyError(x.thread, Lease{})
+	if !s.Run.Status.Final() {
+		return nil, newBusyError(s, x.thread, journal.Lease{})
 	}
-	raw := s.ensureFrame("")
-	raw.tasks, raw.arrived = nil, nil // they belong to an abandoned run
-	if s.run.id == x.run {
+	raw := s.EnsureFrame("")
+	raw.Tasks, raw.Arrived = nil, nil // they belong to an abandoned run
+	if s.Run.ID == x.run {
 		set = nil // nothing is written: the run has ended
 	}
-	f, err := raw.decodeFrame(newFrame(x, x.r.Graph, "", ""), set...)
-	if err == nil && s.run.id != x.run {
+	f, err := newFrame(x, x.r.Graph, "", "").restoreFrame(raw, set...)
+	if err == nil && s.Run.ID != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
 	}
 	return f, err
 }
 
+// newBusyError returns the error for a caller that wants to drive a thread that is not free. by
+// is the lease of the running drive, if there is one.
+func newBusyError(s *fold.Thread, thread string, by journal.Lease) error {
+	e := &BusyError{Thread: thread, Run: s.Run.ID, Status: Status(s.RunStatus()), Lease: by}
+	if by.Owner != "" {
+		e.Status = Running
+	}
+	return e
+}
+
 // newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
 // graph if it is not the one that the run was driven with.
-func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
-	rec := Record{Kind: KindClaim, Head: wire.PutString(nil, x.run)}
-	if g := x.r.Graph; f.raw.digest != g.digest {
+func (x *drive) newClaimRecord(f *frame, set []Write) (journal.Record, error) {
+	rec := journal.Record{Kind: journal.KindClaim, Head: wire.PutString(nil, x.run)}
+	if g := x.r.Graph; f.raw.Digest != g.digest {
 		rec.Head = putTags(wire.PutString(rec.Head, g.digest), g.table.keys)
 	}
 	if len(set) == 0 {
@@ -305,10 +317,10 @@ func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
 }
 
 // finalResult returns the result of a run that has ended, from its journal.
-func (x *drive) finalResult(s *replay, f *frame) (Result, error) {
-	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
-	if s.run.value != nil {
-		v, err := value.DecodeAny(s.run.value)
+func (x *drive) finalResult(s *fold.Thread, f *frame) (Result, error) {
+	res := Result{Thread: x.thread, Run: s.Run.ID, Status: Status(s.Run.Status), State: f.st, Head: s.Head}
+	if s.Run.Value != nil {
+		v, err := value.DecodeAny(s.Run.Value)
 		if err != nil {
 			return res, err
 		}
@@ -326,7 +338,7 @@ func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s, err := loadPoint(ctx, x.r.Store, Point{x.thread, at})
+	s, err := fold.LoadPoint(ctx, x.r.Store, journal.Point{Thread: x.thread, Seq: at})
 	if err != nil {
 		return fail(err)
 	}
@@ -340,20 +352,20 @@ func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 // findRunEnd finds the record of a run's end.
 func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
 	end := int64(0)
-	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
+	for r, err := range journal.Records(ctx, x.r.Store, x.thread, journal.Range{Heads: true, Newest: true}) {
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)
-		case r.Kind == KindEnd && end == 0:
+		case r.Kind == journal.KindEnd && end == 0:
 			end = r.Seq
-		case r.Kind == KindStart:
+		case r.Kind == journal.KindStart:
 			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
 				return end, nil
 			}
 			end = 0
 		}
 	}
-	return 0, fmt.Errorf("%w %s", ErrNoPoint, x.thread)
+	return 0, fmt.Errorf("%w %s", journal.ErrNoPoint, x.thread)
 }
 
 // driveRoot drives the root frame to its end and journals how it ended.
@@ -444,7 +456,7 @@ func (x *drive) recordEnd(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = wire.PutTexts(head, q.ID, q.Prompt)
 	}
-	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putMap(head, x.stops.listSteps(f), wire.PutInt)), data, true)
+	return x.j.addRecord(journal.KindEnd, x.j.run.AppendSummary(fold.PutMap(head, x.stops.listSteps(f), wire.PutInt)), data, true)
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"sync"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // InDoubt says what happens to an effect whose intent was recorded and whose outcome
@@ -115,7 +117,7 @@ func Note(ctx context.Context, note []byte) error {
 }
 
 // EffectKey identifies the running effect. It is the same in every process and attempt,
-// and differs after a Fork or an Edit: use it as an idempotency key. It is "" outside
+// and differs after a fork or an edit: use it as an idempotency key. It is "" outside
 // Do.
 func EffectKey(ctx context.Context) string {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
@@ -160,7 +162,7 @@ func (a attempt) beginEffect(e Effect) (*effectCall, error) {
 	if in.busy[name] {
 		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, a.node().Name)
 	}
-	setEntry(&in.busy, name, true)
+	fold.SetEntry(&in.busy, name, true)
 	if e.Key != "" {
 		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
@@ -240,7 +242,7 @@ func (c *effectCall) recordedResult() ([]byte, bool) {
 	if o.known == succeeded || c.raw == nil {
 		return o.value, o.known == succeeded
 	}
-	b, ok := c.raw.effects[c.id]
+	b, ok := c.raw.Effects[c.id]
 	return b, ok
 }
 
@@ -270,7 +272,7 @@ func (c *effectCall) isInDoubt() bool {
 	if o.known != unknown || c.raw == nil {
 		return o.known == intentRecorded
 	}
-	_, open := c.raw.notes[c.id]
+	_, open := c.raw.Notes[c.id]
 	return open
 }
 
@@ -283,7 +285,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.drive.j.addRecord(KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.j.addRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -319,8 +321,8 @@ func (c *effectCall) questionName() string {
 		return name
 	}
 	for n := 2; ; n++ {
-		q := raw.asks[c.localID()+"\x00"+name+"\x000"]
-		if q == nil || !q.answered || q.now {
+		q := raw.Asks[c.localID()+"\x00"+name+"\x000"]
+		if q == nil || !q.Answered || q.Now {
 			return name
 		}
 		name = fmt.Sprintf("doubt %s%s again %d", c.effect.Name, c.ord, n)
@@ -335,7 +337,7 @@ func (c *effectCall) recordIntent(note []byte) error {
 	if err := c.saveOutcome(outcome{known: intentRecorded}); err != nil {
 		return err
 	}
-	return j.addRecord(KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, j.level == EveryEffect)
+	return j.addRecord(journal.KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, j.level == EveryEffect)
 }
 
 // isResultNeeded reports whether the result may be needed again.
@@ -349,7 +351,7 @@ func (c *effectCall) recordResult(b []byte) error {
 	if err := c.checkNotHung(); err != nil {
 		return err
 	}
-	if err := j.addRecord(KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, j.level == EveryEffect); err != nil {
+	if err := j.addRecord(journal.KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
 	if c.node().Retry.Attempts > 1 {
@@ -380,7 +382,7 @@ func (c *effectCall) saveOutcome(o outcome) error {
 	if err := c.checkNotHungLocked(); err != nil {
 		return err
 	}
-	setEntry(&c.ensureInner().results, c.id, o)
+	fold.SetEntry(&c.ensureInner().results, c.id, o)
 	return nil
 }
 
@@ -415,7 +417,7 @@ type sharedValues struct {
 const sharedPath = "shared/"
 
 // Share returns the value of the run with a name, or makes it: T's zero value if
-// neither this drive nor an earlier one has recorded another. After a Fork or an Edit
+// neither this drive nor an earlier one has recorded another. After a fork or an edit
 // it starts with the zero value again. All uses of one name must have the same type.
 func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	a, ok := attemptOf(ctx)
@@ -441,7 +443,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 			}
 		}
 		c = &sharedCell{value: v, changed: make(chan struct{})}
-		setEntry(&x.shared, name, c)
+		fold.SetEntry(&x.shared, name, c)
 	}
 	v, ok := c.value.(*T)
 	if !ok {
@@ -509,5 +511,5 @@ func (s *SharedValue[T]) recordValue() error {
 	}
 	j.addStateSize(len(b) - s.of.size)
 	s.of.size = len(b)
-	return j.addRecord(KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, j.level == EveryEffect)
+	return j.addRecord(journal.KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, j.level == EveryEffect)
 }

@@ -8,14 +8,10 @@ import (
 	"time"
 
 	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/journal"
 )
 
 var (
-	// ErrConflict says that another writer has appended to the thread since this one
-	// read it. The first append wins: another drive that has taken the run over, an
-	// Edit or an Abandon. Read the thread again, or leave the run to the other writer.
-	ErrConflict = errors.New("graph: the thread has moved on: another process drives it")
-
 	// ErrWaiting ends a task that asked a question. A node must return it unchanged.
 	ErrWaiting = errors.New("graph: waiting for an answer")
 
@@ -26,11 +22,7 @@ var (
 	// step exceeded Def.StepTimeout.
 	ErrTimeout = errors.New("graph: a timeout has passed")
 
-	errNoStore = errors.New("graph: the Store is nil: a thread is read from a store, such as NewMemory")
 	errNoGraph = errors.New("graph: the Runner has no Graph: make one with Compile")
-
-	// ErrNoThread says that the store holds no such thread.
-	ErrNoThread = errors.New("graph: no such thread")
 )
 
 // NodeError is a failure of a node: the error that it returned, or a panic in it.
@@ -279,7 +271,7 @@ type BusyError struct {
 
 	// Lease says who drives the run, and until when unless the lease is renewed. If zero,
 	// nothing drives it.
-	Lease Lease
+	Lease journal.Lease
 }
 
 // Error implements error.
@@ -298,12 +290,12 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("thread %s has an unfinished run %s (%s): resume it", e.Thread, e.Run, e.Status)
 }
 
-// Unwrap returns ErrConflict if another drive works on the run.
+// Unwrap returns journal.ErrConflict if another drive works on the run.
 func (e *BusyError) Unwrap() error {
 	if e.Lease.Owner == "" {
 		return nil
 	}
-	return ErrConflict
+	return journal.ErrConflict
 }
 
 // AnswerError says why an answer is refused. Nothing was recorded.

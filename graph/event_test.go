@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // collect gives one line for each event, and the error that comes last.
@@ -36,7 +38,7 @@ func collect(events iter.Seq2[graph.Event, error]) (lines []string, last graph.R
 
 func TestEventsOfARunAreOneSequence(t *testing.T) {
 	e := newEverything(t)
-	r := &graph.Runner{Graph: e.g, Store: graph.NewMemory(), Executor: sequential{}}
+	r := &graph.Runner{Graph: e.g, Store: journal.NewMemory(), Executor: sequential{}}
 	got, _, err := collect(r.Run(t.Context(), graph.Input{Thread: "t", Topics: graph.AllTopics}))
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestAReaderThatPanicsLeavesNothingBehind(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		for ev := range (&graph.Runner{Graph: e.g, Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
+		for ev := range (&graph.Runner{Graph: e.g, Store: journal.NewMemory()}).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
 			if ev.Seq == 6 {
 				panic("reader")
 			}
@@ -148,7 +150,7 @@ func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
 	}
 	g := compile(t, graph.Def{Name: "leave", Start: []string{"slow", "quick"}, Nodes: []graph.Node{{Name: "slow", Run: slow}, {Name: "quick", Run: quick}},
 		Edges: []graph.Edge{edge("slow", graph.End), edge("quick", graph.End)}})
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	settled(t, func(t *testing.T) {
 		started = make(chan struct{})
 		for e := range (&graph.Runner{Graph: g, Store: mem}).Run(t.Context(), graph.Input{Thread: "t", Topics: graph.AllTopics}) {
@@ -157,7 +159,7 @@ func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
 			}
 		}
 	})
-	s, err := graph.Inspect(t.Context(), mem, "t", 0)
+	s, err := history.Inspect(t.Context(), mem, "t", 0)
 	if err != nil || s.Status != graph.Canceled {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -174,7 +176,7 @@ func TestPanicsEndTheRunWithAnErrorThatNamesThem(t *testing.T) {
 		"the branch function of node a": {Nodes: []graph.Node{{Name: "a", Run: nop}}, Edges: []graph.Edge{{From: []string{"a"}, Cases: map[string]string{"x": graph.End}, Pick: func(graph.State) ([]string, error) { panic("in the branch") }}}},
 	} {
 		def.Name, def.Start = "panic", []string{"a"}
-		res, err := (&graph.Runner{Graph: compile(t, def), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{})
+		res, err := (&graph.Runner{Graph: compile(t, def), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{})
 		var ne *graph.NodeError
 		if res.Status != graph.Failed || !errors.As(err, &ne) || ne.Stack == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: status %v, error %v", name, res.Status, err)
@@ -185,7 +187,7 @@ func TestPanicsEndTheRunWithAnErrorThatNamesThem(t *testing.T) {
 func TestAStoreThatFailsStopsTheRun(t *testing.T) {
 	e := newEverything(t)
 	for left := range 12 {
-		res, err := (&graph.Runner{Graph: e.g, Store: &dying{Store: graph.NewMemory(), left: left}}).Invoke(t.Context(), graph.Input{})
+		res, err := (&graph.Runner{Graph: e.g, Store: &dying{Store: journal.NewMemory(), left: left}}).Invoke(t.Context(), graph.Input{})
 		if !errors.Is(err, errDied) || left > 0 && res.Status != graph.Failed {
 			t.Errorf("after %d records: %v, %v", left, res.Status, err)
 		}
@@ -202,7 +204,7 @@ func TestPauseDrainsToTheStepBoundary(t *testing.T) {
 		}},
 		{Name: "b", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Put(n.Set(10)), nil }},
 	}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Pause: pause})
 	if err != nil || res.Status != graph.Paused || n.Get(res.State) != 1 {
 		t.Fatalf("%v, %v, n = %d", res.Status, err, n.Get(res.State))
@@ -232,7 +234,7 @@ func TestWaitingCountsAgainstNoTimeout(t *testing.T) {
 				}
 			}},
 		}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		if err != nil || res.Status != graph.Waiting {
 			t.Fatalf("%v, %v", res.Status, err)
@@ -273,7 +275,7 @@ func TestConcurrencyIsCapped(t *testing.T) {
 }
 
 func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	g := windowOf(t, 1500)
 	pause := make(chan struct{})
 	close(pause)
@@ -282,13 +284,13 @@ func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recs []graph.Record
+	var recs []journal.Record
 	snapshots := 0
-	for rec, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+	for rec, err := range mem.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rec.Kind == graph.KindSnapshot {
+		if rec.Kind == journal.KindSnapshot {
 			snapshots++
 		}
 		recs = append(recs, rec)
@@ -297,7 +299,7 @@ func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 		t.Fatalf("%d snapshots in %d records", snapshots, len(recs))
 	}
 	for n := 1; n < len(recs); n += 211 {
-		part := graph.NewMemory()
+		part := journal.NewMemory()
 		if err := part.Append(t.Context(), "t", 0, recs[:n]); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +314,7 @@ func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 		}
 	}
 	tail := 0
-	for range mem.Read(t.Context(), "t", graph.Range{FromSnapshot: true}) {
+	for range mem.Read(t.Context(), "t", journal.Range{FromSnapshot: true}) {
 		tail++
 	}
 	if tail > len(recs)/2 {
@@ -321,7 +323,7 @@ func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 }
 
 func TestAThreadThatEndedIsUsedAgain(t *testing.T) {
-	r := &graph.Runner{Graph: chainOf(t, 3), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chainOf(t, 3), Store: journal.NewMemory()}
 	for turn := range 3 {
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		if err != nil || counter.Get(res.State) != 3*(turn+1) {
@@ -494,7 +496,7 @@ func TestHooksAreNotToldOfAQuestion(t *testing.T) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "?"})
 		return graph.Update{}, err
 	}}}, Edges: []graph.Edge{edge("a", graph.End)}})
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{})
 	if err != nil || res.Status != graph.Waiting || told != 0 {
 		t.Errorf("%v, %v, told %d times", res.Status, err, told)
 	}
@@ -744,7 +746,7 @@ func TestHooksOfANodeHearItsNamedChildren(t *testing.T) {
 			_, err := graph.CallChild(ctx, "one", "kind")
 			return graph.Update{}, err
 		}})
-	if _, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{}); err != nil {
+	if _, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(h.lines) != 1 || !strings.HasSuffix(h.lines[0], "b says x") {
@@ -809,7 +811,7 @@ func TestThePhasesOfAStepAreEventsOfTheirOwn(t *testing.T) {
 	child := compile(t, graph.Def{Name: "child", Start: []string{"in"}, Nodes: []graph.Node{emits("in")}, Edges: []graph.Edge{edge("in", graph.End)}})
 	g := compile(t, graph.Def{Name: "g", Start: []string{"a", "b"}, Nodes: []graph.Node{emits("a"), emits("b"), {Name: "c", Graph: child}},
 		Edges: []graph.Edge{edge("a", "c"), edge("b", "c"), edge("c", graph.End)}})
-	got, err := phasesOf(t, &graph.Runner{Graph: g, Store: graph.NewMemory()}, graph.TopicPhase|graph.TopicStep)
+	got, err := phasesOf(t, &graph.Runner{Graph: g, Store: journal.NewMemory()}, graph.TopicPhase|graph.TopicStep)
 	want := []string{
 		"0 planning a+b", "0 execution a+b", "0 update a+b", "0 committed",
 		"1 planning c", "1 execution c",
@@ -834,7 +836,7 @@ func TestAStepThatFailsHasNoUpdate(t *testing.T) {
 
 func TestAReaderThatLeavesAtAPhaseCancelsTheRun(t *testing.T) {
 	for _, at := range []graph.Phase{graph.PhasePlanning, graph.PhaseExecution, graph.PhaseUpdate} {
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		for e, err := range (&graph.Runner{Graph: chainOf(t, 3), Store: mem}).Run(t.Context(), graph.Input{Thread: "t", Topics: graph.TopicPhase}) {
 			if b, ok := e.Body.(graph.PhaseStarted); ok && b.Phase == at && e.Step == 1 {
 				break
@@ -871,7 +873,7 @@ func ExampleRunner_Resume() {
 		Edges: []graph.Edge{anEdge("review", graph.End)},
 		Start: []string{"review"},
 	})
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
 		fmt.Println(err)
 		return

@@ -15,6 +15,8 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -131,14 +133,14 @@ func Example_eventsAsJSON() {
 // what they did. The caller need not read further, and nothing happens unseen.
 func Example_leavingTheLoop() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: steps("write", "print"), Store: journal.NewMemory()}
 	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicStep}) {
 		if b, ok := ev.Body.(graph.StepCommitted); ok {
 			fmt.Println("leaving before", b.Next)
 			break
 		}
 	}
-	snap, err := graph.Inspect(ctx, r.Store, "t1", 0)
+	snap, err := history.Inspect(ctx, r.Store, "t1", 0)
 	fmt.Println(snap.Status, err)
 	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
 	fmt.Println(res.Status, story.Get(res.State), err)
@@ -162,7 +164,7 @@ func Example_breakpoints() {
 		Edges: []graph.Edge{anEdge("write", "review"), anEdge("review", "print"), anEdge("print", graph.End)},
 		Start: []string{"write"},
 	})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
 	for res.Status == graph.Paused && err == nil {
 		fmt.Printf("%v %+v\n", story.Get(res.State), res.Breaks)
@@ -178,7 +180,7 @@ func Example_breakpoints() {
 // Closing Pause, from anywhere, stops the run when the current step is done.
 func Example_pause() {
 	ctx, pause := context.Background(), make(chan struct{})
-	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: steps("write", "print"), Store: journal.NewMemory()}
 	var res graph.Result
 	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Pause: pause, Topics: graph.TopicTask}) {
 		switch b := ev.Body.(type) {
@@ -219,7 +221,7 @@ func Example_parallelQuestions() {
 		Start: []string{"split"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
 	for _, a := range []graph.Answer{{ID: "review[2]", Value: "no"}, {ID: "review[1]", Value: "yes"}} {
 		for _, q := range res.Questions {
@@ -248,7 +250,7 @@ func Example_nestedQuestion() {
 		Start: []string{"desk"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicQuestion}) {
 		switch b := ev.Body.(type) {
 		case graph.QuestionAsked:
@@ -282,7 +284,7 @@ func Example_questionInALoop() {
 		Start: []string{"ask"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
 	for _, text := range []string{"a wolf came", "the end"} {
 		id := res.Questions[0].ID
@@ -300,7 +302,7 @@ func Example_questionInALoop() {
 // Without a store a node cannot ask.
 func Example_answersAhead() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Value: "Ada"}}})
 	fmt.Println(res.Status, story.Get(res.State), err)
 
@@ -320,7 +322,7 @@ func Example_answersAhead() {
 // whose run is not over is resumed, never run again by accident.
 func Example_nextRun() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "What?"}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "What?"}), Store: journal.NewMemory()}
 	for _, line := range []string{"hello", "how are you"} {
 		res, err := r.Invoke(ctx, graph.Input{Thread: "chat", Ahead: []graph.Answer{{Value: line}}})
 		fmt.Println(res.Status, len(story.Get(res.State)), err)
@@ -344,7 +346,7 @@ func Example_changedGraph() {
 		Edges: []graph.Edge{anEdge("a", "b"), anEdge("b", graph.End)},
 		Start: []string{"a"},
 	}
-	ctx, store := context.Background(), graph.NewMemory()
+	ctx, store := context.Background(), journal.NewMemory()
 	if _, err := (&graph.Runner{Graph: sound(def), Store: store}).Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
 		fmt.Println(err)
 	}
@@ -397,7 +399,7 @@ func Example_storedTypes() {
 		Start: []string{"a"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	set := []graph.Write{number.Set(1<<62 + 1), raw.Set([]byte{1, 2}), thing.Set(parcel{To: "Ada", Weight: 1.5}),
 		meta.Set(map[string]any{"tries": 3, "tags": []string{"new"}})}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: set}); err != nil {
@@ -424,7 +426,7 @@ func Example_durability() {
 		Start: []string{"call"},
 	})
 	for _, d := range []graph.Durability{graph.EveryEffect, graph.EveryStep, graph.QuestionsOnly} {
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1} // only counts
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1} // only counts
 		_, err := (&graph.Runner{Graph: g, Store: store, Durability: d}).Invoke(context.Background(), graph.Input{})
 		fmt.Println(store.RecordCount(), "records, waited", store.BatchCount(), "times", err)
 	}
@@ -434,63 +436,17 @@ func Example_durability() {
 	// 4 records, waited 1 times <nil>
 }
 
-// Prune shortens a thread. Its state, and what a resume needs, stay.
-func Example_prune() {
-	ctx := context.Background()
-	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
-	for range 3 {
-		if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
-			fmt.Println(err)
-		}
-	}
-	first, err := graph.Prune(ctx, r.Store, "t1", graph.Keep{})
-	fmt.Println("begins at record", first, err)
-	s, err := r.State(ctx, "t1", 0)
-	fmt.Println(story.Get(s), err)
-
-	fmt.Println(r.Store.Prune(ctx, "t1", 1<<62)) // beyond its head: all of it
-	_, err = r.State(ctx, "t1", 0)
-	fmt.Println(err)
-	// Output:
-	// begins at record 13 <nil>
-	// [write print write print write print] <nil>
-	// <nil>
-	// graph: no such thread: t1
-}
-
-// Threads are listed without reading what they hold.
-func Example_listing() {
-	ctx := context.Background()
-	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: graph.NewMemory()}
-	for _, in := range []graph.Input{{Thread: "monday", Ahead: []graph.Answer{{Value: "Ada"}}}, {Thread: "tuesday"}} {
-		if _, err := r.Invoke(ctx, in); err != nil {
-			fmt.Println(err)
-		}
-	}
-	for t, err := range r.Store.Threads(ctx, "") {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		info, err := graph.Describe(t)
-		fmt.Println(info.Thread, info.Graph, info.Status, len(info.Questions), err)
-	}
-	// Output:
-	// tuesday asking waiting 1 <nil>
-	// monday asking done 0 <nil>
-}
-
 // Of two writers of one thread the slower one stops: nothing is mixed.
 func Example_twoWriters() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: steps("write", "review", "print"), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: steps("write", "review", "print"), Store: journal.NewMemory()}
 	for ev, err := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicStep}) {
 		if b, ok := ev.Body.(graph.StepCommitted); ok && b.Nodes[0] == "write" {
 			_, err := r.Edit(ctx, "t1", story.Reset([]string{"somebody else was here"}))
 			fmt.Println("edited", err)
 		}
 		if err != nil {
-			fmt.Println(errors.Is(err, graph.ErrConflict))
+			fmt.Println(errors.Is(err, journal.ErrConflict))
 		}
 	}
 	s, err := r.State(ctx, "t1", 0)
@@ -518,10 +474,10 @@ func Example_forkedEffect() {
 		Start: []string{"pay"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	_, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
 	fmt.Println(err)
-	fmt.Println(graph.Fork(ctx, r.Store, "t1", 2, "t2")) // 1 is the start, 2 the effect
+	fmt.Println(history.Fork(ctx, r.Store, "t1", 2, "t2")) // 1 is the start, 2 the effect
 	_, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"})
 	fmt.Println(len(keys), keys[0] != keys[1], err)
 	// Output:
@@ -611,7 +567,7 @@ func inFile(keys []graph.AnyKey, send graph.Func, set []graph.Write, then func(d
 		}
 		r := &graph.Runner{Graph: g, Store: store}
 		res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: "send", Value: true}}})
-		if errors.Is(err, graph.ErrNoThread) {
+		if errors.Is(err, journal.ErrNoThread) {
 			res, err = r.Invoke(ctx, graph.Input{Thread: "t1", Set: set})
 		}
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // A node that fails because of an answer gets the same answer when the run is resumed: answers are
@@ -25,7 +26,7 @@ func ExampleFailureCount() {
 		return graph.Update{}, nil
 	}
 	g := sound(graph.Def{Name: "form", Nodes: []graph.Node{aNode("ask", ask)}, Edges: []graph.Edge{anEdge("ask", graph.End)}, Start: []string{"ask"}})
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	_, _ = r.Invoke(ctx, graph.Input{Thread: "t"})
 	res, _ := r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{{Value: -1}}})
 	fmt.Println(res.Status)

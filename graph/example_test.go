@@ -11,6 +11,8 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // The examples are a course: each of them adds one idea to those before it.
@@ -292,7 +294,7 @@ func ExampleDo() {
 		Edges: []graph.Edge{anEdge("first", "second"), anEdge("second", graph.End)},
 		Start: []string{"first"},
 	})
-	ctx, store := context.Background(), graph.NewMemory()
+	ctx, store := context.Background(), journal.NewMemory()
 	dying := &graphtest.Crash{Store: store, Limit: 2} // the start, and the effect
 
 	_, err := (&graph.Runner{Graph: g, Store: dying}).Invoke(ctx, graph.Input{Thread: "t1"})
@@ -331,7 +333,7 @@ func ExampleInterrupt() {
 		Start: []string{"review"},
 	})
 	ctx := context.Background()
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
 	fmt.Println(res.Status, err)
@@ -477,48 +479,6 @@ func ExampleHalt() {
 	// Output: done enough <nil>
 }
 
-// A journal can be read without the graph that wrote it.
-func ExampleInspect() {
-	n := graph.Sum[int]("n")
-	g := sound(graph.Def{
-		Name: "count",
-		Keys: []graph.AnyKey{n},
-		Nodes: []graph.Node{aNode("add", func(context.Context, graph.State) (graph.Update, error) {
-			return graph.Put(n.Set(2)), nil
-		})},
-		Edges: []graph.Edge{anEdge("add", graph.End)},
-		Start: []string{"add"},
-	})
-	ctx, store := context.Background(), graph.NewMemory()
-	r := &graph.Runner{Graph: g, Store: store}
-	for range 2 { // a finished thread may be continued by another run, on its state
-		if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
-			fmt.Println(err)
-		}
-	}
-	snap, err := graph.Inspect(ctx, store, "t1", 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%s: %s = %s\n", snap.Status, snap.Values[0].Key, snap.Values[0].Parts[0])
-	for e, err := range graph.History(ctx, store, "t1") {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(e.Seq, e.Kind, e.Next)
-	}
-	// Output:
-	// done: n = 4
-	// 6 end []
-	// 5 step []
-	// 4 start [add]
-	// 3 end []
-	// 2 step []
-	// 1 start [add]
-}
-
 // A node is a function: a test calls it with a state of writes, and reads what it
 // writes.
 func ExampleNewState() {
@@ -634,29 +594,6 @@ func ExampleSetup() {
 	// done <nil>
 }
 
-// A thread is deleted with all its records.
-func ExampleDelete() {
-	name := graph.Last[string]("name")
-	g, err := graph.Compile(graph.Def{
-		Name: "hello", Keys: []graph.AnyKey{name}, Start: []string{"greet"},
-		Nodes: []graph.Node{{Name: "greet", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }}},
-		Edges: []graph.Edge{graph.NewEdge("greet", graph.End)},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx, store := context.Background(), graph.NewMemory()
-	if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("Ada")}}); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(graph.Delete(ctx, store, "t1"))
-	_, err = graph.Inspect(ctx, store, "t1", 0)
-	fmt.Println(errors.Is(err, graph.ErrNoThread))
-	// Output:
-	// <nil>
-	// true
-}
-
 // A second drive of a thread learns which process drives it, and can wait or take over.
 func ExampleBusyError() {
 	ctx := context.Background()
@@ -671,7 +608,7 @@ func ExampleBusyError() {
 		fmt.Println(err)
 		return
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	done := make(chan graph.Result)
 	go func() {
 		res, _ := r.Invoke(ctx, graph.Input{Thread: "t1"})
@@ -705,27 +642,6 @@ func ExampleHungError() {
 	var hung *graph.HungError
 	fmt.Println(res.Status, errors.As(err, &hung), errors.Is(err, graph.ErrTimeout), res.Hung)
 	// Output: failed true true [call]
-}
-
-// What reads records checks them; a store only keeps their checksums.
-func ExampleRecords() {
-	ctx := context.Background()
-	was, damaged := graph.NewMemory(), graph.NewMemory()
-	r := &graph.Runner{Graph: newspaper(), Store: was}
-	_, err := r.Invoke(ctx, graph.Input{Thread: "monday"})
-	var recs []graph.Record
-	for rec, err := range graph.Records(ctx, was, "monday", graph.Range{Limit: 2}) {
-		fmt.Println(rec.Seq, rec.Kind, err)
-		recs = append(recs, rec)
-	}
-	recs[1].Time++
-	err = errors.Join(err, damaged.Append(ctx, "monday", 0, recs))
-	_, read := graph.Inspect(ctx, damaged, "monday", 0)
-	fmt.Println(err, read)
-	// Output:
-	// 1 start <nil>
-	// 2 step <nil>
-	// <nil> record 2 of thread monday is damaged: its checksum does not match (step); restore the store from a copy, or fork the thread at record 1, before it
 }
 
 // Two children of one task work at the same time, and both ask. The run waits with
@@ -768,7 +684,7 @@ func ExampleCallChild() {
 		fmt.Println(err)
 		return
 	}
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, _ := r.Invoke(ctx, graph.Input{Thread: "t"})
 	for _, q := range res.Questions {
 		fmt.Println(q.ID, q.Prompt)
@@ -789,7 +705,7 @@ func ExampleCallChild() {
 // What is recorded stays as it is.
 func ExampleResume() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: newspaper(), Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}}})
 	fmt.Println(res.Status, story.Get(res.State), err)
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday", Set: []graph.Write{story.Reset([]string{"another draft"})}})
@@ -803,7 +719,7 @@ func ExampleResume() {
 // from there, with breaks of its own or none.
 func ExampleBreak() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: newspaper(), Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}, {Node: "print"}}})
 	fmt.Println(res.Status, res.Breaks, err)
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "monday", Break: []graph.Break{{Node: "review", After: true}}})
@@ -833,7 +749,7 @@ func Example_pauseWithGrace() {
 		}}},
 		Edges: []graph.Edge{anEdge("write", graph.End)},
 	})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Pause: pause, Grace: time.Millisecond})
 	fmt.Println(res.Status, story.Get(res.State), err)
 	slow = false
@@ -847,7 +763,7 @@ func Example_pauseWithGrace() {
 // EditNext changes the state between two drives and says which nodes run next.
 func ExampleRunner_EditNext() {
 	ctx := context.Background()
-	r := &graph.Runner{Graph: newspaper(), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: newspaper(), Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "monday", Break: []graph.Break{{Node: "review"}}})
 	fmt.Println(res.Status, err)
 	if _, err := r.EditNext(ctx, "monday", []string{"print"}, story.Set([]string{"reviewed by hand"})); err != nil {
@@ -863,7 +779,7 @@ func ExampleRunner_EditNext() {
 
 // Each committed step has its record: a reader can fork there while the run continues.
 func ExampleStepCommitted() {
-	ctx, st := context.Background(), graph.NewMemory()
+	ctx, st := context.Background(), journal.NewMemory()
 	r := &graph.Runner{Graph: newspaper(), Store: st}
 	for ev, err := range r.Run(ctx, graph.Input{Thread: "monday", Topics: graph.TopicStep}) {
 		if err != nil {
@@ -871,7 +787,7 @@ func ExampleStepCommitted() {
 			return
 		}
 		if b, ok := ev.Body.(graph.StepCommitted); ok && b.Nodes[0] == "write" {
-			if err := graph.Fork(ctx, st, "monday", b.Seq, "another"); err != nil {
+			if err := history.Fork(ctx, st, "monday", b.Seq, "another"); err != nil {
 				fmt.Println(err)
 			}
 		}
@@ -892,7 +808,7 @@ func ExampleDef_first() {
 		Nodes: []graph.Node{aLine("write", story, "there was a graph")},
 		Edges: []graph.Edge{anEdge("write", graph.End)},
 	})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for range 2 {
 		res, err := r.Invoke(ctx, graph.Input{Thread: "tale"})
 		fmt.Printf("%q %v\n", story.Get(res.State), err)
@@ -919,7 +835,7 @@ func Example_tour() {
 		fmt.Println(err)
 		return
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
 	fmt.Println(res.Status, name.Get(res.State), err)
 
@@ -929,10 +845,10 @@ func Example_tour() {
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"})
 	fmt.Println(res.Status, name.Get(res.State), err)
 
-	for c, err := range graph.Checkpoints(ctx, r.Store, "t2") {
+	for c, err := range history.Checkpoints(ctx, r.Store, "t2") {
 		fmt.Println(c.Seq, c.Kind, c.Next, err)
 	}
-	err = graph.Fork(ctx, r.Store, "t2", 1, "t3")
+	err = history.Fork(ctx, r.Store, "t2", 1, "t3")
 	if err == nil {
 		_, err = r.Edit(ctx, "t3", name.Set("grace"))
 	}

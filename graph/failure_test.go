@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // By default the siblings of a failed task finish, and are not run again.
@@ -283,8 +285,8 @@ func TestAStoreThatFailsIsNoNodesFailure(t *testing.T) {
 		})}})
 	d := graph.Def{Name: "g", Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child, OnError: "h", Retry: graph.Retry{Attempts: 5, If: func(error) bool { c.add("retry"); return true }}}, {Name: "h", Run: c.counts("h")}},
 		Edges: []graph.Edge{edge("sub", graph.End), edge("h", graph.End)}}
-	for _, kind := range []graph.Kind{graph.KindSnapshot, graph.KindStep, graph.KindCall, graph.KindReturn} {
-		store := &choosy{Store: graph.NewMemory(), refuses: kind}
+	for _, kind := range []journal.Kind{journal.KindSnapshot, journal.KindStep, journal.KindCall, journal.KindReturn} {
+		store := &choosy{Store: journal.NewMemory(), refuses: kind}
 		res, err := start(t, &graph.Runner{Graph: compile(t, d), Store: store})
 		if is(t, graph.Failed, res, err); store.refused != 1 || !errors.Is(err, errRefused) || c.of("h")+c.of("retry") > 0 {
 			t.Errorf("%v: refused %d appends, %v", kind, store.refused, err)
@@ -294,14 +296,14 @@ func TestAStoreThatFailsIsNoNodesFailure(t *testing.T) {
 
 // choosy is a store that refuses one kind of record.
 type choosy struct {
-	graph.Store
-	refuses graph.Kind
+	journal.Store
+	refuses journal.Kind
 	refused int
 }
 
 var errRefused = errors.New("disk full")
 
-func (s *choosy) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (s *choosy) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
 		if r.Kind == s.refuses {
 			s.refused++
@@ -511,7 +513,7 @@ func TestANodeThatEndsItsGoroutineHasFailed(t *testing.T) {
 		}
 	}()
 	<-gone
-	if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || !strings.Contains(s.Reason, "Goexit") {
+	if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || !strings.Contains(s.Reason, "Goexit") {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -550,7 +552,7 @@ func TestTheRunnersRetryIsForNodesWithoutOne(t *testing.T) {
 			{Name: "sub", Graph: child},
 			failsUntil("once", 2, graph.Retry{Attempts: 1}),
 		}, Edges: []graph.Edge{edge("plain", "own"), edge("own", "sub"), edge("sub", "once"), edge("once", graph.End)}})
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Retry: graph.Retry{Attempts: 3, Delay: time.Second}}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Retry: graph.Retry{Attempts: 3, Delay: time.Second}}
 		got, err := retriesOf(t, r)
 		want := []string{
 			"plain: 1 of 3 failed, 1s", "plain: 2 of 3 failed, 2s", "plain: 3 attempts, failed false",
@@ -637,7 +639,7 @@ func flaky(t *testing.T, c *tally, retry graph.Retry) *graph.Graph {
 // A retried child repeats no effect and no task that is done, with a store and
 // without.
 func TestARetriedChildRepeatsNoEffect(t *testing.T) {
-	for _, store := range []graph.Store{nil, graph.NewMemory()} {
+	for _, store := range []journal.Store{nil, journal.NewMemory()} {
 		var c tally
 		r := &graph.Runner{Graph: flaky(t, &c, graph.Retry{Attempts: 4}), Store: store}
 		res, err := r.Invoke(t.Context(), graph.Input{})
@@ -653,7 +655,7 @@ func TestARetriedChildRepeatsNoEffect(t *testing.T) {
 // that failed is resumed; else neither could help.
 func TestARetryGivesAChildItsTimeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, store := range []graph.Store{nil, graph.NewMemory()} {
+		for _, store := range []journal.Store{nil, journal.NewMemory()} {
 			for _, attempts := range []int{1, 2} {
 				runs := 0
 				slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
@@ -698,7 +700,7 @@ func TestOnErrorTakesAStepTimeout(t *testing.T) {
 		d := graph.Def{Name: "late", Keys: all, StepTimeout: time.Second, Concurrency: 1, Start: []string{"a", "b"},
 			Nodes: []graph.Node{{Name: "a", Run: slow, OnError: "h"}, {Name: "b", Run: slow, OnError: "h"}, {Name: "h", Run: late}},
 			Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("h", graph.End)}}
-		r := &graph.Runner{Graph: compile(t, d), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: compile(t, d), Store: journal.NewMemory()}
 		res, err := r.Invoke(t.Context(), graph.Input{})
 		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 1 || len(causes) != 1 || causes[0] == "" {
 			t.Errorf("%d, causes %q", newReducerKey.Get(res.State), causes)
@@ -781,7 +783,7 @@ func TestAClockThatPanicsFailsTheRun(t *testing.T) {
 			clock.left.Store(n)
 			r := &graph.Runner{Graph: g, Clock: clock}
 			if store {
-				r.Store = graph.NewMemory()
+				r.Store = journal.NewMemory()
 			}
 			_, res, err := collect(r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}))
 			if clock.left.Load() > 0 {
@@ -803,7 +805,7 @@ func TestAClockThatPanicsFailsTheRun(t *testing.T) {
 			}
 			r.Clock = nil
 			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
-			if errors.Is(err, graph.ErrNoThread) {
+			if errors.Is(err, journal.ErrNoThread) {
 				res, err = start(t, r)
 			}
 			if is(t, graph.Done, res, err); strings.Join(list.Get(res.State), " ") != "z" {
@@ -823,7 +825,7 @@ func TestIDsThatPanicAreErrors(t *testing.T) {
 		"panic in Runner.IDs: no more ids": func() string { panic("no more ids") },
 		"has returned an empty id":         func() string { return "" },
 	} {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), IDs: ids}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), IDs: ids}
 		if _, err := r.Invoke(t.Context(), graph.Input{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("start: %v, not %s", err, want)
 		}

@@ -2,12 +2,15 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // A frame is one running graph: the root of a run, or a child under a task.
@@ -30,9 +33,9 @@ type frame struct {
 
 	failures []*NodeError // handled by OnError: End, including those of children
 
-	raw    *rawFrame            // what the journal holds of the current step; nil: nothing
-	frames map[string]*rawFrame // what it held of all frames when raw was read
-	asked  []Question           // open after the step, including those of children, in task order
+	raw    *fold.Frame            // what the journal holds of the current step; nil: nothing
+	frames map[string]*fold.Frame // what it held of all frames when raw was read
+	asked  []Question             // open after the step, including those of children, in task order
 
 	bufs  buffers
 	sizes []int // stored bytes, by slot
@@ -138,44 +141,44 @@ func (f *frame) storedSize() (n int) {
 	return n
 }
 
-// decodeFrame decodes what the journal holds of a frame into fr, which is new. Keys that its
-// graph does not know stay in the journal. The values of keys that set replaces before
+// restoreFrame decodes what the journal holds of a frame into f, which is new, and returns f. Keys
+// that its graph does not know stay in the journal. The values of keys that set replaces before
 // they are read are not decoded.
-func (f *rawFrame) decodeFrame(fr *frame, set ...Write) (*frame, error) {
-	g := fr.g
-	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
-	if err := fr.restoreKeys(f, sortedKeys(f.keys), set); err != nil {
+func (f *frame) restoreFrame(raw *fold.Frame, set ...Write) (*frame, error) {
+	g := f.g
+	f.raw, f.step, f.from, f.since, f.halted = raw, raw.Step, raw.From, raw.Since, raw.Halted
+	if err := f.restoreKeys(raw, slices.Sorted(maps.Keys(raw.Keys)), set); err != nil {
 		return nil, err
 	}
-	for _, t := range f.tasks {
-		n, ok := g.byName[t.node]
+	for _, t := range raw.Tasks {
+		n, ok := g.byName[t.Node]
 		if !ok || n == end {
-			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.node)
+			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.Node)
 		}
-		over, err := fr.st.decodeWrites(t.over)
+		over, err := f.st.decodeWrites(t.Over)
 		if err != nil {
-			return nil, fmt.Errorf("what node %q alone sees: %w", t.node, err)
+			return nil, fmt.Errorf("what node %q alone sees: %w", t.Node, err)
 		}
-		fr.next.tasks = append(fr.next.tasks, taskRef{node: n, index: t.index, over: over, cause: t.cause})
+		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.Index, over: over, cause: t.Cause})
 	}
-	sortTasks(&fr.next)
-	for _, a := range f.arrived {
+	sortTasks(&f.next)
+	for _, a := range raw.Arrived {
 		if j, ok := g.findArrival(a); ok {
-			fr.next.arrived = append(fr.next.arrived, j)
+			f.next.arrived = append(f.next.arrived, j)
 		}
 	}
-	for name, n := range f.visits {
+	for name, n := range raw.Visits {
 		if i, ok := g.byName[name]; ok && i >= 0 {
-			fr.visits[i] = n
+			f.visits[i] = n
 		}
 	}
-	if f.value != nil {
+	if raw.Value != nil {
 		var err error
-		if fr.value, err = value.DecodeAny(f.value); err != nil {
+		if f.value, err = value.DecodeAny(raw.Value); err != nil {
 			return nil, err
 		}
 	}
-	return fr, nil
+	return f, nil
 }
 
 // replacesKey reports whether the first write to a key replaces its old value.
@@ -190,7 +193,7 @@ func replacesKey(set []Write, name string) bool {
 
 // restoreKeys folds the journaled patches of some keys, except those that set replaces, all
 // at once: an open graph may have many.
-func (f *frame) restoreKeys(raw *rawFrame, names []string, set []Write) error {
+func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error {
 	defs := make([]*keyDef, 0, len(names))
 	var ws []Write
 	for _, name := range names {
@@ -202,15 +205,15 @@ func (f *frame) restoreKeys(raw *rawFrame, names []string, set []Write) error {
 		if replacesKey(set, name) {
 			continue
 		}
-		if tag := raw.tags[name]; tag != "" && tag != d.tag {
+		if tag := raw.Tags[name]; tag != "" && tag != d.tag {
 			return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
 		}
-		for _, p := range raw.keys[name] {
-			v, err := d.decodeStored(p.val)
+		for _, p := range raw.Keys[name] {
+			v, err := d.decodeStored(p.Value)
 			if err != nil {
 				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
 			}
-			ws = append(ws, Write{d, boxNil(v), p.fold == foldSet})
+			ws = append(ws, Write{d, boxNil(v), p.Fold == fold.Set})
 		}
 	}
 	st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, nil)
@@ -220,8 +223,8 @@ func (f *frame) restoreKeys(raw *rawFrame, names []string, set []Write) error {
 	f.st = st.withSlots(defs...)
 	for _, d := range defs {
 		if slot := f.st.t.findSlot(d); slot >= 0 {
-			for _, p := range raw.keys[d.name] {
-				f.addSlotSize(slot, len(p.val), p.fold == foldSet)
+			for _, p := range raw.Keys[d.name] {
+				f.addSlotSize(slot, len(p.Value), p.Fold == fold.Set)
 			}
 		}
 	}
@@ -229,10 +232,10 @@ func (f *frame) restoreKeys(raw *rawFrame, names []string, set []Write) error {
 }
 
 // findArrival finds a journaled arrival in the graph's joins.
-func (g *Graph) findArrival(a rawArrival) (joinRef, bool) {
+func (g *Graph) findArrival(a fold.Arrival) (joinRef, bool) {
 	for i, j := range g.joins {
-		if j.id == a.join {
-			src := slices.Index(j.from, a.source)
+		if j.id == a.Join {
+			src := slices.Index(j.from, a.Source)
 			return joinRef{i, src}, src >= 0
 		}
 	}
@@ -241,7 +244,7 @@ func (g *Graph) findArrival(a rawArrival) (joinRef, bool) {
 
 // begin folds the first writes of a frame, sets its frontier to the start nodes and
 // journals both. head and tail are the additional fields of the kind of record.
-func (f *frame) begin(set []Write, k Kind, head, tail []byte) error {
+func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 	x := f.drive
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
@@ -263,11 +266,11 @@ func (f *frame) begin(set []Write, k Kind, head, tail []byte) error {
 	if x.j == nil {
 		return nil
 	}
-	if k == KindCall {
+	if k == journal.KindCall {
 		head = wire.PutString(nil, f.path)
 	}
 	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := f.commitPatches(k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && x.j.level < QuestionsOnly)
 	return err
 }
 
@@ -282,7 +285,7 @@ func (f *frame) patchBuffer() *[]patch {
 }
 
 // commitPatches journals what apply recorded and the frontier after it.
-func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64, err error) {
+func (f *frame) commitPatches(k journal.Kind, head, tail []byte, flush bool) (seq int64, err error) {
 	x := f.drive
 	data, err := f.encodePatches()
 	if err != nil {
@@ -292,7 +295,7 @@ func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64,
 	if err != nil {
 		return 0, err
 	}
-	if k == KindStep {
+	if k == journal.KindStep {
 		if head = wire.PutBool(head, f.halted); f.halted {
 			b, err := value.EncodeAny(nil, f.value)
 			if err != nil {
@@ -302,7 +305,7 @@ func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64,
 		}
 	}
 	steps := f.step
-	if k == KindStep {
+	if k == journal.KindStep {
 		steps++
 	}
 	head, data = wire.PutInt(head, steps), append(data, tail...)
@@ -310,8 +313,8 @@ func (f *frame) commitPatches(k Kind, head, tail []byte, flush bool) (seq int64,
 	if !flush { // the buffers are still in use when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
-	if k == KindStep && x.topics&TopicStep != 0 {
-		return x.j.addNumbered(flush, Record{Kind: k, Head: head, Data: data})
+	if k == journal.KindStep && x.topics&TopicStep != 0 {
+		return x.j.addNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
 	}
 	return 0, x.j.addRecord(k, head, data, flush)
 }
@@ -340,12 +343,12 @@ func (f *frame) encodePatches() ([]byte, error) {
 		if !p.key.custom {
 			f.val = reusableBuffer(v)
 		}
-		delta := f.addSlotSize(p.slot, len(v), p.fold == foldSet)
+		delta := f.addSlotSize(p.slot, len(v), p.fold == fold.Set)
 		grew, deltas = grew+delta, append(deltas, delta)
 		if len(v) > largest {
 			largest, at = len(v), i
 		}
-		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+		data = fold.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
 	if size := x.j.addStateSize(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
 		x.j.addStateSize(-grew)

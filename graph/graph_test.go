@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -113,7 +114,7 @@ func TestOnErrorTakesOver(t *testing.T) {
 		},
 		Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)},
 	})
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{})
 	if err != nil || !contains(k.Get(res.State), "boom") {
 		t.Fatalf("k %q, error %v", k.Get(res.State), err)
 	}
@@ -163,7 +164,7 @@ func TestHaltDropsSiblings(t *testing.T) {
 		Edges: []graph.Edge{edge("a", graph.End), edge("b", "c"), edge("c", graph.End)}})
 	var dropped []string
 	var res graph.Result
-	for e, err := range (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
+	for e, err := range (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func join(to string, from ...string) graph.Edge { return graph.Edge{From: from, 
 
 // kept is a Runner with a store of its own.
 func kept(g *graph.Graph) *graph.Runner {
-	return &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	return &graph.Runner{Graph: g, Store: journal.NewMemory()}
 }
 
 // The thread of all scenarios.
@@ -250,9 +251,9 @@ func says(id, text string) graph.Answer { return graph.Answer{ID: id, Value: tex
 
 // before is the thread as a process left it that died before the first record
 // for which stop is true.
-func before(t testing.TB, s graph.Store, stop func(graph.Record) bool) *graph.Memory {
+func before(t testing.TB, s journal.Store, stop func(journal.Record) bool) *journal.Memory {
 	t.Helper()
-	m := graph.NewMemory()
+	m := journal.NewMemory()
 	recs := journalOf(t, s, thread)
 	if i := slices.IndexFunc(recs, stop); i >= 0 {
 		recs = recs[:i]
@@ -264,8 +265,8 @@ func before(t testing.TB, s graph.Store, stop func(graph.Record) bool) *graph.Me
 }
 
 // nth stops before the nth record of a kind.
-func nth(k graph.Kind, n int) func(graph.Record) bool {
-	return func(r graph.Record) bool {
+func nth(k journal.Kind, n int) func(journal.Record) bool {
+	return func(r journal.Record) bool {
 		if r.Kind == k {
 			n--
 		}
@@ -408,7 +409,7 @@ var workloads = []struct {
 	{"messages200", 200, func(t testing.TB) *graph.Graph { return messagesOf(t, 200) }},
 }
 
-func openSQLite(t testing.TB) graph.Store {
+func openSQLite(t testing.TB) journal.Store {
 	st, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -426,13 +427,13 @@ func BenchmarkRun(b *testing.B) {
 		g := w.graph(b)
 		for _, s := range []struct {
 			name   string
-			store  func(testing.TB) graph.Store
+			store  func(testing.TB) journal.Store
 			topics graph.Topic
 		}{
-			{"none", func(testing.TB) graph.Store { return nil }, 0},
-			{"memory", func(testing.TB) graph.Store { return graph.NewMemory() }, 0},
+			{"none", func(testing.TB) journal.Store { return nil }, 0},
+			{"memory", func(testing.TB) journal.Store { return journal.NewMemory() }, 0},
 			{"sqlite", openSQLite, 0},
-			{"events", func(testing.TB) graph.Store { return nil }, graph.AllTopics},
+			{"events", func(testing.TB) journal.Store { return nil }, graph.AllTopics},
 		} {
 			b.Run(w.name+"/"+s.name, func(b *testing.B) {
 				b.ReportAllocs()
@@ -482,8 +483,8 @@ func BenchmarkOpen(b *testing.B) {
 		for _, n := range []int{100, 1000, 10_000} {
 			for _, s := range []struct {
 				name string
-				open func(testing.TB) graph.Store
-			}{{"memory", func(testing.TB) graph.Store { return graph.NewMemory() }}, {"sqlite", openSQLite}} {
+				open func(testing.TB) journal.Store
+			}{{"memory", func(testing.TB) journal.Store { return journal.NewMemory() }}, {"sqlite", openSQLite}} {
 				b.Run(fmt.Sprintf("%s/steps=%d/%s", w.name, n, s.name), func(b *testing.B) {
 					c := &counting{Store: s.open(b)}
 					r := &graph.Runner{Graph: w.graph(b, n), Store: c}
@@ -652,7 +653,7 @@ func TestBytesGrowInProportion(t *testing.T) {
 
 // allocatedBy counts the bytes that a run allocates. Its tasks run one after the other: how many goroutines they need otherwise is up to
 // the scheduler.
-func allocatedBy(t testing.TB, g *graph.Graph, st graph.Store, topics graph.Topic) uint64 {
+func allocatedBy(t testing.TB, g *graph.Graph, st journal.Store, topics graph.Topic) uint64 {
 	t.Helper()
 	r := &graph.Runner{Graph: g, Store: st, Durability: graph.EveryStep, Executor: sequential{}}
 	runtime.GC()
@@ -673,15 +674,15 @@ func allocatedBy(t testing.TB, g *graph.Graph, st graph.Store, topics graph.Topi
 func journaledBy(t testing.TB, g *graph.Graph) uint64 {
 	t.Helper()
 	facts, snapshots := uint64(0), uint64(0)
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	if _, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	for r, err := range st.Read(t.Context(), "t", graph.Range{}) {
+	for r, err := range st.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := uint64(len(r.Head) + len(r.Data)); r.Kind == graph.KindSnapshot {
+		if n := uint64(len(r.Head) + len(r.Data)); r.Kind == journal.KindSnapshot {
 			snapshots += n
 		} else {
 			facts += n
@@ -715,12 +716,12 @@ func filedBy(t testing.TB, g *graph.Graph) uint64 {
 
 // counting counts what is read from a store.
 type counting struct {
-	graph.Store
+	journal.Store
 	records, bytes int
 }
 
-func (c *counting) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+func (c *counting) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		for rec, err := range c.Store.Read(ctx, thread, r) {
 			c.records++
 			c.bytes += len(rec.Head) + len(rec.Data)
@@ -744,7 +745,7 @@ func TestOpeningAThreadIsBounded(t *testing.T) {
 		{"beside", besideOf, 500, 40_000},
 	} {
 		for _, n := range []int{1000, 2999, 10_000} {
-			c := &counting{Store: graph.NewMemory()}
+			c := &counting{Store: journal.NewMemory()}
 			r := &graph.Runner{Graph: s.graph(t, n), Store: c}
 			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 				t.Fatal(err)
@@ -767,13 +768,13 @@ func TestAllocationsOfATrivialStep(t *testing.T) {
 	g := loopOf(t, steps)
 	for _, c := range []struct {
 		name   string
-		store  graph.Store
+		store  journal.Store
 		topics graph.Topic
 		most   float64 // a step
 	}{
 		{"nobody listens", nil, 0, 4.1},
 		{"all events", nil, graph.AllTopics, 9.1},
-		{"in memory", graph.NewMemory(), 0, 10},
+		{"in memory", journal.NewMemory(), 0, 10},
 	} {
 		r := &graph.Runner{Graph: g, Store: c.store}
 		per := testing.AllocsPerRun(5, func() {
@@ -793,11 +794,11 @@ func TestAllocationsOfATrivialStep(t *testing.T) {
 
 // weighing counts the bytes that a store is given.
 type weighing struct {
-	graph.Store
+	journal.Store
 	bytes, records int
 }
 
-func (w *weighing) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (w *weighing) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
 		w.bytes += len(r.Head) + len(r.Data)
 	}
@@ -809,11 +810,11 @@ func (w *weighing) Append(ctx context.Context, thread string, after int64, recs 
 // is left in memory is the engine's own.
 type forgetting struct{ weighing }
 
-func (f *forgetting) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (f *forgetting) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if err := f.weighing.Append(ctx, thread, after, recs); err != nil {
 		return err
 	}
-	if recs[len(recs)-1].Kind == graph.KindSnapshot {
+	if recs[len(recs)-1].Kind == journal.KindSnapshot {
 		return f.Prune(ctx, thread, after+int64(len(recs)))
 	}
 	return nil
@@ -824,7 +825,7 @@ func (f *forgetting) Append(ctx context.Context, thread string, after int64, rec
 func TestALongRunIsFlatInMemoryAndLinearInBytes(t *testing.T) {
 	const steps = 100_000
 	bytesOf := func(n int) int {
-		w := &forgetting{weighing{Store: graph.NewMemory()}}
+		w := &forgetting{weighing{Store: journal.NewMemory()}}
 		res, err := (&graph.Runner{Graph: loopOf(t, n), Store: w}).Invoke(t.Context(), graph.Input{})
 		if err != nil || res.Status != graph.Done || res.Steps != n {
 			t.Fatalf("%v after %d steps, %v", res.Status, res.Steps, err)
@@ -852,7 +853,7 @@ func TestALongRunIsFlatInMemoryAndLinearInBytes(t *testing.T) {
 // A conversation of n messages costs bytes in proportion to n, not to n².
 func TestAGrowingListIsStoredOnce(t *testing.T) {
 	bytesOf := func(n int) int {
-		w := &weighing{Store: graph.NewMemory()}
+		w := &weighing{Store: journal.NewMemory()}
 		if _, err := (&graph.Runner{Graph: messagesOf(t, n), Store: w}).Invoke(t.Context(), graph.Input{}); err != nil {
 			t.Fatal(err)
 		}

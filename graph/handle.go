@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // ErrNotDriven says that the drive of a Handle has not started, waits or has ended: its questions are
@@ -67,7 +69,7 @@ func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 	if err := j.writePending(); err != nil {
 		return nil, err
 	}
-	s, err := loadToDrive(context.Background(), j.store, x.thread)
+	s, err := fold.LoadToDrive(context.Background(), j.store, x.thread)
 	if err != nil {
 		return nil, err
 	}
@@ -75,40 +77,40 @@ func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := j.appendNow(s.head, newAnswerRecords(asked, values, answers)); err != nil {
+	if err := j.appendNow(s.Head, newAnswerRecords(asked, values, answers)); err != nil {
 		return nil, err
 	}
 	for i, o := range asked {
-		o.q.answered = true
-		x.questions.late = append(x.questions.late, lateAnswer{o.path, o.key, QuestionAnswered{ID: o.q.q.ID, Refused: answers[i].Refused, By: answers[i].By}})
+		o.Asked.Answered = true
+		x.questions.late = append(x.questions.late, lateAnswer{o.Path, o.Key, QuestionAnswered{ID: o.Asked.Question.ID, Refused: answers[i].Refused, By: answers[i].By}})
 	}
-	for _, o := range s.openQuestions() {
-		open = append(open, o.q.q)
+	for _, o := range s.OpenQuestions() {
+		open = append(open, Question(o.Asked.Question))
 	}
 	return open, nil
 }
 
 // newAnswerRecords returns the records of answers to questions that they were checked against.
-func newAnswerRecords(asked []openQuestion, values [][]byte, answers []Answer) (recs []Record) {
+func newAnswerRecords(asked []fold.OpenQuestion, values [][]byte, answers []Answer) (recs []journal.Record) {
 	for i, a := range answers {
-		recs = append(recs, Record{Kind: KindAnswer, Head: putName(answerHead(asked[i].path, asked[i].key, 0, a.Refused), a.By), Data: values[i]})
+		recs = append(recs, journal.Record{Kind: journal.KindAnswer, Head: wire.PutName(answerHead(asked[i].Path, asked[i].Key, 0, a.Refused), a.By), Data: values[i]})
 	}
 	return recs
 }
 
 // appendNow writes records before those that are gathered. The caller must hold writing, and have read the thread
 // up to head.
-func (j *journal) appendNow(head int64, recs []Record) error {
+func (j *journalWriter) appendNow(head int64, recs []journal.Record) error {
 	now := j.clock.Now().UnixMicro()
 	j.mu.Lock()
 	behind := head != j.head
 	for i := range recs {
 		recs[i].Time = now
 		j.bytes += len(recs[i].Head) + len(recs[i].Data)
-		j.weight += len(recs[i].Head) + len(recs[i].Data) + recordWeight
+		j.weight += len(recs[i].Head) + len(recs[i].Data) + fold.RecordWeight
 	}
 	j.mu.Unlock()
-	err := fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
+	err := fmt.Errorf("save thread %s: %w", j.thread, journal.ErrConflict)
 	if !behind {
 		err = j.appendBatch(head, recs)
 	}
@@ -150,49 +152,18 @@ func (x *drive) useLateAnswers(f *frame) (bool, error) {
 	if err := x.j.flush(); err != nil {
 		return false, err
 	}
-	s, err := loadToDrive(x.ctx, x.j.store, x.thread)
+	s, err := fold.LoadToDrive(x.ctx, x.j.store, x.thread)
 	if err != nil {
 		return false, err
 	}
 	for _, a := range x.questions.late {
-		if in := s.frames[a.path]; in != nil && in.asks[a.key] != nil {
-			in.asks[a.key].now = true
+		if in := s.Frames[a.path]; in != nil && in.Asks[a.key] != nil {
+			in.Asks[a.key].Now = true
 		}
 		x.questions.answered = append(x.questions.answered, a.event)
 	}
 	x.questions.late = nil
 	x.deliverAnswers(f)
-	f.raw, f.frames = s.ensureFrame(""), s.frames
+	f.raw, f.frames = s.EnsureFrame(""), s.Frames
 	return true, nil
-}
-
-// authorKey is the key of an author in a context.
-type authorKey struct{}
-
-// WithAuthor returns a context for what a person or program asks for by name: Fork, ForkWithMeta, Edit and Abandon
-// record the name, and Entry.By shows it. An answer has its own name, Answer.By.
-func WithAuthor(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, authorKey{}, name)
-}
-
-// authorOf returns the name that WithAuthor has put into a context, or "".
-func authorOf(ctx context.Context) string {
-	name, _ := ctx.Value(authorKey{}).(string)
-	return name
-}
-
-// putName appends a name to the end of a part of a record; an empty one takes no space.
-func putName(part []byte, name string) []byte {
-	if name == "" {
-		return part
-	}
-	return wire.PutString(part, name)
-}
-
-// readName reads what putName has appended; parts without a name end before it.
-func readName(h *wire.Reader) string {
-	if len(h.Rest) == 0 {
-		return ""
-	}
-	return h.Text()
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A question of one task is answered while another task of its step works: the answer is checked and
@@ -16,7 +18,7 @@ func TestHandleAnswersWhileOtherTasksWork(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			release, repeats := make(chan struct{}), 0
-			r := graph.Runner{Store: graph.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"work", "ask"}, Nodes: []graph.Node{
+			r := graph.Runner{Store: journal.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"work", "ask"}, Nodes: []graph.Node{
 				{Name: "work", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 					_, err := graph.Do(ctx, "slow", func(ctx context.Context) (string, error) {
 						repeats++
@@ -90,7 +92,7 @@ func TestHandleLeavesOtherQuestionsOpen(t *testing.T) {
 			_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "and?"})
 			return graph.Update{}, err
 		}
-		r := graph.Runner{Store: graph.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"work", "p", "q"}, Nodes: []graph.Node{
+		r := graph.Runner{Store: journal.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"work", "p", "q"}, Nodes: []graph.Node{
 			{Name: "work", Run: func(context.Context, graph.State) (graph.Update, error) { <-release; return graph.Update{}, nil }},
 			{Name: "p", Run: ask}, {Name: "q", Run: ask}, say("j"),
 		}, Edges: []graph.Edge{join("j", "work", "p", "q"), edge("j", graph.End)}})}
@@ -130,13 +132,13 @@ func TestHandleLeavesOtherQuestionsOpen(t *testing.T) {
 }
 
 // answeredBy returns the names that the answers of a thread were recorded with, oldest first.
-func answeredBy(t *testing.T, st graph.Store) (by []string) {
+func answeredBy(t *testing.T, st journal.Store) (by []string) {
 	t.Helper()
-	for e, err := range graph.History(t.Context(), st, thread) {
+	for e, err := range history.Entries(t.Context(), st, thread) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.KindAnswer {
+		if e.Kind == journal.KindAnswer {
 			by = slices.Insert(by, 0, e.By)
 		}
 	}
@@ -146,7 +148,7 @@ func answeredBy(t *testing.T, st graph.Store) (by []string) {
 // A fork, an edit and an end by hand name who asked for them; without a name, records are as they were before names.
 func TestHistoryNamesAuthors(t *testing.T) {
 	for _, name := range []string{"ci", ""} {
-		r := graph.Runner{Store: graph.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"ask"}, Nodes: []graph.Node{
+		r := graph.Runner{Store: journal.NewMemory(), Graph: compile(t, graph.Def{Keys: all, Start: []string{"ask"}, Nodes: []graph.Node{
 			{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 				_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "and?"})
 				return graph.Update{}, err
@@ -154,27 +156,27 @@ func TestHistoryNamesAuthors(t *testing.T) {
 		if res, err := r.Invoke(t.Context(), graph.Input{Thread: "origin"}); err != nil || res.Status != graph.Waiting {
 			t.Fatal(res.Status, err)
 		}
-		ctx := graph.WithAuthor(t.Context(), name)
-		if err := graph.Fork(ctx, r.Store, "origin", 0, thread); err != nil {
+		ctx := journal.WithAuthor(t.Context(), name)
+		if err := history.Fork(ctx, r.Store, "origin", 0, thread); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Edit(ctx, thread, only.Set("new")); err != nil {
 			t.Fatal(err)
 		}
-		if err := graph.Abandon(ctx, r.Store, thread, "enough"); err != nil {
+		if err := history.Abandon(ctx, r.Store, thread, "enough"); err != nil {
 			t.Fatal(err)
 		}
-		var kinds []graph.Kind
-		for e, err := range graph.History(t.Context(), r.Store, thread) {
+		var kinds []journal.Kind
+		for e, err := range history.Entries(t.Context(), r.Store, thread) {
 			if err != nil || e.By != name {
 				t.Errorf("%s by %q: %v", e.Kind, e.By, err)
 			}
 			kinds = append(kinds, e.Kind)
 		}
-		if !slices.Equal(kinds, []graph.Kind{graph.KindEnd, graph.KindEdit, graph.KindFork}) {
+		if !slices.Equal(kinds, []journal.Kind{journal.KindEnd, journal.KindEdit, journal.KindFork}) {
 			t.Errorf("records: %v", kinds)
 		}
-		snap, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+		snap, err := history.Inspect(t.Context(), r.Store, thread, 0)
 		if err != nil || snap.Status != graph.Abandoned || snap.Reason != "enough" {
 			t.Errorf("%+v, %v", snap, err)
 		}

@@ -14,12 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // pruned prunes a thread and returns the numbers of its first and last record.
-func pruned(t testing.TB, st graph.Store, thread string, k graph.Keep) (first, last int64) {
+func pruned(t testing.TB, st journal.Store, thread string, k history.Keep) (first, last int64) {
 	t.Helper()
-	got, err := graph.Prune(t.Context(), st, thread, k)
+	got, err := history.Prune(t.Context(), st, thread, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +55,9 @@ func parked(t testing.TB, r *graph.Runner, pause int) bool {
 // However short a thread is cut, wherever it was parked, it is listed as before and
 // continues to the same end.
 func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		e := newEverything(t)
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: mem}, true))
 		r := &graph.Runner{Graph: e.g, Store: st}
 		for pause := 0; ; pause++ {
@@ -63,11 +65,11 @@ func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
 				break
 			}
 			was := described(t, st, "t")
-			before, err := graph.Inspect(t.Context(), st, "t", 0)
+			before, err := history.Inspect(t.Context(), st, "t", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, last := pruned(t, st, "t", graph.Keep{})
+			first, last := pruned(t, st, "t", history.Keep{})
 			if first != last {
 				t.Fatalf("pause %d: %d to %d are left", pause, first, last)
 			}
@@ -76,7 +78,7 @@ func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
 			if diff := cmp.Diff(was, is); diff != "" {
 				t.Fatalf("pause %d: the listing has changed:\n%s", pause, diff)
 			}
-			after, err := graph.Inspect(t.Context(), st, "t", 0)
+			after, err := history.Inspect(t.Context(), st, "t", 0)
 			before.Head = last
 			if diff := cmp.Diff(before, after); err != nil || diff != "" {
 				t.Fatalf("pause %d: %v\n%s", pause, err, diff)
@@ -95,15 +97,15 @@ func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
 // what is kept stays whole.
 func TestPruneAtEveryCut(t *testing.T) {
 	e := newEverything(t)
-	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: graph.NewMemory()}, true))
+	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: journal.NewMemory()}, true))
 	shortened := 0
 	for keep := range 40 {
-		st := graph.NewMemory()
+		st := journal.NewMemory()
 		r := &graph.Runner{Graph: e.g, Store: st}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		for res.Status == graph.Waiting {
 			was := records(t, st, "t")
-			first, last := pruned(t, st, "t", graph.Keep{Records: keep})
+			first, last := pruned(t, st, "t", history.Keep{Records: keep})
 			if first > 1 {
 				shortened++
 			}
@@ -111,7 +113,7 @@ func TestPruneAtEveryCut(t *testing.T) {
 				t.Fatalf("record %d was to be kept; the oldest is %d", kept[0].Seq, first)
 			}
 			for seq := first; seq <= last; seq++ {
-				if _, err := graph.Inspect(t.Context(), st, "t", seq); err != nil {
+				if _, err := history.Inspect(t.Context(), st, "t", seq); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -135,7 +137,7 @@ func (c *calendar) Wait(context.Context, time.Duration) error { return nil }
 
 // conversation has a run a day. What each step overwrites is so large that a
 // snapshot follows the second: a day is start, step, step, snapshot, end.
-func conversation(t testing.TB, st graph.Store, days int) *graph.Runner {
+func conversation(t testing.TB, st journal.Store, days int) *graph.Runner {
 	t.Helper()
 	big := graph.Last[string]("big")
 	fill := func(letter string, n int) graph.Func {
@@ -153,7 +155,7 @@ func conversation(t testing.TB, st graph.Store, days int) *graph.Runner {
 		}
 	}
 	for i, rec := range records(t, st, "t") {
-		want := []graph.Kind{graph.KindStart, graph.KindStep, graph.KindStep, graph.KindSnapshot, graph.KindEnd}[i%5]
+		want := []journal.Kind{journal.KindStart, journal.KindStep, journal.KindStep, journal.KindSnapshot, journal.KindEnd}[i%5]
 		if rec.Kind != want {
 			t.Fatalf("record %d is a %s, want a %s", rec.Seq, rec.Kind, want)
 		}
@@ -165,25 +167,25 @@ func TestPruneByRecordsStepsAndAge(t *testing.T) {
 	noon := func(day int) time.Time { return (&calendar{day}).Now() }
 	for _, c := range []struct {
 		name string
-		keep graph.Keep
+		keep history.Keep
 		want int64 // the oldest record left of 40
 	}{
-		{"nothing", graph.Keep{}, 41},
-		{"everything", graph.Keep{Records: 100}, 1},
-		{"the last record", graph.Keep{Records: 1}, 39},
-		{"to a snapshot", graph.Keep{Records: 2}, 39},
-		{"past a snapshot", graph.Keep{Records: 3}, 34},
-		{"to an older snapshot", graph.Keep{Records: 7}, 34},
-		{"past an older snapshot", graph.Keep{Records: 8}, 29},
-		{"two steps", graph.Keep{Steps: 2}, 34},
-		{"three steps", graph.Keep{Steps: 3}, 29},
-		{"since a day", graph.Keep{Since: noon(5)}, 19},
-		{"since ever", graph.Keep{Since: noon(1)}, 1},
-		{"since tomorrow", graph.Keep{Since: noon(9)}, 41},
-		{"what any rule names", graph.Keep{Records: 3, Steps: 5, Since: noon(8)}, 24},
+		{"nothing", history.Keep{}, 41},
+		{"everything", history.Keep{Records: 100}, 1},
+		{"the last record", history.Keep{Records: 1}, 39},
+		{"to a snapshot", history.Keep{Records: 2}, 39},
+		{"past a snapshot", history.Keep{Records: 3}, 34},
+		{"to an older snapshot", history.Keep{Records: 7}, 34},
+		{"past an older snapshot", history.Keep{Records: 8}, 29},
+		{"two steps", history.Keep{Steps: 2}, 34},
+		{"three steps", history.Keep{Steps: 3}, 29},
+		{"since a day", history.Keep{Since: noon(5)}, 19},
+		{"since ever", history.Keep{Since: noon(1)}, 1},
+		{"since tomorrow", history.Keep{Since: noon(9)}, 41},
+		{"what any rule names", history.Keep{Records: 3, Steps: 5, Since: noon(8)}, 24},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			st := graph.NewMemory()
+			st := journal.NewMemory()
 			r := conversation(t, st, 8)
 			before, err := r.State(t.Context(), "t", 0)
 			if err != nil {
@@ -197,7 +199,7 @@ func TestPruneByRecordsStepsAndAge(t *testing.T) {
 				t.Errorf("%v\n%s", err, diff)
 			}
 			if c.want > 1 {
-				if _, err = r.State(t.Context(), "t", c.want-1); !errors.Is(err, graph.ErrNoPoint) {
+				if _, err = r.State(t.Context(), "t", c.want-1); !errors.Is(err, journal.ErrNoPoint) {
 					t.Errorf("a pruned point: %v", err)
 				}
 			}
@@ -211,11 +213,11 @@ func TestPruneByRecordsStepsAndAge(t *testing.T) {
 // If a drive may be running, nothing is appended.
 func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	var r *graph.Runner
 	g := compile(t, graph.Def{Name: "self", Keys: []graph.AnyKey{lines}, Start: []string{"a"}, Nodes: []graph.Node{
 		{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			first, err := graph.Prune(ctx, st, "t", graph.Keep{})
+			first, err := history.Prune(ctx, st, "t", history.Keep{})
 			if first != 1 && err == nil {
 				err = errors.New("pruned beneath a drive")
 			}
@@ -225,7 +227,7 @@ func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 	if res, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil || res.Status != graph.Done {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
-	if _, err := graph.Prune(ctx, st, "nobody", graph.Keep{}); !errors.Is(err, graph.ErrNoThread) {
+	if _, err := history.Prune(ctx, st, "nobody", history.Keep{}); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	race := &behind{Store: st, first: func() {
@@ -233,7 +235,7 @@ func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if _, err := graph.Prune(ctx, race, "t", graph.Keep{}); !errors.Is(err, graph.ErrConflict) {
+	if _, err := history.Prune(ctx, race, "t", history.Keep{}); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("a thread that moves on: %v", err)
 	}
 	if n := len(records(t, st, "t")); n != 4 {
@@ -243,24 +245,24 @@ func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 
 // Forks keep their origin, and what they copied, when either side is pruned.
 func TestPruneOfAForkAndOfItsOrigin(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		fork(t, st, "t", 2, "u")
-		pruned(t, st, "t", graph.Keep{})
-		if first, _ := pruned(t, st, "u", graph.Keep{}); first != 1 {
+		pruned(t, st, "t", history.Keep{})
+		if first, _ := pruned(t, st, "u", history.Keep{}); first != 1 {
 			t.Errorf("a fork of one record was cut at %d", first)
 		}
 		if diff := cmp.Diff([]string{"a", "b"}, lines.Get(resumed(t, r, "u").State)); diff != "" {
 			t.Error(diff)
 		}
-		first, last := pruned(t, st, "u", graph.Keep{})
+		first, last := pruned(t, st, "u", history.Keep{})
 		if first != last {
 			t.Errorf("%d to %d are left", first, last)
 		}
-		if i := described(t, st, "u"); i.From != (graph.Point{Thread: "t", Seq: 2}) || i.Status != graph.Done {
+		if i := described(t, st, "u"); i.From != (journal.Point{Thread: "t", Seq: 2}) || i.Status != graph.Done {
 			t.Errorf("listed as %+v", i)
 		}
 		if diff := cmp.Diff([]string{`5 snapshot "" 2 [] <-  0`}, checkpoints(t, st, "u")); diff != "" {
@@ -279,16 +281,16 @@ func TestDelete(t *testing.T) {
 	if _, err := start(t, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+	if err := history.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
 		t.Fatal(err)
 	}
-	if err := graph.Delete(t.Context(), r.Store, thread); err != nil {
+	if err := history.Delete(t.Context(), r.Store, thread); err != nil {
 		t.Fatal(err)
 	}
-	for i, err := range graph.History(t.Context(), r.Store, thread) {
+	for i, err := range history.Entries(t.Context(), r.Store, thread) {
 		t.Error("left:", i, err)
 	}
-	if err := graph.Delete(t.Context(), r.Store, thread); !errors.Is(err, graph.ErrNoThread) {
+	if err := history.Delete(t.Context(), r.Store, thread); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("error %v", err)
 	}
 	if s, err := r.State(t.Context(), "copy", 0); err != nil || k.Get(s) != 1 {
@@ -302,10 +304,10 @@ func TestDelete(t *testing.T) {
 // A thread is not deleted under a drive.
 func TestDeleteRefusesAThreadThatIsDriven(t *testing.T) {
 	var deleted error
-	r := &graph.Runner{Store: graph.NewMemory()}
+	r := &graph.Runner{Store: journal.NewMemory()}
 	r.Graph = compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)}, Nodes: []graph.Node{{Name: "a",
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			deleted = graph.Delete(ctx, r.Store, thread)
+			deleted = history.Delete(ctx, r.Store, thread)
 			return graph.Update{}, nil
 		}}}})
 	res, err := start(t, r)
@@ -324,15 +326,15 @@ func TestAbandon(t *testing.T) {
 	r := kept(asks)
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
-	if err := graph.Abandon(t.Context(), r.Store, thread, "no longer wanted"); err != nil {
+	if err := history.Abandon(t.Context(), r.Store, thread, "no longer wanted"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+	s, err := history.Inspect(t.Context(), r.Store, thread, 0)
 	if err != nil || s.Status != graph.Abandoned || s.Reason != "no longer wanted" || s.Run != res.Run {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for info, err := range r.Store.Threads(t.Context(), "") {
-		d, failed := graph.Describe(info)
+		d, failed := history.Describe(info)
 		if err != nil || failed != nil || d.Status != graph.Abandoned || d.Reason != s.Reason || d.Run != res.Run || len(d.Questions) != 0 {
 			t.Errorf("listed as %+v, %v, %v", d, err, failed)
 		}
@@ -345,15 +347,15 @@ func TestAbandon(t *testing.T) {
 	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Answers: answer}); !isAnswerError(err) {
 		t.Errorf("answered: %v", err)
 	}
-	if err := graph.Abandon(t.Context(), r.Store, thread, "again"); err != nil {
+	if err := history.Abandon(t.Context(), r.Store, thread, "again"); err != nil {
 		t.Errorf("again: %v", err)
 	}
-	if again, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || again.Head != s.Head {
+	if again, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || again.Head != s.Head {
 		t.Errorf("a run that was over was ended: %+v, %v", again, err)
 	}
 	res, err = start(t, r)
 	is(t, graph.Waiting, res, err)
-	if err := graph.Abandon(t.Context(), r.Store, "nobody's", ""); !errors.Is(err, graph.ErrNoThread) {
+	if err := history.Abandon(t.Context(), r.Store, "nobody's", ""); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -368,22 +370,22 @@ func TestAbandonAfterACrash(t *testing.T) {
 	r := kept(parallel(t, say("a")))
 	res, err := start(t, r)
 	is(t, graph.Done, res, err)
-	crashed := before(t, r.Store, nth(graph.KindEnd, 1))
-	was, err := graph.Inspect(t.Context(), crashed, thread, 0)
+	crashed := before(t, r.Store, nth(journal.KindEnd, 1))
+	was, err := history.Inspect(t.Context(), crashed, thread, 0)
 	if err != nil || was.Status != graph.Crashed {
 		t.Fatalf("%+v, %v", was, err)
 	}
-	if err := graph.Abandon(t.Context(), crashed, thread, ""); err != nil {
+	if err := history.Abandon(t.Context(), crashed, thread, ""); err != nil {
 		t.Fatal(err)
 	}
-	now, err := graph.Inspect(t.Context(), crashed, thread, 0)
+	now, err := history.Inspect(t.Context(), crashed, thread, 0)
 	if err != nil || now.Status != graph.Abandoned || now.Active != was.Active {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
 
 // tree writes a lineage, two spaces a level.
-func tree(branches []graph.Branch, level int) (text []string) {
+func tree(branches []history.Branch, level int) (text []string) {
 	for _, b := range branches {
 		line := strings.Repeat("  ", level) + b.Thread + " " + b.Status.String()
 		if b.From.Seq > 0 {
@@ -395,7 +397,7 @@ func tree(branches []graph.Branch, level int) (text []string) {
 }
 
 func TestLineage(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		ctx := t.Context()
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st}
 		for _, thread := range []string{"x", "other"} {
@@ -409,20 +411,20 @@ func TestLineage(t *testing.T) {
 		resumed(t, r, "x-b")
 		fork(t, st, "x-b", 2, "x-b-deep")
 		fork(t, st, "x", 2, "stray")
-		if _, err := graph.Prune(ctx, st, "x-b", graph.Keep{}); err != nil {
+		if _, err := history.Prune(ctx, st, "x-b", history.Keep{}); err != nil {
 			t.Fatal(err)
 		}
-		l, err := graph.Lineage(ctx, st, "")
+		l, err := history.Lineage(ctx, st, "")
 		want := []string{"other done", "x done", "  x-b done <- x 1", "    x-b-deep paused <- x-b 2", "  x-z paused <- x 1", "  stray paused <- x 2", "  x-late paused <- x 3"}
 		if diff := cmp.Diff(want, tree(l, 0)); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		l, err = graph.Lineage(ctx, st, "x-b")
+		l, err = history.Lineage(ctx, st, "x-b")
 		want = []string{"x-b done <- x 1", "  x-b-deep paused <- x-b 2"}
 		if diff := cmp.Diff(want, tree(l, 0)); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if l, err := graph.Lineage(ctx, st, "nobody"); err != nil || l != nil {
+		if l, err := history.Lineage(ctx, st, "nobody"); err != nil || l != nil {
 			t.Errorf("%v, %v", l, err)
 		}
 	})
@@ -431,7 +433,7 @@ func TestLineage(t *testing.T) {
 // A thread that was deleted and forked again from its own fork is not lost.
 func TestLineageOfACircle(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: said(t, "a"), Store: st}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "x"}); err != nil {
 		t.Fatal(err)
@@ -441,7 +443,7 @@ func TestLineageOfACircle(t *testing.T) {
 		t.Fatal(err)
 	}
 	fork(t, st, "y", 0, "x")
-	l, err := graph.Lineage(ctx, st, "")
+	l, err := history.Lineage(ctx, st, "")
 	if diff := cmp.Diff([]string{"x done <- y 1", "  y done <- x 3"}, tree(l, 0)); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -451,36 +453,36 @@ func TestLineageOfACircle(t *testing.T) {
 // for every reader; what can be read without it stays as it was.
 func TestADamagedRecordIsAnError(t *testing.T) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	r := &graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}
 	e.finish(t, r, true)
-	if _, err := graph.Prune(t.Context(), mem, "t", graph.Keep{Records: 1}); err != nil {
+	if _, err := history.Prune(t.Context(), mem, "t", history.Keep{Records: 1}); err != nil {
 		t.Fatal(err)
 	}
-	var recs []graph.Record
-	kinds := map[graph.Kind]bool{}
-	for rec, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+	var recs []journal.Record
+	kinds := map[journal.Kind]bool{}
+	for rec, err := range mem.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil || rec.Sum == 0 {
 			t.Fatalf("record %d has no checksum, %v", rec.Seq, err)
 		}
 		recs = append(recs, rec)
 		kinds[rec.Kind] = true
 	}
-	if !kinds[graph.KindSnapshot] || !kinds[graph.KindStep] {
+	if !kinds[journal.KindSnapshot] || !kinds[journal.KindStep] {
 		t.Fatalf("the journal has only %v", kinds)
 	}
 	n := 0
 	for at := range recs {
 		for _, flip := range flips(recs[at]) {
 			n++
-			bad := graph.NewMemory()
-			damaged := append([]graph.Record(nil), recs...)
+			bad := journal.NewMemory()
+			damaged := append([]journal.Record(nil), recs...)
 			damaged[at] = flip.rec
 			if err := bad.Append(t.Context(), "t", 0, damaged); err != nil {
 				t.Fatal(err)
 			}
-			var d *graph.DamagedError
-			_, err := graph.Inspect(t.Context(), bad, "t", int64(at)+1)
+			var d *journal.DamagedError
+			_, err := history.Inspect(t.Context(), bad, "t", int64(at)+1)
 			if !errors.As(err, &d) || d.Seq != int64(at)+1 || d.Thread != "t" {
 				t.Fatalf("record %d (%s), %s: Inspect says %v", at+1, recs[at].Kind, flip.what, err)
 			}
@@ -488,7 +490,7 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 				continue
 			}
 			found := false
-			for e, err := range graph.History(t.Context(), bad, "t") {
+			for e, err := range history.Entries(t.Context(), bad, "t") {
 				found = errors.As(err, &d) && d.Seq == int64(at)+1
 				if err == nil && e.Seq == int64(at)+1 {
 					t.Fatalf("record %d, %s: History lists %+v", at+1, flip.what, e)
@@ -507,28 +509,28 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 type flipped struct {
 	what   string
 	inData bool
-	rec    graph.Record
+	rec    journal.Record
 }
 
 // flips are copies of a record with one bit flipped.
-func flips(r graph.Record) (all []flipped) {
-	add := func(what string, inData bool, change func(*graph.Record)) {
+func flips(r journal.Record) (all []flipped) {
+	add := func(what string, inData bool, change func(*journal.Record)) {
 		c := r
 		c.Head, c.Data = append([]byte(nil), r.Head...), append([]byte(nil), r.Data...)
 		change(&c)
 		all = append(all, flipped{what, inData, c})
 	}
-	add("kind", false, func(r *graph.Record) { r.Kind ^= 1 })
-	add("time", false, func(r *graph.Record) { r.Time ^= 1 << 40 })
-	add("sum", false, func(r *graph.Record) { r.Sum ^= 1 << 60 })
+	add("kind", false, func(r *journal.Record) { r.Kind ^= 1 })
+	add("time", false, func(r *journal.Record) { r.Time ^= 1 << 40 })
+	add("sum", false, func(r *journal.Record) { r.Sum ^= 1 << 60 })
 	for i := 0; i < len(r.Head); i += 1 + len(r.Head)/20 {
-		add(fmt.Sprint("head ", i), false, func(r *graph.Record) { r.Head[i] ^= 1 << (i % 8) })
+		add(fmt.Sprint("head ", i), false, func(r *journal.Record) { r.Head[i] ^= 1 << (i % 8) })
 	}
 	for i := 0; i < len(r.Data); i += 1 + len(r.Data)/20 {
-		add(fmt.Sprint("data ", i), true, func(r *graph.Record) { r.Data[i] ^= 1 << (i % 8) })
+		add(fmt.Sprint("data ", i), true, func(r *journal.Record) { r.Data[i] ^= 1 << (i % 8) })
 	}
 	if len(r.Data) > 0 {
-		add("cut", true, func(r *graph.Record) { r.Data = r.Data[:len(r.Data)-1] })
+		add("cut", true, func(r *journal.Record) { r.Data = r.Data[:len(r.Data)-1] })
 	}
 	return all
 }
@@ -536,26 +538,26 @@ func flips(r graph.Record) (all []flipped) {
 // A record belongs to its thread and its place: one that stands elsewhere is damage.
 func TestARecordInTheWrongPlaceIsAnError(t *testing.T) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	e.finish(t, &graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}, true)
-	var recs []graph.Record
-	for rec := range mem.Read(t.Context(), "t", graph.Range{}) {
+	var recs []journal.Record
+	for rec := range mem.Read(t.Context(), "t", journal.Range{}) {
 		recs = append(recs, rec)
 	}
 	for name, c := range map[string]struct {
 		thread string
-		recs   []graph.Record
+		recs   []journal.Record
 	}{
 		"another thread": {"other", recs},
-		"missing record": {"t", append(append([]graph.Record(nil), recs[:3]...), recs[4:]...)},
-		"no checksum":    {"t", func() []graph.Record { c := append([]graph.Record(nil), recs...); c[3].Sum = 0; return c }()},
+		"missing record": {"t", append(append([]journal.Record(nil), recs[:3]...), recs[4:]...)},
+		"no checksum":    {"t", func() []journal.Record { c := append([]journal.Record(nil), recs...); c[3].Sum = 0; return c }()},
 	} {
-		bad := graph.NewMemory()
+		bad := journal.NewMemory()
 		if err := bad.Append(t.Context(), c.thread, 0, c.recs); err != nil {
 			t.Fatal(err)
 		}
-		var d *graph.DamagedError
-		if _, err := graph.Inspect(t.Context(), bad, c.thread, 0); !errors.As(err, &d) {
+		var d *journal.DamagedError
+		if _, err := history.Inspect(t.Context(), bad, c.thread, 0); !errors.As(err, &d) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -566,15 +568,15 @@ func TestAJournalWithoutChecksums(t *testing.T) {
 	r := kept(parallel(t, graph.Node{Name: "a", Run: asks(nil)}))
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
-	old := graph.NewMemory()
+	old := journal.NewMemory()
 	if err := old.Append(t.Context(), thread, 0, journalOf(t, r.Store, thread)); err != nil {
 		t.Fatal(err)
 	}
-	was, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+	was, err := history.Inspect(t.Context(), r.Store, thread, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	is1, err := graph.Inspect(t.Context(), old, thread, 0)
+	is1, err := history.Inspect(t.Context(), old, thread, 0)
 	if d := cmp.Diff(was, is1); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
@@ -582,7 +584,7 @@ func TestAJournalWithoutChecksums(t *testing.T) {
 	res, err = resume(t, r, says("a", "yes"))
 	is(t, graph.Done, res, err)
 	n := 0
-	for rec, err := range graph.Records(context.Background(), old, thread, graph.Range{After: 3}) {
+	for rec, err := range journal.Records(context.Background(), old, thread, journal.Range{After: 3}) {
 		if err != nil || rec.Sum == 0 {
 			t.Errorf("record %d: %v", rec.Seq, err)
 		}
@@ -597,11 +599,11 @@ func TestAJournalWithoutChecksums(t *testing.T) {
 
 // clockStore writes records as a computer with a wrong clock does.
 type clockStore struct {
-	*graph.Memory
+	*journal.Memory
 	time int64
 }
 
-func (s clockStore) Append(ctx context.Context, thread string, head int64, records []graph.Record) error {
+func (s clockStore) Append(ctx context.Context, thread string, head int64, records []journal.Record) error {
 	for i := range records {
 		records[i].Time, records[i].Sum = s.time, 0
 	}
@@ -611,7 +613,7 @@ func (s clockStore) Append(ctx context.Context, thread string, head int64, recor
 // TestTimesThatNoFormatCanWrite: a run can be looked at whatever its records say about the time.
 func TestTimesThatNoFormatCanWrite(t *testing.T) {
 	for _, micros := range []int64{math.MinInt64, -1 << 60, 0, 1 << 60, math.MaxInt64} {
-		store := clockStore{graph.NewMemory(), micros}
+		store := clockStore{journal.NewMemory(), micros}
 		key := graph.Last[int]("n")
 		g := compile(t, graph.Def{
 			Name: "g", Keys: []graph.AnyKey{key}, Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)},
@@ -620,14 +622,14 @@ func TestTimesThatNoFormatCanWrite(t *testing.T) {
 		if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 			t.Fatal(micros, err)
 		}
-		s, err := graph.Inspect(t.Context(), store, "t", 0)
+		s, err := history.Inspect(t.Context(), store, "t", 0)
 		if err != nil {
 			t.Fatal(micros, err)
 		}
 		if _, err := json.Marshal(s.RunInfo); err != nil {
 			t.Errorf("%d: %v", micros, err)
 		}
-		for e, err := range graph.History(t.Context(), store, "t") {
+		for e, err := range history.Entries(t.Context(), store, "t") {
 			if err != nil {
 				t.Fatal(micros, err)
 			}
@@ -664,7 +666,7 @@ func TestValuesStayInTheirKeys(t *testing.T) {
 		for _, n := range nodes {
 			d.Start, d.Edges = append(d.Start, n.Name), append(d.Edges, edge(n.Name, graph.End))
 		}
-		r := &graph.Runner{Graph: compile(t, d), Store: graph.NewMemory(), Cache: cache}
+		r := &graph.Runner{Graph: compile(t, d), Store: journal.NewMemory(), Cache: cache}
 		var told bytes.Buffer
 		for e, err := range r.Run(t.Context(), graph.Input{Thread: thread, Set: []graph.Write{secret.Set(word)}, Topics: graph.AllTopics}) {
 			line, fault := json.Marshal(e)
@@ -673,7 +675,7 @@ func TestValuesStayInTheirKeys(t *testing.T) {
 			}
 			fmt.Fprintln(&told, string(line), err)
 		}
-		for e, err := range graph.History(t.Context(), r.Store, thread) {
+		for e, err := range history.Entries(t.Context(), r.Store, thread) {
 			fmt.Fprintln(&told, e, err)
 		}
 		if bytes.Contains(told.Bytes(), []byte(word)) || told.Len() < 200 {
@@ -701,29 +703,3 @@ func (c *listedCache) Set(_ context.Context, key string, value []byte, _ time.Du
 }
 
 func (c *listedCache) Clear(context.Context, string) error { return nil }
-
-// Abandon ends a run that is no longer wanted. Its thread can have other runs.
-func ExampleAbandon() {
-	g := sound(graph.Def{
-		Name: "ask",
-		Nodes: []graph.Node{aNode("review", func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "Send it?"})
-			return graph.Update{}, err
-		})},
-		Edges: []graph.Edge{anEdge("review", graph.End)},
-		Start: []string{"review"},
-	})
-	ctx, store := context.Background(), graph.NewMemory()
-	r := &graph.Runner{Graph: g, Store: store}
-	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := graph.Abandon(ctx, store, "t1", "the customer has left"); err != nil {
-		fmt.Println(err)
-		return
-	}
-	s, err := graph.Inspect(ctx, store, "t1", 0)
-	fmt.Println(s.Status, s.Reason, err)
-	// Output: abandoned the customer has left <nil>
-}

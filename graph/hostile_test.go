@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A fuse panics once, in whatever calls it.
@@ -214,7 +216,7 @@ func TestAPanicAnywhereIsAFailureThatCanBeResumed(t *testing.T) {
 					if e.Stack == nil || e.Node != "a" && e.Node != "handler" {
 						t.Errorf("node %s, %d bytes of stack: %v", e.Node, len(e.Stack), err)
 					}
-					if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed {
+					if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed {
 						t.Errorf("%+v, %v", s, err)
 					}
 					res, err = resume(t, r)
@@ -281,7 +283,7 @@ var errAway = errors.New("the store is away")
 // A shaky store fails at one call, counted over all that a drive makes: each
 // append, each beginning of a read, each record read.
 type shaky struct {
-	graph.Store
+	journal.Store
 	panics bool
 	mu     sync.Mutex
 	left   int // calls until it fails; negative: never again
@@ -302,22 +304,22 @@ func (s *shaky) call() error {
 	return errAway
 }
 
-func (s *shaky) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (s *shaky) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if err := s.call(); err != nil {
 		return err
 	}
 	return s.Store.Append(ctx, thread, after, recs)
 }
 
-func (s *shaky) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+func (s *shaky) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		if err := s.call(); err != nil {
-			yield(graph.Record{}, err)
+			yield(journal.Record{}, err)
 			return
 		}
 		for rec, err := range s.Store.Read(ctx, thread, r) {
 			if fault := s.call(); fault != nil {
-				yield(graph.Record{}, fault)
+				yield(journal.Record{}, fault)
 				return
 			}
 			if !yield(rec, err) {
@@ -332,13 +334,13 @@ func (s *shaky) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 // journaled loads, and another drive ends like one that nothing happened to.
 func TestAStoreMayFailAtAnyCall(t *testing.T) {
 	e := newEverything(t)
-	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: graph.NewMemory()}, true))
+	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: journal.NewMemory()}, true))
 	for _, panics := range []bool{false, true} {
 		for at := 1; ; at++ {
 			failed := false
 			settled(t, func(t *testing.T) {
 				e := newEverything(t)
-				s := &shaky{Store: graph.NewMemory(), panics: panics, left: at}
+				s := &shaky{Store: journal.NewMemory(), panics: panics, left: at}
 				r := &graph.Runner{Graph: e.g, Store: s, Executor: sequential{}}
 				err := untilItFails(t, r)
 				if failed = s.failed; !failed {
@@ -347,7 +349,7 @@ func TestAStoreMayFailAtAnyCall(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), errAway.Error()) || !errors.Is(err, errAway) {
 					t.Fatalf("call %d, panics %v: %v", at, panics, err)
 				}
-				if info, err := graph.Inspect(t.Context(), s.Store, thread, 0); err != nil && !errors.Is(err, graph.ErrNoThread) {
+				if info, err := history.Inspect(t.Context(), s.Store, thread, 0); err != nil && !errors.Is(err, journal.ErrNoThread) {
 					t.Fatalf("call %d, panics %v: %+v, %v", at, panics, info, err)
 				}
 				r.Store = s.Store
@@ -383,27 +385,27 @@ func untilItFails(t *testing.T, r *graph.Runner) error {
 // the reading it is.
 func TestReadersPassAStoresErrorOn(t *testing.T) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	e.finish(t, &graph.Runner{Graph: e.g, Store: mem}, true)
 	ctx := t.Context()
-	for what, read := range map[string]func(st graph.Store) error{
-		"History":     func(st graph.Store) error { return drained(graph.History(ctx, st, thread)) },
-		"Checkpoints": func(st graph.Store) error { return drained(graph.Checkpoints(ctx, st, thread)) },
-		"Inspect":     func(st graph.Store) error { _, err := graph.Inspect(ctx, st, thread, 0); return err },
-		"State": func(st graph.Store) error {
+	for what, read := range map[string]func(st journal.Store) error{
+		"History":     func(st journal.Store) error { return drained(history.Entries(ctx, st, thread)) },
+		"Checkpoints": func(st journal.Store) error { return drained(history.Checkpoints(ctx, st, thread)) },
+		"Inspect":     func(st journal.Store) error { _, err := history.Inspect(ctx, st, thread, 0); return err },
+		"State": func(st journal.Store) error {
 			_, err := (&graph.Runner{Graph: e.g, Store: st}).State(ctx, thread, 0)
 			return err
 		},
-		"Diff": func(st graph.Store) error {
-			_, err := graph.Diff(ctx, st, graph.Point{Thread: thread, Seq: 1}, graph.Point{Thread: thread})
+		"Diff": func(st journal.Store) error {
+			_, err := history.Diff(ctx, st, journal.Point{Thread: thread, Seq: 1}, journal.Point{Thread: thread})
 			return err
 		},
-		"Blame": func(st graph.Store) error { _, err := graph.Blame(ctx, st, thread, "notes"); return err },
-		"Fork": func(st graph.Store) error {
-			return graph.Fork(ctx, st, thread, 0, fmt.Sprint("copy of ", st.(*shaky).left))
+		"Blame": func(st journal.Store) error { _, err := history.Blame(ctx, st, thread, "notes"); return err },
+		"Fork": func(st journal.Store) error {
+			return history.Fork(ctx, st, thread, 0, fmt.Sprint("copy of ", st.(*shaky).left))
 		},
-		"Prune": func(st graph.Store) error {
-			_, err := graph.Prune(ctx, st, thread, graph.Keep{Records: 1 << 30})
+		"Prune": func(st journal.Store) error {
+			_, err := history.Prune(ctx, st, thread, history.Keep{Records: 1 << 30})
 			return err
 		},
 	} {
@@ -479,7 +481,7 @@ func TestANodeThatIgnoresItsContext(t *testing.T) {
 				if kept := len(list.Get(res.State)) > 0; kept != c.keeps || c.cause != nil && !errors.Is(err, c.cause) || time.Since(begun) != 3*time.Second {
 					t.Errorf("state %v after %v: %v", list.Get(res.State), time.Since(begun), err)
 				}
-				if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != c.want {
+				if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != c.want {
 					t.Errorf("%v, %v", s.Status, err)
 				}
 			})
@@ -568,7 +570,7 @@ func TestManyRunsAtOnceKeepApart(t *testing.T) {
 		}},
 		say("end"),
 	}, Edges: []graph.Edge{edge("count", graph.End), edge("sub", "end"), edge("end", graph.End)}})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Durability: graph.QuestionsOnly}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Durability: graph.QuestionsOnly}
 	var wg sync.WaitGroup
 	for i := range runs {
 		wg.Go(func() {

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -75,7 +77,7 @@ func TestEventsOfEachShape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := make(t)
 			s.def.Name, s.def.Keys = name, all
-			p := &player{t: t, Runner: graph.Runner{Graph: compile(t, s.def), Store: graph.NewMemory(), Executor: sequential{},
+			p := &player{t: t, Runner: graph.Runner{Graph: compile(t, s.def), Store: journal.NewMemory(), Executor: sequential{},
 				Clock: &graphtest.Clock{}, IDs: graphtest.IDs("run"), Cache: &graph.MemoryCache{}}}
 			if s.play == nil {
 				s.play = func(p *player) { p.run() }
@@ -313,7 +315,7 @@ func TestAnUndecodableValueCanBeReplaced(t *testing.T) {
 			return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{old.Set(good)}})
 		},
 		"a new run": func(r *graph.Runner) (graph.Result, error) {
-			if err := graph.Abandon(t.Context(), r.Store, thread, ""); err != nil {
+			if err := history.Abandon(t.Context(), r.Store, thread, ""); err != nil {
 				return graph.Result{}, err
 			}
 			res, err := start(t, r, old.Reset(good), graph.Sum[int]("n").Reset(1))
@@ -366,7 +368,7 @@ func TestAnUndecodableValueCanBeReplacedByAnotherType(t *testing.T) {
 		if s, err := r.State(t.Context(), thread, 0); err != nil || text.Get(s) != "y" {
 			t.Errorf("%s: the journal holds %q, %v", name, text.Get(s), err)
 		}
-		if snap, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || snap.Values[0].Tag != "string" {
+		if snap, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || snap.Values[0].Tag != "string" {
 			t.Errorf("%s: %v %+v", name, err, snap)
 		}
 	}
@@ -390,7 +392,7 @@ func TestAnEditReadsOnlyWhatItFolds(t *testing.T) {
 }
 
 // debugged is a Runner that looks for nodes that modify what they read.
-func debugged(g *graph.Graph, st graph.Store) *graph.Runner {
+func debugged(g *graph.Graph, st journal.Store) *graph.Runner {
 	return &graph.Runner{Graph: g, Store: st, Debug: true}
 }
 
@@ -429,7 +431,7 @@ func TestDebugFindsTheNodeThatModifiesWhatItReads(t *testing.T) {
 		},
 		Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)},
 	})
-	for _, st := range []graph.Store{nil, graph.NewMemory()} {
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
 		res, err := debugged(g, st).Invoke(t.Context(), graph.Input{Thread: thread})
 		wantModified(t, err, "a", "the node", "bag", "list")
 		if res.Status != graph.Failed || seen != "old" {
@@ -488,7 +490,7 @@ func TestDebugFindsReducersBranchesAndChildren(t *testing.T) {
 		Nodes: []graph.Node{{Name: "in", Run: func(_ context.Context, s graph.State) (graph.Update, error) { sorts(s); return graph.Update{}, nil }}}})
 	g = compile(t, graph.Def{Name: "parent", Keys: []graph.AnyKey{list}, Start: []string{"a"}, First: []graph.Write{list.Set([]int{2, 1})},
 		Nodes: []graph.Node{{Name: "a", Graph: child, Inherit: true}}, Edges: []graph.Edge{edge("a", graph.End)}})
-	_, err = debugged(g, graph.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
+	_, err = debugged(g, journal.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
 	wantModified(t, err, "in", "the node", "list")
 }
 
@@ -513,7 +515,7 @@ func TestDebugReadsBackEveryValue(t *testing.T) {
 			return graph.Update{}, nil
 		}}},
 		Edges: []graph.Edge{edge("b", graph.End)}})
-	for _, st := range []graph.Store{nil, graph.NewMemory()} {
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
 		got = nil
 		if _, err := debugged(g, st).Invoke(t.Context(), graph.Input{Thread: thread, Set: []graph.Write{k.Set(v)}}); err != nil {
 			t.Fatal(err)
@@ -537,7 +539,7 @@ func TestDebugFindsValuesThatCannotBeReadAgain(t *testing.T) {
 	if _, err := start(t, kept(compile(t, def))); err != nil {
 		t.Fatal(err)
 	}
-	_, err := debugged(compile(t, def), graph.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
+	_, err := debugged(compile(t, def), journal.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
 	if err == nil || !strings.Contains(err.Error(), `node a`) || !strings.Contains(err.Error(), `key "half": cannot be read`) {
 		t.Errorf("error %v", err)
 	}
@@ -593,12 +595,12 @@ func ExampleDoEffect() {
 		Edges: []graph.Edge{anEdge("pay", graph.End)},
 		Start: []string{"pay"},
 	})
-	ctx, store := context.Background(), graph.NewMemory()
+	ctx, store := context.Background(), journal.NewMemory()
 	dying := &graphtest.Crash{Store: store, Limit: 3} // the start, the intent and the note
 	_, err := (&graph.Runner{Graph: g, Store: dying}).Invoke(ctx, graph.Input{Thread: "t1", Run: "r1"})
 	fmt.Println("crashed:", errors.Is(err, graphtest.ErrCrash))
 
-	s, err := graph.Inspect(ctx, store, "t1", 0)
+	s, err := history.Inspect(ctx, store, "t1", 0)
 	fmt.Printf("in doubt: %s %v\n", s.InDoubt[0].Note, err)
 	res, err := (&graph.Runner{Graph: g, Store: store}).InvokeResume(ctx, graph.Resume{Thread: "t1"})
 	fmt.Println(res.Status, res.Questions[0].Prompt, res.Questions[0].Options, err)

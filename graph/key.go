@@ -10,18 +10,9 @@ import (
 	"reflect"
 	"slices"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
-)
-
-// A fold says how a key's writes are stored in the journal: as the new value, or as
-// what was added to it.
-type fold uint8
-
-const (
-	foldSet    fold = iota // the journal holds the resulting value
-	foldAppend             // the journal holds the appended elements
-	foldMerge              // the journal holds the merged entries
 )
 
 // keyDef is the untyped side of a Key. begin, add and end fold the writes of one step:
@@ -31,7 +22,7 @@ type keyDef struct {
 	name   string
 	tag    string // names type and codec in the journal
 	typ    reflect.Type
-	fold   fold
+	fold   fold.Mode
 	single bool // at most one task of a step may write it
 	custom bool // encode and decode are a Codec's
 	begin  func(old any, buf any) any
@@ -237,7 +228,7 @@ func Concat(name string) Key[string] {
 // that appending to it does not change what other readers see.
 func Append[E any](name string) Key[[]E] {
 	d := newKey[[]E](name)
-	d.fold = foldAppend
+	d.fold = fold.Append
 	d.begin = func(old, buf any) any {
 		o, _ := old.([]E)
 		if b, ok := buf.(*[]E); ok && len(*b) == len(o) && (len(o) == 0 || &(*b)[0] == &o[0]) {
@@ -265,7 +256,7 @@ func Append[E any](name string) Key[[]E] {
 // grows with the map: keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
 	d := newKey[map[K]V](name)
-	d.fold = foldMerge
+	d.fold = fold.Merge
 	d.begin = func(old, _ any) any {
 		o, _ := old.(map[K]V)
 		c := make(map[K]V, len(o)+1)

@@ -4,86 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/process"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
-// Leaser may be implemented by a Store, so that a running drive can be detected: every
-// drive holds the lease of its thread, and a second one gets a *BusyError. Without a
-// Leaser only the claim record keeps two drives apart.
-//
-// Leases are stored outside the journal: renewing one appends nothing and need not
-// reach the disk before the call returns. The store's clock counts. Owners are opaque
-// to a store. A lease may be held on a thread that does not exist yet; a Prune that
-// deletes a thread deletes its lease too.
-type Leaser interface {
-	// AcquireLease gives the lease of a thread to owner, until ttl from now, if the
-	// lease is free, if it has expired, or if owner or over holds it ("" for over: no
-	// other owner). It returns the lease after the call: with another Owner, the call
-	// has changed nothing.
-	AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error)
-
-	// RenewLease extends the lease of owner until ttl from now, even if it has expired.
-	// It returns the lease after the call: with another Owner, or none, owner has lost
-	// it.
-	RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error)
-
-	// ReleaseLease ends the lease of owner. If owner does not hold it, nothing happens.
-	ReleaseLease(ctx context.Context, thread, owner string) error
-
-	// ReadLease returns the lease of a thread; the zero Lease if it is free.
-	ReadLease(ctx context.Context, thread string) (Lease, error)
-}
-
-// Lease says which drive works on a thread, and until when unless it is renewed.
-type Lease struct {
-	// Owner identifies the drive, which has made it; "": the lease is free.
-	Owner string
-
-	// Until is when the lease ends unless it is renewed, by the store's clock.
-	Until time.Time
-
-	// Expired reports whether Until has passed.
-	Expired bool
-}
-
-// IsLive reports whether the drive that holds the lease may still run: the lease has not
-// expired, and its process is not known to have ended. Only processes of this host can
-// be known to have ended.
-func (l Lease) IsLive() bool { return l.Owner != "" && !l.Expired && !process.HasOwnerEnded(l.Owner) }
-
-// Holder returns the process that holds the lease: the name of its host and its number.
-// ok is false if the owner was not made by this package.
-func (l Lease) Holder() (host string, pid int, ok bool) {
-	p, ok := process.ParseOwner(l.Owner)
-	return p.Host, p.PID, ok
-}
-
-// FindProcess returns the number of the process that holds the lease. ok is false unless it is known to be a process of this
-// host that has not ended.
-func (l Lease) FindProcess() (pid int, ok bool) { return process.FindOwner(l.Owner) }
-
-// String says which process holds the lease, for people.
-func (l Lease) String() string {
-	host, pid, ok := l.Holder()
-	if !ok {
-		return "another process"
-	}
-	if name, _ := os.Hostname(); name == host {
-		return "process " + strconv.Itoa(pid)
-	}
-	return fmt.Sprintf("process %d on host %s", pid, host)
-}
-
 // ErrLeaseLost says that a drive has stopped because it has lost its lease: another
-// drive has taken the run over (then the error is ErrConflict too), or the store could
+// drive has taken the run over (then the error is journal.ErrConflict too), or the store could
 // not be reached until the lease had expired.
 var ErrLeaseLost = errors.New("graph: the drive has lost its lease")
 
@@ -95,7 +28,7 @@ const (
 
 // lease is the lease that a drive holds.
 type lease struct {
-	store  Leaser
+	store  journal.Leaser
 	thread string
 	owner  string
 	lose   func(error) // ends the drive
@@ -110,10 +43,10 @@ type lease struct {
 
 // acquireLease takes the lease of the drive's thread, if the store has leases. If another
 // drive holds a live lease, it returns that lease, and this drive holds nothing.
-func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err error) {
-	st, ok := x.r.Store.(Leaser)
+func (x *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
+	st, ok := x.r.Store.(journal.Leaser)
 	if !ok {
-		return Lease{}, nil
+		return journal.Lease{}, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,14 +61,14 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err 
 	for range 4 { // the lease may have changed its owner again meanwhile
 		l.renewed.Store(int64(time.Since(l.startedAt)))
 		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
-			return Lease{}, err
+			return journal.Lease{}, err
 		}
 		if by.Owner == l.owner {
 			x.lease = l
 			if taken {
 				err = x.appendFence(ctx)
 			}
-			return Lease{}, err
+			return journal.Lease{}, err
 		}
 		live := by.IsLive()
 		if live && !takeover {
@@ -150,15 +83,15 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err 
 // about to, and the claim of this drive is written only after reading.
 func (x *drive) appendFence(ctx context.Context) error {
 	for {
-		s, err := loadThread(ctx, x.r.Store, x.thread, 0)
-		if err != nil || s.head == 0 || s.run.status != Running {
+		s, err := fold.LoadThread(ctx, x.r.Store, x.thread, 0)
+		if err != nil || s.Head == 0 || s.Run.Status != fold.Running {
 			return err
 		}
 		if by, err := x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attachThread reports it
 		}
-		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: wire.PutString(nil, s.run.id)}
-		if err = appendSealed(ctx, x.r.Store, x.thread, s.head, claim); !errors.Is(err, ErrConflict) {
+		claim := journal.Record{Kind: journal.KindClaim, Time: x.now().UnixMicro(), Head: wire.PutString(nil, s.Run.ID)}
+		if err = journal.Append(ctx, x.r.Store, x.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
 			return err
 		}
 	}
@@ -166,16 +99,16 @@ func (x *drive) appendFence(ctx context.Context) error {
 
 // readDisplacingLease returns the lease of the drive that has taken this one's lease, if there is
 // one. A drive that reads the fence of another must not append a claim after it.
-func (l *lease) readDisplacingLease(ctx context.Context) (by Lease, err error) {
+func (l *lease) readDisplacingLease(ctx context.Context) (by journal.Lease, err error) {
 	by, err = l.store.ReadLease(ctx, l.thread)
 	if err != nil {
-		return Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.thread, err)
+		return journal.Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.thread, err)
 	}
 	if by.Owner == l.owner {
-		return Lease{}, nil
+		return journal.Lease{}, nil
 	}
 	if by.Owner == "" { // the drive that took it has released it
-		by = Lease{Owner: "?", Expired: true}
+		by = journal.Lease{Owner: "?", Expired: true}
 	}
 	return by, nil
 }
@@ -233,9 +166,9 @@ func (l *lease) renew() (err error) {
 		return err
 	}
 	if now.Owner != l.owner {
-		err = fmt.Errorf("thread %s: %w: %w", l.thread, ErrLeaseLost, ErrConflict)
+		err = fmt.Errorf("thread %s: %w: %w", l.thread, ErrLeaseLost, journal.ErrConflict)
 		if now.Owner != "" {
-			err = fmt.Errorf("thread %s: %w: %s has taken the run over: %w", l.thread, ErrLeaseLost, now, ErrConflict)
+			err = fmt.Errorf("thread %s: %w: %s has taken the run over: %w", l.thread, ErrLeaseLost, now, journal.ErrConflict)
 		}
 		l.over = true
 		l.lose(err)

@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -70,7 +72,7 @@ type play struct {
 	answers []graph.Answer // for the next drive
 }
 
-func newPlay(t *rapid.T, s sketch, store graph.Store) *play {
+func newPlay(t *rapid.T, s sketch, store journal.Store) *play {
 	w := newWorld()
 	g, err := w.build(s)
 	if err != nil {
@@ -99,11 +101,11 @@ func (p *play) recorded() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.w.now = map[string]int{}
-	for e, err := range graph.History(p.t.Context(), p.runner.Store, "t") {
+	for e, err := range history.Entries(p.t.Context(), p.runner.Store, "t") {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if e.Kind == graph.KindEffect {
+		if e.Kind == journal.KindEffect {
 			p.w.frozen[p.run+"/"+e.Path+strings.ReplaceAll(e.ID, "\x00", "/")] = true
 		}
 	}
@@ -158,7 +160,7 @@ func (p *play) once() (res graph.Result, ended bool) {
 
 // drive continues the run, or starts it where the thread does not have it.
 func (p *play) drive(ctx context.Context, pause chan struct{}) (graph.Result, error) {
-	if s, err := graph.Inspect(ctx, p.runner.Store, "t", 0); err == nil && s.Run == p.run {
+	if s, err := history.Inspect(ctx, p.runner.Store, "t", 0); err == nil && s.Run == p.run {
 		return p.runner.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: p.answers, Pause: pause})
 	}
 	return p.runner.Invoke(ctx, graph.Input{Thread: "t", Run: p.run, Ahead: p.ahead, Pause: pause,
@@ -176,8 +178,8 @@ func (p *play) finish() graph.Result {
 func journalOf(t interface {
 	Fatal(...any)
 	Context() context.Context
-}, s graph.Store, thread string) (recs []graph.Record) {
-	for r, err := range s.Read(t.Context(), thread, graph.Range{}) {
+}, s journal.Store, thread string) (recs []journal.Record) {
+	for r, err := range s.Read(t.Context(), thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +203,7 @@ var durabilities = []graph.Durability{graph.EveryEffect, graph.EveryEffect, grap
 func TestARunThatCrashesEndsLikeOneThatDoesNot(t *testing.T) {
 	property(t, func(t *rapid.T) {
 		s := sketches(where{depth: 2}).Draw(t, "graph")
-		count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+		count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 		whole := newPlay(t, s, count)
 		whole.w.calm = true
 		want := whole.finish()
@@ -215,7 +217,7 @@ func TestARunThatCrashesEndsLikeOneThatDoesNot(t *testing.T) {
 			if rapid.Bool().Draw(t, "concurrent") {
 				p.runner.Executor = nil
 			}
-			mem, crashes := graph.NewMemory(), 0
+			mem, crashes := journal.NewMemory(), 0
 			for range rapid.IntRange(1, 4).Draw(t, "crashes") {
 				p.runner.Store = &graphtest.Crash{Store: mem, Limit: rapid.IntRange(0, count.RecordCount()).Draw(t, "limit"), Lost: rapid.Bool().Draw(t, "lost")}
 				p.w.left = rapid.IntRange(0, 10).Draw(t, "trip")
@@ -260,12 +262,12 @@ func (w *world) more(other *world) (again int) {
 func TestEveryPrefixOfARandomJournalLeadsToTheSameEnd(t *testing.T) {
 	property(t, func(t *rapid.T) {
 		s := sketches(where{depth: 3}).Draw(t, "graph")
-		whole := newPlay(t, s, graph.NewMemory())
+		whole := newPlay(t, s, journal.NewMemory())
 		whole.w.calm = true
 		want := whole.finish()
 		recs := journalOf(t, whole.runner.Store, "t")
 		for n := range recs {
-			part := graph.NewMemory()
+			part := journal.NewMemory()
 			if err := part.Append(t.Context(), "t", 0, recs[:n]); err != nil {
 				t.Fatal(err)
 			}
@@ -284,9 +286,9 @@ func TestEveryPrefixOfARandomJournalLeadsToTheSameEnd(t *testing.T) {
 }
 
 // readable reads a thread of n records with everything that reads threads.
-func readable(t *rapid.T, s graph.Store, n int) {
+func readable(t *rapid.T, s journal.Store, n int) {
 	ctx, entries := t.Context(), 0
-	for _, err := range graph.History(ctx, s, "t") {
+	for _, err := range history.Entries(ctx, s, "t") {
 		if entries++; err != nil {
 			t.Fatalf("History of %d records: %v", n, err)
 		}
@@ -294,7 +296,7 @@ func readable(t *rapid.T, s graph.Store, n int) {
 	if entries != n {
 		t.Fatalf("History of %d records has %d entries", n, entries)
 	}
-	snap, err := graph.Inspect(ctx, s, "t", 0)
+	snap, err := history.Inspect(ctx, s, "t", 0)
 	if (err != nil) != (n == 0) {
 		t.Fatalf("Inspect of %d records: %v", n, err)
 	}
@@ -302,7 +304,7 @@ func readable(t *rapid.T, s graph.Store, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i, err := graph.Describe(info)
+		i, err := history.Describe(info)
 		if err != nil || i.Status != snap.Status || i.Run != snap.Run || i.Graph != snap.Graph || !i.Started.Equal(snap.Started) {
 			t.Fatalf("Describe of %d records: %+v, %v; Inspect: %+v", n, i, err, snap.RunInfo)
 		}
@@ -319,11 +321,11 @@ func readable(t *rapid.T, s graph.Store, n int) {
 
 // facts are the records of a journal without their order and its snapshots. The
 // breaks of children are listed in the order in which they were met.
-func facts(s sketch, recs []graph.Record) []string {
+func facts(s sketch, recs []journal.Record) []string {
 	breaks := s.has(func(p piece) bool { return p.Kind == "break" })
 	var fs []string
 	for _, r := range recs {
-		if r.Kind != graph.KindSnapshot && !(breaks && r.Kind == graph.KindEnd) {
+		if r.Kind != journal.KindSnapshot && !(breaks && r.Kind == journal.KindEnd) {
 			fs = append(fs, fmt.Sprintf("%v %q %q", r.Kind, r.Head, r.Data))
 		}
 	}
@@ -341,7 +343,7 @@ func TestTheOrderOfExecutionChangesNothing(t *testing.T) {
 		var asked []graph.Question
 		var records []string
 		for i, exec := range []graph.Executor{sequential{}, backward{}, shuffled{seed}, nil} {
-			p := newPlay(t, s, graph.NewMemory())
+			p := newPlay(t, s, journal.NewMemory())
 			p.w.calm, p.runner.Executor = true, exec
 			got := p.finish()
 			fs := facts(s, journalOf(t, p.runner.Store, "t"))
@@ -364,7 +366,7 @@ func TestTheOrderOfExecutionChangesNothing(t *testing.T) {
 func TestAnswersGivenAheadChangeNothing(t *testing.T) {
 	property(t, func(t *rapid.T) {
 		s := sketches(where{depth: 2}).Draw(t, "graph")
-		whole := newPlay(t, s, graph.NewMemory())
+		whole := newPlay(t, s, journal.NewMemory())
 		whole.w.calm = true
 		want := whole.finish()
 		p := newPlay(t, s, nil)
@@ -376,7 +378,7 @@ func TestAnswersGivenAheadChangeNothing(t *testing.T) {
 			}
 			seen[q.ID] = true
 		}
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		p.runner.Store = &graphtest.Crash{Store: mem, Limit: rapid.IntRange(1, 100).Draw(t, "limit"), Lost: rapid.Bool().Draw(t, "lost")}
 		_, _ = p.to()
 		p.runner.Store = mem
@@ -394,15 +396,15 @@ func TestAnswersGivenAheadChangeNothing(t *testing.T) {
 func TestLeavingAtAnyEventChangesNothing(t *testing.T) {
 	property(t, func(t *rapid.T) {
 		s := sketches(where{depth: 2}).Draw(t, "graph")
-		whole := newPlay(t, s, graph.NewMemory())
+		whole := newPlay(t, s, journal.NewMemory())
 		want := whole.finish()
-		p := newPlay(t, s, graph.NewMemory())
+		p := newPlay(t, s, journal.NewMemory())
 		p.runner.Executor = nil
 		for range 5 {
 			leave := rapid.Int64Range(1, 40).Draw(t, "leave")
 			p.recorded()
 			events := p.runner.Run(t.Context(), graph.Input{Thread: "t", Run: "r", Topics: graph.AllTopics, Set: []graph.Write{rLog.Set([]string{"input"}), rItem.Set(0)}})
-			if _, err := graph.Inspect(t.Context(), p.runner.Store, "t", 0); err == nil {
+			if _, err := history.Inspect(t.Context(), p.runner.Store, "t", 0); err == nil {
 				events = p.runner.Resume(t.Context(), graph.Resume{Thread: "t", Topics: graph.AllTopics})
 			}
 			for e := range events {
@@ -497,7 +499,7 @@ func (r *reading) event(e graph.Event) {
 
 func TestEventsKeepTheirRules(t *testing.T) {
 	property(t, func(t *rapid.T) {
-		p := newPlay(t, sketches(where{depth: 2}).Draw(t, "graph"), graph.NewMemory())
+		p := newPlay(t, sketches(where{depth: 2}).Draw(t, "graph"), journal.NewMemory())
 		if rapid.Bool().Draw(t, "concurrent") {
 			p.runner.Executor = nil
 		}
@@ -530,7 +532,7 @@ func TestAFileHoldsTheSameJournalAsMemory(t *testing.T) {
 			return // files are slow
 		}
 		s := sketches(where{depth: 2}).Draw(t, "graph")
-		whole := newPlay(t, s, graph.NewMemory())
+		whole := newPlay(t, s, journal.NewMemory())
 		whole.w.calm = true
 		want := whole.finish()
 		p := newPlay(t, s, nil)
@@ -853,7 +855,7 @@ func TestAReaderThatLeavesAQuietNode(t *testing.T) {
 				break
 			}
 		}
-		if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Canceled {
+		if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Canceled {
 			t.Error(s.Status, err)
 		}
 	})

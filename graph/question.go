@@ -1,13 +1,13 @@
 package graph
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -15,9 +15,11 @@ import (
 	"strings"
 	"sync"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // Ask is a question of a node.
@@ -201,21 +203,22 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 		}
 	}
-	given := presetAnswer{}
+	given := fold.PresetAnswer{}
 	if ahead > 0 {
 		given = x.questions.ahead[ahead-1]
-	} else if given.value = x.questions.replyTo(&q, a.node()); given.value == nil {
+	} else if given.Value = x.questions.replyTo(&q, a.node()); given.Value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
 		head := wire.PutTexts(nil, f.path, key, base)
-		return "", nil, cmp.Or(x.j.addRecord(KindQuestion, head, q.encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
+		recorded := fold.Question(q)
+		return "", nil, cmp.Or(x.j.addRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
-	asked := &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}
+	asked := &fold.AskedQuestion{Question: fold.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
 		return "", nil, err
 	}
-	answer, err = answerOf(given.value, given.refused)
+	answer, err = answerOf(given.Value, given.Refused)
 	return key, answer, err
 }
 
@@ -231,19 +234,19 @@ func newQuestion(ask *Ask, node string, typ reflect.Type) Question {
 
 // recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
 // node refuses that answer, the question is open again and the error is ErrWaiting.
-func (a attempt) recordAnsweredQuestion(key string, asked *rawQuestion, wrong error) error {
+func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, wrong error) error {
 	j, path := a.drive.j, a.frame.path
-	head := wire.PutTexts(nil, path, key, asked.base)
-	records := []Record{{Kind: KindQuestion, Head: head, Data: asked.q.encode()}, {Kind: KindAnswer, Head: answerHead(path, key, asked.ahead, asked.refused), Data: asked.answer}}
+	head := wire.PutTexts(nil, path, key, asked.Base)
+	records := []journal.Record{{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()}, {Kind: journal.KindAnswer, Head: answerHead(path, key, asked.Ahead, asked.Refused), Data: asked.Answer}}
 	if wrong != nil {
-		asked.q.Rejected = wrong.Error()
-		records = append(records, Record{Kind: KindQuestion, Head: head, Data: asked.q.encode()})
+		asked.Question.Rejected = wrong.Error()
+		records = append(records, journal.Record{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()})
 	}
 	if err := j.addRecords(j.level == EveryEffect, records...); err != nil {
 		return err
 	}
 	if wrong != nil {
-		return cmp.Or(a.markWaiting(asked.q), ErrWaiting)
+		return cmp.Or(a.markWaiting(Question(asked.Question)), ErrWaiting)
 	}
 	return a.answeredNow(key, asked)
 }
@@ -251,51 +254,51 @@ func (a attempt) recordAnsweredQuestion(key string, asked *rawQuestion, wrong er
 // askAgain opens a question again after an answer that did not fit.
 func (a attempt) askAgain(key string, why error) error {
 	was := a.findQuestion(key)
-	q := was.q
+	q := was.Question
 	q.Rejected = why.Error()
 	a.mu.Lock()
-	setEntry(&a.ensureInner().asks, key, &rawQuestion{q: q, base: was.base})
+	fold.SetEntry(&a.ensureInner().asks, key, &fold.AskedQuestion{Question: q, Base: was.Base})
 	a.mu.Unlock()
-	if err := a.markWaiting(q); err != nil {
+	if err := a.markWaiting(Question(q)); err != nil {
 		return err
 	}
-	if err := a.drive.j.addRecord(KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.base), q.encode(), false); err != nil {
+	if err := a.drive.j.addRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
 }
 
 // findQuestion finds a question of the task that this or an earlier drive has recorded.
-func (a attempt) findQuestion(key string) *rawQuestion {
+func (a attempt) findQuestion(key string) *fold.AskedQuestion {
 	a.mu.Lock()
 	q := a.ensureInner().asks[key]
 	a.mu.Unlock()
 	if q == nil && a.raw != nil {
-		q = a.raw.asks[key]
+		q = a.raw.Asks[key]
 	}
 	return q
 }
 
 // answeredNow keeps a question with an answer given ahead, for the events of the step
 // and for the next attempt.
-func (a attempt) answeredNow(key string, q *rawQuestion) error {
+func (a attempt) answeredNow(key string, q *fold.AskedQuestion) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.checkNotHungLocked(); err != nil {
 		return err
 	}
 	in := a.ensureInner()
-	setEntry(&in.asks, key, q)
-	in.notes = append(in.notes, QuestionAsked{q.q}, QuestionAnswered{ID: q.q.ID, Ahead: q.ahead > 0, Refused: q.refused})
+	fold.SetEntry(&in.asks, key, q)
+	in.notes = append(in.notes, QuestionAsked{Question(q.Question)}, QuestionAnswered{ID: q.Question.ID, Ahead: q.Ahead > 0, Refused: q.Refused})
 	return nil
 }
 
 // recallAnswer returns the answer that the journal holds for a question, if any.
-func (a attempt) recallAnswer(q *rawQuestion) ([]byte, error) {
-	if !q.answered {
-		return nil, cmp.Or(a.markWaiting(q.q), ErrWaiting)
+func (a attempt) recallAnswer(q *fold.AskedQuestion) ([]byte, error) {
+	if !q.Answered {
+		return nil, cmp.Or(a.markWaiting(Question(q.Question)), ErrWaiting)
 	}
-	return answerOf(q.answer, q.refused)
+	return answerOf(q.Answer, q.Refused)
 }
 
 func answerOf(value []byte, refused string) ([]byte, error) {
@@ -376,51 +379,20 @@ func jsonTypeOf(b []byte) string {
 // recordAnswers checks the answers given to a resume, all before any is recorded. Then it
 // gathers the drive's claim and their records: the claim first, because the time before
 // it does not count as active.
-func (x *drive) recordAnswers(s *replay, answers []Answer, claim Record) error {
+func (x *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
 	open, values, err := x.r.Graph.checkAnswers(s, answers)
 	if err != nil {
 		return err
 	}
-	if err := x.j.addRecords(false, append([]Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
+	if err := x.j.addRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
 		return err
 	}
 	for i, a := range answers {
 		o := open[i]
-		o.q.answered, o.q.now, o.q.answer, o.q.refused = true, true, values[i], a.Refused
-		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused, By: a.By})
+		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
+		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Refused: a.Refused, By: a.By})
 	}
 	return nil
-}
-
-// encode returns the question as records hold it.
-func (q *Question) encode() []byte {
-	b := make([]byte, 0, 64+len(q.Prompt)+len(q.Data))
-	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
-		b = wire.PutString(b, part)
-	}
-	b = wire.PutString(wire.PutBool(wire.PutStrings(b, q.Options), q.Free), q.Data)
-	return wire.PutTexts(b, q.Integer, q.Rejected)
-}
-
-func (q *Question) decode(r *wire.Reader) {
-	for _, part := range []*string{&q.ID, &q.Node, &q.Kind, &q.Prompt, &q.Default, &q.Type} {
-		*part = r.Text()
-	}
-	q.Options, q.Free, q.Data = r.Texts(), r.Bool(), nilIfEmpty(bytes.Clone(r.Bytes()))
-	if q.Integer, q.Rejected = "", ""; len(r.Rest) > 0 { // older records do not have them
-		q.Integer, q.Rejected = r.Text(), r.Text()
-	}
-	if value.IntegerSizes[q.Integer] == 0 {
-		q.Integer = ""
-	}
-}
-
-// presetAnswer is an answer given with the start of a run.
-type presetAnswer struct {
-	id      string // "": for any question
-	value   []byte // JSON
-	refused string
-	used    bool
 }
 
 // questionState is what a drive knows of questions and answers.
@@ -431,7 +403,7 @@ type questionState struct {
 	late     []lateAnswer       // recorded while tasks worked, not yet used; the handle guards it
 
 	mu    sync.Mutex // guards the fields below
-	ahead []presetAnswer
+	ahead []fold.PresetAnswer
 	asked map[string]int  // questions by node path
 	shown map[string]bool // questions delivered, if answers were given ahead
 }
@@ -445,7 +417,7 @@ func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
 		b = wire.PutString(wire.PutString(wire.PutString(b, a.ID), v), a.Refused)
-		s.ahead = append(s.ahead, presetAnswer{id: a.ID, value: v, refused: a.Refused})
+		s.ahead = append(s.ahead, fold.PresetAnswer{ID: a.ID, Value: v, Refused: a.Refused})
 	}
 	return b, nil
 }
@@ -456,7 +428,7 @@ func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
 func (s *questionState) registerQuestion(q *Question, base string, n *compiledNode, together bool) (ahead int, wrong error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	setEntry(&s.asked, base, s.asked[base]+1)
+	fold.SetEntry(&s.asked, base, s.asked[base]+1)
 	q.ID = base
 	if n := s.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)
@@ -494,14 +466,14 @@ func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
 func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ahead int, wrong error) {
 	for i := range s.ahead {
 		a := &s.ahead[i]
-		if a.used || a.id != name || q.Kind == KindRemote {
+		if a.Used || a.ID != name || q.Kind == KindRemote {
 			continue
 		}
-		a.used = true
-		if why := describeMismatch(q, a.value, a.refused); why != "" {
+		a.Used = true
+		if why := describeMismatch(q, a.Value, a.Refused); why != "" {
 			return i + 1, errors.New(why)
 		}
-		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.refused}, a.value)
+		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.Refused}, a.Value)
 	}
 	return 0, nil
 }
@@ -517,14 +489,14 @@ func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wro
 	found, nearest := -1, 0
 	for i := range s.ahead {
 		a := &s.ahead[i]
-		far, named := q.NamedBy(a.id)
-		if !named && a.id == "" {
+		far, named := q.NamedBy(a.ID)
+		if !named && a.ID == "" {
 			far, named = math.MaxInt, true
 		}
-		if a.used || !named || found >= 0 && far >= nearest || describeMismatch(q, a.value, a.refused) != "" {
+		if a.Used || !named || found >= 0 && far >= nearest || describeMismatch(q, a.Value, a.Refused) != "" {
 			continue
 		}
-		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.refused}, a.value)
+		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.Refused}, a.Value)
 		if why == nil || len(q.Options) == 0 {
 			found, nearest, wrong = i, far, why
 		}
@@ -532,7 +504,7 @@ func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wro
 	if found < 0 {
 		return 0, nil
 	}
-	s.ahead[found].used = true
+	s.ahead[found].Used = true
 	return found + 1, wrong
 }
 
@@ -575,27 +547,27 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 	if err := x.j.flush(); err != nil {
 		return false, err
 	}
-	s, err := loadToDrive(x.ctx, x.j.store, x.thread)
+	s, err := fold.LoadToDrive(x.ctx, x.j.store, x.thread)
 	if err != nil {
 		return false, err
 	}
-	var given []Record
+	var given []journal.Record
 	x.questions.mu.Lock()
-	for _, o := range s.openQuestions() {
-		i, wrong := x.questions.takeShared(&o.q.q, x.r.Graph.findAskingNode(s, o))
+	for _, o := range s.OpenQuestions() {
+		i, wrong := x.questions.takeShared((*Question)(&o.Asked.Question), x.r.Graph.findAskingNode(s, o))
 		if i == 0 {
 			continue
 		}
 		a := &x.questions.ahead[i-1]
 		if wrong != nil {
-			o.q.q.Rejected = wrong.Error()
-			given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value},
-				Record{Kind: KindQuestion, Head: wire.PutTexts(nil, o.path, o.key, o.q.base), Data: o.q.q.encode()})
+			o.Asked.Question.Rejected = wrong.Error()
+			given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value},
+				journal.Record{Kind: journal.KindQuestion, Head: wire.PutTexts(nil, o.Path, o.Key, o.Asked.Base), Data: o.Asked.Question.Encode()})
 			continue
 		}
-		o.q.answered, o.q.now, o.q.ahead, o.q.answer, o.q.refused = true, true, i, a.value, a.refused
-		given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value})
-		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
+		o.Asked.Answered, o.Asked.Now, o.Asked.Ahead, o.Asked.Answer, o.Asked.Refused = true, true, i, a.Value, a.Refused
+		given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value})
+		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Ahead: true, Refused: a.Refused})
 	}
 	x.questions.mu.Unlock()
 	if given == nil {
@@ -605,7 +577,7 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 		return false, err
 	}
 	x.deliverAnswers(f)
-	f.raw, f.frames = s.ensureFrame(""), s.frames
+	f.raw, f.frames = s.EnsureFrame(""), s.Frames
 	return true, nil
 }
 
@@ -614,7 +586,7 @@ func (s *questionState) hasUnusedAnswer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.ahead {
-		if !s.ahead[i].used {
+		if !s.ahead[i].Used {
 			return true
 		}
 	}
@@ -626,11 +598,11 @@ func (s *questionState) unusedAnswers() (list []Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, given := range s.ahead {
-		if given.used {
+		if given.Used {
 			continue
 		}
-		a := Answer{ID: given.id, Refused: given.refused}
-		if json.Unmarshal(given.value, &a.Value) == nil {
+		a := Answer{ID: given.ID, Refused: given.Refused}
+		if json.Unmarshal(given.Value, &a.Value) == nil {
 			list = append(list, a)
 		}
 	}
@@ -656,7 +628,7 @@ func (s *questionState) markQuestionDelivered(q *Question) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.shown[q.ID] && q.Rejected == ""
-	setEntry(&s.shown, q.ID, true)
+	fold.SetEntry(&s.shown, q.ID, true)
 	return was
 }
 
@@ -669,14 +641,14 @@ func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Ans
 	if r.Store == nil {
 		return errors.New("graph: checking answers needs a store; give the Runner one")
 	}
-	s, err := loadThread(ctx, r.Store, thread, 0)
+	s, err := fold.LoadThread(ctx, r.Store, thread, 0)
 	switch {
 	case err != nil:
 		return err
-	case s.head == 0:
-		return fmt.Errorf("%w: %s", ErrNoThread, thread)
-	case s.run.status.Final() && len(answers) > 0:
-		return &AnswerError{ID: answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
+	case s.Head == 0:
+		return fmt.Errorf("%w: %s", journal.ErrNoThread, thread)
+	case s.Run.Status.Final() && len(answers) > 0:
+		return &AnswerError{ID: answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
 	}
 	_, _, err = r.Graph.checkAnswers(s, answers)
 	return err
@@ -684,11 +656,11 @@ func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Ans
 
 // checkAnswers returns the question of each answer and the JSON of its value. The
 // error is an *AnswerError.
-func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion, values [][]byte, err error) {
-	open := s.openQuestions()
+func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.OpenQuestion, values [][]byte, err error) {
+	open := s.OpenQuestions()
 	var ids []string
 	for _, o := range open {
-		ids = append(ids, o.q.q.ID)
+		ids = append(ids, o.Asked.Question.ID)
 	}
 	wrong := func(a Answer, why error) error {
 		return &AnswerError{ID: a.ID, Open: ids, Reason: why.Error(), Err: why}
@@ -704,14 +676,14 @@ func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion,
 		if at < 0 {
 			return nil, nil, wrong(a, errors.New("no such question is open"))
 		}
-		if slices.ContainsFunc(asked, func(o openQuestion) bool { return o.q == open[at].q }) {
+		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))
 		}
 		b, err := value.MarshalJSON(a.Value)
 		if err != nil {
 			return nil, nil, wrong(a, err)
 		}
-		q := &open[at].q.q
+		q := (*Question)(&open[at].Asked.Question)
 		if why := describeMismatch(q, b, a.Refused); why != "" {
 			return nil, nil, wrong(a, errors.New(why))
 		}
@@ -743,9 +715,9 @@ func (n *compiledNode) checkAnswer(q *Question, a Answer, value []byte) (err err
 
 // findAskingNode returns the node that asked a question, or nil if the graph no longer has it.
 // The digest of a named child's graph decides which kind the child is.
-func (g *Graph) findAskingNode(s *replay, o openQuestion) *compiledNode {
+func (g *Graph) findAskingNode(s *fold.Thread, o fold.OpenQuestion) *compiledNode {
 	path := ""
-	for segment := range strings.SplitSeq(strings.TrimSuffix(o.path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimSuffix(o.Path, "/"), "/") {
 		if segment == "" { // the root
 			break
 		}
@@ -758,13 +730,13 @@ func (g *Graph) findAskingNode(s *replay, o openQuestion) *compiledNode {
 		case !named:
 			g = n.Graph
 		default:
-			g = n.childWith(s.ensureFrame(path).digest)
+			g = n.childWith(s.EnsureFrame(path).Digest)
 		}
 		if g == nil {
 			return nil
 		}
 	}
-	return g.nodeNamed(o.q.q.Node)
+	return g.nodeNamed(o.Asked.Question.Node)
 }
 
 // nodeOfTask returns the node of a task in the form step.node.index.
@@ -786,7 +758,7 @@ func (g *Graph) nodeNamed(name string) *compiledNode {
 
 // childWith returns the graph of named children that has a digest, or nil.
 func (n *compiledNode) childWith(digest string) *Graph {
-	for _, kind := range sortedKeys(n.Children) {
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 		if g := n.Children[kind].Graph; g.digest == digest {
 			return g
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // asker asks the named questions one after the other and keeps the answers.
@@ -208,7 +210,7 @@ func TestChildrenWaitSideBySide(t *testing.T) {
 		if is(t, graph.Waiting, res, err); !slices.Equal(ids(res.Questions), want) {
 			t.Fatalf("%T: %v", e, ids(res.Questions))
 		}
-		s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+		s, err := history.Inspect(t.Context(), r.Store, thread, 0)
 		if err != nil || !slices.Equal(ids(s.Questions), want) {
 			t.Fatalf("%v, %v", ids(s.Questions), err)
 		}
@@ -255,7 +257,7 @@ func TestQuestionsOfAChildThatFails(t *testing.T) {
 	if is(t, graph.Waiting, res, err); !slices.Equal(ids(res.Questions), []string{"b"}) {
 		t.Error(ids(res.Questions))
 	}
-	if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || !slices.Equal(ids(s.Questions), []string{"b"}) {
+	if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || !slices.Equal(ids(s.Questions), []string{"b"}) {
 		t.Errorf("%v, %v", ids(s.Questions), err)
 	}
 	res, err = resume(t, r, says("b", ""))
@@ -317,7 +319,7 @@ func TestAnswersGivenAheadInParallelTasks(t *testing.T) {
 
 // A question is never in the journal without the answer that was given ahead.
 func TestAnAnswerGivenAheadIsSavedWithItsQuestion(t *testing.T) {
-	pairs := &batches{Store: graph.NewMemory()}
+	pairs := &batches{Store: journal.NewMemory()}
 	r := &graph.Runner{Graph: parallel(t, graph.Node{Name: "a", Run: asker("a")}, graph.Node{Name: "b", Run: asker("b")}, graph.Node{Name: "c", Run: asker("c")}), Store: pairs}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Ahead: []graph.Answer{says("a", "1"), says("c", "2"), says("b", "3")}})
 	if is(t, graph.Done, res, err); pairs.torn > 0 {
@@ -327,12 +329,12 @@ func TestAnAnswerGivenAheadIsSavedWithItsQuestion(t *testing.T) {
 
 // batches counts the appends that end with a question.
 type batches struct {
-	graph.Store
+	journal.Store
 	torn int
 }
 
-func (b *batches) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
-	if recs[len(recs)-1].Kind == graph.KindQuestion {
+func (b *batches) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
+	if recs[len(recs)-1].Kind == journal.KindQuestion {
 		b.torn++
 	}
 	return b.Store.Append(ctx, thread, after, recs)
@@ -452,7 +454,7 @@ func TestAnAnswerThatDoesNotDecodeOpensTheQuestionAgain(t *testing.T) {
 			if is(t, graph.Waiting, res, err); !slices.Equal(ids(res.Questions), []string{"a", "b"}) || !strings.Contains(res.Questions[0].Rejected, "300") {
 				t.Fatalf("%+v", res.Questions)
 			}
-			s, failed := graph.Inspect(t.Context(), r.Store, thread, 0)
+			s, failed := history.Inspect(t.Context(), r.Store, thread, 0)
 			if failed != nil || !slices.Equal(ids(s.Questions), []string{"a", "b"}) || s.Questions[0].Rejected == "" {
 				t.Errorf("%v, %v", s.Questions, failed)
 			}
@@ -463,7 +465,7 @@ func TestAnAnswerThatDoesNotDecodeOpensTheQuestionAgain(t *testing.T) {
 		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 7 {
 			t.Error(newReducerKey.Get(res.State))
 		}
-		if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+		if err := history.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -621,7 +623,7 @@ func TestCheckAnswersSaysWhatResumeWould(t *testing.T) {
 	if err := r.CheckAnswers(t.Context(), thread, graph.Answer{ID: "a", Refused: "no one is there"}); err != nil {
 		t.Error(err)
 	}
-	if err := r.CheckAnswers(t.Context(), "other", says("a", "yes")); !errors.Is(err, graph.ErrNoThread) {
+	if err := r.CheckAnswers(t.Context(), "other", says("a", "yes")); !errors.Is(err, journal.ErrNoThread) {
 		t.Error(err)
 	}
 	res, err := resume(t, r, says("a", "yes"))
@@ -643,7 +645,7 @@ func TestAnAnswerGivenAheadThatIsRefusedOpensTheQuestion(t *testing.T) {
 		if is(t, graph.Waiting, res, err); res.Questions[0].ID != "a" || res.Questions[0].Rejected != "too short" {
 			t.Fatalf("%q: %+v", id, res.Questions)
 		}
-		s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+		s, err := history.Inspect(t.Context(), r.Store, thread, 0)
 		if err != nil || len(s.Questions) != 1 || s.Questions[0].Rejected != "too short" {
 			t.Fatalf("%q: %+v, %v", id, s.Questions, err)
 		}
@@ -809,11 +811,11 @@ func TestBareAnswersGoInTheOrderOfTasks(t *testing.T) {
 func TestBareAnswersSurviveACrash(t *testing.T) {
 	ahead := []graph.Answer{says("", "0"), says("", "1"), says("", "2"), says("", "3"), says("", "4"), says("", "5")}
 	g := crowd(t)
-	count := &dying{Store: graph.NewMemory(), left: -1}
+	count := &dying{Store: journal.NewMemory(), left: -1}
 	want, err := (&graph.Runner{Graph: g, Store: count, Executor: sequential{}}).Invoke(t.Context(), graph.Input{Thread: "t", Ahead: ahead})
 	is(t, graph.Done, want, err)
 	for left := range count.taken {
-		mem := graph.NewMemory()
+		mem := journal.NewMemory()
 		_, err := (&graph.Runner{Graph: g, Store: &dying{Store: mem, left: left}, Executor: backward{}}).Invoke(t.Context(), graph.Input{Thread: "t", Ahead: ahead})
 		if err == nil {
 			t.Fatalf("%d records: the store did not die", left)
@@ -921,7 +923,7 @@ func ExampleRunner_CheckAnswers() {
 		Edges: []graph.Edge{anEdge("review", graph.End)},
 		Start: []string{"review"},
 	})
-	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	ctx, r := context.Background(), &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
 		fmt.Println(err)
 		return
@@ -954,7 +956,7 @@ func TestAnswersAheadAreCheckedWithTheData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for value, want := range map[int]graph.Status{2: graph.Done, 4: graph.Waiting} {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Ahead: []graph.Answer{{ID: "ask", Value: value}}})
 		if err != nil || res.Status != want {
 			t.Errorf("%d: %v, %v, want %v", value, res.Status, err, want)

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A sketch is a random graph as plain data: pieces in a row, each with one way in
@@ -540,7 +542,7 @@ func answerTo(q graph.Question) graph.Answer {
 type traveller struct {
 	*testing.T
 	rnd     *rand.Rand
-	st      graph.Store
+	st      journal.Store
 	r       *graph.Runner
 	threads []string
 	did     []string // for messages
@@ -566,7 +568,7 @@ func (w *traveller) step() {
 	case 0, 1:
 		at, into := recs[w.rnd.IntN(len(recs))].Seq, fmt.Sprint("t", len(w.threads))
 		w.note("fork %s at %d into %s", thread, at, into)
-		w.check(graph.Fork(w.Context(), w.st, thread, at, into))
+		w.check(history.Fork(w.Context(), w.st, thread, at, into))
 		w.threads = append(w.threads, into)
 	case 2:
 		w.note("edit %s", thread)
@@ -575,10 +577,10 @@ func (w *traveller) step() {
 	case 3:
 		keep := w.rnd.IntN(len(recs) + 1)
 		w.note("prune %s to %d", thread, keep)
-		_, err := graph.Prune(w.Context(), w.st, thread, graph.Keep{Records: keep})
+		_, err := history.Prune(w.Context(), w.st, thread, history.Keep{Records: keep})
 		w.check(err)
 	case 4:
-		s, err := graph.Inspect(w.Context(), w.st, thread, 0)
+		s, err := history.Inspect(w.Context(), w.st, thread, 0)
 		w.check(err)
 		in := graph.Resume{Thread: thread}
 		if len(s.Questions) > 0 {
@@ -598,9 +600,9 @@ func (w *traveller) step() {
 func TestTravelAtRandom(t *testing.T) {
 	const seeds, steps = 40, 25
 	e := newEverything(t)
-	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: graph.NewMemory()}, true))
+	want := outcome(*e.finish(t, &graph.Runner{Graph: e.g, Store: journal.NewMemory()}, true))
 	for seed := range uint64(seeds) {
-		w := &traveller{T: t, rnd: rand.New(rand.NewPCG(seed, 1)), st: graph.NewMemory(), threads: []string{"t0"}}
+		w := &traveller{T: t, rnd: rand.New(rand.NewPCG(seed, 1)), st: journal.NewMemory(), threads: []string{"t0"}}
 		if seed%8 == 0 {
 			w.st = openSQLite(t)
 		}
@@ -618,10 +620,10 @@ func TestTravelAtRandom(t *testing.T) {
 			if diff := cmp.Diff(want, outcome(resumed(t, w.r, thread))); diff != "" {
 				t.Fatalf("seed %d, thread %s, after %v:\n%s", seed, thread, w.did, diff)
 			}
-			_, err := graph.Blame(t.Context(), w.st, thread, "notes")
+			_, err := history.Blame(t.Context(), w.st, thread, "notes")
 			w.check(err)
 		}
-		_, err = graph.Lineage(t.Context(), w.st, "")
+		_, err = history.Lineage(t.Context(), w.st, "")
 		w.check(err)
 	}
 }
@@ -629,7 +631,7 @@ func TestTravelAtRandom(t *testing.T) {
 // A snapshot in the middle of a step keeps which answers given ahead it used.
 func TestForkBehindASnapshotGivesAnswersBack(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	g := compile(t, graph.Def{Name: "two", Keys: []graph.AnyKey{lines}, Start: []string{"a"}, Nodes: []graph.Node{
 		{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			one, err := graph.Interrupt[string](ctx, graph.Ask{Name: "one", Prompt: "one?"})
@@ -644,7 +646,7 @@ func TestForkBehindASnapshotGivesAnswersBack(t *testing.T) {
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
-	pruned(t, st, "t", graph.Keep{})
+	pruned(t, st, "t", history.Keep{})
 	fork(t, st, "t", 0, "u")
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "u"})
 	if err != nil || len(res.Questions) != 1 || res.Questions[0].ID != "a#2" {
@@ -658,7 +660,7 @@ func TestForkBehindASnapshotGivesAnswersBack(t *testing.T) {
 
 // pack and unpack are a journal as one text for the fuzzer: records that do not
 // fit are left out.
-func pack(recs []graph.Record) (b []byte) {
+func pack(recs []journal.Record) (b []byte) {
 	for _, r := range recs {
 		b = append(b, byte(r.Kind))
 		b = binary.AppendUvarint(b, uint64(r.Time))
@@ -669,7 +671,7 @@ func pack(recs []graph.Record) (b []byte) {
 	return b
 }
 
-func unpack(b []byte) (recs []graph.Record) {
+func unpack(b []byte) (recs []journal.Record) {
 	part := func() []byte {
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > uint64(len(b)-k) {
@@ -681,7 +683,7 @@ func unpack(b []byte) (recs []graph.Record) {
 		return p
 	}
 	for len(b) > 0 {
-		r := graph.Record{Kind: graph.Kind(b[0])}
+		r := journal.Record{Kind: journal.Kind(b[0])}
 		at, k := binary.Uvarint(b[1:])
 		if k <= 0 {
 			break
@@ -695,9 +697,9 @@ func unpack(b []byte) (recs []graph.Record) {
 }
 
 // realJournals are journals with every kind of record, cut in different places.
-func realJournals(t testing.TB) (all [][]graph.Record) {
+func realJournals(t testing.TB) (all [][]journal.Record) {
 	e := newEverything(t)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	r := &graph.Runner{Graph: e.g, Store: mem, Executor: sequential{}}
 	e.finish(t, r, true)
 	recs := journalOf(t, mem, "t")
@@ -706,14 +708,14 @@ func realJournals(t testing.TB) (all [][]graph.Record) {
 	}
 	fork(t, mem, "t", int64(len(recs)/2), "fork")
 	forked := journalOf(t, mem, "fork")
-	if _, err := graph.Prune(t.Context(), mem, "t", graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), mem, "t", history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 	return append(all, recs, forked, journalOf(t, mem, "t"), faultyJournal(t), chosenJournal(t, e.g, recs))
 }
 
 // faultyJournal is one of effects that fail and of steps that cannot be applied.
-func faultyJournal(t testing.TB) []graph.Record {
+func faultyJournal(t testing.TB) []journal.Record {
 	tries := 0
 	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		n, err := graph.DoEffect(ctx, graph.Effect{Name: "pay", InDoubt: graph.DoubtAsk}, func(context.Context) (int, error) {
@@ -733,8 +735,8 @@ func faultyJournal(t testing.TB) []graph.Record {
 }
 
 // chosenJournal is a part of one, with an edit that says what runs next.
-func chosenJournal(t testing.TB, g *graph.Graph, recs []graph.Record) []graph.Record {
-	mem := graph.NewMemory()
+func chosenJournal(t testing.TB, g *graph.Graph, recs []journal.Record) []journal.Record {
+	mem := journal.NewMemory()
 	if err := mem.Append(t.Context(), "t", 0, recs[:len(recs)/2]); err != nil {
 		t.Fatal(err)
 	}
@@ -746,13 +748,13 @@ func chosenJournal(t testing.TB, g *graph.Graph, recs []graph.Record) []graph.Re
 
 // The journals that damage is tried on have every kind of record.
 func TestRealJournalsHaveEveryKind(t *testing.T) {
-	found := map[graph.Kind]bool{}
+	found := map[journal.Kind]bool{}
 	for _, recs := range realJournals(t) {
 		for _, r := range recs {
 			found[r.Kind] = true
 		}
 	}
-	for k := graph.KindStart; !strings.Contains(k.String(), "unknown"); k++ {
+	for k := journal.KindStart; !strings.Contains(k.String(), "unknown"); k++ {
 		if !found[k] {
 			t.Errorf("none of them has a %s record", k)
 		}
@@ -761,42 +763,42 @@ func TestRealJournalsHaveEveryKind(t *testing.T) {
 
 // judge gives a journal to everything that reads one. Errors are welcome; panics,
 // endless work and memory beyond all proportion are not.
-func judge(t *testing.T, g *graph.Graph, recs []graph.Record) {
+func judge(t *testing.T, g *graph.Graph, recs []journal.Record) {
 	ctx, size := t.Context(), 0
 	for _, r := range recs {
 		size += len(r.Head) + len(r.Data) + 256
 	}
 	var was, is runtime.MemStats
 	runtime.ReadMemStats(&was)
-	mem := graph.NewMemory()
+	mem := journal.NewMemory()
 	if err := mem.Append(ctx, "t", 0, recs); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range graph.History(ctx, mem, "t") {
+	for _, err := range history.Entries(ctx, mem, "t") {
 		if err != nil {
 			break
 		}
 	}
 	for info := range mem.Threads(ctx, "") {
-		_, _ = graph.Describe(info)
+		_, _ = history.Describe(info)
 	}
-	for _, err := range graph.Checkpoints(ctx, mem, "t") {
+	for _, err := range history.Checkpoints(ctx, mem, "t") {
 		if err != nil {
 			break
 		}
 	}
 	half := int64(len(recs)/2 + 1)
-	_, _ = graph.Blame(ctx, mem, "t", "notes")
-	_, _ = graph.Diff(ctx, mem, graph.Point{Thread: "t", Seq: half}, graph.Point{Thread: "t"})
-	_ = graph.Fork(ctx, mem, "t", half, "fork")
-	_, _ = graph.Lineage(ctx, mem, "")
+	_, _ = history.Blame(ctx, mem, "t", "notes")
+	_, _ = history.Diff(ctx, mem, journal.Point{Thread: "t", Seq: half}, journal.Point{Thread: "t"})
+	_ = history.Fork(ctx, mem, "t", half, "fork")
+	_, _ = history.Lineage(ctx, mem, "")
 	var answers []graph.Answer
-	if s, err := graph.Inspect(ctx, mem, "t", 0); err == nil {
+	if s, err := history.Inspect(ctx, mem, "t", 0); err == nil {
 		for _, q := range s.Questions {
 			answers = append(answers, answer(q))
 		}
 	}
-	_, _ = graph.Inspect(ctx, mem, "t", half)
+	_, _ = history.Inspect(ctx, mem, "t", half)
 	for _, as := range [][]graph.Answer{nil, answers} {
 		r := &graph.Runner{Graph: g, Store: &dying{Store: mem, left: 200}, Executor: sequential{}}
 		if res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: as, AcceptChanges: true}); err == nil && res.Status == 0 {
@@ -811,7 +813,7 @@ func judge(t *testing.T, g *graph.Graph, recs []graph.Record) {
 }
 
 // mangle damages a journal in one of the ways that disks, programs and people do.
-func mangle(r *rand.Rand, recs []graph.Record) []graph.Record {
+func mangle(r *rand.Rand, recs []journal.Record) []journal.Record {
 	recs = slices.Clone(recs)
 	i := r.IntN(len(recs))
 	rec := &recs[i]
@@ -833,7 +835,7 @@ func mangle(r *rand.Rand, recs []graph.Record) []graph.Record {
 	case 5: // a large number
 		*part = slices.Insert(*part, at, binary.AppendUvarint(nil, r.Uint64()>>r.IntN(64))...)
 	case 6:
-		rec.Kind = graph.Kind(r.IntN(18))
+		rec.Kind = journal.Kind(r.IntN(18))
 	case 7:
 		recs = append(slices.Clone(recs[:i]), recs[min(i+1+r.IntN(3), len(recs)):]...)
 	case 8:
@@ -869,7 +871,7 @@ func TestAJournalThatWouldRunEND(t *testing.T) {
 	for i := range recs {
 		recs[i].Head, recs[i].Data = bytes.ReplaceAll(recs[i].Head, []byte("AND"), []byte("END")), bytes.ReplaceAll(recs[i].Data, []byte("AND"), []byte("END"))
 	}
-	r.Store = graph.NewMemory()
+	r.Store = journal.NewMemory()
 	if err := r.Store.Append(t.Context(), thread, 0, recs); err != nil {
 		t.Fatal(err)
 	}

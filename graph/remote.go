@@ -100,19 +100,3 @@ func RemoteCallOf(q *Question) (call RemoteCall, ok bool) {
 func ForPeople(open []Question) []Question {
 	return slices.DeleteFunc(slices.Clone(open), func(q Question) bool { return q.Kind == KindRemote })
 }
-
-// forgetRefusedRuns removes the failures of runs that questions of Remote wait for: when the run that has failed
-// is resumed, its tasks ask again.
-func (s *replay) forgetRefusedRuns() {
-	for _, f := range s.frames {
-		kept := f.order[:0:0]
-		for _, key := range f.order {
-			if q := f.asks[key]; q.q.Kind == KindRemote && q.refused != "" {
-				delete(f.asks, key)
-				continue
-			}
-			kept = append(kept, key)
-		}
-		f.order = kept
-	}
-}

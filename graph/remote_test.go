@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // remoteResult is the answer of a run of its own in these tests.
@@ -43,7 +45,7 @@ func remoteCalls(t *testing.T, res graph.Result) (calls []graph.RemoteCall) {
 func TestRemoteWaitsForARun(t *testing.T) {
 	asked := 0
 	g := parallel(t, graph.Node{Name: "a", Run: farNode(&asked)})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	// Answers for people are not for such a question.
 	in := graph.Input{Thread: "t", Run: "0123456789abcd", Ahead: []graph.Answer{{Value: map[string]any{"text": "x"}}, {ID: "a", Value: map[string]any{"text": "x"}}},
 		Reply: func(graph.Question) (any, bool) { return map[string]any{"text": "x"}, true }}
@@ -69,7 +71,7 @@ func TestRemoteFails(t *testing.T) {
 	for _, attempts := range []int{1, 2} {
 		asked := 0
 		g := parallel(t, graph.Node{Name: "a", Run: farNode(&asked), Retry: graph.Retry{Attempts: attempts}})
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
@@ -104,13 +106,13 @@ func TestRemoteFails(t *testing.T) {
 func TestRemoteOfAFork(t *testing.T) {
 	asked := 0
 	g := parallel(t, graph.Node{Name: "a", Run: farNode(&asked)})
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := remoteCalls(t, res)[0].Run
-	if err := graph.Fork(t.Context(), r.Store, "t", 0, "fork"); err != nil {
+	if err := history.Fork(t.Context(), r.Store, "t", 0, "fork"); err != nil {
 		t.Fatal(err)
 	}
 	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "fork"}); err != nil || remoteCalls(t, res)[0].Run == run {
@@ -134,7 +136,7 @@ func TestRemoteIsRefused(t *testing.T) {
 			return graph.Update{}, err
 		},
 	} {
-		r := &graph.Runner{Graph: parallel(t, graph.Node{Name: "a", Run: run}), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: parallel(t, graph.Node{Name: "a", Run: run}), Store: journal.NewMemory()}
 		if _, err := r.Invoke(t.Context(), graph.Input{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

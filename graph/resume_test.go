@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A process that dies loses what was not recorded, and nothing else.
@@ -24,19 +26,19 @@ func TestAResumeRunsWhatHadNotRun(t *testing.T) {
 	}
 	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{node("a"), node("b"), node("c"), node("d"), node("e")},
 		Edges: []graph.Edge{edge("a", "b"), edge("b", "c", "d", "e"), edge("c", graph.End), edge("d", graph.End), edge("e", graph.End)}})
-	whole := &graph.Runner{Graph: g, Store: graph.NewMemory(), Executor: sequential{}}
+	whole := &graph.Runner{Graph: g, Store: journal.NewMemory(), Executor: sequential{}}
 	res, err := start(t, whole)
 	is(t, graph.Done, res, err)
 	for name, cut := range map[string]struct {
-		stop func(graph.Record) bool
+		stop func(journal.Record) bool
 		runs string
 	}{
-		"after the start":             {nth(graph.KindStep, 1), "a b c d e"},
-		"after the first step":        {nth(graph.KindStep, 2), "b c d e"},
-		"before the parallel step":    {nth(graph.KindTask, 1), "c d e"},
-		"when two of three were done": {nth(graph.KindTask, 3), "e"},
-		"when all three were done":    {nth(graph.KindStep, 3), ""},
-		"before its end was recorded": {nth(graph.KindEnd, 1), ""},
+		"after the start":             {nth(journal.KindStep, 1), "a b c d e"},
+		"after the first step":        {nth(journal.KindStep, 2), "b c d e"},
+		"before the parallel step":    {nth(journal.KindTask, 1), "c d e"},
+		"when two of three were done": {nth(journal.KindTask, 3), "e"},
+		"when all three were done":    {nth(journal.KindStep, 3), ""},
+		"before its end was recorded": {nth(journal.KindEnd, 1), ""},
 	} {
 		c = tally{}
 		res, err := resume(t, &graph.Runner{Graph: g, Store: before(t, whole.Store, cut.stop)})
@@ -62,7 +64,7 @@ func TestSendsThatWereToRunAreNotLost(t *testing.T) {
 	want, err := start(t, whole)
 	is(t, graph.Done, want, err)
 	for n := range 3 {
-		got, err := resume(t, &graph.Runner{Graph: g, Store: before(t, whole.Store, nth(graph.KindTask, n+1))})
+		got, err := resume(t, &graph.Runner{Graph: g, Store: before(t, whole.Store, nth(journal.KindTask, n+1))})
 		if is(t, graph.Done, got, err); !slices.Equal(list.Get(got.State), list.Get(want.State)) {
 			t.Errorf("after %d tasks: %v, want %v", n, list.Get(got.State), list.Get(want.State))
 		}
@@ -124,15 +126,15 @@ func TestTimeoutsMeasureActiveTime(t *testing.T) {
 			return graph.Update{}, err
 		}}}, Edges: []graph.Edge{edge("x", "late"), edge("y", "late"), edge("late", graph.End)}})
 	settled(t, func(t *testing.T) {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Executor: sequential{}}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Executor: sequential{}}
 		res, err := start(t, r)
 		is(t, graph.Waiting, res, err)
-		crashed := before(t, r.Store, nth(graph.KindEnd, 1))
-		for _, store := range []graph.Store{r.Store, crashed} {
+		crashed := before(t, r.Store, nth(journal.KindEnd, 1))
+		for _, store := range []journal.Store{r.Store, crashed} {
 			r.Store = store
 			for i, id := range []string{"x", "y", "x#2", "y#2"} {
 				time.Sleep(24 * time.Hour) // a person thinks, or does not look
-				if s, err := graph.Inspect(t.Context(), store, thread, 0); err != nil || s.Active != 40*time.Minute {
+				if s, err := history.Inspect(t.Context(), store, thread, 0); err != nil || s.Active != 40*time.Minute {
 					t.Fatalf("%d: active %v, %v", i, s.Active, err)
 				}
 				if res, err = resume(t, r, says(id, "")); i < 3 {
@@ -143,7 +145,7 @@ func TestTimeoutsMeasureActiveTime(t *testing.T) {
 			if is(t, graph.TimedOut, res, err); !errors.As(err, &l) || l.After != time.Hour || !l.During || !slices.Equal(l.Frontier, []string{"late"}) {
 				t.Errorf("%v", err)
 			}
-			if s, err := graph.Inspect(t.Context(), store, thread, 0); err != nil || s.Active != time.Hour {
+			if s, err := history.Inspect(t.Context(), store, thread, 0); err != nil || s.Active != time.Hour {
 				t.Errorf("active %v, %v", s.Active, err)
 			}
 			res, err = resume(t, r)
@@ -212,7 +214,7 @@ func TestARunAfterOneThatWasAbandoned(t *testing.T) {
 	is(t, graph.Waiting, res, err)
 	recs := journalOf(t, r.Store, thread)
 	recs[len(recs)-1].Head[0] = byte(graph.Abandoned)
-	r.Store = graph.NewMemory()
+	r.Store = journal.NewMemory()
 	if err := r.Store.Append(t.Context(), thread, 0, recs); err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +223,11 @@ func TestARunAfterOneThatWasAbandoned(t *testing.T) {
 	}
 	res, err = start(t, r, only.Set("two"))
 	is(t, graph.Waiting, res, err)
-	crashed := before(t, r.Store, func(rec graph.Record) bool { return rec.Kind != graph.KindStart && rec.Seq > int64(len(recs)) })
-	if s, err := graph.Inspect(t.Context(), crashed, thread, 0); err != nil || len(s.Questions) != 0 || len(s.InDoubt) != 0 {
+	crashed := before(t, r.Store, func(rec journal.Record) bool { return rec.Kind != journal.KindStart && rec.Seq > int64(len(recs)) })
+	if s, err := history.Inspect(t.Context(), crashed, thread, 0); err != nil || len(s.Questions) != 0 || len(s.InDoubt) != 0 {
 		t.Errorf("the new run has %+v, %v", s, err)
 	}
-	for _, store := range []graph.Store{r.Store, crashed} {
+	for _, store := range []journal.Store{r.Store, crashed} {
 		r.Store = store
 		res, err = resume(t, r)
 		if res = answered(t, r, res, false); err != nil || fmt.Sprint(list.Get(res.State)) != "[a two for two join]" {
@@ -348,13 +350,13 @@ func heavy(t testing.TB, c *tally, weight int) *graph.Graph {
 // hold all of them, and do not write them over and over.
 func TestSnapshotsInTheMiddleOfAStep(t *testing.T) {
 	var c tally
-	whole := &graph.Runner{Graph: heavy(t, &c, 100_000), Store: graph.NewMemory(), Executor: sequential{}}
+	whole := &graph.Runner{Graph: heavy(t, &c, 100_000), Store: journal.NewMemory(), Executor: sequential{}}
 	res, err := start(t, whole)
 	want := answered(t, whole, is(t, graph.Waiting, res, err), false)
 	recs := journalOf(t, whole.Store, thread)
 	var snapshots, plain, among int
 	for _, r := range recs {
-		if r.Kind == graph.KindSnapshot {
+		if r.Kind == journal.KindSnapshot {
 			among++
 			snapshots += len(r.Data)
 		} else {
@@ -365,11 +367,11 @@ func TestSnapshotsInTheMiddleOfAStep(t *testing.T) {
 		t.Errorf("%d snapshots of %d bytes in a journal of %d", among, snapshots, plain)
 	}
 	for n := 1; n <= len(recs); n++ {
-		if recs[n-1].Kind != graph.KindSnapshot && n%9 != 0 {
+		if recs[n-1].Kind != journal.KindSnapshot && n%9 != 0 {
 			continue
 		}
 		c = tally{}
-		part := graph.NewMemory()
+		part := journal.NewMemory()
 		if err := part.Append(t.Context(), thread, 0, recs[:n]); err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +402,7 @@ func TestSnapshotsGoOnWhenChildrenFail(t *testing.T) {
 	res, err := start(t, r)
 	is(t, graph.Done, res, err)
 	n := 0
-	for range r.Store.Read(t.Context(), thread, graph.Range{FromSnapshot: true}) {
+	for range r.Store.Read(t.Context(), thread, journal.Range{FromSnapshot: true}) {
 		n++
 	}
 	if all := len(journalOf(t, r.Store, thread)); n > all/4 {
@@ -422,7 +424,7 @@ func TestAHaltThatCannotBeStored(t *testing.T) {
 		if is(t, graph.Failed, res, err); res.Value != nil || only.Get(res.State) != "" {
 			t.Errorf("%v, %v", res.Value, res.State.Keys())
 		}
-		if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || s.Result != nil {
+		if s, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || s.Result != nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}
@@ -573,16 +575,16 @@ func TestAnOlderRunStartedAgain(t *testing.T) {
 	}
 	again(0)
 	again(1)
-	if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+	if err := history.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "copy", Run: "r1"}); !errors.Is(err, graph.ErrNoPoint) {
+	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "copy", Run: "r1"}); !errors.Is(err, journal.ErrNoPoint) {
 		t.Errorf("a run of the original: %v", err)
 	}
-	if _, err := graph.Prune(t.Context(), r.Store, thread, graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), r.Store, thread, history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := begin("r0"); !errors.Is(err, graph.ErrNoPoint) {
+	if _, err := begin("r0"); !errors.Is(err, journal.ErrNoPoint) {
 		t.Errorf("a run that was pruned: %v", err)
 	}
 	if c.of("a") != 3 {
@@ -616,8 +618,8 @@ func TestAResumeWrites(t *testing.T) {
 	if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[given x1new]" || c.of("effect") != 1 || c.of("b") != 1 {
 		t.Errorf("%v, ran %v", list.Get(res.State), c.n)
 	}
-	w, err := graph.Blame(t.Context(), r.Store, thread, "only")
-	if err != nil || len(w) != 2 || w[0].Kind != graph.KindClaim && w[1].Kind != graph.KindClaim {
+	w, err := history.Blame(t.Context(), r.Store, thread, "only")
+	if err != nil || len(w) != 2 || w[0].Kind != journal.KindClaim && w[1].Kind != journal.KindClaim {
 		t.Errorf("%+v, %v", w, err)
 	}
 	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{only.Set("late")}}); err == nil {
@@ -846,7 +848,7 @@ func TestAnAttemptIsRefusedInTheNext(t *testing.T) {
 			Nodes: []graph.Node{{Name: "c", Run: inc}}, Edges: []graph.Edge{edge("c", graph.End)}})
 		g := compile(t, graph.Def{Name: "again", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
 			Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		for e, err := range r.Run(t.Context(), graph.Input{Topics: graph.TopicEmit}) {
 			if _, ok := e.Body.(graph.ValueEmitted); ok || err != nil {
 				t.Errorf("%v, %v", e.Body, err)

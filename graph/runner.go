@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"raddle.dev/graph/journal"
 )
 
 // Runner drives runs of one graph. The zero value of each field but Graph works. A
@@ -13,7 +15,7 @@ type Runner struct {
 	Graph *Graph
 
 	// Store keeps the journals. If nil, nothing is stored, and nodes cannot ask.
-	Store Store
+	Store journal.Store
 
 	// Durability says when a run waits for the Store. The zero value is EveryEffect.
 	Durability Durability
@@ -68,7 +70,7 @@ type Input struct {
 	Thread string
 
 	// Run is the id of the run. If empty, Runner.IDs makes one. An id that the thread has
-	// seen runs nothing: the result of that run is returned, or ErrNoPoint if it was
+	// seen runs nothing: the result of that run is returned, or journal.ErrNoPoint if it was
 	// pruned.
 	Run string
 
@@ -160,7 +162,7 @@ func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 // effects with a recorded result are not run again. For a run that has ended, its
 // result is returned, unless there are answers: then the error is an *AnswerError. For
 // a run that another drive works on, the error is a *BusyError if the store implements
-// Leaser: see Resume.Takeover.
+// journal.Leaser: see Resume.Takeover.
 func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
 	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
 }
@@ -233,7 +235,7 @@ const (
 	VisitLimit               // Node.MaxVisits or Def.MaxVisits
 	TimedOut                 // Def.Timeout
 	Stuck                    // a join waits for a source that will not run any more
-	Abandoned                // the run was ended by Abandon
+	Abandoned                // the run was ended by history.Abandon
 	Crashed                  // the last drive has not recorded that it stopped, and no lease shows that it is running; only listings report it
 	NotStarted               // the drive did not start and has recorded nothing: its input was refused, the thread was busy, or the store or the context failed; only a Result has it
 )

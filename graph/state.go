@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 )
 
@@ -200,7 +201,7 @@ func (w Write) IsReset() bool { return w.reset }
 type patch struct {
 	key  *keyDef
 	slot int
-	fold fold // foldSet: val replaces the old value
+	fold fold.Mode // fold.Set: val replaces the old value
 	val  any
 	by   int // the task that wrote it, by its place in the step
 }
@@ -354,10 +355,10 @@ func (f *applyState) foldWrite(w Write, by int) error {
 		}
 		v[slot] = boxNil(folded)
 	}
-	if f.rec != nil && k.fold != foldSet {
+	if f.rec != nil && k.fold != fold.Set {
 		p := patch{k, slot, k.fold, w.val, by}
 		if w.reset {
-			p.fold = foldSet
+			p.fold = fold.Set
 		}
 		*f.rec = append(*f.rec, p)
 	}
@@ -398,8 +399,8 @@ func (f *applyState) finishAccumulators() {
 				f.bufs.setBuffer(m.slot, buf)
 			}
 		}
-		if f.rec != nil && k.fold == foldSet {
-			*f.rec = append(*f.rec, patch{k, m.slot, foldSet, f.st.v[m.slot], m.by})
+		if f.rec != nil && k.fold == fold.Set {
+			*f.rec = append(*f.rec, patch{k, m.slot, fold.Set, f.st.v[m.slot], m.by})
 		}
 	}
 }

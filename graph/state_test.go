@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 var (
@@ -104,7 +106,7 @@ func TestWritesThatDoNotFitAreNamed(t *testing.T) {
 			if len(res.State.Keys()) != 0 {
 				t.Errorf("%s: something was written: %v", want, res.State.Keys())
 			}
-			s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+			s, err := history.Inspect(t.Context(), r.Store, thread, 0)
 			if err != nil || s.Status != graph.Failed || len(s.Values) != 0 {
 				t.Errorf("%s: the journal holds %+v, %v", want, s, err)
 			}
@@ -297,7 +299,7 @@ func TestUndeclaredKeysAreKept(t *testing.T) {
 	r := kept(compile(t, def(true)))
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
-	crashed := before(t, r.Store, nth(graph.KindEnd, 1))
+	crashed := before(t, r.Store, nth(journal.KindEnd, 1))
 	res, err = resume(t, r, says("c[1]", ""))
 	if is(t, graph.Done, res, err); res.Value != "1o<nil> [mine x y z]" {
 		t.Error(res.Value)
@@ -311,7 +313,7 @@ func TestUndeclaredKeysAreKept(t *testing.T) {
 	if is(t, graph.Done, res, err); res.Value != "1o<nil> [mine x]" {
 		t.Error(res.Value)
 	}
-	s, err := graph.Inspect(t.Context(), crashed, thread, 0)
+	s, err := history.Inspect(t.Context(), crashed, thread, 0)
 	var keys []string
 	for _, v := range s.Values {
 		keys = append(keys, v.Key)
@@ -382,7 +384,7 @@ func TestManyKeysAreLinear(t *testing.T) {
 	cost := map[int][2]float64{}
 	const few, many = 2000, 16000
 	for _, n := range []int{few, many} {
-		r := &graph.Runner{Graph: manyKeys(t, n), Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: manyKeys(t, n), Store: journal.NewMemory()}
 		run := func(drive func() error) float64 {
 			return allocated(func() {
 				if err := drive(); err == nil || !strings.Contains(err.Error(), "stop here") {
@@ -421,7 +423,7 @@ func TestTheStateHasALimit(t *testing.T) {
 		}},
 	}, Edges: []graph.Edge{{From: []string{"a"}, To: []string{"b"}}, {From: []string{"b"}, To: []string{graph.End}}}})
 	for _, size = range []int{900, 1100} {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), MaxState: 1000}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), MaxState: 1000}
 		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 		var large *graph.StateSizeError
 		if size < 1000 {
@@ -443,7 +445,7 @@ func TestTheStateHasALimit(t *testing.T) {
 		}
 	}
 	// The first writes count, too.
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory(), MaxState: 1000}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory(), MaxState: 1000}
 	var large *graph.StateSizeError
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: []graph.Write{text.Set(strings.Repeat("x", 2000))}}); !errors.As(err, &large) {
 		t.Errorf("first writes: %v", err)

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // runSteps is the whole engine: plan, execute, apply, route, commit. It returns at the end of the
@@ -290,7 +292,7 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if x.j != nil {
-		if seq, err = f.commitPatches(KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
@@ -353,7 +355,7 @@ func (f *frame) attributeError(by int, err error) error {
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := x.j.addRecord(KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
+	if e := x.j.addRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
 		return firstError(err, e)
 	}
 	return err
@@ -540,7 +542,7 @@ func (b *breakpoints) stopBefore(f *frame) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	setEntry(&b.at, f.path, f.step)
+	fold.SetEntry(&b.at, f.path, f.step)
 	return true
 }
 
@@ -563,7 +565,7 @@ func (b *breakpoints) addBreaks(g *Graph, breaks []Break) error {
 		if !g.hasNode(at.Node) {
 			return fmt.Errorf("graph %s: a break names node %q, which it does not have", g.def.Name, at.Node)
 		}
-		setEntry(&b.set, at, true)
+		fold.SetEntry(&b.set, at, true)
 	}
 	return nil
 }
@@ -596,7 +598,7 @@ func (b *breakpoints) listSteps(f *frame) map[string]int {
 	for path, step := range b.passed {
 		live := path == "" && step == f.step || strings.HasPrefix(path, under)
 		if _, known := b.at[path]; live && !known {
-			setEntry(&all, path, step)
+			fold.SetEntry(&all, path, step)
 		}
 	}
 	return all

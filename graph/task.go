@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // task is one node in one step. A task whose context was never looked up is used again
@@ -19,8 +21,8 @@ type task struct {
 	drive  *drive
 	frame  *frame
 	ref    taskRef
-	raw    *rawFrame            // what the journal holds of the step; nil: nothing
-	frames map[string]*rawFrame // what it holds of all frames
+	raw    *fold.Frame            // what the journal holds of the step; nil: nothing
+	frames map[string]*fold.Frame // what it holds of all frames
 	step   int
 	base   context.Context // of the step
 	first  *taskCtx        // for the first attempt
@@ -49,8 +51,8 @@ type task struct {
 type nodeActivity struct {
 	ordinals ordinals
 	busy     map[string]bool
-	results  map[string]outcome      // effects, for the next attempt
-	asks     map[string]*rawQuestion // answered ahead in this drive
+	results  map[string]outcome             // effects, for the next attempt
+	asks     map[string]*fold.AskedQuestion // answered ahead in this drive
 	open     []Question
 	below    *frame       // the child, with what is open in it
 	calling  bool         // the child runs
@@ -65,11 +67,11 @@ type nodeActivity struct {
 
 // childSet holds what a task knows of its named children.
 type childSet struct {
-	calls   map[string]*childCall // of this attempt
-	closed  bool                  // no more of them may start
-	others  []*frame              // their frames, by name, when the node has returned
-	dropped map[string]bool       // paths
-	frames  map[string]*rawFrame  // that an earlier attempt left; nil: not read yet
+	calls   map[string]*childCall  // of this attempt
+	closed  bool                   // no more of them may start
+	others  []*frame               // their frames, by name, when the node has returned
+	dropped map[string]bool        // paths
+	frames  map[string]*fold.Frame // that an earlier attempt left; nil: not read yet
 }
 
 // ensureInner returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
@@ -334,7 +336,7 @@ func (t *task) recordUpdate() error {
 	}
 	b, err := putUpdate(nil, &t.up)
 	if err == nil {
-		err = j.addRecord(KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, j.level == EveryEffect)
+		err = j.addRecord(journal.KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, j.level == EveryEffect)
 	}
 	if err != nil {
 		return t.wrapNodeError(err)
@@ -347,7 +349,7 @@ func (t *task) recordUpdate() error {
 func (t *task) restoreFromJournal() error {
 	raw := t.raw
 	id := t.localID()
-	if b, ok := raw.done[id]; ok {
+	if b, ok := raw.Done[id]; ok {
 		up, err := t.frame.st.decodeUpdate(b)
 		if err != nil {
 			return t.wrapNodeError(err)
@@ -358,10 +360,10 @@ func (t *task) restoreFromJournal() error {
 		}
 		return nil
 	}
-	for _, key := range raw.order {
-		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
+	for _, key := range raw.Order {
+		if q := raw.Asks[key]; !q.Answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
 			t.recorded = true
-			t.addOpenQuestion(q.q)
+			t.addOpenQuestion(Question(q.Question))
 		}
 	}
 	return nil

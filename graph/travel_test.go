@@ -11,18 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // onEveryStore runs a test on a store in memory and on one in a file.
-func onEveryStore(t *testing.T, test func(t *testing.T, st graph.Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, graph.NewMemory()) })
+func onEveryStore(t *testing.T, test func(t *testing.T, st journal.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, journal.NewMemory()) })
 	t.Run("sqlite", func(t *testing.T) { test(t, openSQLite(t)) })
 }
 
 // records reads a whole thread.
-func records(t testing.TB, st graph.Store, thread string) (recs []graph.Record) {
+func records(t testing.TB, st journal.Store, thread string) (recs []journal.Record) {
 	t.Helper()
-	for r, err := range st.Read(t.Context(), thread, graph.Range{}) {
+	for r, err := range st.Read(t.Context(), thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +40,7 @@ func records(t testing.TB, st graph.Store, thread string) (recs []graph.Record) 
 }
 
 // described is a thread as a listing shows it.
-func described(t testing.TB, st graph.Store, thread string) graph.RunInfo {
+func described(t testing.TB, st journal.Store, thread string) history.RunInfo {
 	t.Helper()
 	for i, err := range st.Threads(t.Context(), thread) {
 		if err != nil {
@@ -47,14 +49,14 @@ func described(t testing.TB, st graph.Store, thread string) graph.RunInfo {
 		if i.Name != thread {
 			continue
 		}
-		info, err := graph.Describe(i)
+		info, err := history.Describe(i)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return info
 	}
 	t.Fatalf("no thread %s", thread)
-	return graph.RunInfo{}
+	return history.RunInfo{}
 }
 
 // resumed resumes a thread, answering what is asked, until it is over.
@@ -78,9 +80,9 @@ func resumed(t testing.TB, r *graph.Runner, thread string) graph.Result {
 	return graph.Result{}
 }
 
-func fork(t testing.TB, st graph.Store, thread string, at int64, into string) {
+func fork(t testing.TB, st journal.Store, thread string, at int64, into string) {
 	t.Helper()
-	if err := graph.Fork(t.Context(), st, thread, at, into); err != nil {
+	if err := history.Fork(t.Context(), st, thread, at, into); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,7 +90,7 @@ func fork(t testing.TB, st graph.Store, thread string, at int64, into string) {
 // A fork at any record of a journal, of children, effects and questions too, leads
 // to the same outcome, and leaves the original as it was.
 func TestForkAtEveryRecordLeadsToTheSameEnd(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		e := newEverything(t)
 		r := &graph.Runner{Graph: e.g, Store: st}
 		want := outcome(*e.finish(t, r, true))
@@ -101,7 +103,7 @@ func TestForkAtEveryRecordLeadsToTheSameEnd(t *testing.T) {
 			if i.Status != graph.Paused && !over || i.Status != graph.Done && over || i.Graph != "everything" || len(i.Questions) > 0 {
 				t.Fatalf("fork at record %d (%s) is listed as %+v", rec.Seq, rec.Kind, i)
 			}
-			if diff := cmp.Diff(graph.Point{Thread: "t", Seq: rec.Seq}, i.From); diff != "" {
+			if diff := cmp.Diff(journal.Point{Thread: "t", Seq: rec.Seq}, i.From); diff != "" {
 				t.Fatal(diff)
 			}
 			if diff := cmp.Diff(want, outcome(resumed(t, r, into))); diff != "" {
@@ -117,7 +119,7 @@ func TestForkAtEveryRecordLeadsToTheSameEnd(t *testing.T) {
 // Answers given ahead that the unfinished step used are there for its copy.
 func TestForkGivesAnswersGivenAheadBack(t *testing.T) {
 	e := newEverything(t)
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: e.g, Store: st, Executor: sequential{}}
 	ahead := []graph.Answer{{ID: "sub[1]/two", Value: "x"}, {ID: "work[4]", Value: 4}, {ID: "work", Value: 2},
 		{ID: "sub[2]/two", Value: "y"}, {ID: "sub[1]/two", Value: "z"}, {Value: "w"}}
@@ -158,7 +160,7 @@ func said(t testing.TB, names ...string) *graph.Graph {
 }
 
 func TestEditAnOlderPoint(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		ctx := t.Context()
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st}
 		if _, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil {
@@ -189,7 +191,7 @@ func TestEditAnOlderPoint(t *testing.T) {
 // A thread that is over can be edited, forked and run again.
 func TestTravelOfAThreadThatIsOver(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t", Run: "r"}); err != nil {
 		t.Fatal(err)
@@ -242,7 +244,7 @@ func asking(t testing.TB, keys *[]string) *graph.Graph {
 func TestANewBranchRepeatsTheStepUnderWay(t *testing.T) {
 	ctx := t.Context()
 	var keys []string
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: asking(t, &keys), Store: st}
 	if res, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%v, %v", res.Status, err)
@@ -262,7 +264,7 @@ func TestANewBranchRepeatsTheStepUnderWay(t *testing.T) {
 	if i := described(t, st, "t"); i.Status != graph.Paused || len(i.Questions) > 0 {
 		t.Errorf("listed as %+v", i)
 	}
-	snap, err := graph.Inspect(ctx, st, "t", 0)
+	snap, err := history.Inspect(ctx, st, "t", 0)
 	if err != nil || snap.Status != graph.Paused || len(snap.Questions) > 0 {
 		t.Errorf("%+v, %v", snap, err)
 	}
@@ -297,7 +299,7 @@ func TestANewBranchRepeatsTheStepUnderWay(t *testing.T) {
 
 func TestEditRefuses(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: said(t, "a"), Store: st}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil {
 		t.Fatal(err)
@@ -335,7 +337,7 @@ func TestEditRefuses(t *testing.T) {
 // The first to append wins: an edit fences a drive off, and a drive an edit.
 func TestEditAndDriveExcludeEachOther(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	var r *graph.Runner
 	g := compile(t, graph.Def{Name: "racing", Keys: []graph.AnyKey{lines}, Start: []string{"a"}, Nodes: []graph.Node{
 		{Name: "a", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
@@ -346,11 +348,11 @@ func TestEditAndDriveExcludeEachOther(t *testing.T) {
 			return graph.Put(lines.Set([]string{"a"})), nil
 		}}}, Edges: []graph.Edge{edge("a", graph.End)}})
 	r = &graph.Runner{Graph: g, Store: st}
-	if _, err := r.Invoke(ctx, graph.Input{Thread: "t"}); !errors.Is(err, graph.ErrConflict) {
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "t"}); !errors.Is(err, journal.ErrConflict) {
 		t.Fatalf("the drive: %v", err)
 	}
 	late := &graph.Runner{Graph: g, Store: &behind{Store: st, first: func() { resumed(t, r, "t") }}}
-	if _, err := late.Edit(ctx, "t", lines.Set([]string{"late"})); !errors.Is(err, graph.ErrConflict) {
+	if _, err := late.Edit(ctx, "t", lines.Set([]string{"late"})); !errors.Is(err, journal.ErrConflict) {
 		t.Fatalf("the edit: %v", err)
 	}
 	s, err := r.State(ctx, "t", 0)
@@ -361,17 +363,17 @@ func TestEditAndDriveExcludeEachOther(t *testing.T) {
 
 // behind is a store on which another writer is faster.
 type behind struct {
-	graph.Store
+	journal.Store
 	first func()
 }
 
-func (b *behind) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (b *behind) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	b.first()
 	return b.Store.Append(ctx, thread, after, recs)
 }
 
 func TestPointsThatAreNot(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		ctx := t.Context()
 		r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
 		res, err := r.Invoke(ctx, graph.Input{Thread: "t"})
@@ -385,29 +387,29 @@ func TestPointsThatAreNot(t *testing.T) {
 			into   string
 			want   error
 		}{
-			{"t", res.Head + 1, "u", graph.ErrNoPoint},
-			{"t", -1, "u", graph.ErrNoPoint},
-			{"nobody", 0, "u", graph.ErrNoThread},
-			{"nobody", 3, "u", graph.ErrNoThread},
-			{"t", 1, "taken", graph.ErrThreadExists},
-			{"t", 1, "t", graph.ErrThreadExists},
+			{"t", res.Head + 1, "u", journal.ErrNoPoint},
+			{"t", -1, "u", journal.ErrNoPoint},
+			{"nobody", 0, "u", journal.ErrNoThread},
+			{"nobody", 3, "u", journal.ErrNoThread},
+			{"t", 1, "taken", journal.ErrThreadExists},
+			{"t", 1, "t", journal.ErrThreadExists},
 		} {
-			if err := graph.Fork(ctx, st, c.thread, c.at, c.into); !errors.Is(err, c.want) {
+			if err := history.Fork(ctx, st, c.thread, c.at, c.into); !errors.Is(err, c.want) {
 				t.Errorf("fork %s at %d into %s: %v", c.thread, c.at, c.into, err)
 			}
-			if errors.Is(c.want, graph.ErrThreadExists) {
+			if errors.Is(c.want, journal.ErrThreadExists) {
 				continue
 			}
 			_, state := r.State(ctx, c.thread, c.at)
-			_, inspect := graph.Inspect(ctx, st, c.thread, c.at)
-			_, diff := graph.Diff(ctx, st, graph.Point{Thread: "t"}, graph.Point{Thread: c.thread, Seq: c.at})
+			_, inspect := history.Inspect(ctx, st, c.thread, c.at)
+			_, diff := history.Diff(ctx, st, journal.Point{Thread: "t"}, journal.Point{Thread: c.thread, Seq: c.at})
 			for what, err := range map[string]error{"State": state, "Inspect": inspect, "Diff": diff} {
 				if !errors.Is(err, c.want) {
 					t.Errorf("%s of %s at %d: %v", what, c.thread, c.at, err)
 				}
 			}
 		}
-		if err := graph.Fork(ctx, st, "t", 0, ""); err == nil {
+		if err := history.Fork(ctx, st, "t", 0, ""); err == nil {
 			t.Error("a fork without a name")
 		}
 	})
@@ -415,7 +417,7 @@ func TestPointsThatAreNot(t *testing.T) {
 
 // The time between a crash and an edit is not counted as active time.
 func TestEditAfterACrashCountsNoTime(t *testing.T) {
-	mem, clock := graph.NewMemory(), &calendar{day: 1}
+	mem, clock := journal.NewMemory(), &calendar{day: 1}
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: &dying{Store: mem, left: 2}, Clock: clock}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); !errors.Is(err, errDied) {
 		t.Fatal(err)
@@ -424,7 +426,7 @@ func TestEditAfterACrashCountsNoTime(t *testing.T) {
 	if _, err := r.Edit(t.Context(), "t", lines.Set(nil)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := graph.Inspect(t.Context(), mem, "t", 0)
+	s, err := history.Inspect(t.Context(), mem, "t", 0)
 	if err != nil || s.Active != 0 || s.Status != graph.Paused {
 		t.Errorf("active for %v, %v, %v", s.Active, s.Status, err)
 	}
@@ -443,7 +445,7 @@ func TestEditChoosesWhatRunsNext(t *testing.T) {
 		{[]string{"c", "a", "c"}, "[a edited a c b c]", "a c"},
 		{[]string{graph.End}, "[a edited]", ""},
 	} {
-		st := graph.NewMemory()
+		st := journal.NewMemory()
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st}
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Break: []graph.Break{{Node: "b"}}})
 		is(t, graph.Paused, res, err)
@@ -451,13 +453,13 @@ func TestEditChoosesWhatRunsNext(t *testing.T) {
 		if err != nil || seq != res.Head+1 {
 			t.Fatal(seq, err)
 		}
-		for e, err := range graph.History(t.Context(), st, "t") {
+		for e, err := range history.Entries(t.Context(), st, "t") {
 			if err != nil || strings.Join(e.Next, " ") != c.ran {
 				t.Errorf("%v: listed as %v, %v", c.next, e.Next, err)
 			}
 			break
 		}
-		if s, err := graph.Inspect(t.Context(), st, "t", 0); err != nil || strings.Join(s.Next, " ") != c.ran || s.Status != graph.Paused {
+		if s, err := history.Inspect(t.Context(), st, "t", 0); err != nil || strings.Join(s.Next, " ") != c.ran || s.Status != graph.Paused {
 			t.Errorf("%v: %+v, %v", c.next, s, err)
 		}
 		for _, thread := range []string{"forked", "pruned", "t"} {
@@ -465,7 +467,7 @@ func TestEditChoosesWhatRunsNext(t *testing.T) {
 				fork(t, st, "t", seq, thread)
 			}
 			if thread == "pruned" {
-				if _, err := graph.Prune(t.Context(), st, thread, graph.Keep{}); err != nil {
+				if _, err := history.Prune(t.Context(), st, thread, history.Keep{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -512,7 +514,7 @@ func TestAChoiceEndsWhatIsUnderWay(t *testing.T) {
 
 // What cannot be is refused, and nothing is written.
 func TestChoicesThatAreRefused(t *testing.T) {
-	r := &graph.Runner{Graph: said(t, "a", "b"), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: said(t, "a", "b"), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Break: []graph.Break{{Node: "b"}}})
 	is(t, graph.Paused, res, err)
 	for want, next := range map[string][]string{"name at least one node": nil, `has no node "x", "y"`: {"x", "b", "y"}} {
@@ -520,7 +522,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 			t.Errorf("%v: %v", next, err)
 		}
 	}
-	if _, err := r.EditNext(t.Context(), "none", []string{"a"}); !errors.Is(err, graph.ErrNoThread) {
+	if _, err := r.EditNext(t.Context(), "none", []string{"a"}); !errors.Is(err, journal.ErrNoThread) {
 		t.Error(err)
 	}
 	was := res.Head
@@ -535,7 +537,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 // A reader of the events can fork at each step, while the run continues.
 func TestAStepTellsItsRecord(t *testing.T) {
 	for _, level := range []graph.Durability{graph.EveryEffect, graph.EveryStep} {
-		st := graph.NewMemory()
+		st := journal.NewMemory()
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st, Durability: level}
 		var seqs []int64
 		for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Topics: graph.TopicStep}) {
@@ -551,11 +553,11 @@ func TestAStepTellsItsRecord(t *testing.T) {
 			}
 		}
 		var want []int64
-		for c, err := range graph.Checkpoints(t.Context(), st, "t") {
+		for c, err := range history.Checkpoints(t.Context(), st, "t") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Kind == graph.KindStep {
+			if c.Kind == journal.KindStep {
 				want = append(want, c.Seq)
 			}
 		}
@@ -566,9 +568,9 @@ func TestAStepTellsItsRecord(t *testing.T) {
 }
 
 // checkpoints writes each on a line: seq, kind, path, step, what runs next, parent.
-func checkpoints(t testing.TB, st graph.Store, thread string) (text []string) {
+func checkpoints(t testing.TB, st journal.Store, thread string) (text []string) {
 	t.Helper()
-	for c, err := range graph.Checkpoints(t.Context(), st, thread) {
+	for c, err := range history.Checkpoints(t.Context(), st, thread) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -578,7 +580,7 @@ func checkpoints(t testing.TB, st graph.Store, thread string) (text []string) {
 }
 
 func TestCheckpointsOfAForkThatWasEdited(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st}
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 			t.Fatal(err)
@@ -598,11 +600,11 @@ func TestCheckpointsOfAForkThatWasEdited(t *testing.T) {
 			}
 		}
 		var what string
-		for e, err := range graph.History(t.Context(), st, "u") {
+		for e, err := range history.Entries(t.Context(), st, "u") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == graph.KindEdit {
+			if e.Kind == journal.KindEdit {
 				what = e.What
 			}
 		}
@@ -616,11 +618,11 @@ func TestCheckpointsOfAForkThatWasEdited(t *testing.T) {
 // there would run next.
 func TestCheckpointsAgreeWithTheFold(t *testing.T) {
 	e := newEverything(t)
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	e.finish(t, &graph.Runner{Graph: e.g, Store: st}, true)
 	seen, inside := map[int64]bool{}, 0
 	last := int64(1 << 60)
-	for c, err := range graph.Checkpoints(t.Context(), st, "t") {
+	for c, err := range history.Checkpoints(t.Context(), st, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -632,7 +634,7 @@ func TestCheckpointsAgreeWithTheFold(t *testing.T) {
 			inside++
 			continue
 		}
-		s, err := graph.Inspect(t.Context(), st, "t", c.Seq)
+		s, err := history.Inspect(t.Context(), st, "t", c.Seq)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -646,12 +648,12 @@ func TestCheckpointsAgreeWithTheFold(t *testing.T) {
 }
 
 func TestLeavingCheckpointsEarly(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: chainOf(t, 5), Store: st}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	for c, err := range graph.Checkpoints(t.Context(), st, "t") {
+	for c, err := range history.Checkpoints(t.Context(), st, "t") {
 		if err != nil || c.Step != 5 {
 			t.Errorf("%+v, %v", c, err)
 		}
@@ -661,24 +663,24 @@ func TestLeavingCheckpointsEarly(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	e := newEverything(t)
 	r := &graph.Runner{Graph: e.g, Store: st}
 	res := e.finish(t, r, true)
 	fork(t, st, "t", 0, "u")
 	for seq := int64(1); seq <= res.Head; seq++ {
-		p := graph.Point{Thread: "t", Seq: seq}
-		if d, err := graph.Diff(ctx, st, p, p); err != nil || d != nil {
+		p := journal.Point{Thread: "t", Seq: seq}
+		if d, err := history.Diff(ctx, st, p, p); err != nil || d != nil {
 			t.Fatalf("record %d differs from itself: %v, %v", seq, d, err)
 		}
 	}
-	if d, err := graph.Diff(ctx, st, graph.Point{Thread: "t"}, graph.Point{Thread: "u"}); err != nil || d != nil {
+	if d, err := history.Diff(ctx, st, journal.Point{Thread: "t"}, journal.Point{Thread: "u"}); err != nil || d != nil {
 		t.Fatalf("a fork differs: %v, %v", d, err)
 	}
 	if _, err := r.Edit(ctx, "u", topic.Set("other"), item.Set(7), hits.Set(2)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := graph.Diff(ctx, st, graph.Point{Thread: "t"}, graph.Point{Thread: "u"})
+	got, err := history.Diff(ctx, st, journal.Point{Thread: "t"}, journal.Point{Thread: "u"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -688,7 +690,7 @@ func TestDiff(t *testing.T) {
 		}
 		return b
 	}
-	want := []graph.Change{
+	want := []history.Change{
 		{Key: "hits", Tag: "int64", Was: text("14"), Is: text("16")},
 		{Key: "item", Tag: "int", Is: text("7")},
 		{Key: "topic", Tag: "string", Was: text("end"), Is: text("other")},
@@ -701,19 +703,19 @@ func TestDiff(t *testing.T) {
 // What a child in progress holds is compared under its path.
 func TestDiffInsideAChild(t *testing.T) {
 	e := newEverything(t)
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	e.finish(t, &graph.Runner{Graph: e.g, Store: st}, true)
 	var first, second int64 // steps of one child, oldest first
 	var path string
-	for c, err := range graph.Checkpoints(t.Context(), st, "t") {
+	for c, err := range history.Checkpoints(t.Context(), st, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind == graph.KindStep && c.Path != "" && (path == "" || c.Path == path) {
+		if c.Kind == journal.KindStep && c.Path != "" && (path == "" || c.Path == path) {
 			path, first, second = c.Path, c.Seq, max(first, second)
 		}
 	}
-	got, err := graph.Diff(t.Context(), st, graph.Point{Thread: "t", Seq: first}, graph.Point{Thread: "t", Seq: second})
+	got, err := history.Diff(t.Context(), st, journal.Point{Thread: "t", Seq: first}, journal.Point{Thread: "t", Seq: second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -729,9 +731,9 @@ func TestDiffInsideAChild(t *testing.T) {
 }
 
 // blamed writes each record that wrote a key on a line.
-func blamed(t testing.TB, st graph.Store, thread, key string) (text []string) {
+func blamed(t testing.TB, st journal.Store, thread, key string) (text []string) {
 	t.Helper()
-	ws, err := graph.Blame(t.Context(), st, thread, key)
+	ws, err := history.Blame(t.Context(), st, thread, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -740,7 +742,7 @@ func blamed(t testing.TB, st graph.Store, thread, key string) (text []string) {
 		for _, by := range w.Tasks {
 			line += fmt.Sprintf(" %s[%d]", by.Node, by.Index)
 		}
-		if w.From != (graph.Point{}) {
+		if w.From != (journal.Point{}) {
 			line += fmt.Sprintf(" from %s", w.From.Thread)
 		}
 		text = append(text, line)
@@ -749,7 +751,7 @@ func blamed(t testing.TB, st graph.Store, thread, key string) (text []string) {
 }
 
 func TestBlameNamesTheNodesOfParallelSteps(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		e := newEverything(t)
 		r := &graph.Runner{Graph: e.g, Store: st}
 		e.finish(t, r, true)
@@ -764,12 +766,12 @@ func TestBlameNamesTheNodesOfParallelSteps(t *testing.T) {
 				t.Errorf("key %s:\n%s", key, diff)
 			}
 		}
-		all, err := graph.BlameAll(t.Context(), st, "t")
+		all, err := history.BlameAll(t.Context(), st, "t")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for key, got := range all {
-			want, err := graph.Blame(t.Context(), st, "t", key)
+			want, err := history.Blame(t.Context(), st, "t", key)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("key %s of all: %v\n%s", key, err, diff)
 			}
@@ -791,7 +793,7 @@ func TestBlameNamesTheNodesOfParallelSteps(t *testing.T) {
 
 func TestBlameNamesInputEditAndFork(t *testing.T) {
 	ctx := t.Context()
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: []graph.Write{lines.Set([]string{"in"})}}); err != nil {
 		t.Fatal(err)
@@ -809,24 +811,24 @@ func TestBlameNamesInputEditAndFork(t *testing.T) {
 			t.Errorf("thread %s:\n%s", thread, diff)
 		}
 	}
-	all, err := graph.BlameAll(ctx, st, "u")
+	all, err := history.BlameAll(ctx, st, "u")
 	if err != nil || len(all["lines"]) != 3 || all["lines"][2].From.Thread != "t" {
 		t.Errorf("all keys: %v, %v", all, err)
 	}
-	if _, err := graph.Blame(ctx, st, "nobody", "lines"); err == nil {
+	if _, err := history.Blame(ctx, st, "nobody", "lines"); err == nil {
 		t.Error("an unknown thread has no authors")
 	}
 }
 
 func TestContentOfRecords(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		e := newEverything(t)
 		e.finish(t, &graph.Runner{Graph: e.g, Store: st}, true)
 		var asked, answered []string
-		keys := map[graph.Kind][]string{}
+		keys := map[journal.Kind][]string{}
 		prompts := map[string]string{}
 		for _, r := range records(t, st, "t") {
-			c, err := graph.DecodeContent(r)
+			c, err := history.DecodeContent(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -836,12 +838,12 @@ func TestContentOfRecords(t *testing.T) {
 				}
 			}
 			switch r.Kind {
-			case graph.KindQuestion:
+			case journal.KindQuestion:
 				asked = append(asked, c.Question.ID)
 				prompts[c.Asked] = c.Question.ID
-			case graph.KindAnswer:
+			case journal.KindAnswer:
 				answered = append(answered, prompts[c.Asked]+"="+string(c.Answer)+c.Refused)
-			case graph.KindEnd:
+			case journal.KindEnd:
 				if c.Reason != "" {
 					t.Errorf("reason %q", c.Reason)
 				}
@@ -850,7 +852,7 @@ func TestContentOfRecords(t *testing.T) {
 		if len(asked) == 0 || len(answered) != len(asked) || strings.HasPrefix(answered[0], "=") || strings.HasSuffix(answered[0], "=") {
 			t.Errorf("asked %v, answered %v", asked, answered)
 		}
-		for kind, key := range map[graph.Kind]string{graph.KindStep: "topic", graph.KindTask: "notes"} {
+		for kind, key := range map[journal.Kind]string{journal.KindStep: "topic", journal.KindTask: "notes"} {
 			if !slices.Contains(keys[kind], key) {
 				t.Errorf("records %s write %v, not %s", kind, keys[kind], key)
 			}
@@ -861,7 +863,7 @@ func TestContentOfRecords(t *testing.T) {
 // A task that was run again after a crash or an edit is named once.
 func TestBlameAfterAnEditInTheMiddleOfAStep(t *testing.T) {
 	e := newEverything(t)
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: e.g, Store: st}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
 	if err != nil || res.Status != graph.Waiting {
@@ -882,8 +884,8 @@ func BenchmarkCheckpoints(b *testing.B) {
 	const steps = 10_000
 	for _, s := range []struct {
 		name string
-		open func(testing.TB) graph.Store
-	}{{"memory", func(testing.TB) graph.Store { return graph.NewMemory() }}, {"sqlite", openSQLite}} {
+		open func(testing.TB) journal.Store
+	}{{"memory", func(testing.TB) journal.Store { return journal.NewMemory() }}, {"sqlite", openSQLite}} {
 		b.Run(s.name, func(b *testing.B) {
 			st := s.open(b)
 			if _, err := (&graph.Runner{Graph: loopOf(b, steps), Store: st}).Invoke(context.Background(), graph.Input{Thread: "t"}); err != nil {
@@ -892,7 +894,7 @@ func BenchmarkCheckpoints(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n := 0
-				for _, err := range graph.Checkpoints(b.Context(), st, "t") {
+				for _, err := range history.Checkpoints(b.Context(), st, "t") {
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -909,7 +911,7 @@ func BenchmarkCheckpoints(b *testing.B) {
 
 // A thread that is used again is listed with its newest run: label, graph, start.
 func TestDescribeShowsTheNewestRun(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
 	for _, label := range []string{"first", "second"} {
 		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r-" + label, Label: label})
@@ -919,12 +921,12 @@ func TestDescribeShowsTheNewestRun(t *testing.T) {
 	}
 	agrees := func(what string) {
 		t.Helper()
-		want, err := graph.Inspect(t.Context(), st, "t", 0)
+		want, err := history.Inspect(t.Context(), st, "t", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, err := range st.Threads(t.Context(), "") {
-			got, fault := graph.Describe(i)
+			got, fault := history.Describe(i)
 			if err != nil || fault != nil {
 				t.Fatal(err, fault)
 			}
@@ -938,7 +940,7 @@ func TestDescribeShowsTheNewestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	agrees("after an edit")
-	if _, err := graph.Prune(t.Context(), st, "t", graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), st, "t", history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 	agrees("after a prune")
@@ -951,7 +953,7 @@ func TestDescribeShowsTheNewestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	agrees("after a resume")
-	if err := graph.Abandon(t.Context(), st, "t", "enough"); err != nil {
+	if err := history.Abandon(t.Context(), st, "t", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	agrees("abandoned")
@@ -959,15 +961,15 @@ func TestDescribeShowsTheNewestRun(t *testing.T) {
 
 // ForkWithMeta replaces what a program stored with a run, in the copy only.
 func TestForkWithMeta(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, st graph.Store) {
+	onEveryStore(t, func(t *testing.T, st journal.Store) {
 		e := newEverything(t)
 		r := &graph.Runner{Graph: e.g, Store: st}
 		want := outcome(*e.finish(t, r, true))
-		if err := graph.ForkWithMeta(t.Context(), st, "t", 1, "copy", []byte("other")); err != nil {
+		if err := history.ForkWithMeta(t.Context(), st, "t", 1, "copy", []byte("other")); err != nil {
 			t.Fatal(err)
 		}
 		for thread, meta := range map[string]string{"copy": "other", "t": ""} {
-			snap, err := graph.Inspect(t.Context(), st, thread, 0)
+			snap, err := history.Inspect(t.Context(), st, thread, 0)
 			if err != nil || string(snap.Meta) != meta {
 				t.Errorf("the meta of %s is %q, %v", thread, snap.Meta, err)
 			}
@@ -975,7 +977,7 @@ func TestForkWithMeta(t *testing.T) {
 		if diff := cmp.Diff(want, outcome(resumed(t, r, "copy"))); diff != "" {
 			t.Errorf("the copy ends differently:\n%s", diff)
 		}
-		if err := graph.ForkWithMeta(t.Context(), st, "none", 1, "copy2", nil); !errors.Is(err, graph.ErrNoThread) {
+		if err := history.ForkWithMeta(t.Context(), st, "none", 1, "copy2", nil); !errors.Is(err, journal.ErrNoThread) {
 			t.Error(err)
 		}
 	})

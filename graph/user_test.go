@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A run works for one user, also when another process resumes it, from a snapshot or in a fork.
 // The next run of the thread has its own user.
 func TestUser(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	var seen []string
 	node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		user, err := graph.Do(ctx, "who", func(ctx context.Context) (string, error) { return graph.UserOf(ctx), nil })
@@ -32,12 +34,12 @@ func TestUser(t *testing.T) {
 		if err != nil || res.Status != graph.Waiting {
 			t.Fatalf("%+v, %v", res, err)
 		}
-		s, err := graph.Inspect(t.Context(), st, "t", 0)
+		s, err := history.Inspect(t.Context(), st, "t", 0)
 		if err != nil || s.User != user {
 			t.Errorf("the thread is of the user %q, %v, want %q", s.User, err, user)
 		}
 		fork := "fork-of-" + user
-		if err := graph.Fork(t.Context(), st, "t", 0, fork); err != nil {
+		if err := history.Fork(t.Context(), st, "t", 0, fork); err != nil {
 			t.Fatal(err)
 		}
 		for _, thread := range []string{"t", fork} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/memory"
 )
 
@@ -46,7 +47,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for _, user := range []string{"ada", "ada", "bob"} {
 		if _, err := r.Invoke(context.Background(), graph.Input{User: user, Set: []graph.Write{city.Set("Kyiv")}}); err != nil {
 			panic(err)

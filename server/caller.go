@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // A Scope is what a caller may do.
@@ -36,7 +36,7 @@ type callerKey struct{}
 
 // WithCaller returns a context for the work on a request of a caller. What it changes in a run is recorded with the caller's name.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(graph.WithAuthor(ctx, c.Name), callerKey{}, c)
+	return context.WithValue(journal.WithAuthor(ctx, c.Name), callerKey{}, c)
 }
 
 // CallerOf returns the caller whose request a context belongs to. ok is false if there is none: this process itself works.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 )
 
@@ -143,10 +144,10 @@ func TestKilledServers(t *testing.T) {
 		_, entries, err := p.Runs.ReadHistory(t.Context(), list[i].Run)
 		seen := map[string]int64{}
 		for _, e := range entries {
-			if before, twice := seen[e.Path+e.ID]; e.Kind == graph.KindEffect && twice {
+			if before, twice := seen[e.Path+e.ID]; e.Kind == journal.KindEffect && twice {
 				t.Errorf("run %s: records %d and %d are results of one effect", list[i].Run, e.Seq, before)
 			}
-			if e.Kind == graph.KindEffect {
+			if e.Kind == journal.KindEffect {
 				seen[e.Path+e.ID] = e.Seq
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/store/sqlite"
 	"raddle.dev/team"
@@ -136,7 +137,7 @@ func TestAgentsShareABudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := &till{}
-				r := &graph.Runner{Graph: compile(t, eight(x, k.budget)), Store: graph.NewMemory()}
+				r := &graph.Runner{Graph: compile(t, eight(x, k.budget)), Store: journal.NewMemory()}
 				res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 				if x.paid > k.most {
 					t.Errorf("%d tokens were spent, want %d at most", x.paid, k.most)
@@ -172,23 +173,23 @@ func TestAgentsShareABudget(t *testing.T) {
 // record that was.
 func TestSharedBudgetAfterACrash(t *testing.T) {
 	budget := agent.Budget{Tokens: 4000}
-	run := func(t *testing.T, x *till, store graph.Store) (err error) {
+	run := func(t *testing.T, x *till, store journal.Store) (err error) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &graph.Runner{Graph: compile(t, eight(x, budget)), Store: store}
 			_, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-			if errors.Is(err, graph.ErrNoThread) {
+			if errors.Is(err, journal.ErrNoThread) {
 				_, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			}
 		})
 		return err
 	}
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	var over *agent.BudgetError
 	if err := run(t, &till{}, count); !errors.As(err, &over) {
 		t.Fatal(err)
 	}
 	for limit := range count.RecordCount() {
-		x, store := &till{}, &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
+		x, store := &till{}, &graphtest.Crash{Store: journal.NewMemory(), Limit: limit}
 		if err := run(t, x, store); !errors.As(err, &over) && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
@@ -311,13 +312,13 @@ func (p *plan) queued(s *stage) team.Config {
 func TestQueueThroughCrashes(t *testing.T) {
 	for seed := range uint64(4) {
 		p := newPlan(seed)
-		count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+		count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 		if _, _, err := finish(t, &graph.Runner{Graph: compile(t, p.queued(newStage())), Store: count}); err != nil {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(seed, 3))
 		for range 6 {
-			s, st := newStage(), graph.Store(graph.NewMemory())
+			s, st := newStage(), journal.Store(journal.NewMemory())
 			g := compile(t, p.queued(s))
 			limit, doubts := rng.IntN(count.RecordCount()), 0
 			for died := true; died; limit = rng.IntN(count.RecordCount()) { // and again, while it continues
@@ -421,13 +422,13 @@ func TestManyAgentsInFlatMemory(t *testing.T) {
 
 // weighed counts the bytes of a journal, snapshots apart.
 type weighed struct {
-	graph.Store
+	journal.Store
 	bytes, snapshots int64
 }
 
-func (w *weighed) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (w *weighed) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	for _, r := range recs {
-		if r.Kind == graph.KindSnapshot { // one after many records, of all there is: it falls in one half or the other
+		if r.Kind == journal.KindSnapshot { // one after many records, of all there is: it falls in one half or the other
 			w.snapshots += int64(len(r.Head) + len(r.Data))
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
@@ -60,7 +61,7 @@ func TestCollectAny(t *testing.T) {
 			time.Sleep(d)
 			return words(v.asked)
 		}, team.Spawn{Max: agents}))
-		if _, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil {
+		if _, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil {
 			t.Fatal(err)
 		}
 		if collects > agents || len(order) != agents || order[0] != "1" || order[agents-1] != "20" {
@@ -119,7 +120,7 @@ func TestCollectWithoutAnswering(t *testing.T) {
 					call := fmt.Sprintf(form, ids(v)[0])
 					return calls(v, "agent__collect", call, "agent__collect", call)
 				}), 5*time.Minute)
-				res, err := (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+				res, err := (&graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,16 +133,16 @@ func TestCollectWithoutAnswering(t *testing.T) {
 }
 
 // logOf reads a team's log from a journal, like a program that has only the journal.
-func logOf(t *testing.T, st graph.Store) *team.History {
+func logOf(t *testing.T, st journal.Store) *team.History {
 	t.Helper()
 	entries := map[int64]bool{}
 	for _, e := range oldestFirst(t, st) {
-		if e.Kind == graph.KindEffect && team.IsLog(e.ID) {
+		if e.Kind == journal.KindEffect && team.IsLog(e.ID) {
 			entries[e.Seq] = true
 		}
 	}
 	past := &team.History{}
-	for r, err := range st.Read(t.Context(), "t", graph.Range{}) {
+	for r, err := range st.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func TestPast(t *testing.T) {
 	m := c.Agents["explore"]
 	m.Agent.MaxIterations = 1
 	c.Agents["explore"] = m
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	var told []string
 	for ev, err := range (&graph.Runner{Graph: compile(t, c), Store: st}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 		if err != nil {
@@ -322,7 +323,7 @@ func TestOverrides(t *testing.T) {
 	if err := agent.CheckOverrides(g, map[string]agent.Override{"team/nobody": {}}); err == nil || !strings.Contains(err.Error(), `"team/other/think"`) {
 		t.Errorf("of nobody: %v", err)
 	}
-	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("Go."), agent.Overrides.Set(set))})
+	res, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("Go."), agent.Overrides.Set(set))})
 	if err != nil || agent.LastResponse(res.State) != "ok" {
 		t.Fatal(res.Status, err)
 	}
@@ -354,7 +355,7 @@ func TestSpawnsAboveTheLimit(t *testing.T) {
 	m := c.Agents["explore"]
 	m.Agent.Tools = agent.UserTools(false)
 	c.Agents["explore"] = m
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 1 {
 		t.Fatalf("%v, %v, %v", res.Status, err, res.Questions)
@@ -433,7 +434,7 @@ func TestWaitForMessage(t *testing.T) {
 			}
 			return words("done")
 		}, team.Spawn{}))
-		if _, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil {
+		if _, err := (&graph.Runner{Graph: g, Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{`"content":"up"`, `{"messages":[],"count":0}`, `{"messages":[],"count":0}`, "'wait_seconds' must be a number"} {
@@ -485,7 +486,7 @@ func TestTasksBlockedForEver(t *testing.T) {
 			m.Agent.MaxIterations = 1
 			cfg.Agents["explore"], cfg.Lead.Agent.Model = m, leads
 			var warnings []string
-			for ev, err := range (&graph.Runner{Graph: compile(t, cfg), Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+			for ev, err := range (&graph.Runner{Graph: compile(t, cfg), Store: journal.NewMemory()}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 				if err != nil {
 					t.Fatal(err)
 				}

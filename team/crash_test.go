@@ -17,6 +17,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/store/sqlite"
 	"raddle.dev/team"
@@ -89,7 +91,7 @@ func finish(t *testing.T, r *graph.Runner) (res graph.Result, doubts int, err er
 
 func toTheEnd(ctx context.Context, r *graph.Runner) (res graph.Result, doubts int, err error) {
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		res, err = r.Invoke(ctx, graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")})
 	}
 	for range 30 {
@@ -127,7 +129,7 @@ func (s *stage) total() (requests, works int) {
 // finished runs again, and all ends as if nothing had happened.
 func TestCrashAfterEveryRecord(t *testing.T) {
 	calm := newStage()
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _, err := finish(t, &graph.Runner{Graph: compile(t, four(calm)), Store: count})
 	if err != nil || want.Status != graph.Done {
 		t.Fatal(want.Status, err)
@@ -138,19 +140,19 @@ func TestCrashAfterEveryRecord(t *testing.T) {
 	}
 	for limit := range count.RecordCount() - 10 {
 		s := newStage()
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := finish(t, &graph.Runner{Graph: compile(t, four(s)), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
 		recorded, worked := 0, 0
-		for e, err := range graph.History(t.Context(), store.Store, "t") {
+		for e, err := range history.Entries(t.Context(), store.Store, "t") {
 			if err != nil {
 				t.Fatal(err)
 			}
 			what := strings.Split(e.ID, "\x00")
-			if e.Kind == graph.KindEffect && what[1] == "model" {
+			if e.Kind == journal.KindEffect && what[1] == "model" {
 				recorded++
-			} else if e.Kind == graph.KindEffect && what[1] == "tool work" {
+			} else if e.Kind == journal.KindEffect && what[1] == "tool work" {
 				worked++
 			}
 		}
@@ -191,14 +193,14 @@ func TestCrashInAnEscalation(t *testing.T) {
 			return words(strings.Join(v.results[1:], ""))
 		}), 0))
 	}
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _, err := finish(t, &graph.Runner{Graph: build(newStage()), Store: count})
 	if err != nil || !strings.Contains(agent.LastResponse(want.State), `told: {\"answer\":\"blue\"}`) {
 		t.Fatal(err, agent.LastResponse(want.State))
 	}
 	for limit := range count.RecordCount() - 3 {
 		s := newStage()
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 0}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 0}
 		if _, _, err := finish(t, &graph.Runner{Graph: build(s), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
@@ -231,7 +233,7 @@ func TestQuestionsWhileTheLeadCollects(t *testing.T) {
 	m := c.Agents["explore"]
 	m.Agent.Tools = agent.UserTools(false)
 	c.Agents["explore"] = m
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 2 {
 		t.Fatalf("%v, %v, %v", res.Status, res.Questions, err)
@@ -279,7 +281,7 @@ func TestCancelledRunGoesOn(t *testing.T) {
 		}
 		return words(v.asked + " is done")
 	}, team.Spawn{})
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if res.Status != graph.Canceled || err == nil {
 		t.Fatalf("%v, %v", res.Status, err)
@@ -310,7 +312,7 @@ func TestEditBeginsTheTurnAnew(t *testing.T) {
 	m := c.Agents["explore"]
 	m.Agent.Tools = agent.UserTools(false)
 	c.Agents["explore"] = m
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatal(res.Status, err)
@@ -332,7 +334,7 @@ func TestEditBeginsTheTurnAnew(t *testing.T) {
 // Answers given ahead reach agents, and the team continues in the same drive.
 func TestAnswersAhead(t *testing.T) {
 	s := newStage()
-	r := &graph.Runner{Graph: compile(t, four(s)), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, four(s)), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go."), Ahead: []graph.Answer{{Value: "this one"}}})
 	if err != nil || res.Status != graph.Done || !strings.Contains(agent.LastResponse(res.State), "this one") {
 		t.Errorf("%v, %v, %q", res.Status, err, agent.LastResponse(res.State))
@@ -414,13 +416,13 @@ func (s *stage) asked() (all, different int) {
 }
 
 // recordedReplies counts the replies of models in the journal of a run.
-func recordedReplies(t *testing.T, st graph.Store) (n int) {
+func recordedReplies(t *testing.T, st journal.Store) (n int) {
 	t.Helper()
-	for e, err := range graph.History(t.Context(), st, "t") {
-		if err != nil && !errors.Is(err, graph.ErrNoThread) {
+	for e, err := range history.Entries(t.Context(), st, "t") {
+		if err != nil && !errors.Is(err, journal.ErrNoThread) {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.KindEffect && strings.Split(e.ID, "\x00")[1] == "model" {
+		if e.Kind == journal.KindEffect && strings.Split(e.ID, "\x00")[1] == "model" {
 			n++
 		}
 	}
@@ -432,7 +434,7 @@ func recordedReplies(t *testing.T, st graph.Store) (n int) {
 // recorded reply is requested again, and no work is done twice without an answer.
 func TestCrashInCollectsAndQueuedSpawns(t *testing.T) {
 	build := func(s *stage, g gate) *graph.Graph { return compile(t, crowd(s, g)) }
-	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	const want = "a 1, b 1, c 1, d 1, e 1, f 0, 4 queued"
 	calm, _, err := finish(t, &graph.Runner{Graph: build(newStage(), newGate()), Store: count})
 	if got := agent.LastResponse(calm.State); err != nil || calm.Status != graph.Done || got != want {
@@ -440,7 +442,7 @@ func TestCrashInCollectsAndQueuedSpawns(t *testing.T) {
 	}
 	for limit := range count.RecordCount() - 3 { // where all is quick there are fewer calls of agent__collect, and records
 		s, g := newStage(), newGate()
-		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
+		store := &graphtest.Crash{Store: journal.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := finish(t, &graph.Runner{Graph: build(s, g), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/team"
@@ -41,7 +42,7 @@ func ExampleConfig() {
 		fmt.Println(err)
 		return
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for e, err := range r.Run(context.Background(), graph.Input{Thread: "t", Run: "r1", Set: agent.Turn("Where is the parser?"), Topics: graph.TopicEmit}) {
 		if err != nil {
 			fmt.Println(err)

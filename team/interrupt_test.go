@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
@@ -16,7 +17,7 @@ import (
 type interruptedTeam struct {
 	t     *testing.T
 	stage *stage
-	store graph.Store
+	store journal.Store
 	over  bool // the models answer at once
 
 	config team.Config
@@ -147,7 +148,7 @@ func TestInterruptedTeam(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			x := &interruptedTeam{t: t, stage: newStage(), store: graph.NewMemory()}
+			x := &interruptedTeam{t: t, stage: newStage(), store: journal.NewMemory()}
 			x.arm()
 			part := func(play func(*interruptedTeam, context.Context, view) llm.Message) part {
 				return func(ctx context.Context, v view) llm.Message {
@@ -180,9 +181,9 @@ func TestInterruptedTeam(t *testing.T) {
 // checkKilled resumes each journal that a kill after the interruption could have left.
 func (x *interruptedTeam) checkKilled(want graph.Result) {
 	x.t.Helper()
-	var all []graph.Record
+	var all []journal.Record
 	first := 0
-	for r, err := range graph.Records(x.t.Context(), x.store, "t", graph.Range{}) {
+	for r, err := range journal.Records(x.t.Context(), x.store, "t", journal.Range{}) {
 		if err != nil {
 			x.t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func (x *interruptedTeam) checkKilled(want graph.Result) {
 	}
 	whole, before := x.store, x.requests()
 	for n := first; n < len(all); n++ {
-		x.store = graph.NewMemory()
+		x.store = journal.NewMemory()
 		if err := x.store.Append(x.t.Context(), "t", 0, all[:n]); err != nil {
 			x.t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ type Task struct {
 }
 
 // IsLog reports whether an effect is an entry of a team's log. what is the
-// effect's id, as [graph.Entry] has it in ID.
+// effect's id, as history.Entry has it in ID.
 func IsLog(what string) bool {
 	_, name, _ := strings.Cut(what, "\x00")
 	return strings.HasPrefix(name, logEffect+"\x00")

@@ -16,6 +16,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 	"raddle.dev/tool"
@@ -124,7 +126,7 @@ func compile(t testing.TB, c team.Config) *graph.Graph {
 // invoke runs a team with a lead and one kind of agent to its end.
 func invoke(t *testing.T, c team.Config) graph.Result {
 	t.Helper()
-	res, err := (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	res, err := (&graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +290,7 @@ func TestSpawningWithoutEnd(t *testing.T) {
 	m := c.Agents["explore"]
 	m.Spawn, m.Agent.MaxIterations = &team.Spawn{Max: 2, Depth: 2}, 6
 	c.Agents["explore"] = m
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	_, err := (&graph.Runner{Graph: compile(t, c), Store: st}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	var limit *agent.IterationError
 	if !errors.As(err, &limit) {
@@ -301,9 +303,9 @@ func TestSpawningWithoutEnd(t *testing.T) {
 	for _, e := range oldestFirst(t, st) {
 		if name, _, ok := strings.Cut(strings.TrimPrefix(e.Path, "0.team.0#"), "/"); ok && strings.HasPrefix(name, "agent_") {
 			switch e.Kind {
-			case graph.KindCall:
+			case journal.KindCall:
 				alive[name] = true
-			case graph.KindReturn:
+			case journal.KindReturn:
 				delete(alive, name)
 			}
 		}
@@ -315,9 +317,9 @@ func TestSpawningWithoutEnd(t *testing.T) {
 }
 
 // oldestFirst is the history of the thread from its beginning.
-func oldestFirst(t *testing.T, st graph.Store) (all []graph.Entry) {
+func oldestFirst(t *testing.T, st journal.Store) (all []history.Entry) {
 	t.Helper()
-	for e, err := range graph.History(t.Context(), st, "t") {
+	for e, err := range history.Entries(t.Context(), st, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +400,7 @@ func askers(s *stage, spawn team.Spawn) team.Config {
 func TestNarrowerRulesAfterAPause(t *testing.T) {
 	for name, rule := range map[string]team.Spawn{"places": {Max: 1}, "none": {Max: -1}, "depth": {Max: 3, Depth: -1}, "names": {Max: 3, Only: []string{}}} {
 		t.Run(name, func(t *testing.T) {
-			s, st := newStage(), graph.NewMemory()
+			s, st := newStage(), journal.NewMemory()
 			res, err := (&graph.Runner{Graph: compile(t, askers(s, team.Spawn{Max: 3})), Store: st}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			if err != nil || len(res.Questions) != 3 {
 				t.Fatal(res.Status, res.Questions, err)
@@ -473,7 +475,7 @@ func TestAgentsThatAreGone(t *testing.T) {
 			all["explore"] = team.Member{Fault: errors.New("its file is damaged")}
 		},
 	} {
-		s, st := newStage(), graph.NewMemory()
+		s, st := newStage(), journal.NewMemory()
 		c := askers(s, team.Spawn{Max: 3})
 		if res, err := (&graph.Runner{Graph: compile(t, c), Store: st}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil || len(res.Questions) != 3 {
 			t.Fatal(res.Status, res.Questions, err)
@@ -510,7 +512,7 @@ func TestSummariesArePaidFor(t *testing.T) {
 // not against those of all that it might have spawned: one that is installed or
 // removed meanwhile changes nothing. What has changed is consented to once.
 func TestChangedAgentsOfAParkedTeam(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	crew := func(change func(map[string]team.Member)) *graph.Runner {
 		c := askers(newStage(), team.Spawn{Max: 3})
 		change(c.Agents)
@@ -621,7 +623,7 @@ func TestEscalationTimesOut(t *testing.T) {
 			}
 			return words(v.results[2])
 		}), 90*time.Second)
-		res, err := (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+		res, err := (&graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -695,7 +697,7 @@ func TestReminders(t *testing.T) {
 	}, team.Spawn{Reminders: 2, Max: 1})
 	var res graph.Result
 	started := 0
-	for ev, err := range (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+	for ev, err := range (&graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -763,7 +765,7 @@ func TestNextTurn(t *testing.T) {
 		}
 		return words(fmt.Sprint("said ", v.round, v.last()))
 	}, func(_ context.Context, v view) llm.Message { return words("done " + v.asked) }, team.Spawn{}))
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for i, want := range []string{"done turn 0", "done turn 3"} {
 		res, err := agent.InvokeNext(t.Context(), r, graph.Input{Thread: "t", Set: agent.Turn(fmt.Sprint("Go ", i))})
 		if err != nil || !strings.Contains(agent.LastResponse(res.State), want) {
@@ -795,7 +797,7 @@ func TestPauseWhileTheLeadCollects(t *testing.T) {
 		}
 		return words("ready")
 	}, team.Spawn{})
-	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Pause: pause})
 	if err != nil || res.Status != graph.Paused {
 		t.Fatalf("%v, %v", res.Status, err)
@@ -858,7 +860,7 @@ func TestNotice(t *testing.T) {
 					}
 					return tool.Result{Content: []llm.Part{llm.Text{Text: text}}}, nil
 				}}}
-				res, err := (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+				res, err := (&graph.Runner{Graph: compile(t, c), Store: journal.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 				if err != nil {
 					t.Fatal(err)
 				}

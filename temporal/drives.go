@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -113,7 +114,7 @@ func (d *Drives) drive(ctx context.Context, id string, takeover bool) (Outcome, 
 // store or of the worker, and judgeFailure returns the error.
 func (d *Drives) judgeFailure(id string, status graph.Status, err error) (Outcome, error) {
 	switch {
-	case errors.As(err, new(*runs.BusyError)), errors.As(err, new(*graph.BusyError)), errors.Is(err, graph.ErrConflict), errors.Is(err, graph.ErrLeaseLost):
+	case errors.As(err, new(*runs.BusyError)), errors.As(err, new(*graph.BusyError)), errors.Is(err, journal.ErrConflict), errors.Is(err, graph.ErrLeaseLost):
 		return Outcome{Status: statusBusy}, nil
 	case errors.As(err, new(*failure.Error)):
 		d.log.Warn("a run cannot be continued", "run", id, "error", err)

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/agent/shape"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -106,7 +107,7 @@ func TestAnAnswerThatDoesNotFitIsAskedForOnceMore(t *testing.T) {
 			}
 			texts, replies := 0, 0
 			var res graph.Result
-			r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+			r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 			for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("How many bolts?"), Topics: graph.TopicEmit}) {
 				var wrong *agent.OutputError
 				if k.fails != errors.As(err, &wrong) && err != nil {

@@ -9,6 +9,7 @@ import (
 	"peers/work"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/postgres"
 	"raddle.dev/store/redis"
 	"raddle.dev/store/sqlite"
@@ -181,10 +182,10 @@ func (p peer) stored(e *work.Env, f graph.Func, n int, set []graph.Write, check 
 	if err != nil {
 		return nil, err
 	}
-	open := func() graph.Store { return nil }
+	open := func() journal.Store { return nil }
 	switch e.Saver {
 	case work.Memory:
-		open = func() graph.Store { return graph.NewMemory() }
+		open = func() journal.Store { return journal.NewMemory() }
 	case work.SQLite:
 		path := e.Path("raddle.db")
 		st, err := sqlite.Open(path)
@@ -192,13 +193,13 @@ func (p peer) stored(e *work.Env, f graph.Func, n int, set []graph.Write, check 
 			return nil, err
 		}
 		e.OnClose(func() { _ = st.Close() }) // it empties the write-ahead log
-		open = func() graph.Store { return st }
+		open = func() journal.Store { return st }
 	case work.Postgres, work.Redis:
 		st, err := openServer(e)
 		if err != nil {
 			return nil, err
 		}
-		open = func() graph.Store { return st }
+		open = func() journal.Store { return st }
 	}
 	return func() error {
 		res, err := p.run(&graph.Runner{Graph: g, Store: open()}, graph.Input{Thread: work.ID("raddle"), Set: set})
@@ -223,7 +224,7 @@ func (p peer) interrupt() (work.Run, error) {
 		return nil, err
 	}
 	return func() error {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 		res, err := p.run(r, graph.Input{Thread: "t"})
 		if err != nil {
 			return err
@@ -243,7 +244,7 @@ func (p peer) interrupt() (work.Run, error) {
 }
 
 // openServer opens the store of a server, whose URL is in the environment.
-func openServer(e *work.Env) (graph.Store, error) {
+func openServer(e *work.Env) (journal.Store, error) {
 	if e.Saver == work.Redis {
 		st, err := redis.Open(os.Getenv("RADDLE_BENCH_REDIS"))
 		if err != nil {

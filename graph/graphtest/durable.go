@@ -15,13 +15,15 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // TestDurable is the suite for stores that outlive their process and that several
 // processes share. open opens the store at a place, an empty directory at first: calls
 // with the same place return stores with the same content. A store that does not use
 // files treats the place as a name. The suite closes what it opens.
-func TestDurable(t *testing.T, open func(t *testing.T, place string) graph.Store) {
+func TestDurable(t *testing.T, open func(t *testing.T, place string) journal.Store) {
 	for _, c := range durableCases {
 		t.Run(c.name, func(t *testing.T) {
 			place := t.TempDir()
@@ -53,7 +55,7 @@ var durableCases = []struct {
 	}},
 	{"OneWinner", func(_ *testing.T, open func() *harness) {
 		hs := []*harness{open(), open(), open(), open()}
-		raceAppends(hs[0], []graph.Store{hs[0].s, hs[1].s, hs[2].s, hs[3].s})
+		raceAppends(hs[0], []journal.Store{hs[0].s, hs[1].s, hs[2].s, hs[3].s})
 	}},
 	{"OthersMayDelete", durableDelete},
 	{"DeletedIsNotMistakenForAnother", func(_ *testing.T, open func() *harness) {
@@ -257,7 +259,7 @@ func durableSecrets(t *testing.T, place string, open func() *harness) {
 	if _, err := r.Edit(t.Context(), "t", v.secretWrites()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := graph.Fork(t.Context(), h.s, "t", 0, "copy"); err != nil {
+	if err := history.Fork(t.Context(), h.s, "t", 0, "copy"); err != nil {
 		t.Fatal(err)
 	}
 	h.noSecret(place)
@@ -274,7 +276,7 @@ func durableSecrets(t *testing.T, place string, open func() *harness) {
 	if err != nil || res.Status != graph.Done || v.sealed.Get(res.State) != sealedWord || v.hidden.Get(res.State) != "" {
 		t.Errorf("%v, sealed %q, hidden %q: %v", res.Status, v.sealed.Get(res.State), v.hidden.Get(res.State), err)
 	}
-	if _, err := graph.Prune(t.Context(), h.s, "t", graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), h.s, "t", history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 	h.noSecret(place)
@@ -286,7 +288,7 @@ func (h *harness) noSecret(place string) {
 	h.Helper()
 	var all []byte
 	for _, i := range h.mustListThreads("") {
-		for _, rec := range h.mustRead(i.Name, graph.Range{}) {
+		for _, rec := range h.mustRead(i.Name, journal.Range{}) {
 			all = append(append(all, rec.Head...), rec.Data...)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 )
 
 // Two runs with a Clock and IDs of their own write the same journal.
@@ -24,12 +25,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var journals [2][]graph.Record
+	var journals [2][]journal.Record
 	for i := range journals {
-		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Clock: &graphtest.Clock{Tick: time.Second}, IDs: graphtest.IDs("run")}
+		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Clock: &graphtest.Clock{Tick: time.Second}, IDs: graphtest.IDs("run")}
 		res, err := r.Invoke(context.Background(), graph.Input{Thread: "t"})
 		fmt.Println(res.Run, res.Status, err)
-		for rec := range r.Store.Read(context.Background(), "t", graph.Range{}) {
+		for rec := range r.Store.Read(context.Background(), "t", journal.Range{}) {
 			journals[i] = append(journals[i], rec)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package graphtest has the tests that an implementation of graph.Store must pass, and
+// Package graphtest has the tests that an implementation of journal.Store must pass, and
 // the parts that make a run repeatable in a test.
 //
-// TestStore and TestDurable are the contract of graph.Store as tests. Clock, IDs and
+// TestStore and TestDurable are the contract of journal.Store as tests. Clock, IDs and
 // Crash replace the clock, the ids and the store that a Runner uses: the first two so
 // that two runs write the same journal, the third so that a run stops at a chosen
 // record.
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // Clock is a graph.Clock whose time only changes when it is used. The zero Clock always
@@ -65,7 +66,7 @@ func IDs(prefix string) func() string {
 // ErrCrash is the error of a Crash after it has crashed.
 var ErrCrash = errors.New("graphtest: the store has crashed, as the test demands")
 
-// Crash is a graph.Store that accepts a number of records and then fails permanently,
+// Crash is a journal.Store that accepts a number of records and then fails permanently,
 // as if the process had been killed at that point. A test counts the records of an
 // undisturbed run with a negative Limit, repeats the run with each Limit from 0 up to
 // that number, and resumes on the Store inside.
@@ -74,7 +75,7 @@ var ErrCrash = errors.New("graphtest: the store has crashed, as the test demands
 // A Crash has no leases, so that a drive on the Store inside is not refused because of
 // one that counts as killed. It is safe for concurrent use.
 type Crash struct {
-	graph.Store // the store inside
+	journal.Store // the store inside
 
 	Limit int  // number of records to accept; a batch that exceeds it fails as a whole; negative: no limit
 	Lost  bool // the append that fails first is stored nevertheless, as if only the answer was lost
@@ -85,8 +86,8 @@ type Crash struct {
 	crashed bool
 }
 
-// Append implements graph.Store.
-func (c *Crash) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+// Append implements journal.Store.
+func (c *Crash) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
@@ -107,7 +108,7 @@ func (c *Crash) Append(ctx context.Context, thread string, after int64, recs []g
 	return nil
 }
 
-// Prune implements graph.Store.
+// Prune implements journal.Store.
 func (c *Crash) Prune(ctx context.Context, thread string, before int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

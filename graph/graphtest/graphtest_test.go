@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 )
 
 func TestMemory(t *testing.T) {
-	graphtest.TestStore(t, func(*testing.T) graph.Store { return graph.NewMemory() })
+	graphtest.TestStore(t, func(*testing.T) journal.Store { return journal.NewMemory() })
 }
 
 func TestClock(t *testing.T) {
@@ -67,11 +67,11 @@ func TestCrash(t *testing.T) {
 		{limit: 0, crashed: true},
 		{limit: 0, lost: true, stored: 1, batches: 1, crashed: true},
 	} {
-		c := &graphtest.Crash{Store: graph.NewMemory(), Limit: test.limit, Lost: test.lost}
+		c := &graphtest.Crash{Store: journal.NewMemory(), Limit: test.limit, Lost: test.lost}
 		var failed bool
 		head := int64(0)
 		for _, n := range []int{1, 2, 3, 1} {
-			err := c.Append(t.Context(), "a", head, make([]graph.Record, n))
+			err := c.Append(t.Context(), "a", head, make([]journal.Record, n))
 			if head += int64(n); err == nil && failed {
 				t.Errorf("%+v: an append after the crash worked", test)
 			}
@@ -80,7 +80,7 @@ func TestCrash(t *testing.T) {
 			}
 		}
 		inside := 0
-		for range c.Store.Read(t.Context(), "a", graph.Range{}) {
+		for range c.Store.Read(t.Context(), "a", journal.Range{}) {
 			inside++
 		}
 		if inside != test.stored || c.RecordCount() != test.stored || c.BatchCount() != test.batches || c.HasCrashed() != test.crashed || failed != test.crashed {
@@ -93,8 +93,8 @@ func TestCrash(t *testing.T) {
 }
 
 func TestCrashPassesConflictsOn(t *testing.T) {
-	c := &graphtest.Crash{Store: graph.NewMemory(), Limit: 1, Lost: true}
-	if err := c.Append(t.Context(), "a", 5, make([]graph.Record, 1)); !errors.Is(err, graph.ErrConflict) || c.HasCrashed() || c.RecordCount() != 0 {
+	c := &graphtest.Crash{Store: journal.NewMemory(), Limit: 1, Lost: true}
+	if err := c.Append(t.Context(), "a", 5, make([]journal.Record, 1)); !errors.Is(err, journal.ErrConflict) || c.HasCrashed() || c.RecordCount() != 0 {
 		t.Errorf("%v, crashed %v, %d records", err, c.HasCrashed(), c.RecordCount())
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // storeLeaser returns the store's leases; nil if it has none.
-func (h *harness) storeLeaser() graph.Leaser {
-	l, _ := h.s.(graph.Leaser)
+func (h *harness) storeLeaser() journal.Leaser {
+	l, _ := h.s.(journal.Leaser)
 	return l
 }
 
@@ -22,7 +22,7 @@ const (
 )
 
 // acquireLease takes a lease and checks who holds it afterwards.
-func (h *harness) acquireLease(thread, owner, over string, ttl time.Duration, want string) graph.Lease {
+func (h *harness) acquireLease(thread, owner, over string, ttl time.Duration, want string) journal.Lease {
 	h.Helper()
 	before := time.Now()
 	l, err := h.storeLeaser().AcquireLease(h.Context(), thread, owner, over, ttl)
@@ -55,7 +55,7 @@ func (h *harness) releaseLease(thread, owner string) {
 
 // expectLease checks who holds a lease, according to ReadLease and, if the thread exists,
 // Threads.
-func (h *harness) expectLease(thread, want string) graph.Lease {
+func (h *harness) expectLease(thread, want string) journal.Lease {
 	h.Helper()
 	l, err := h.storeLeaser().ReadLease(h.Context(), thread)
 	if err != nil || l.Owner != want {

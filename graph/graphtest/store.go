@@ -18,18 +18,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
-// TestStore is the suite that every graph.Store must pass. open returns a new, empty
+// TestStore is the suite that every journal.Store must pass. open returns a new, empty
 // store each time it is called; the suite closes it. A store that outlives its process
 // must pass TestDurable too.
 //
-// In addition to the text of graph.Store, the suite checks what the users of stores
+// In addition to the text of journal.Store, the suite checks what the users of stores
 // rely on: a loop over Read ends even if its body appends to the same thread; a reader
 // sees a batch whole or not at all; nil and empty Head or Data are the same. If a store
-// implements graph.Leaser, the suite checks that too.
-func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
+// implements journal.Leaser, the suite checks that too.
+func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	groups := []storeGroup{
 		{"Append", appendCases},
 		{"Read", readCases},
@@ -66,13 +66,13 @@ type storeCase struct {
 // not expected.
 type harness struct {
 	*testing.T
-	s graph.Store
+	s journal.Store
 }
 
 // A store that has not answered for this long has deadlocked.
 const stuck = 2 * time.Minute
 
-func newHarness(t *testing.T, s graph.Store) *harness {
+func newHarness(t *testing.T, s journal.Store) *harness {
 	watch := time.AfterFunc(stuck, func() { panic(fmt.Sprintf("%s: no end after %v: has the store deadlocked?", t.Name(), stuck)) })
 	t.Cleanup(func() {
 		watch.Stop()
@@ -84,7 +84,7 @@ func newHarness(t *testing.T, s graph.Store) *harness {
 }
 
 // mustAppend adds records that must be accepted.
-func (h *harness) mustAppend(thread string, after int64, recs ...graph.Record) {
+func (h *harness) mustAppend(thread string, after int64, recs ...journal.Record) {
 	h.Helper()
 	if err := h.s.Append(h.Context(), thread, after, recs); err != nil {
 		h.Fatalf("Append(%q, after %d, %d records): %v", thread, after, len(recs), err)
@@ -92,9 +92,9 @@ func (h *harness) mustAppend(thread string, after int64, recs ...graph.Record) {
 }
 
 // expectConflict adds records that must be refused.
-func (h *harness) expectConflict(thread string, after int64, recs ...graph.Record) {
+func (h *harness) expectConflict(thread string, after int64, recs ...journal.Record) {
 	h.Helper()
-	if err := h.s.Append(h.Context(), thread, after, recs); !errors.Is(err, graph.ErrConflict) {
+	if err := h.s.Append(h.Context(), thread, after, recs); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("Append(%q, after %d, %d records): %v, want graph.ErrConflict", thread, after, len(recs), err)
 	}
 }
@@ -106,7 +106,7 @@ func (h *harness) mustPrune(thread string, before int64) {
 	}
 }
 
-func (h *harness) mustRead(thread string, r graph.Range) []graph.Record {
+func (h *harness) mustRead(thread string, r journal.Range) []journal.Record {
 	h.Helper()
 	l, err := collectAll(h.s.Read(h.Context(), thread, r))
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *harness) mustRead(thread string, r graph.Range) []graph.Record {
 	return l
 }
 
-func (h *harness) mustListThreads(prefix string) []graph.ThreadInfo {
+func (h *harness) mustListThreads(prefix string) []journal.ThreadInfo {
 	h.Helper()
 	l, err := collectAll(h.s.Threads(h.Context(), prefix))
 	if err != nil {
@@ -125,9 +125,9 @@ func (h *harness) mustListThreads(prefix string) []graph.ThreadInfo {
 }
 
 // expectRecords checks all records of a thread; no records means that there is no thread.
-func (h *harness) expectRecords(thread string, want []graph.Record) {
+func (h *harness) expectRecords(thread string, want []journal.Record) {
 	h.Helper()
-	if d := diffSlices(want, h.mustRead(thread, graph.Range{})); d != "" {
+	if d := diffSlices(want, h.mustRead(thread, journal.Range{})); d != "" {
 		h.Errorf("thread %q (-want +got):\n%s", thread, d)
 	}
 	info := h.mustListThreads(thread)
@@ -151,7 +151,7 @@ func collectAll[T any](seq iter.Seq2[T, error]) (l []T, err error) {
 }
 
 // diffSlices compares two lists. It treats nil and empty slices as equal.
-func diffSlices[T graph.Record | graph.ThreadInfo | string](want, got []T) string {
+func diffSlices[T journal.Record | journal.ThreadInfo | string](want, got []T) string {
 	if slices.EqualFunc(want, got, func(a, b T) bool { return reflect.DeepEqual(a, b) }) {
 		return "" // hundreds of times faster, and nearly always the case
 	}
@@ -159,29 +159,29 @@ func diffSlices[T graph.Record | graph.ThreadInfo | string](want, got []T) strin
 }
 
 // newThreadInfos returns the line of a listing that a thread with these records has.
-func newThreadInfos(thread string, recs []graph.Record) []graph.ThreadInfo {
+func newThreadInfos(thread string, recs []journal.Record) []journal.ThreadInfo {
 	if len(recs) == 0 {
 		return nil
 	}
-	i := graph.ThreadInfo{Name: thread, First: recs[0], Last: recs[len(recs)-1]}
+	i := journal.ThreadInfo{Name: thread, First: recs[0], Last: recs[len(recs)-1]}
 	i.First.Data, i.Last.Data, i.Head = nil, nil, i.Last.Seq
-	return []graph.ThreadInfo{i}
+	return []journal.ThreadInfo{i}
 }
 
 // newRecords returns n different records with Seq from after+1; every fifth is a snapshot,
 // every seventh a fork, and every third has no checksum.
-func newRecords(thread string, after int64, n int) []graph.Record {
-	l := make([]graph.Record, n)
+func newRecords(thread string, after int64, n int) []journal.Record {
+	l := make([]journal.Record, n)
 	for i := range l {
 		seq := after + int64(i) + 1
-		kind := graph.KindStep
+		kind := journal.KindStep
 		switch {
 		case seq%5 == 0:
-			kind = graph.KindSnapshot
+			kind = journal.KindSnapshot
 		case seq%7 == 0:
-			kind = graph.KindFork
+			kind = journal.KindFork
 		}
-		l[i] = graph.Record{
+		l[i] = journal.Record{
 			Seq: seq, Kind: kind, Time: 1_760_000_000_000_000 + seq,
 			Head: fmt.Appendf(nil, "head %d of %s", seq, thread),
 			Data: fmt.Appendf(nil, "data %d of %s", seq, thread),
@@ -195,9 +195,9 @@ func newRecords(thread string, after int64, n int) []graph.Record {
 
 var appendCases = []storeCase{
 	{"NumbersFromOne", func(h *harness) {
-		h.mustAppend("a", 0, graph.Record{Kind: graph.KindStart, Seq: 77})
-		h.mustAppend("a", 1, graph.Record{Kind: graph.KindStep, Seq: -1}, graph.Record{Kind: graph.KindEnd})
-		h.expectRecords("a", []graph.Record{{Seq: 1, Kind: graph.KindStart}, {Seq: 2, Kind: graph.KindStep}, {Seq: 3, Kind: graph.KindEnd}})
+		h.mustAppend("a", 0, journal.Record{Kind: journal.KindStart, Seq: 77})
+		h.mustAppend("a", 1, journal.Record{Kind: journal.KindStep, Seq: -1}, journal.Record{Kind: journal.KindEnd})
+		h.expectRecords("a", []journal.Record{{Seq: 1, Kind: journal.KindStart}, {Seq: 2, Kind: journal.KindStep}, {Seq: 3, Kind: journal.KindEnd}})
 	}},
 	{"KeepsThreadsApart", func(h *harness) {
 		for _, thread := range []string{"a", "b", "A", "a/b"} {
@@ -235,7 +235,7 @@ var appendCases = []storeCase{
 		for i := range recs {
 			clear(recs[i].Head)
 			clear(recs[i].Data)
-			recs[i] = graph.Record{}
+			recs[i] = journal.Record{}
 		}
 		h.expectRecords("a", newRecords("a", 0, 40))
 	}},
@@ -273,14 +273,14 @@ func appendValues(h *harness) {
 	for i := range all {
 		all[i] = byte(i)
 	}
-	recs := []graph.Record{
+	recs := []journal.Record{
 		{Seq: 1},
 		{Seq: 2, Head: []byte{}, Data: []byte{}},
 		{Seq: 3, Head: []byte{0}},
 		{Seq: 4, Data: []byte{0}},
 		{Seq: 5, Kind: 255, Time: math.MaxInt64, Head: all, Data: all},
 		{Seq: 6, Kind: 1, Time: math.MinInt64, Head: []byte("not \xff text"), Data: []byte("'; DROP TABLE record; --")},
-		{Seq: 7, Kind: graph.KindStep, Time: -1, Head: []byte("12"), Data: []byte("null")},
+		{Seq: 7, Kind: journal.KindStep, Time: -1, Head: []byte("12"), Data: []byte("null")},
 	}
 	for i, r := range recs {
 		h.mustAppend("one by one", int64(i), r)
@@ -294,10 +294,10 @@ func appendValues(h *harness) {
 func appendLarge(h *harness) {
 	const size = 8 << 20
 	big := func(c byte) []byte { return bytes.Repeat([]byte{c}, size) }
-	h.mustAppend("a", 0, graph.Record{Kind: graph.KindStart, Head: []byte("first"), Data: big('a')})
-	h.mustAppend("a", 1, graph.Record{Head: []byte("b"), Data: big('b')}, graph.Record{Head: []byte("c")}, graph.Record{Head: []byte("d"), Data: big('d')})
-	h.mustAppend("a", 4, graph.Record{Kind: graph.KindSnapshot, Head: []byte("e"), Data: big('e')})
-	for _, r := range []graph.Range{{}, {Newest: true}} {
+	h.mustAppend("a", 0, journal.Record{Kind: journal.KindStart, Head: []byte("first"), Data: big('a')})
+	h.mustAppend("a", 1, journal.Record{Head: []byte("b"), Data: big('b')}, journal.Record{Head: []byte("c")}, journal.Record{Head: []byte("d"), Data: big('d')})
+	h.mustAppend("a", 4, journal.Record{Kind: journal.KindSnapshot, Head: []byte("e"), Data: big('e')})
+	for _, r := range []journal.Range{{}, {Newest: true}} {
 		var got string
 		for _, rec := range h.mustRead("a", r) {
 			got += fmt.Sprintf("%d:%s ", rec.Seq, rec.Head)
@@ -321,7 +321,7 @@ func appendLarge(h *harness) {
 var readCases = []storeCase{
 	{"UnknownThreadIsEmpty", func(h *harness) {
 		h.mustAppend("a", 0, newRecords("a", 0, 3)...)
-		for _, r := range []graph.Range{{}, {Newest: true, Limit: 1}, {FromSnapshot: true}, {After: 2, UpTo: 3}} {
+		for _, r := range []journal.Range{{}, {Newest: true, Limit: 1}, {FromSnapshot: true}, {After: 2, UpTo: 3}} {
 			if l := h.mustRead("b", r); len(l) != 0 {
 				h.Errorf("Read(%+v) of an unknown thread: %v", r, l)
 			}
@@ -352,13 +352,13 @@ var readCases = []storeCase{
 			h.mustAppend("a", int64(after), newRecords("a", int64(after), 100)...)
 		}
 		all := newRecords("a", 0, n)
-		for _, r := range []graph.Range{{}, {Newest: true}, {After: 255, UpTo: 2817}, {Newest: true, Limit: 1025, Heads: true}, {Limit: 1}} {
+		for _, r := range []journal.Range{{}, {Newest: true}, {After: 255, UpTo: 2817}, {Newest: true, Limit: 1025, Heads: true}, {Limit: 1}} {
 			h.checkRange("a", all, r)
 		}
 	}},
 	{"YieldedBelongsToTheCaller", func(h *harness) {
 		h.mustAppend("a", 0, newRecords("a", 0, 20)...)
-		for rec, err := range h.s.Read(h.Context(), "a", graph.Range{}) {
+		for rec, err := range h.s.Read(h.Context(), "a", journal.Range{}) {
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -382,7 +382,7 @@ var readCases = []storeCase{
 	{"YieldedStaysAsItIs", func(h *harness) {
 		const n = 600
 		h.mustAppend("a", 0, newRecords("a", 0, n)...)
-		l := h.mustRead("a", graph.Range{})
+		l := h.mustRead("a", journal.Range{})
 		h.mustPrune("a", n+1)
 		h.mustAppend("a", 0, newRecords("b", 0, n)...)
 		if d := diffSlices(newRecords("a", 0, n), l); d != "" {
@@ -392,13 +392,13 @@ var readCases = []storeCase{
 }
 
 // checkRanges reads every combination of bounds and flags around the thread's records.
-func (h *harness) checkRanges(thread string, all []graph.Record) {
+func (h *harness) checkRanges(thread string, all []journal.Record) {
 	h.Helper()
 	for _, after := range []int64{-1, 0, 1, 4, 5, 6, 9, 10, 15, 16, 17, 1 << 40} {
 		for _, upTo := range []int64{-1, 0, 1, 4, 5, 7, 14, 15, 16, 17, 1 << 40} {
 			for _, limit := range []int{-1, 0, 1, 3, 100} {
 				for flags := range 8 {
-					h.checkRange(thread, all, graph.Range{
+					h.checkRange(thread, all, journal.Range{
 						After: after, UpTo: upTo, Limit: limit,
 						FromSnapshot: flags&1 != 0, Heads: flags&2 != 0, Newest: flags&4 != 0,
 					})
@@ -409,20 +409,20 @@ func (h *harness) checkRanges(thread string, all []graph.Record) {
 }
 
 // checkRange checks that a range yields the right records of a thread that holds all.
-func (h *harness) checkRange(thread string, all []graph.Record, r graph.Range) {
+func (h *harness) checkRange(thread string, all []journal.Record, r journal.Range) {
 	h.Helper()
 	if d := diffSlices(selectRecords(all, r), h.mustRead(thread, r)); d != "" {
 		h.Fatalf("Read(%q, %+v) (-want +got):\n%s", thread, r, d)
 	}
 }
 
-// selectRecords implements graph.Range in the simplest way.
-func selectRecords(all []graph.Record, r graph.Range) (l []graph.Record) {
+// selectRecords implements journal.Range in the simplest way.
+func selectRecords(all []journal.Record, r journal.Range) (l []journal.Record) {
 	for _, rec := range all {
 		if rec.Seq <= r.After || r.UpTo > 0 && rec.Seq > r.UpTo {
 			continue
 		}
-		if r.FromSnapshot && (rec.Kind == graph.KindSnapshot || rec.Kind == graph.KindFork) {
+		if r.FromSnapshot && (rec.Kind == journal.KindSnapshot || rec.Kind == journal.KindFork) {
 			l = nil
 		}
 		if r.Heads {
@@ -449,7 +449,7 @@ var threadsCases = []storeCase{
 		h.mustAppend("one", 0, newRecords("one", 0, 1)...)
 		h.mustAppend("two", 0, newRecords("two", 0, 2)...)
 		h.mustAppend("ten", 0, newRecords("ten", 0, 10)...)
-		var want []graph.ThreadInfo
+		var want []journal.ThreadInfo
 		want = append(want, newThreadInfos("two", newRecords("two", 0, 2))...)
 		want = append(want, newThreadInfos("ten", newRecords("ten", 0, 10))...)
 		want = append(want, newThreadInfos("one", newRecords("one", 0, 1))...)
@@ -509,7 +509,7 @@ func (h *harness) checkListing(prefix string, names []string) {
 	slices.Reverse(want)
 	for _, info := range h.mustListThreads(prefix) {
 		got = append(got, info.Name)
-		if d := diffSlices(newThreadInfos(info.Name, newRecords(info.Name, 0, 1)), []graph.ThreadInfo{info}); d != "" {
+		if d := diffSlices(newThreadInfos(info.Name, newRecords(info.Name, 0, 1)), []journal.ThreadInfo{info}); d != "" {
 			h.Errorf("Threads(%q) (-want +got):\n%s", prefix, d)
 		}
 	}
@@ -566,7 +566,7 @@ var pruneCases = []storeCase{
 		h.expectConflict("a", 10, newRecords("a", 10, 1)...)
 		h.mustAppend("a", 2, newRecords("a", 2, 1)...)
 		h.expectRecords("a", newRecords("a", 0, 3))
-		if l := h.mustRead("a", graph.Range{FromSnapshot: true}); len(l) != 3 {
+		if l := h.mustRead("a", journal.Range{FromSnapshot: true}); len(l) != 3 {
 			h.Errorf("a snapshot of the deleted thread is left: FromSnapshot reads %d of 3 records", len(l))
 		}
 	}},
@@ -592,7 +592,7 @@ var loopCases = []storeCase{
 			thread, n := fmt.Sprint("newest ", newest), int64(600)
 			h.mustAppend(thread, 0, newRecords(thread, 0, int(n))...)
 			head, seen := n, int64(0)
-			for _, err := range h.s.Read(h.Context(), thread, graph.Range{Newest: newest}) {
+			for _, err := range h.s.Read(h.Context(), thread, journal.Range{Newest: newest}) {
 				if err != nil {
 					h.Fatal(err)
 				}
@@ -620,7 +620,7 @@ var loopCases = []storeCase{
 		for i := range 5 {
 			h.mustAppend(fmt.Sprint("t", i), 0, newRecords("", 0, 5)...)
 		}
-		for range h.s.Read(h.Context(), "t0", graph.Range{}) {
+		for range h.s.Read(h.Context(), "t0", journal.Range{}) {
 			if l := h.mustListThreads("t"); len(l) != 5 {
 				h.Errorf("%d threads listed, want 5", len(l))
 			}
@@ -636,7 +636,7 @@ var loopCases = []storeCase{
 				h.Fatal(err)
 			}
 			h.mustAppend(info.Name, info.Head, newRecords("", 2, 1)...)
-			if l := h.mustRead(info.Name, graph.Range{}); len(l) != 3 {
+			if l := h.mustRead(info.Name, journal.Range{}); len(l) != 3 {
 				h.Fatalf("%q has %d records, want 3", info.Name, len(l))
 			}
 			h.mustPrune(info.Name, 4)
@@ -648,7 +648,7 @@ var loopCases = []storeCase{
 	{"BreakEarly", func(h *harness) {
 		h.mustAppend("a", 0, newRecords("a", 0, 600)...)
 		for i := range 100 {
-			for _, err := range h.s.Read(h.Context(), "a", graph.Range{}) {
+			for _, err := range h.s.Read(h.Context(), "a", journal.Range{}) {
 				if err != nil {
 					h.Fatal(err)
 				}
@@ -661,7 +661,7 @@ var loopCases = []storeCase{
 	{"SlowReadersDoNotBlock", func(h *harness) {
 		h.mustAppend("a", 0, newRecords("a", 0, 600)...)
 		for range 50 {
-			next, stop := iter.Pull2(h.s.Read(h.Context(), "a", graph.Range{}))
+			next, stop := iter.Pull2(h.s.Read(h.Context(), "a", journal.Range{}))
 			defer stop()
 			if _, err, ok := next(); !ok || err != nil {
 				h.Fatal(ok, err)
@@ -683,7 +683,7 @@ func (h *harness) nestReads(depth int) int {
 	if depth == 0 {
 		return 0
 	}
-	for range h.s.Read(h.Context(), "a", graph.Range{}) {
+	for range h.s.Read(h.Context(), "a", journal.Range{}) {
 		return 1 + h.nestReads(depth-1)
 	}
 	return 0
@@ -695,7 +695,7 @@ var contextCases = []storeCase{
 		h.mustAppend("a", 0, newRecords("a", 0, 5)...)
 		ctx, cancel := context.WithCancel(h.Context())
 		cancel()
-		_, read := collectAll(h.s.Read(ctx, "a", graph.Range{}))
+		_, read := collectAll(h.s.Read(ctx, "a", journal.Range{}))
 		_, list := collectAll(h.s.Threads(ctx, ""))
 		for _, call := range []struct {
 			name string
@@ -743,7 +743,7 @@ var closeCases = []storeCase{
 
 // concurrentCases are meant to run under the race detector too.
 var concurrentCases = []storeCase{
-	{"OneWinner", func(h *harness) { raceAppends(h, []graph.Store{h.s, h.s, h.s, h.s, h.s, h.s}) }},
+	{"OneWinner", func(h *harness) { raceAppends(h, []journal.Store{h.s, h.s, h.s, h.s, h.s, h.s}) }},
 	{"EachItsOwnThread", func(h *harness) {
 		const rounds = 60
 		h.runParallel(6, func(ctx context.Context, i int) error {
@@ -791,7 +791,7 @@ func (h *harness) watchBatches(ctx context.Context, n int, seen *atomic.Int64, d
 			return nil
 		default:
 		}
-		l, err := collectAll(h.s.Read(ctx, "a", graph.Range{Newest: true, Limit: n}))
+		l, err := collectAll(h.s.Read(ctx, "a", journal.Range{Newest: true, Limit: n}))
 		if err != nil {
 			return err
 		}
@@ -834,9 +834,9 @@ func (h *harness) runParallel(n int, f func(ctx context.Context, i int) error) {
 
 // raceAppends lets each of the stores, which share one content, append after the same record:
 // exactly one may succeed each time.
-func raceAppends(h *harness, stores []graph.Store) {
+func raceAppends(h *harness, stores []journal.Store) {
 	const rounds = 40
-	var want []graph.Record
+	var want []journal.Record
 	for round := range rounds {
 		after, n := int64(len(want)), 1+round%3*20 // one record, and batches of one and of several statements
 		start := make(chan struct{})
@@ -847,7 +847,7 @@ func raceAppends(h *harness, stores []graph.Store) {
 			wg.Go(func() {
 				<-start
 				err := s.Append(h.Context(), "raced", after, newRecords(fmt.Sprint("writer ", i), after, n))
-				if won[i] = err == nil; !won[i] && !errors.Is(err, graph.ErrConflict) {
+				if won[i] = err == nil; !won[i] && !errors.Is(err, journal.ErrConflict) {
 					errs[i] = err
 				}
 			})

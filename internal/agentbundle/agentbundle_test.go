@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/testfile"
@@ -74,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for name, st := range map[string]graph.Store{"memory": graph.NewMemory(), "sqlite": file} {
+	for name, st := range map[string]journal.Store{"memory": journal.NewMemory(), "sqlite": file} {
 		ctx := t.Context()
 		for i, want := range []bool{true, false} {
 			if written, err := b.Put(ctx, st); err != nil || written != want {
@@ -179,7 +179,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 }
 
 // forge writes a bundle to a store as a person who controls the store could: the hashes are right, the content is hostile.
-func forge(t *testing.T, st graph.Store, agent string, files []File, contents ...string) string {
+func forge(t *testing.T, st journal.Store, agent string, files []File, contents ...string) string {
 	t.Helper()
 	b := &Bundle{Agent: agent, Files: files}
 	for i := range files {
@@ -205,13 +205,13 @@ func forge(t *testing.T, st graph.Store, agent string, files []File, contents ..
 // A store that another person controls cannot make raddle write outside of its cache, or use other files than the hash names.
 func TestHostileStore(t *testing.T) {
 	for _, bad := range []string{"../out", "a/../../out", "/tmp/out", "a//b", "a/./b", `a\b`, "C:/out", "a/.env", ".ssh/id", "a/b\x00", "a/b\n", "", "a/" + strings.Repeat("x", 600)} {
-		st := graph.NewMemory()
+		st := journal.NewMemory()
 		files := []File{{Path: bad}, {Path: "a/graph.yaml"}}
 		slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 		refuseBundle(t, st, forge(t, st, "a", files, "x", "x"), "cannot be a file")
 	}
 	for _, agent := range []string{"..", ".", "", "a/b", "/"} {
-		st := graph.NewMemory()
+		st := journal.NewMemory()
 		refuseBundle(t, st, forge(t, st, agent, []File{{Path: "a/b/graph.yaml"}}, "x"), "")
 	}
 	for name, c := range map[string]struct {
@@ -228,7 +228,7 @@ func TestHostileStore(t *testing.T) {
 		"in a file": {[]File{{Path: "a/x"}, {Path: "a/x/y"}}, "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := graph.NewMemory()
+			st := journal.NewMemory()
 			refuseBundle(t, st, forge(t, st, "a", c.files, "x", "x"), c.want)
 		})
 	}
@@ -251,18 +251,18 @@ func testHostileRecords(t *testing.T) {
 		_ = z.Close()
 		return out.Bytes()
 	}()
-	for name, change := range map[string]func(r []graph.Record) []graph.Record{
-		"another list":  func(r []graph.Record) []graph.Record { r[0].Data = append(r[0].Data, ' '); return r },
-		"another file":  func(r []graph.Record) []graph.Record { r[1].Data = []byte("not gzip"); return r },
-		"a bomb":        func(r []graph.Record) []graph.Record { r[1].Data = bomb; return r },
-		"a part less":   func(r []graph.Record) []graph.Record { return r[:1] },
-		"a large head":  func(r []graph.Record) []graph.Record { r[0].Head = []byte(`{"parts":1000000000}`); return r },
-		"another kind":  func(r []graph.Record) []graph.Record { r[0].Kind = graph.KindStart; return r },
-		"no head":       func(r []graph.Record) []graph.Record { r[0].Head = nil; return r },
-		"negative head": func(r []graph.Record) []graph.Record { r[0].Head = []byte(`{"parts":-1}`); return r },
+	for name, change := range map[string]func(r []journal.Record) []journal.Record{
+		"another list":  func(r []journal.Record) []journal.Record { r[0].Data = append(r[0].Data, ' '); return r },
+		"another file":  func(r []journal.Record) []journal.Record { r[1].Data = []byte("not gzip"); return r },
+		"a bomb":        func(r []journal.Record) []journal.Record { r[1].Data = bomb; return r },
+		"a part less":   func(r []journal.Record) []journal.Record { return r[:1] },
+		"a large head":  func(r []journal.Record) []journal.Record { r[0].Head = []byte(`{"parts":1000000000}`); return r },
+		"another kind":  func(r []journal.Record) []journal.Record { r[0].Kind = journal.KindStart; return r },
+		"no head":       func(r []journal.Record) []journal.Record { r[0].Head = nil; return r },
+		"negative head": func(r []journal.Record) []journal.Record { r[0].Head = []byte(`{"parts":-1}`); return r },
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := graph.NewMemory()
+			st := journal.NewMemory()
 			own := slices.Clone(recs)
 			for i := range own {
 				own[i].Head, own[i].Data = slices.Clone(own[i].Head), slices.Clone(own[i].Data)
@@ -276,16 +276,16 @@ func testHostileRecords(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.Context(), graph.NewMemory(), "../../etc", t.TempDir()); !errors.As(err, new(*DamagedError)) {
+	if _, err := Open(t.Context(), journal.NewMemory(), "../../etc", t.TempDir()); !errors.As(err, new(*DamagedError)) {
 		t.Errorf("a hash that is a path: %v", err)
 	}
-	if _, err := Open(t.Context(), graph.NewMemory(), b.Hash, t.TempDir()); !errors.Is(err, ErrMissing) {
+	if _, err := Open(t.Context(), journal.NewMemory(), b.Hash, t.TempDir()); !errors.Is(err, ErrMissing) {
 		t.Errorf("a missing bundle: %v", err)
 	}
 }
 
 // refuseBundle checks that a bundle is not used, and that nothing is left of it, neither in the cache nor next to it.
-func refuseBundle(t *testing.T, st graph.Store, hash, want string) {
+func refuseBundle(t *testing.T, st journal.Store, hash, want string) {
 	t.Helper()
 	around := t.TempDir()
 	cache := filepath.Join(around, "x", "y", "cache")
@@ -337,7 +337,7 @@ func TestAtTheSameTime(t *testing.T) {
 // Files that were changed in the cache are written again.
 func TestChangedCache(t *testing.T) {
 	b := packFiles(t, map[string]string{"config.yaml": "name: helper\n", "tools.sh": "echo\n"})
-	st, cache := graph.NewMemory(), t.TempDir()
+	st, cache := journal.NewMemory(), t.TempDir()
 	if _, err := b.Put(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestChangedCache(t *testing.T) {
 
 // Bundles are removed when they are old and not needed; one that a run is about to use stays.
 func TestRemoveUnused(t *testing.T) {
-	ctx, st := t.Context(), graph.NewMemory()
+	ctx, st := t.Context(), journal.NewMemory()
 	hashes := map[string]string{}
 	for _, name := range []string{"new", "needed", "unused", "stopped", "used"} {
 		b := packFiles(t, map[string]string{"config.yaml": name})
@@ -411,7 +411,7 @@ func TestRemoveUnused(t *testing.T) {
 
 // A copy that was stopped is no bundle yet: the next upload replaces it.
 func TestPutAfterStoppedCopy(t *testing.T) {
-	b, st := packFiles(t, map[string]string{"config.yaml": "x"}), graph.NewMemory()
+	b, st := packFiles(t, map[string]string{"config.yaml": "x"}), journal.NewMemory()
 	recs, err := b.encodeRecords()
 	if err != nil {
 		t.Fatal(err)
@@ -429,7 +429,7 @@ func TestPutAfterStoppedCopy(t *testing.T) {
 
 // An error of the store is that of the caller, and not taken for a missing bundle.
 func TestStoreErrors(t *testing.T) {
-	b, st := packFiles(t, map[string]string{"config.yaml": "x"}), graph.NewMemory()
+	b, st := packFiles(t, map[string]string{"config.yaml": "x"}), journal.NewMemory()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, put := b.Put(ctx, st)

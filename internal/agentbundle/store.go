@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // threadPrefix begins the names of the threads that hold bundles. No run and no session has such a name.
@@ -22,7 +22,7 @@ const threadPrefix = "agent:"
 func IsThread(name string) bool { return strings.HasPrefix(name, threadPrefix) }
 
 // kindBundle is the kind of the records of bundles. The engine does not know it, so it cannot be confused with a record of a run.
-const kindBundle graph.Kind = 100
+const kindBundle journal.Kind = 100
 
 // partBytes is how much of the compressed files one record has.
 const partBytes = 1 << 20
@@ -56,7 +56,7 @@ func (e *DamagedError) Error() string {
 func (e *DamagedError) Unwrap() error { return e.Err }
 
 // findThread returns the thread of a bundle. complete is false if a copy of it was stopped.
-func findThread(ctx context.Context, st graph.Store, hash string) (t graph.ThreadInfo, found, complete bool, err error) {
+func findThread(ctx context.Context, st journal.Store, hash string) (t journal.ThreadInfo, found, complete bool, err error) {
 	for t, err := range st.Threads(ctx, threadPrefix+hash) {
 		if err != nil {
 			return t, false, false, err
@@ -71,7 +71,7 @@ func findThread(ctx context.Context, st graph.Store, hash string) (t graph.Threa
 }
 
 // HasAny reports whether a store has any bundle.
-func HasAny(ctx context.Context, st graph.Store) (bool, error) {
+func HasAny(ctx context.Context, st journal.Store) (bool, error) {
 	for _, err := range st.Threads(ctx, threadPrefix) {
 		return err == nil, err
 	}
@@ -79,30 +79,30 @@ func HasAny(ctx context.Context, st graph.Store) (bool, error) {
 }
 
 // Has reports whether a store has a bundle. Only if it is also fresh, it is not about to be removed; otherwise [Bundle.Put] keeps it.
-func Has(ctx context.Context, st graph.Store, hash string) (there, fresh bool, err error) {
+func Has(ctx context.Context, st journal.Store, hash string) (there, fresh bool, err error) {
 	t, _, there, err := findThread(ctx, st, hash)
 	return there, there && isFresh(t), err
 }
 
 // isFresh reports whether a bundle was written or used so recently that it is not removed in the next minutes.
-func isFresh(t graph.ThreadInfo) bool { return time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 }
+func isFresh(t journal.ThreadInfo) bool { return time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 }
 
 // keepBundle reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it has.
-func keepBundle(ctx context.Context, st graph.Store, hash string) (bool, error) {
+func keepBundle(ctx context.Context, st journal.Store, hash string) (bool, error) {
 	for {
 		t, _, complete, err := findThread(ctx, st, hash)
 		if err != nil || !complete || isFresh(t) {
 			return complete, err
 		}
-		note := graph.Record{Kind: kindBundle, Time: time.Now().UnixMicro()}
-		if err := st.Append(ctx, t.Name, t.Head, []graph.Record{note}); !errors.Is(err, graph.ErrConflict) {
+		note := journal.Record{Kind: kindBundle, Time: time.Now().UnixMicro()}
+		if err := st.Append(ctx, t.Name, t.Head, []journal.Record{note}); !errors.Is(err, journal.ErrConflict) {
 			return err == nil, err
 		}
 	}
 }
 
 // Put writes a bundle to a store, unless the store has it. It reports whether it has written it.
-func (b *Bundle) Put(ctx context.Context, st graph.Store) (written bool, err error) {
+func (b *Bundle) Put(ctx context.Context, st journal.Store) (written bool, err error) {
 	recs, err := b.encodeRecords()
 	if err != nil {
 		return false, err
@@ -121,14 +121,14 @@ func (b *Bundle) Put(ctx context.Context, st graph.Store) (written bool, err err
 			}
 		}
 		err = st.Append(ctx, threadPrefix+b.Hash, 0, recs)
-		if !errors.Is(err, graph.ErrConflict) { // otherwise another process was faster
+		if !errors.Is(err, journal.ErrConflict) { // otherwise another process was faster
 			return err == nil, err
 		}
 	}
 }
 
 // encodeRecords returns the records of a bundle: its manifest, then its files.
-func (b *Bundle) encodeRecords() ([]graph.Record, error) {
+func (b *Bundle) encodeRecords() ([]journal.Record, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	for _, text := range b.contents {
@@ -140,10 +140,10 @@ func (b *Bundle) encodeRecords() ([]graph.Record, error) {
 		return nil, err
 	}
 	now := time.Now().UnixMicro()
-	recs := []graph.Record{{Kind: kindBundle, Time: now, Data: b.manifest}}
+	recs := []journal.Record{{Kind: kindBundle, Time: now, Data: b.manifest}}
 	for rest := packed.Bytes(); len(rest) > 0; {
 		n := min(len(rest), partBytes)
-		recs = append(recs, graph.Record{Kind: kindBundle, Time: now, Data: rest[:n]})
+		recs = append(recs, journal.Record{Kind: kindBundle, Time: now, Data: rest[:n]})
 		rest = rest[n:]
 	}
 	first, err := json.Marshal(head{b.Agent, len(b.Files), b.Bytes(), len(recs) - 1})
@@ -152,13 +152,13 @@ func (b *Bundle) encodeRecords() ([]graph.Record, error) {
 }
 
 // Get reads a bundle from a store and checks all of it. The error is [ErrMissing] or a [*DamagedError], or that of the store.
-func Get(ctx context.Context, st graph.Store, hash string) (*Bundle, error) {
+func Get(ctx context.Context, st journal.Store, hash string) (*Bundle, error) {
 	var b *Bundle
 	var h head
 	var packed bytes.Buffer
 	next := int64(1)
 	damaged := func(err error) (*Bundle, error) { return nil, &DamagedError{hash, err} }
-	for r, err := range st.Read(ctx, threadPrefix+hash, graph.Range{}) {
+	for r, err := range st.Read(ctx, threadPrefix+hash, journal.Range{}) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -217,7 +217,7 @@ func (b *Bundle) readContents(packed io.Reader) error {
 }
 
 // CheckThread returns what is wrong with the bundle that a thread holds, or nil. The other error is that of the store.
-func CheckThread(ctx context.Context, st graph.Store, thread string) (fault, err error) {
+func CheckThread(ctx context.Context, st journal.Store, thread string) (fault, err error) {
 	_, err = Get(ctx, st, strings.TrimPrefix(thread, threadPrefix))
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
 		return damaged.Err, nil
@@ -230,7 +230,7 @@ func CheckThread(ctx context.Context, st graph.Store, thread string) (fault, err
 
 // RemoveUnused removes the bundles that are not needed and older than [Grace], and returns their number. needed returns the hashes
 // of the bundles that are needed; it is called only if there is one that may be removed.
-func RemoveUnused(ctx context.Context, st graph.Store, needed func(old map[string]bool) (map[string]bool, error)) (removed int, err error) {
+func RemoveUnused(ctx context.Context, st journal.Store, needed func(old map[string]bool) (map[string]bool, error)) (removed int, err error) {
 	old := map[string]bool{}
 	for t, err := range st.Threads(ctx, threadPrefix) {
 		if err != nil {

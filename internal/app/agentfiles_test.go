@@ -16,6 +16,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/testfile"
@@ -29,7 +30,7 @@ type machine struct {
 }
 
 // newMachine opens a process with an empty home directory on a store. To the process the store is a server's.
-func newMachine(t *testing.T, st graph.Store, env ...string) *machine {
+func newMachine(t *testing.T, st journal.Store, env ...string) *machine {
 	t.Helper()
 	m := &machine{t: t, home: filepath.Join(t.TempDir(), "home")}
 	testfile.WriteFiles(t, m.home, map[string]string{"work/x": ""})
@@ -114,7 +115,7 @@ func movingFiles(version string) map[string]string {
 // A run parks on a machine that is the only one with the agent. Another machine continues it to the end, also after the agent has
 // changed, and so does the first machine: each with the files that the run started with.
 func TestRunContinuesOnAnotherMachine(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	a, b := newMachine(t, st), newMachine(t, st)
 	a.write(movingFiles("v1"))
 	moved, edited, here, accepted := a.park("moving"), a.park("moving"), a.park("moving"), a.park("moving")
@@ -161,7 +162,7 @@ func TestRunContinuesOnAnotherMachine(t *testing.T) {
 
 // Without a bundle in the store, files that differ or are missing stop a resume, as the guide says.
 func TestResumeWithoutBundle(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	a, b := newMachine(t, st), newMachine(t, st)
 	a.write(movingFiles("v1"))
 	run := a.park("moving")
@@ -182,7 +183,7 @@ func TestResumeWithoutBundle(t *testing.T) {
 
 // An agent with a secret in a file runs, but its files do not leave the machine; to publish it is an error.
 func TestSecretsAreNotPublished(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	m := newMachine(t, st, "SHOP_API_KEY=sk-live-0123456789abcdef")
 	m.write(movingFiles("v1"))
 	m.write(map[string]string{"moving/notes.txt": "key: sk-live-0123456789abcdef"})
@@ -218,7 +219,7 @@ func TestSecretsAreNotPublished(t *testing.T) {
 
 // A store of this machine gets no bundle from a run. A run uses one that was published.
 func TestPublishInAFile(t *testing.T) {
-	m := newMachine(t, graph.NewMemory())
+	m := newMachine(t, journal.NewMemory())
 	p, err := Open(Options{Work: m.Dirs.Work, Environ: []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +249,7 @@ func TestPublishInAFile(t *testing.T) {
 
 // Bundles stay as long as a run names them, whether it is over or not.
 func TestBundlesOfRunsStay(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	m := newMachine(t, st)
 	m.write(movingFiles("v1"))
 	one, two := m.park("moving"), m.park("moving")
@@ -270,10 +271,10 @@ func TestBundlesOfRunsStay(t *testing.T) {
 }
 
 // makeOld writes a bundle again, as if that had been done long ago.
-func makeOld(t *testing.T, st graph.Store, hash string) {
+func makeOld(t *testing.T, st journal.Store, hash string) {
 	t.Helper()
-	var recs []graph.Record
-	for r, err := range st.Read(t.Context(), "agent:"+hash, graph.Range{}) {
+	var recs []journal.Record
+	for r, err := range st.Read(t.Context(), "agent:"+hash, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +289,7 @@ func makeOld(t *testing.T, st graph.Store, hash string) {
 // The tools of an agent get the environment of the machine that continues the run. On the machine of the start they still get the
 // agent's .env file, which is in no bundle.
 func TestToolsGetTheEnvironmentOfTheMachine(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	a, b := newMachine(t, st), newMachine(t, st, "FROM_DOTENV=of-the-worker")
 	a.write(map[string]string{
 		"teller/config.yaml": "name: teller\nmodel: script:t.yaml\n",
@@ -316,7 +317,7 @@ func TestToolsGetTheEnvironmentOfTheMachine(t *testing.T) {
 			t.Errorf("it ends with %q", out)
 		}
 		var all strings.Builder
-		for r, err := range st.Read(t.Context(), c.run.ID, graph.Range{}) {
+		for r, err := range st.Read(t.Context(), c.run.ID, journal.Range{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -330,7 +331,7 @@ func TestToolsGetTheEnvironmentOfTheMachine(t *testing.T) {
 
 // A knowledge base is in no bundle. Another machine builds it from the files of the bundle, once for all runs.
 func TestKnowledgeBasesAreBuiltOnEachMachine(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	a, b := newMachine(t, st), newMachine(t, st)
 	a.write(map[string]string{
 		"finder/graph.yaml": "name: finder\nstart: ask\ninitial_state: {found: \"\"}\nnodes:\n  ask: {type: input, question: \"Well?\", next: kb}\n" +

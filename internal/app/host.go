@@ -8,7 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/tool"
@@ -44,7 +44,7 @@ type UIHooks struct {
 	Adjust func(*flow.Host)
 
 	// Journal returns the store that a drive of the run writes to, instead of the store of the process. nil: the latter.
-	Journal func(graph.Store) graph.Store
+	Journal func(journal.Store) journal.Store
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 

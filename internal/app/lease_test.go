@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/testfile"
@@ -55,13 +57,13 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	const far = "1/ffff/far/77/123/123.1"
-	if _, err := st.Store.(graph.Leaser).AcquireLease(t.Context(), id, far, "", time.Hour); err != nil {
+	if _, err := st.Store.(journal.Leaser).AcquireLease(t.Context(), id, far, "", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	_, resumed := p.ResumeRun(t.Context(), id, ResumeOptions{})
 	_, removed := p.Runs.RemoveRun(t.Context(), id)
 	_, cancelled := p.Runs.CancelRun(t.Context(), id)
-	_, pruned := p.Runs.PruneRun(t.Context(), id, graph.Keep{})
+	_, pruned := p.Runs.PruneRun(t.Context(), id, history.Keep{})
 	gone := p.Runs.RemoveRuns(t.Context(), []string{id}, func(string) {})
 	for what, err := range map[string]error{"Resume": resumed, "Remove": removed, "Cancel": cancelled, "Prune": pruned, "RemoveAll": gone} {
 		driven, ok := errors.AsType[*runs.BusyError](err)
@@ -81,7 +83,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 	if err != nil || res.Status != graph.Done {
 		t.Errorf("%v, %v", res.Status, err)
 	}
-	if l, err := st.Store.(graph.Leaser).ReadLease(t.Context(), id); err != nil || l.Owner != "" {
+	if l, err := st.Store.(journal.Leaser).ReadLease(t.Context(), id); err != nil || l.Owner != "" {
 		t.Errorf("the lease is left: %+v, %v", l, err)
 	}
 }
@@ -93,8 +95,8 @@ func TestLookingAtAStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := graph.Record{Kind: graph.KindStart, Time: 1, Head: []byte("x"), Sum: 7}
-	if err := st.Append(t.Context(), "zz", 0, []graph.Record{broken}); err != nil {
+	broken := journal.Record{Kind: journal.KindStart, Time: 1, Head: []byte("x"), Sum: 7}
+	if err := st.Append(t.Context(), "zz", 0, []journal.Record{broken}); err != nil {
 		t.Fatal(err)
 	}
 	file, work := st.Location.Place(), p.Dirs.Work

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 )
 
@@ -74,7 +75,7 @@ func (m *machine) driveRemote(d *runs.Detail) graph.Answer {
 
 // A child has the settings of the run that waits for it, and its files: the machine of its queue has neither of the agents.
 func TestRemoteRunOnAnotherMachine(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	a, b := newMachine(t, st, "SHOP_TOKEN=tok-0123456789abcdef"), newMachine(t, st, "SHOP_TOKEN=tok-0123456789abcdef")
 	a.write(remoteFiles())
 	run, err := a.StartRun(Request{Agent: "near", Prompt: "Ada", Variables: map[string]string{"token": "tok-0123456789abcdef"}, User: "zoe", Remote: true})
@@ -128,7 +129,7 @@ func TestRemoteRunOnAnotherMachine(t *testing.T) {
 
 // The end of a child is the answer of its parent's question.
 func TestRemoteAnswerOfAFailure(t *testing.T) {
-	m := newMachine(t, graph.NewMemory())
+	m := newMachine(t, journal.NewMemory())
 	m.write(remoteFiles())
 	run, err := m.StartRun(Request{Agent: "near", Variables: map[string]string{"token": "x"}, Remote: true})
 	if err != nil {

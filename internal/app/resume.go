@@ -14,6 +14,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
@@ -66,7 +68,7 @@ func leasedElsewhere(id string, err error) error {
 
 // rebuildRun creates a run from its journal.
 func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string, c ResumeOptions) (*Run, error) {
-	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
+	snap, err := history.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -292,9 +294,9 @@ func (r *Run) explainError(err error) error {
 	case errors.As(err, new(*graph.BusyError)):
 		busy, _ := errors.AsType[*graph.BusyError](err)
 		return leasedElsewhere(r.ID, &runs.BusyError{Run: r.Thread, Lease: busy.Lease})
-	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
+	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, journal.ErrConflict):
 		return &failure.Error{Kind: failure.Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
-	case errors.Is(err, graph.ErrConflict):
+	case errors.Is(err, journal.ErrConflict):
 		return &failure.Error{Kind: failure.Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
 	}
 	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {

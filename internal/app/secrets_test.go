@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/testfile"
 )
 
@@ -35,7 +36,7 @@ nodes:
 		t.Fatal(err)
 	}
 	run.Close()
-	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, graph.Range{}) {
+	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, journal.Range{}) {
 		if err != nil || strings.Contains(string(r.Data)+string(r.Head), token) || strings.Contains(string(r.Data)+string(r.Head), other) {
 			t.Errorf("the journal holds a secret: %s %v", r.Data, err)
 		}
@@ -55,7 +56,7 @@ nodes:
 	if want := "14 21 as it is me with [redacted]"; err != nil || flow.OutcomeOf(res).Output != want {
 		t.Errorf("%q, want %q (%v)", flow.OutcomeOf(res).Output, want, err)
 	}
-	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, graph.Range{}) {
+	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, journal.Range{}) {
 		if err != nil || strings.Contains(string(r.Data), token) {
 			t.Errorf("the journal holds what was answered: %s %v", r.Data, err)
 		}

@@ -9,7 +9,8 @@ import (
 	"unicode"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
@@ -64,9 +65,9 @@ func (p *Process) openSession(run *Run) error {
 		}
 		return err
 	}
-	snap, err := graph.Inspect(context.Background(), st.Store, run.Thread, 0)
+	snap, err := history.Inspect(context.Background(), st.Store, run.Thread, 0)
 	switch {
-	case errors.Is(err, graph.ErrNoThread):
+	case errors.Is(err, journal.ErrNoThread):
 		return nil
 	case err != nil:
 		return err

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/testfile"
 )
@@ -140,7 +141,7 @@ func TestSession(t *testing.T) {
 	all := 0
 	for _, id := range []string{first.ID, second.ID} {
 		_, entries, err := p.Runs.ReadHistory(t.Context(), id)
-		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != graph.KindStart || entries[0].Kind != graph.KindEnd {
+		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != journal.KindStart || entries[0].Kind != journal.KindEnd {
 			t.Errorf("the records of %s: %v %v", id, entries, err)
 		}
 		all += len(entries)
@@ -266,14 +267,14 @@ func TestSessionOf200Turns(t *testing.T) {
 	}
 	var bytes, at [turns + 1]int
 	turn := 0
-	for r, err := range openStore(t, p).Read(t.Context(), "session/a/long", graph.Range{}) {
+	for r, err := range openStore(t, p).Read(t.Context(), "session/a/long", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Kind == graph.KindStart {
+		if r.Kind == journal.KindStart {
 			turn++
 		}
-		if r.Kind != graph.KindSnapshot {
+		if r.Kind != journal.KindSnapshot {
 			bytes[turn] += len(r.Head) + len(r.Data)
 		}
 	}

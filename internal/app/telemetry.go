@@ -8,6 +8,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/telemetry"
 )
@@ -108,14 +110,14 @@ func (r *Run) readAskedTimes(ctx context.Context) map[string]time.Time {
 	for _, q := range r.Questions {
 		asked[q.ID] = time.Now()
 	}
-	for rec, err := range graph.Records(ctx, r.runner.Store, r.Thread, graph.Range{}) {
+	for rec, err := range journal.Records(ctx, r.runner.Store, r.Thread, journal.Range{}) {
 		if err != nil {
 			break // only the start of a span is unknown
 		}
-		if rec.Kind != graph.KindQuestion {
+		if rec.Kind != journal.KindQuestion {
 			continue
 		}
-		if c, err := graph.DecodeContent(rec); err == nil && c.Question != nil {
+		if c, err := history.DecodeContent(rec); err == nil && c.Question != nil {
 			if _, open := asked[c.Question.ID]; open {
 				asked[c.Question.ID] = time.UnixMicro(rec.Time)
 			}

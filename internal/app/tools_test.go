@@ -25,6 +25,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/testfile"
@@ -307,7 +308,7 @@ func (p *place) effects(proc *Process, id string) map[string]int {
 	}
 	n := map[string]int{}
 	for _, e := range entries {
-		if e.Kind != graph.KindEffect {
+		if e.Kind != journal.KindEffect {
 			continue
 		}
 		for _, what := range []string{"model", "tool look", "tool put", "tool send", "tool pay", "tool peek"} {
@@ -451,15 +452,15 @@ func TestSecretsStayOut(t *testing.T) {
 	if err != nil || res.Status != graph.Done {
 		t.Fatalf("%+v %v", res, err)
 	}
-	var journal bytes.Buffer
-	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, graph.Range{}) {
+	var written bytes.Buffer
+	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		journal.Write(r.Head)
-		journal.Write(r.Data)
+		written.Write(r.Head)
+		written.Write(r.Data)
 	}
-	for name, text := range map[string]string{"journal": journal.String(), "events": events.String(), "log": log.String(), "requests": string(bytes.Join(m.bodies, nil)), "output": flow.OutcomeOf(res).Output} {
+	for name, text := range map[string]string{"journal": written.String(), "events": events.String(), "log": log.String(), "requests": string(bytes.Join(m.bodies, nil)), "output": flow.OutcomeOf(res).Output} {
 		if text == "" && name != "log" {
 			t.Errorf("%s: empty", name)
 		}

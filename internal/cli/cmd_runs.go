@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
@@ -126,7 +127,7 @@ func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]r
 		}
 		var err error
 		if sums[i], err = env.process.Runs.SummarizeRun(ctx, &list[i]); err != nil {
-			if _, damaged := errors.AsType[*graph.DamagedError](err); !damaged { // the others can be listed
+			if _, damaged := errors.AsType[*journal.DamagedError](err); !damaged { // the others can be listed
 				return nil, err
 			}
 		}

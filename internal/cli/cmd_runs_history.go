@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/story"
 )
 
@@ -46,7 +46,7 @@ type historyLine struct {
 	By   string    `json:"by,omitempty"` // who answered, forked, edited or cancelled, if the server knows
 }
 
-func lineOf(e *graph.Entry) historyLine {
+func lineOf(e *history.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next, e.By}
 }
 

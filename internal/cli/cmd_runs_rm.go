@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -124,7 +124,7 @@ func removeRuns(ctx context.Context, env *environment, ids []string) error {
 
 // runsPruneOptions are the flags of "runs prune".
 type runsPruneOptions struct {
-	keep        graph.Keep
+	keep        history.Keep
 	age, output string
 }
 

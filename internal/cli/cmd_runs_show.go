@@ -16,6 +16,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/question"
@@ -155,7 +156,7 @@ func formatPoints(s *overview.Run) string {
 			break
 		}
 		text := pointText(&c)
-		if m := moments[c.At]; m != nil && c.Kind == graph.KindStep.String() && len(m.From) > 0 {
+		if m := moments[c.At]; m != nil && c.Kind == journal.KindStep.String() && len(m.From) > 0 {
 			text = joinWords(m.From) + cmp.Or(story.ArrowTo(c.Next), " → end")
 			if !m.Inner {
 				text += story.WrittenText(m.Keys)

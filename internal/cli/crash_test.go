@@ -20,7 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
@@ -413,11 +414,11 @@ func (w *workplace) kept(run string) (n [2]int) {
 	}
 	defer db.Close()
 	seen := map[string]bool{}
-	for l, err := range graph.History(w.t.Context(), db, run) {
+	for l, err := range history.Entries(w.t.Context(), db, run) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if l.Kind != graph.KindEffect {
+		if l.Kind != journal.KindEffect {
 			continue
 		}
 		if key := l.Path + " " + l.What; seen[key] {
@@ -509,38 +510,38 @@ func TestReviewStoppedAtEveryRecord(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	run := w.runs()[0].Run
-	var journal []graph.Record
+	var all []journal.Record
 	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r, err := range db.Read(t.Context(), run, graph.Range{}) {
+	for r, err := range db.Read(t.Context(), run, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		journal = append(journal, r)
+		all = append(all, r)
 	}
-	if err := db.Close(); err != nil || len(journal) < 100 {
-		t.Fatalf("%v, %d records", err, len(journal))
+	if err := db.Close(); err != nil || len(all) < 100 {
+		t.Fatalf("%v, %d records", err, len(all))
 	}
-	for n := 1; n < len(journal); n++ {
+	for n := 1; n < len(all); n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w, c := w.apart(t)
-			w.stopped(run, journal[:n])
+			w.stopped(run, all[:n])
 			c.goOn(w, run, want)
 		})
 	}
 }
 
 // stopped sets up a store with a journal that ends too early.
-func (w *workplace) stopped(run string, journal []graph.Record) {
+func (w *workplace) stopped(run string, all []journal.Record) {
 	w.t.Helper()
 	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := db.Append(w.t.Context(), run, 0, journal); err != nil {
+	if err := db.Append(w.t.Context(), run, 0, all); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

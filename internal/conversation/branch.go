@@ -10,6 +10,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -28,7 +30,7 @@ type Branch struct {
 }
 
 // outputOf returns the output of a run that has ended.
-func outputOf(snap *graph.Snapshot) string {
+func outputOf(snap *history.Snapshot) string {
 	return flow.OutcomeOf(graph.Result{Value: snap.Result}).Output
 }
 
@@ -67,7 +69,7 @@ func (c *Conversation) BranchAt(ctx context.Context, turn int) error {
 		return err
 	}
 	r := refs[turn-1]
-	return c.forkAt(ctx, st, graph.Point{Thread: r.thread, Seq: max(1, r.start-1)}, r.start == 1)
+	return c.forkAt(ctx, st, journal.Point{Thread: r.thread, Seq: max(1, r.start-1)}, r.start == 1)
 }
 
 // checkTurn returns an error for a turn that does not exist.
@@ -80,7 +82,7 @@ func checkTurn(turn, count int) error {
 
 // forkAt makes a copy of a point the current branch. If empty is true, the point is the start of the first turn, which
 // does not become part of the branch. A branch that ends at this point is used again.
-func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at graph.Point, empty bool) error {
+func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at journal.Point, empty bool) error {
 	family, err := c.listFamily(ctx)
 	if err != nil || family == nil {
 		return cmp.Or(err, errNotRecorded)
@@ -99,7 +101,7 @@ func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at graph.Poin
 	}
 	thread, err := c.forkInto(ctx, st, at, c.Name())
 	if err == nil && empty {
-		err = graph.Abandon(ctx, st, thread, "the first turn was undone")
+		err = history.Abandon(ctx, st, thread, "the first turn was undone")
 	}
 	if err == nil {
 		c.thread = thread
@@ -110,10 +112,10 @@ func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at graph.Poin
 var errNotRecorded error = failure.NewUsage("", "the conversation has no turn yet")
 
 // forkInto copies a point into the next free branch of a name.
-func (c *Conversation) forkInto(ctx context.Context, st *runs.Store, at graph.Point, name string) (thread string, err error) {
+func (c *Conversation) forkInto(ctx context.Context, st *runs.Store, at journal.Point, name string) (thread string, err error) {
 	for n := 2; ; n++ {
 		thread = runs.NameSession(c.place.Name, fmt.Sprintf("%s~%d", name, n))
-		if err = graph.Fork(ctx, st, at.Thread, at.Seq, thread); !errors.Is(err, graph.ErrThreadExists) {
+		if err = history.Fork(ctx, st, at.Thread, at.Seq, thread); !errors.Is(err, journal.ErrThreadExists) {
 			return thread, err
 		}
 	}
@@ -126,7 +128,7 @@ func (c *Conversation) switchTo(ctx context.Context, st *runs.Store, thread stri
 		return err
 	}
 	defer lock.Release()
-	if err = graph.WriteSnapshot(ctx, st, thread); err == nil {
+	if err = history.WriteSnapshot(ctx, st, thread); err == nil {
 		c.thread = thread
 	}
 	return err
@@ -307,7 +309,7 @@ func (c *Conversation) Rename(ctx context.Context, name string) error {
 	} else if run != "" {
 		return failure.NewStale("end it first", "the last turn of the conversation has not ended: run %s (%s)", run, status)
 	}
-	if err = graph.Fork(ctx, st, c.thread, 0, thread); err == nil {
+	if err = history.Fork(ctx, st, c.thread, 0, thread); err == nil {
 		c.thread = thread
 	}
 	return err

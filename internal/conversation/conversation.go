@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
@@ -170,9 +172,9 @@ func (c *Conversation) OpenTurn(ctx context.Context) (run string, status graph.S
 	if st == nil || err != nil {
 		return "", graph.Done, err
 	}
-	snap, err := graph.Inspect(ctx, st, c.thread, 0)
+	snap, err := history.Inspect(ctx, st, c.thread, 0)
 	switch {
-	case errors.Is(err, graph.ErrNoThread):
+	case errors.Is(err, journal.ErrNoThread):
 		return "", graph.Done, nil
 	case err != nil || snap.Status.Final():
 		return "", graph.Done, err

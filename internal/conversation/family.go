@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
 )
@@ -97,7 +98,7 @@ func (f *family) readStart(ctx context.Context, p *app.Process) (title string, r
 	if st == nil || err != nil {
 		return "", nil, err
 	}
-	snap, err := graph.Inspect(ctx, st, f.root.Thread, f.root.First)
+	snap, err := history.Inspect(ctx, st, f.root.Thread, f.root.First)
 	if err != nil {
 		return "", nil, err
 	}

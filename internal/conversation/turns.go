@@ -11,6 +11,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
@@ -55,15 +57,15 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 	upTo, seen := int64(0), map[string]bool{}
 	for thread != "" && !seen[thread] {
 		seen[thread] = true
-		var origin graph.Point
+		var origin journal.Point
 		next := turnRef{thread: thread, status: graph.Crashed}
-		for e, err := range graph.History(ctx, st, thread) {
+		for e, err := range history.Entries(ctx, st, thread) {
 			if err != nil {
 				return nil, err
 			}
 			switch {
 			case upTo > 0 && e.Seq > upTo:
-				if e.Kind == graph.KindStart {
+				if e.Kind == journal.KindStart {
 					next = turnRef{thread: thread, status: graph.Crashed}
 				}
 				continue
@@ -71,17 +73,17 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 				next.end = e.Seq
 			}
 			switch e.Kind {
-			case graph.KindEnd:
+			case journal.KindEnd:
 				if next.status == graph.Crashed {
 					next.status = statusOf(e.What)
 				}
-			case graph.KindStart:
+			case journal.KindStart:
 				next.run, next.start, next.at = e.What, e.Seq, e.Time
 				if upTo == 0 || next.status.Final() { // a fork at the start of a turn does not have it
 					list = append(list, next)
 				}
 				next = turnRef{thread: thread, status: graph.Crashed}
-			case graph.KindFork:
+			case journal.KindFork:
 				origin = e.From
 			}
 		}
@@ -93,8 +95,8 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 
 // readEntries returns the conversation of a thread as its journal holds it, or nothing for a thread that does not exist.
 func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.Entry, error) {
-	snap, err := graph.Inspect(ctx, st, thread, 0)
-	if errors.Is(err, graph.ErrNoThread) {
+	snap, err := history.Inspect(ctx, st, thread, 0)
+	if errors.Is(err, journal.ErrNoThread) {
 		return nil, nil
 	}
 	if err != nil {

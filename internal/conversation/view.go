@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -81,9 +82,9 @@ func viewBranch(ctx context.Context, p *app.Process, agent, session string) (*Co
 	c := &Conversation{process: p, agent: agent, place: place, thread: runs.NameSession(place.Name, session)}
 	st, err := p.Runs.StoreToRead()
 	if err == nil && st != nil {
-		_, err = graph.Inspect(ctx, st, c.thread, 0)
+		_, err = history.Inspect(ctx, st, c.thread, 0)
 	}
-	if st == nil && err == nil || errors.Is(err, graph.ErrNoThread) {
+	if st == nil && err == nil || errors.Is(err, journal.ErrNoThread) {
 		return nil, &runs.UnknownError{ID: c.thread}
 	}
 	return c, err

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/coverage"
 	"raddle.dev/internal/testfile"
 )
@@ -45,7 +46,7 @@ func runPaths(t *testing.T, p *coverage.Profile, a *flow.Agent, answer string) {
 		run.AddAnswer(q, answer)
 		return answer, true
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	for ev, err := range r.Run(t.Context(), in) {
 		if err != nil {
 			t.Fatal(err)

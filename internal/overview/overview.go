@@ -11,6 +11,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/runs"
 )
@@ -94,7 +96,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 
 // openItems reports, from the values of its state, an agent that ended with open items on its
 // todo list although it was asked to continue; "" if it did not.
-func openItems(values []graph.StoredValue) string {
+func openItems(values []history.StoredValue) string {
 	var list agent.TodoList
 	continued := 0
 	for _, v := range values {
@@ -160,14 +162,14 @@ func ReadPath(ctx context.Context, p *app.Process, d *runs.Detail) ([]any, error
 		return nil, err
 	}
 	if d.At > 0 {
-		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
+		entries = slices.DeleteFunc(entries, func(e history.Entry) bool { return e.Seq > d.At })
 	}
 	return append([]any{}, visitedNodes(entries, d.Snapshot.Status)...), nil
 }
 
 // visitedNodes returns the nodes that a run has entered, from its journal, newest record
 // first. Nodes of child graphs do not count.
-func visitedNodes(entries []graph.Entry, status graph.Status) []any {
+func visitedNodes(entries []history.Entry, status graph.Status) []any {
 	var steps []any
 	add := func(names []string) {
 		switch len(names) {
@@ -186,16 +188,16 @@ func visitedNodes(entries []graph.Entry, status graph.Status) []any {
 			continue
 		}
 		switch e.Kind {
-		case graph.KindStart, graph.KindEdit, graph.KindFork:
+		case journal.KindStart, journal.KindEdit, journal.KindFork:
 			next, entered = e.Next, false
-		case graph.KindSnapshot:
+		case journal.KindSnapshot:
 			if next == nil { // earlier records were pruned
 				next = e.Next
 			}
-		case graph.KindStep:
+		case journal.KindStep:
 			add(next)
 			next, entered = e.Next, false
-		case graph.KindIntent, graph.KindEffect, graph.KindTask, graph.KindQuestion:
+		case journal.KindIntent, journal.KindEffect, journal.KindTask, journal.KindQuestion:
 			entered = true
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
@@ -23,7 +25,7 @@ type execution struct {
 	environ   []string
 
 	process *app.Process
-	store   graph.Store
+	store   journal.Store
 	threads map[string]string // names of the threads of this execution, by those of the recording
 	steps   int
 	agent   string
@@ -93,7 +95,7 @@ func (x *execution) openProcess() (*app.Process, error) {
 // prepareRun prepares the run of a segment.
 func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error) {
 	hooks := app.UIHooks{Adjust: x.player.adjustHost}
-	if s.first.Kind == graph.KindStart {
+	if s.first.Kind == journal.KindStart {
 		req := newRequest(s, x.dir)
 		req.UIHooks = hooks
 		run, err := x.process.StartRun(req)
@@ -108,7 +110,7 @@ func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error
 		name = s.thread
 		x.threads[s.thread] = name
 	} else {
-		snap, err := graph.Inspect(ctx, x.store, name, 0)
+		snap, err := history.Inspect(ctx, x.store, name, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +118,7 @@ func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error
 	}
 	first := s.first
 	first.Sum = 0 // it has another number here
-	if err := x.store.Append(ctx, name, head, []graph.Record{first}); err != nil {
+	if err := x.store.Append(ctx, name, head, []journal.Record{first}); err != nil {
 		return nil, err
 	}
 	if s.over || s.records == 1 { // nothing followed but an edit
@@ -155,7 +157,7 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 		x.changes = flow.DescribeChanges(s.record.Sources, run.Agent.Sources())
 	}
 	before := int64(0)
-	if snap, err := graph.Inspect(ctx, x.store, run.Thread, 0); err == nil {
+	if snap, err := history.Inspect(ctx, x.store, run.Thread, 0); err == nil {
 		before = snap.Head
 	}
 	res, failed := run.Drive(ctx, app.Driver{Ask: p.answer, Topics: graph.TopicTask, Event: func(ev graph.Event) { p.watch(ev) }})
@@ -168,8 +170,8 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 	if err := x.compareEnd(s, run, res, failed); err != nil {
 		return err
 	}
-	if next != nil && next.first.Kind == graph.KindStart && next.thread == s.thread && !res.Status.Final() {
-		return graph.Abandon(context.WithoutCancel(ctx), x.store, run.Thread, "it ended here")
+	if next != nil && next.first.Kind == journal.KindStart && next.thread == s.thread && !res.Status.Final() {
+		return history.Abandon(context.WithoutCancel(ctx), x.store, run.Thread, "it ended here")
 	}
 	return nil
 }
@@ -187,8 +189,8 @@ func (p *player) watch(ev graph.Event) {
 
 // compareSteps compares the steps of this execution with those of the recording, oldest first. An earlier difference counts.
 func (x *execution) compareSteps(s *segment, thread string, before int64) error {
-	var entries []graph.Entry
-	for e, err := range graph.History(context.Background(), x.store, thread) {
+	var entries []history.Entry
+	for e, err := range history.Entries(context.Background(), x.store, thread) {
 		if err != nil {
 			return err
 		}
@@ -202,7 +204,7 @@ func (x *execution) compareSteps(s *segment, thread string, before int64) error 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range slices.Backward(entries) {
-		if e.Kind == graph.KindStep {
+		if e.Kind == journal.KindStep {
 			x.steps++
 			was, known := s.steps[stepID{e.Path, e.Step}]
 			if known && !slices.Equal(was, e.Next) {
@@ -215,7 +217,7 @@ func (x *execution) compareSteps(s *segment, thread string, before int64) error 
 				return nil
 			}
 		}
-		if e.Next != nil || e.Kind == graph.KindStep {
+		if e.Next != nil || e.Kind == journal.KindStep {
 			running[e.Path] = e.Next
 			if e.Path == "" && !s.talks {
 				x.path = append(x.path, e.Next...)
@@ -275,7 +277,7 @@ func (x *execution) compareState(s *segment, run *app.Run) error {
 	if run.Agent.Config != nil {
 		return nil
 	}
-	snap, err := graph.Inspect(context.Background(), x.store, run.Thread, 0)
+	snap, err := history.Inspect(context.Background(), x.store, run.Thread, 0)
 	if err != nil {
 		return err
 	}

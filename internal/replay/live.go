@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -13,7 +13,7 @@ import (
 // NewLive returns the request for a new run of a replayed one: recorded effects answer until something differs, and from there
 // on models, tools and scripts are called. answers are the recorded answers to the questions before that, as ID=TEXT.
 func (r *Result) NewLive(rec *Recording) (req app.Request, answers []string, err error) {
-	if len(rec.segments) != 1 || rec.segments[0].first.Kind != graph.KindStart {
+	if len(rec.segments) != 1 || rec.segments[0].first.Kind != journal.KindStart {
 		return req, nil, failure.NewUsage("fork the run instead: raddle runs fork "+rec.Run+"@N", "%v", errors.New("a turn of a session, a fork and an edited run cannot be continued live"))
 	}
 	if r.Directory == "" {

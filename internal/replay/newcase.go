@@ -16,6 +16,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/redact"
@@ -29,7 +30,7 @@ import (
 // NewCase makes a test case of a run that was replayed: with the recorded replies, results and answers, and with the prompts, the
 // path and the output that are expected.
 func (r *Result) NewCase(rec *Recording) (*testcase.Case, error) {
-	if len(rec.segments) != 1 || rec.segments[0].first.Kind != graph.KindStart {
+	if len(rec.segments) != 1 || rec.segments[0].first.Kind != journal.KindStart {
 		return nil, errors.New("a test case can be made of a run that was started, but not of a turn of a session, a fork or an edited run")
 	}
 	if r.Difference != nil {

@@ -14,6 +14,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
@@ -31,7 +33,7 @@ type Recording struct {
 // A segment is a part of a journal that one start, fork or edit begins.
 type segment struct {
 	thread string
-	first  graph.Record // what begins it
+	first  journal.Record // what begins it
 	record *runs.Record
 	run    string
 
@@ -67,7 +69,7 @@ type stepID struct {
 // NewRecording reads the journals of an exported run.
 func NewRecording(ctx context.Context, f *runfile.File) (*Recording, error) {
 	r := &Recording{Run: f.Run.Run, files: f.Agents}
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	defer st.Close()
 	if _, err := f.Import(ctx, st); err != nil {
 		return nil, err
@@ -81,11 +83,11 @@ func NewRecording(ctx context.Context, f *runfile.File) (*Recording, error) {
 	return r, nil
 }
 
-func (r *Recording) addThread(ctx context.Context, st graph.Store, t *runfile.Thread) error {
+func (r *Recording) addThread(ctx context.Context, st journal.Store, t *runfile.Thread) error {
 	var s *segment
 	asked := map[string]string{} // ids of questions, by frame and key
 	for i, rec := range t.Records {
-		if rec.Kind == graph.KindStart || rec.Kind == graph.KindEdit || i == 0 {
+		if rec.Kind == journal.KindStart || rec.Kind == journal.KindEdit || i == 0 {
 			var err error
 			if s, err = newSegment(ctx, st, t.Name, rec); err != nil {
 				return err
@@ -99,46 +101,46 @@ func (r *Recording) addThread(ctx context.Context, st graph.Store, t *runfile.Th
 	return nil
 }
 
-func newSegment(ctx context.Context, st graph.Store, thread string, first graph.Record) (*segment, error) {
-	snap, err := graph.Inspect(ctx, st, thread, first.Seq)
+func newSegment(ctx context.Context, st journal.Store, thread string, first journal.Record) (*segment, error) {
+	snap, err := history.Inspect(ctx, st, thread, first.Seq)
 	if err != nil {
 		return nil, err
 	}
 	s := &segment{thread: thread, first: first, run: snap.Run, status: graph.Running, effects: map[string]effect{}, steps: map[stepID][]string{}, writes: map[stepID][]byte{}, seqs: map[stepID]int64{},
 		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}}
 	s.record, err = runs.DecodeRecord(snap.Meta)
-	if first.Kind != graph.KindStart {
+	if first.Kind != journal.KindStart {
 		s.status, s.over = snap.Status, snap.Status.Final()
 	}
 	return s, err
 }
 
 // addRecord adds a record. asked has the ids of the questions of the thread.
-func (s *segment) addRecord(r graph.Record, asked map[string]string) error {
-	e, err := graph.DecodeEntry(r)
+func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
+	e, err := history.DecodeEntry(r)
 	if err != nil {
 		return err
 	}
-	c, err := graph.DecodeContent(r)
+	c, err := history.DecodeContent(r)
 	if err != nil {
 		return err
 	}
 	s.records++
 	switch r.Kind {
-	case graph.KindEffect:
+	case journal.KindEffect:
 		key, name := effectKeyOf(e)
 		if key == "" || team.IsLog(e.ID) {
 			s.team = s.team || key != ""
 			return nil
 		}
 		s.effects[key] = effect{r.Seq, name, r.Data}
-	case graph.KindStep:
+	case journal.KindStep:
 		id := stepID{e.Path, e.Step}
 		s.steps[id], s.writes[id], s.seqs[id] = e.Next, r.Data, r.Seq
-	case graph.KindQuestion:
+	case journal.KindQuestion:
 		asked[e.Path+c.Asked] = c.Question.ID
 		s.questions[c.Question.ID] = *c.Question
-	case graph.KindAnswer:
+	case journal.KindAnswer:
 		var value any
 		if c.Refused == "" {
 			if err := json.Unmarshal(c.Answer, &value); err != nil {
@@ -147,13 +149,13 @@ func (s *segment) addRecord(r graph.Record, asked map[string]string) error {
 		}
 		id := asked[e.Path+c.Asked]
 		s.answers[id] = graph.Answer{ID: id, Value: value, Refused: c.Refused}
-	case graph.KindStart, graph.KindClaim:
+	case journal.KindStart, journal.KindClaim:
 		s.status = graph.Running
-		if r.Kind == graph.KindStart {
+		if r.Kind == journal.KindStart {
 			s.talks = slices.Contains(c.Keys, agent.Overrides.Name())
 			s.compacts = s.talks && s.record.Prompt == "" // every other turn has a prompt
 		}
-	case graph.KindEnd:
+	case journal.KindEnd:
 		s.status, s.reason = statusOf(e.What), c.Reason
 		s.output, err = outputOf(r)
 	}
@@ -171,13 +173,13 @@ func statusOf(name string) graph.Status {
 }
 
 // outputOf returns the output in the record of an end.
-func outputOf(r graph.Record) (string, error) {
-	v, err := graph.DecodeResult(r)
+func outputOf(r journal.Record) (string, error) {
+	v, err := history.DecodeResult(r)
 	return flow.OutcomeOf(graph.Result{Value: v}).Output, err
 }
 
 // effectKeyOf returns what identifies an effect in a run, and its name. The key is "" for what is shared by the whole run.
-func effectKeyOf(e graph.Entry) (key, name string) {
+func effectKeyOf(e history.Entry) (key, name string) {
 	parts := strings.Split(e.ID, "\x00")
 	const fields = 3 // task, name, and an ordinal or = with the key
 	if len(parts) != fields || parts[0] == "" {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 )
 
@@ -75,23 +76,23 @@ func checkPath(f AgentFile) error {
 
 // checkJournals checks the checksums of the records and folds each journal.
 func (f *File) checkJournals(ctx context.Context) error {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	defer st.Close()
 	for _, t := range f.Threads {
 		if err := t.appendTo(ctx, st); err != nil {
 			return err
 		}
-		for _, err := range graph.Records(ctx, st, t.Name, graph.Range{}) {
+		for _, err := range journal.Records(ctx, st, t.Name, journal.Range{}) {
 			if err != nil {
 				return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
 			}
 		}
-		for _, err := range graph.History(ctx, st, t.Name) {
+		for _, err := range history.Entries(ctx, st, t.Name) {
 			if err != nil {
 				return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
 			}
 		}
-		snap, err := graph.Inspect(ctx, st, t.Name, 0)
+		snap, err := history.Inspect(ctx, st, t.Name, 0)
 		if err != nil {
 			return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
 		}
@@ -103,11 +104,11 @@ func (f *File) checkJournals(ctx context.Context) error {
 }
 
 // appendTo creates the thread in a store. If its beginning was pruned, it is pruned there, too: the numbers of its records stay.
-func (t *Thread) appendTo(ctx context.Context, st graph.Store) error {
+func (t *Thread) appendTo(ctx context.Context, st journal.Store) error {
 	first := t.Records[0].Seq
-	list := make([]graph.Record, first-1, first-1+int64(len(t.Records)))
+	list := make([]journal.Record, first-1, first-1+int64(len(t.Records)))
 	for i := range list {
-		list[i] = graph.Record{Kind: graph.KindVoid, Time: t.Records[0].Time}
+		list[i] = journal.Record{Kind: journal.KindVoid, Time: t.Records[0].Time}
 	}
 	if err := st.Append(ctx, t.Name, 0, append(list, t.Records...)); err != nil {
 		return err

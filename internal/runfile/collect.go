@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
@@ -46,7 +47,7 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 	for point := at; point.Thread != "" && !seen[point.Thread] && len(f.Threads) < mostThreads; {
 		seen[point.Thread] = true
 		t := Thread{Name: point.Thread}
-		for r, err := range graph.Records(ctx, st, point.Thread, graph.Range{UpTo: point.Seq}) {
+		for r, err := range journal.Records(ctx, st, point.Thread, journal.Range{UpTo: point.Seq}) {
 			if err != nil {
 				return nil, err
 			}
@@ -56,7 +57,7 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 			break // what it was forked from was removed
 		}
 		f.Threads = append(f.Threads, t)
-		first, err := graph.DecodeEntry(t.Records[0])
+		first, err := history.DecodeEntry(t.Records[0])
 		if err != nil {
 			return nil, err
 		}
@@ -73,15 +74,15 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 }
 
 // learnStarts calls Learn for each start record of a thread.
-func (s *Source) learnStarts(ctx context.Context, st graph.Store, t *Thread) error {
+func (s *Source) learnStarts(ctx context.Context, st journal.Store, t *Thread) error {
 	if s.Learn == nil {
 		return nil
 	}
 	for _, r := range t.Records {
-		if r.Kind != graph.KindStart && r.Kind != graph.KindFork && r.Kind != graph.KindSnapshot {
+		if r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Kind != journal.KindSnapshot {
 			continue
 		}
-		snap, err := graph.Inspect(ctx, st, t.Name, r.Seq)
+		snap, err := history.Inspect(ctx, st, t.Name, r.Seq)
 		if err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (f *File) redact(secrets *redact.Set) error {
 		t := &f.Threads[i]
 		for j, r := range t.Records {
 			var err error
-			if t.Records[j], err = graph.RewriteRecord(t.Name, r, change); err != nil {
+			if t.Records[j], err = journal.RewriteRecord(t.Name, r, change); err != nil {
 				return fmt.Errorf("secrets cannot be removed: %w", err)
 			}
 		}
@@ -195,7 +196,7 @@ var ErrExists = errors.New("the store has another run with this id")
 
 // Import puts the threads of the file into a store. A thread that the store has already, with at least the same records, stays as it
 // is; another one with the same name is [ErrExists], and then nothing is imported.
-func (f *File) Import(ctx context.Context, st graph.Store) (Imported, error) {
+func (f *File) Import(ctx context.Context, st journal.Store) (Imported, error) {
 	done := Imported{Run: f.Run.Run, Thread: f.Thread, Threads: []string{}}
 	var missing []*Thread
 	for i := range f.Threads {
@@ -223,10 +224,10 @@ func (f *File) Import(ctx context.Context, st graph.Store) (Imported, error) {
 
 // compare reports whether a store has a thread with the same name, and whether it holds the records of this one: their numbers,
 // kinds and times. Their texts may differ, because secrets were removed from one of them.
-func (t *Thread) compare(ctx context.Context, st graph.Store) (same, exists bool, err error) {
+func (t *Thread) compare(ctx context.Context, st journal.Store) (same, exists bool, err error) {
 	last := t.Records[len(t.Records)-1].Seq
 	n := 0
-	for r, err := range st.Read(ctx, t.Name, graph.Range{UpTo: last, Heads: true}) {
+	for r, err := range st.Read(ctx, t.Name, journal.Range{UpTo: last, Heads: true}) {
 		if err != nil {
 			return false, exists, err
 		}
@@ -244,9 +245,9 @@ func (t *Thread) compare(ctx context.Context, st graph.Store) (same, exists bool
 }
 
 // isPruned reports whether a store holds the newest of the records: its beginning was pruned.
-func (t *Thread) isPruned(ctx context.Context, st graph.Store) bool {
+func (t *Thread) isPruned(ctx context.Context, st journal.Store) bool {
 	last := t.Records[len(t.Records)-1]
-	for r, err := range st.Read(ctx, t.Name, graph.Range{After: last.Seq - 1, UpTo: last.Seq, Heads: true}) {
+	for r, err := range st.Read(ctx, t.Name, journal.Range{After: last.Seq - 1, UpTo: last.Seq, Heads: true}) {
 		return err == nil && r.Kind == last.Kind && r.Time == last.Time
 	}
 	return false

@@ -17,7 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 )
@@ -55,7 +56,7 @@ type AgentFile struct {
 // Thread is a journal, or its beginning. Its records are numbered without gaps.
 type Thread struct {
 	Name    string
-	Records []graph.Record
+	Records []journal.Record
 }
 
 // Limits of what is read. They are far above what runs need.
@@ -92,12 +93,12 @@ type recordLine struct {
 	What string    `json:"what,omitempty"`
 	Next []string  `json:"next,omitempty"`
 
-	Number graph.Kind `json:"n"`             // of the kind
-	Micros int64      `json:"at"`            // Unix microseconds
-	Head   []byte     `json:"head"`          // in base64
-	Data   []byte     `json:"data,omitzero"` // in base64
-	Text   string     `json:"text,omitzero"` // the data, if it is a text
-	Sum    string     `json:"sum"`           // checksum of the engine, in hexadecimal digits
+	Number journal.Kind `json:"n"`             // of the kind
+	Micros int64        `json:"at"`            // Unix microseconds
+	Head   []byte       `json:"head"`          // in base64
+	Data   []byte       `json:"data,omitzero"` // in base64
+	Text   string       `json:"text,omitzero"` // the data, if it is a text
+	Sum    string       `json:"sum"`           // checksum of the engine, in hexadecimal digits
 }
 
 // endLine is the last line.
@@ -152,8 +153,8 @@ func (w *writer) writeLine(v any) {
 	}
 }
 
-func newRecordLine(r graph.Record) (*recordLine, error) {
-	e, err := graph.DecodeEntry(r)
+func newRecordLine(r journal.Record) (*recordLine, error) {
+	e, err := history.DecodeEntry(r)
 	if err != nil {
 		return nil, err
 	}
@@ -340,8 +341,8 @@ func (r *reader) checkEnd(end *endLine, f *File) error {
 	return nil
 }
 
-func (l *recordLine) decode() (r graph.Record, err error) {
-	r = graph.Record{Seq: l.Seq, Kind: l.Number, Time: l.Micros, Head: l.Head, Data: l.Data}
+func (l *recordLine) decode() (r journal.Record, err error) {
+	r = journal.Record{Seq: l.Seq, Kind: l.Number, Time: l.Micros, Head: l.Head, Data: l.Data}
 	if l.Text != "" {
 		if len(l.Data) > 0 {
 			return r, errors.New("it has two kinds of data")

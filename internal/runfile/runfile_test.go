@@ -18,6 +18,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runfile"
@@ -127,12 +129,12 @@ func TestSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var journal []byte
-	for r := range graph.Records(t.Context(), st, run, graph.Range{}) {
-		journal = append(append(journal, r.Head...), r.Data...)
+	var written []byte
+	for r := range journal.Records(t.Context(), st, run, journal.Range{}) {
+		written = append(append(written, r.Head...), r.Data...)
 	}
 	known := redact.New(secrets...)
-	if n := strings.Count(known.Text(string(journal)), redact.Mask); n < len(secrets) {
+	if n := strings.Count(known.Text(string(written)), redact.Mask); n < len(secrets) {
 		t.Fatalf("only %d secrets are in the journal", n)
 	}
 	before.Close()
@@ -152,11 +154,11 @@ func TestSecrets(t *testing.T) {
 	if len(f.Agents) != 3 {
 		t.Errorf("files %v", f.Agents)
 	}
-	fresh := graph.NewMemory()
+	fresh := journal.NewMemory()
 	if _, err := f.Import(t.Context(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := graph.Inspect(t.Context(), fresh, run, 0)
+	snap, err := history.Inspect(t.Context(), fresh, run, 0)
 	if err != nil || snap.Status != graph.Done || !strings.Contains(flow.OutcomeOf(graph.Result{Value: snap.Result}).Output, redact.Mask) {
 		t.Errorf("the imported run: %v, %v", snap, err)
 	}
@@ -226,8 +228,8 @@ func TestImport(t *testing.T) {
 	}
 	for _, name := range []string{run, fork} {
 		st, _ := p.Runs.OpenStore()
-		was, err := graph.Inspect(t.Context(), st, name, f.Threads[slices.IndexFunc(f.Threads, func(th runfile.Thread) bool { return th.Name == name })].Records[0].Seq)
-		is, err2 := graph.Inspect(t.Context(), other, name, was.Head)
+		was, err := history.Inspect(t.Context(), st, name, f.Threads[slices.IndexFunc(f.Threads, func(th runfile.Thread) bool { return th.Name == name })].Records[0].Seq)
+		is, err2 := history.Inspect(t.Context(), other, name, was.Head)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
@@ -235,17 +237,17 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s differs:\n%s", name, d)
 		}
 	}
-	if err := graph.Abandon(t.Context(), other, fork, "continued"); err != nil {
+	if err := history.Abandon(t.Context(), other, fork, "continued"); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := f.Import(t.Context(), other); err != nil || !done.Known {
 		t.Errorf("import of a run that was continued: %+v, %v", done, err)
 	}
-	busy := graph.NewMemory()
-	if err := graph.Fork(t.Context(), other, run, 3, "x"); err != nil {
+	busy := journal.NewMemory()
+	if err := history.Fork(t.Context(), other, run, 3, "x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := busy.Append(t.Context(), fork, 0, []graph.Record{{Kind: graph.KindVoid, Time: 1}}); err != nil {
+	if err := busy.Append(t.Context(), fork, 0, []journal.Record{{Kind: journal.KindVoid, Time: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Import(t.Context(), busy); !errors.Is(err, runfile.ErrExists) {
@@ -255,18 +257,18 @@ func TestImport(t *testing.T) {
 		t.Errorf("an import that failed left %s", t2.Name)
 	}
 
-	if _, err := p.Runs.PruneRun(t.Context(), run, graph.Keep{}); err != nil {
+	if _, err := p.Runs.PruneRun(t.Context(), run, history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 	pruned, err := runfile.Read(bytes.NewReader(export(t, p, run)))
 	if err != nil || pruned.Threads[0].Records[0].Seq < 2 {
 		t.Fatalf("%+v, %v", pruned, err)
 	}
-	fresh := graph.NewMemory()
+	fresh := journal.NewMemory()
 	if _, err := pruned.Import(t.Context(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := graph.Inspect(t.Context(), fresh, run, 0)
+	snap, err := history.Inspect(t.Context(), fresh, run, 0)
 	if err != nil || snap.Status != graph.Done || snap.Head != pruned.Threads[0].Records[len(pruned.Threads[0].Records)-1].Seq {
 		t.Errorf("a pruned run: %+v, %v", snap, err)
 	}

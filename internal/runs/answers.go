@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // An Answer is an answer that was given to a question of a run.
@@ -21,7 +21,7 @@ type Answer struct {
 func AnswersOf(story []Moment) []Answer {
 	list := []Answer{}
 	for _, m := range story {
-		if m.Kind == graph.KindAnswer && m.Question != nil {
+		if m.Kind == journal.KindAnswer && m.Question != nil {
 			list = append(list, Answer{m.Question.ID, m.By, m.Time.UTC(), m.Ahead, m.Refused})
 		}
 	}
@@ -37,7 +37,7 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 	for i := range slices.Backward(story) {
 		switch m := &story[i]; {
 		case m.Question == nil || m.Question.ID != question:
-		case m.Kind == graph.KindAnswer:
+		case m.Kind == journal.KindAnswer:
 			return &AnswersOf(story[i : i+1])[0], nil
 		default:
 			return nil, nil

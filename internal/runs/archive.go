@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
@@ -28,7 +28,7 @@ func NewArchive(dirs config.Dirs, url string) *Archive { return &Archive{dirs: d
 
 // Store is an open store of runs.
 type Store struct {
-	graph.Store
+	journal.Store
 	Location stores.Location
 }
 
@@ -56,7 +56,7 @@ func (a *Archive) OpenExistingMemory() (memory.Store, error) {
 
 // AttachStore makes the archive use an open store instead of opening the one of its URL,
 // which says where it is. Close closes it.
-func (a *Archive) AttachStore(st graph.Store) error {
+func (a *Archive) AttachStore(st journal.Store) error {
 	at, err := stores.Parse(a.url, a.dirs)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *Archive) Close() error {
 // does not exist.
 func (a *Archive) OpenStore() (*Store, error) { return a.openAs(stores.Location.Open) }
 
-func (a *Archive) openAs(open func(stores.Location) (graph.Store, error)) (*Store, error) {
+func (a *Archive) openAs(open func(stores.Location) (journal.Store, error)) (*Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.store != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 )
@@ -120,7 +122,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("after the removal: %v", got)
 	}
 	records := 0
-	err = a.ExportRecords(t.Context(), "run-1", func(_ graph.Entry, r graph.Record) error {
+	err = a.ExportRecords(t.Context(), "run-1", func(_ history.Entry, r journal.Record) error {
 		records++
 		_, err := json.Marshal(r)
 		return err

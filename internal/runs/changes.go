@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
 )
 
@@ -22,19 +23,19 @@ const fileTools = "fs_"
 // includes the calls of agents below the conversation. last is 0 for the end of the thread.
 func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int64) (list []CallChanges, err error) {
 	var at []int64
-	for e, err := range graph.History(ctx, s, thread) {
+	for e, err := range history.Entries(ctx, s, thread) {
 		if err != nil {
 			return nil, err
 		}
 		if e.Seq < first {
 			break
 		}
-		if (last == 0 || e.Seq <= last) && e.Kind == graph.KindEffect && strings.HasPrefix(effectTool(e.ID), fileTools) {
+		if (last == 0 || e.Seq <= last) && e.Kind == journal.KindEffect && strings.HasPrefix(effectTool(e.ID), fileTools) {
 			at = append(at, e.Seq)
 		}
 	}
 	for i := len(at) - 1; i >= 0; i-- {
-		for r, err := range graph.Records(ctx, s, thread, graph.Range{After: at[i] - 1, UpTo: at[i]}) {
+		for r, err := range journal.Records(ctx, s, thread, journal.Range{After: at[i] - 1, UpTo: at[i]}) {
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 )
 
@@ -61,14 +63,14 @@ type runWalk struct {
 
 // A listedThread is a thread with what its newest record says.
 type listedThread struct {
-	graph.ThreadInfo
-	info graph.RunInfo
+	journal.ThreadInfo
+	info history.RunInfo
 	run  string
 	err  error // its journal is damaged
 }
 
 // addThread takes the next thread.
-func (w *runWalk) addThread(t graph.ThreadInfo) error {
+func (w *runWalk) addThread(t journal.ThreadInfo) error {
 	if t.Name > sessionPrefix {
 		listed, err := w.store.readThread(w.ctx, t)
 		if err == nil {
@@ -124,7 +126,7 @@ func (w *runWalk) pass(t listedThread) error {
 	if err == nil && i.Status == Crashed {
 		i, err = w.store.describeAgain(w.ctx, t.Name, i)
 	}
-	if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
+	if damage, ok := errors.AsType[*journal.DamagedError](err); ok { // the others can be listed
 		i, err = Info{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
 	}
 	if err == nil {
@@ -134,13 +136,13 @@ func (w *runWalk) pass(t listedThread) error {
 }
 
 // readThread reads what the newest record of a thread says.
-func (s *Store) readThread(ctx context.Context, t graph.ThreadInfo) (listed listedThread, err error) {
+func (s *Store) readThread(ctx context.Context, t journal.ThreadInfo) (listed listedThread, err error) {
 	listed = listedThread{ThreadInfo: t, run: t.Name}
-	listed.info, err = graph.Describe(t)
+	listed.info, err = history.Describe(t)
 	if err == nil {
 		err = s.completeInfo(ctx, &listed.info)
 	}
-	if errors.As(err, new(*graph.DamagedError)) {
+	if errors.As(err, new(*journal.DamagedError)) {
 		listed.err, err = err, nil
 		return listed, nil
 	}
@@ -149,11 +151,11 @@ func (s *Store) readThread(ctx context.Context, t graph.ThreadInfo) (listed list
 }
 
 // completeInfo adds the run of a session whose newest record does not name it: the oldest one counts there.
-func (s *Store) completeInfo(ctx context.Context, d *graph.RunInfo) error {
+func (s *Store) completeInfo(ctx context.Context, d *history.RunInfo) error {
 	if _, _, kept := SessionOf(d.Thread); !kept || d.Status != graph.Crashed && d.Status != graph.Running {
 		return nil
 	}
-	snap, err := graph.Inspect(ctx, s.Store, d.Thread, 0)
+	snap, err := history.Inspect(ctx, s.Store, d.Thread, 0)
 	if err == nil {
 		d.Run, d.Label, d.Graph, d.Started = snap.Run, snap.Label, snap.Graph, snap.Started
 	}

@@ -9,23 +9,25 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 )
 
 // A countingStore counts the threads that are listed, and the journals that are read.
 type countingStore struct {
-	graph.Store
+	journal.Store
 	read     int
 	journals int
 }
 
-func (s *countingStore) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
+func (s *countingStore) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
 	s.journals++
 	return s.Store.Read(ctx, thread, r)
 }
 
-func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
-	return func(yield func(graph.ThreadInfo, error) bool) {
+func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+	return func(yield func(journal.ThreadInfo, error) bool) {
 		for t, err := range s.Store.Threads(ctx, prefix) {
 			if s.read++; !yield(t, err) {
 				return
@@ -38,7 +40,7 @@ func (s *countingStore) Threads(ctx context.Context, prefix string) iter.Seq2[gr
 // older than the end of the loop is not read.
 func TestEachRun(t *testing.T) {
 	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
-	counted := &countingStore{Store: graph.NewMemory()}
+	counted := &countingStore{Store: journal.NewMemory()}
 	if err := a.AttachStore(counted); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestEachRun(t *testing.T) {
 	}
 	work("zeta", "zeta") // a thread of another program, whose name comes before those of sessions
 	want = append(want, "zeta")
-	if err := graph.Fork(t.Context(), counted, NameSession("outing", "ar090"), 0, NameSession("outing", "branch")); err != nil {
+	if err := history.Fork(t.Context(), counted, NameSession("outing", "ar090"), 0, NameSession("outing", "branch")); err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(want)
@@ -96,7 +98,7 @@ func TestEachRun(t *testing.T) {
 // The forks of a run are found in what the store lists, also after their journals were shortened; no journal is read.
 func TestListForks(t *testing.T) {
 	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
-	counted := &countingStore{Store: graph.NewMemory()}
+	counted := &countingStore{Store: journal.NewMemory()}
 	if err := a.AttachStore(counted); err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +110,14 @@ func TestListForks(t *testing.T) {
 		}
 	}
 	for _, f := range []struct{ from, to string }{{"r03", "s1"}, {"r04", "s2"}, {"r03", "s3"}, {"s1", "s4"}} {
-		if err := graph.Fork(t.Context(), counted, f.from, 1, f.to); err != nil {
+		if err := history.Fork(t.Context(), counted, f.from, 1, f.to); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "s3"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := graph.Prune(t.Context(), counted, "s3", graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), counted, "s3", history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 	counted.read, counted.journals = 0, 0
@@ -134,7 +136,7 @@ func TestListForks(t *testing.T) {
 // The newest run is found without a look at the others.
 func TestResolveLast(t *testing.T) {
 	a := NewArchive(config.Dirs{State: filepath.Join(t.TempDir(), "state")}, "")
-	counted := &countingStore{Store: graph.NewMemory()}
+	counted := &countingStore{Store: journal.NewMemory()}
 	if err := a.AttachStore(counted); err != nil {
 		t.Fatal(err)
 	}

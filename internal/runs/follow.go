@@ -10,6 +10,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -53,8 +55,8 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 		return nil, false, err
 	}
 	if len(entries) > 0 {
-		span := graph.Range{After: entries[0].Seq - 1, UpTo: entries[len(entries)-1].Seq}
-		for r, err := range graph.Records(ctx, st, at.thread, span) {
+		span := journal.Range{After: entries[0].Seq - 1, UpTo: entries[len(entries)-1].Seq}
+		for r, err := range journal.Records(ctx, st, at.thread, span) {
 			if err != nil {
 				return nil, false, err
 			}
@@ -91,9 +93,9 @@ func (f *Follower) locateRun(ctx context.Context) (*Store, runRef, error) {
 }
 
 // listEntries returns the records that were not read yet, oldest first and no more than a batch.
-func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entries []graph.Entry, more bool, err error) {
+func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entries []history.Entry, more bool, err error) {
 	grown := f.last == 0
-	for _, err := range graph.Records(ctx, st, at.thread, graph.Range{After: f.last, Heads: true, Limit: 1}) {
+	for _, err := range journal.Records(ctx, st, at.thread, journal.Range{After: f.last, Heads: true, Limit: 1}) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -103,7 +105,7 @@ func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entri
 	if !grown { // most looks at a journal end here
 		return nil, false, nil
 	}
-	for e, err := range graph.History(ctx, st, at.thread) {
+	for e, err := range history.Entries(ctx, st, at.thread) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -129,29 +131,29 @@ func (f *Follower) takeStarts() []graph.Event {
 }
 
 // readEntry returns the events of one record.
-func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *graph.Entry, r graph.Record) (events []graph.Event, err error) {
+func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *history.Entry, r journal.Record) (events []graph.Event, err error) {
 	path := publicPath(e.Path)
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
 	}
-	if e.Kind != graph.KindEnd {
+	if e.Kind != journal.KindEnd {
 		events = f.takeStarts()
 	}
 	switch e.Kind {
-	case graph.KindStart, graph.KindFork, graph.KindClaim:
-		events = append(events, event(graph.RunStarted{Resumed: e.Kind != graph.KindStart}))
-	case graph.KindStep:
+	case journal.KindStart, journal.KindFork, journal.KindClaim:
+		events = append(events, event(graph.RunStarted{Resumed: e.Kind != journal.KindStart}))
+	case journal.KindStep:
 		if from := f.next[path]; len(from) > 0 {
-			content, err := graph.DecodeContent(r)
+			content, err := history.DecodeContent(r)
 			if err != nil {
 				return nil, err
 			}
 			events = append(events, event(graph.StepCommitted{Nodes: from, Keys: content.Keys, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}, Seq: e.Seq}))
 		}
-	case graph.KindIntent, graph.KindEffect:
+	case journal.KindIntent, journal.KindEffect:
 		events = append(events, f.readEffect(e, r.Data, event)...)
-	case graph.KindQuestion, graph.KindAnswer:
-		content, err := graph.DecodeContent(r)
+	case journal.KindQuestion, journal.KindAnswer:
+		content, err := history.DecodeContent(r)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +164,7 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *g
 		} else if id := f.asked[key]; id != "" {
 			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused, By: e.By}))
 		}
-	case graph.KindEnd:
+	case journal.KindEnd:
 		f.waiting = nil
 		res, err := readEnd(ctx, st, thread, e, r)
 		if err != nil {
@@ -171,7 +173,7 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *g
 		events = append(events, event(graph.RunEnded{Result: res}))
 	}
 	switch e.Kind {
-	case graph.KindStart, graph.KindFork, graph.KindCall, graph.KindStep, graph.KindEdit:
+	case journal.KindStart, journal.KindFork, journal.KindCall, journal.KindStep, journal.KindEdit:
 		f.next[path] = e.Next
 		for _, node := range e.Next {
 			start := event(graph.TaskStarted{})
@@ -183,8 +185,8 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *g
 }
 
 // readEnd returns how a drive has ended.
-func readEnd(ctx context.Context, st *Store, thread string, e *graph.Entry, r graph.Record) (res graph.Result, err error) {
-	content, err := graph.DecodeContent(r)
+func readEnd(ctx context.Context, st *Store, thread string, e *history.Entry, r journal.Record) (res graph.Result, err error) {
+	content, err := history.DecodeContent(r)
 	if err != nil {
 		return res, err
 	}
@@ -197,7 +199,7 @@ func readEnd(ctx context.Context, st *Store, thread string, e *graph.Entry, r gr
 		res.Err = errors.New(flow.PlainReason(content.Reason))
 	}
 	if res.Status == graph.Done || res.Status == graph.Waiting {
-		snap, err := graph.Inspect(ctx, st.Store, thread, e.Seq)
+		snap, err := history.Inspect(ctx, st.Store, thread, e.Seq)
 		if err != nil {
 			return res, err
 		}
@@ -208,10 +210,10 @@ func readEnd(ctx context.Context, st *Store, thread string, e *graph.Entry, r gr
 
 // readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply
 // contains the calls that it requests.
-func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
+func (f *Follower) readEffect(e *history.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
 	id := toolKey(e.ID)
 	if id == "" {
-		if e.Kind != graph.KindEffect || !flow.IsReply(e.ID) {
+		if e.Kind != journal.KindEffect || !flow.IsReply(e.ID) {
 			return nil
 		}
 		reply, calls := readReplyEvent(data)
@@ -229,7 +231,7 @@ func (f *Follower) readEffect(e *graph.Entry, data []byte, event func(graph.Body
 		name = c.Name
 		events = append(events, event(graph.ValueEmitted{Value: agent.ToolStarted{ID: c.ID, Name: c.Name, Args: c.Args}}))
 	}
-	if e.Kind != graph.KindEffect {
+	if e.Kind != journal.KindEffect {
 		return events
 	}
 	if result, err := readResult(data); err == nil && result != nil {

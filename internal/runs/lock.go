@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // BusyError reports that another process works on a run.
 type BusyError struct {
-	Run   string      // its thread
-	PID   int         // 0 if unknown
-	Lease graph.Lease // the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
+	Run   string        // its thread
+	PID   int           // 0 if unknown
+	Lease journal.Lease // the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
 }
 
 func (e *BusyError) Error() string {

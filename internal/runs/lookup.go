@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
@@ -183,12 +184,12 @@ func dropCopies(found []runRef, id string) []runRef {
 // listTurns returns the runs of a session that are still in its journal, newest first.
 func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
 	last := int64(0)
-	for e, err := range graph.History(ctx, s, thread) {
+	for e, err := range history.Entries(ctx, s, thread) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == graph.KindStart || e.Kind == graph.KindFork {
-			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last, copied: e.Kind == graph.KindFork})
+		if e.Kind == journal.KindStart || e.Kind == journal.KindFork {
+			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last, copied: e.Kind == journal.KindFork})
 			last = e.Seq - 1
 		}
 	}
@@ -196,7 +197,7 @@ func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, er
 }
 
 // LocateRun returns the thread of a run and its last record: 0 if that is the newest one of the thread.
-func (a *Archive) LocateRun(ctx context.Context, id string) (*Store, graph.Point, error) {
+func (a *Archive) LocateRun(ctx context.Context, id string) (*Store, journal.Point, error) {
 	st, found, err := a.locateRun(ctx, id)
-	return st, graph.Point{Thread: found.thread, Seq: found.last}, err
+	return st, journal.Point{Thread: found.thread, Seq: found.last}, err
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
 
@@ -75,7 +76,7 @@ func (a *Archive) ReadModelCalls(ctx context.Context, id string) (Calls, error) 
 // edit, or in a fork, calls its models again: it does not count the ids of its replies.
 func (s *Store) sumModelCalls(ctx context.Context, at runRef) (Calls, error) {
 	id := at.thread
-	heads, origin, err := s.listReplies(ctx, graph.Point{Thread: id})
+	heads, origin, err := s.listReplies(ctx, journal.Point{Thread: id})
 	if err != nil {
 		return Calls{}, err
 	}
@@ -123,31 +124,31 @@ type replyPosition struct {
 }
 
 // nodeOf returns the public path of the node that the effect of a record belongs to.
-func nodeOf(e graph.Entry) string {
+func nodeOf(e history.Entry) string {
 	return publicPath(e.Path + taskOf(e))
 }
 
 // listReplies returns the records of a run that are replies of models, with whether each counts for
 // the work up to a point. It also returns the run that this one was forked from.
-func (s *Store) listReplies(ctx context.Context, upTo graph.Point) (kept map[int64]replyPosition, origin graph.Point, err error) {
+func (s *Store) listReplies(ctx context.Context, upTo journal.Point) (kept map[int64]replyPosition, origin journal.Point, err error) {
 	kept = map[int64]replyPosition{}
 	redo := upTo.Seq > 0 // replies of the current step are requested again
 	done := map[string]bool{}
-	for e, err := range graph.History(ctx, s, upTo.Thread) {
+	for e, err := range history.Entries(ctx, s, upTo.Thread) {
 		if err != nil {
 			return nil, origin, err
 		}
 		origin = e.From
 		switch {
 		case upTo.Seq > 0 && e.Seq > upTo.Seq:
-		case e.Kind == graph.KindStart: // replies of earlier turns are not requested again
+		case e.Kind == journal.KindStart: // replies of earlier turns are not requested again
 			redo = false
-		case e.Kind == graph.KindEdit:
+		case e.Kind == journal.KindEdit:
 			redo = true
 			clear(done)
-		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team starts again with its node
+		case e.Kind == journal.KindStep && !strings.Contains(e.Path, "#"): // a team starts again with its node
 			done[e.Path] = true
-		case e.Kind == graph.KindEffect && flow.IsReply(e.ID):
+		case e.Kind == journal.KindEffect && flow.IsReply(e.ID):
 			kept[e.Seq] = replyPosition{!redo || isInsideFrame(e.Path, done), nodeOf(e)}
 		}
 	}
@@ -170,7 +171,7 @@ func (s *Store) readReplies(ctx context.Context, id string, kept map[int64]reply
 	if len(kept) == 0 {
 		return nil
 	}
-	for r, err := range graph.Records(ctx, s, id, graph.Range{}) {
+	for r, err := range journal.Records(ctx, s, id, journal.Range{}) {
 		if err != nil {
 			return err
 		}

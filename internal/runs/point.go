@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 )
 
@@ -42,24 +43,24 @@ func SplitPoint(text string) (run string, at int64, err error) {
 }
 
 // resolvePoint finds the run that RUN or RUN@AT names.
-func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, graph.Point, error) {
+func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, journal.Point, error) {
 	id, at, err := SplitPoint(text)
 	if err != nil {
-		return nil, graph.Point{}, err
+		return nil, journal.Point{}, err
 	}
 	st, found, err := a.locateRun(ctx, id)
 	at = cmp.Or(at, found.last)
-	return st, graph.Point{Thread: found.thread, Seq: at}, err
+	return st, journal.Point{Thread: found.thread, Seq: at}, err
 }
 
 // inspectPoint finds the run that RUN or RUN@AT names, and reads its state there. The error for a checkpoint that does not exist names those
 // that do.
-func inspectPoint(ctx context.Context, a *Archive, text string) (*Store, graph.Point, *graph.Snapshot, error) {
+func inspectPoint(ctx context.Context, a *Archive, text string) (*Store, journal.Point, *history.Snapshot, error) {
 	st, at, err := a.resolvePoint(ctx, text)
 	if err != nil {
 		return nil, at, nil, err
 	}
-	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
+	snap, err := history.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, at, nil, st.pointError(ctx, at, err)
 	}
@@ -77,12 +78,12 @@ func (a *Archive) ListCheckpoints(ctx context.Context, id string) ([]Checkpoint,
 
 func (s *Store) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
 	list := []Checkpoint{}
-	for c, err := range graph.Checkpoints(ctx, s, id) {
+	for c, err := range history.Checkpoints(ctx, s, id) {
 		if err != nil {
 			return nil, err
 		}
 		point := Checkpoint{At: c.Seq, Time: c.Time, Kind: c.Kind.String(), Path: c.Path, Next: append([]string{}, c.Next...)}
-		if c.Kind == graph.KindEdit {
+		if c.Kind == journal.KindEdit {
 			point.What = c.What
 		}
 		list = append(list, point)
@@ -94,8 +95,8 @@ func (s *Store) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, e
 const mostListed = 12
 
 // pointError returns the error for a checkpoint that does not exist; it names those that do.
-func (s *Store) pointError(ctx context.Context, at graph.Point, err error) error {
-	if !errors.Is(err, graph.ErrNoPoint) {
+func (s *Store) pointError(ctx context.Context, at journal.Point, err error) error {
+	if !errors.Is(err, journal.ErrNoPoint) {
 		return err
 	}
 	return failure.NewStale(s.DescribeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)

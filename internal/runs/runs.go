@@ -10,6 +10,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 )
 
@@ -62,14 +64,14 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	if st == nil || err != nil {
 		return nil, nil, err
 	}
-	trees, err := graph.Lineage(ctx, st, "")
+	trees, err := history.Lineage(ctx, st, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	trees = slices.DeleteFunc(trees, func(b graph.Branch) bool { return agentbundle.IsThread(b.Thread) })
-	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
-	var add func(b graph.Branch, depth int) error
-	add = func(b graph.Branch, depth int) error {
+	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return agentbundle.IsThread(b.Thread) })
+	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
+	var add func(b history.Branch, depth int) error
+	add = func(b history.Branch, depth int) error {
 		i, err := st.describeRun(ctx, b.RunInfo)
 		infos, depths = append(infos, i), append(depths, depth)
 		for _, fork := range b.Forks {
@@ -97,7 +99,7 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 		if t.Name != thread {
 			continue
 		}
-		d, err := graph.Describe(t)
+		d, err := history.Describe(t)
 		if err != nil {
 			return i, err
 		}
@@ -106,7 +108,7 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 	return i, nil
 }
 
-func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) {
+func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
 	_, session, _ := SessionOf(d.Thread)
 	if err := s.completeInfo(ctx, &d); err != nil {
 		return Info{}, err
@@ -131,7 +133,7 @@ func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) 
 type Detail struct {
 	Info
 	At       int64 // the requested record; 0: the newest
-	Snapshot *graph.Snapshot
+	Snapshot *history.Snapshot
 	Record   *Record // nil if the command line did not start the run
 }
 
@@ -145,7 +147,7 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
 	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
-		if snap, err = graph.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
+		if snap, err = history.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
 			return nil, st.pointError(ctx, at, err)
 		}
 		i, err = st.describeRun(ctx, snap.RunInfo)
@@ -163,7 +165,7 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 
 // ReadHistory returns the records of a run, newest first: of a session all of them, of
 // one of its runs only those of that run.
-func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.Entry, error) {
+func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []history.Entry, error) {
 	st, found, err := a.locateRun(ctx, id)
 	if err != nil {
 		return "", nil, err
@@ -173,8 +175,8 @@ func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.E
 }
 
 // listEntries returns the heads of the records of a run, newest first.
-func (s *Store) listEntries(ctx context.Context, of runRef) (entries []graph.Entry, err error) {
-	for e, err := range graph.History(ctx, s, of.thread) {
+func (s *Store) listEntries(ctx context.Context, of runRef) (entries []history.Entry, err error) {
+	for e, err := range history.Entries(ctx, s, of.thread) {
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +189,7 @@ func (s *Store) listEntries(ctx context.Context, of runRef) (entries []graph.Ent
 
 // readRecords calls use with those records of a run that want chooses by their heads, oldest first. An error of use ends it, and names the
 // record.
-func (s *Store) readRecords(ctx context.Context, of runRef, want func(graph.Entry) bool, use func(graph.Entry, graph.Record) error) error {
+func (s *Store) readRecords(ctx context.Context, of runRef, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
 	entries, err := s.listEntries(ctx, of)
 	if err != nil {
 		return err
@@ -196,8 +198,8 @@ func (s *Store) readRecords(ctx context.Context, of runRef, want func(graph.Entr
 }
 
 // readContents is readRecords for a run whose heads are known.
-func (s *Store) readContents(ctx context.Context, of runRef, entries []graph.Entry, want func(graph.Entry) bool, use func(graph.Entry, graph.Record) error) error {
-	wanted := map[int64]graph.Entry{}
+func (s *Store) readContents(ctx context.Context, of runRef, entries []history.Entry, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
+	wanted := map[int64]history.Entry{}
 	for _, e := range entries {
 		if want(e) {
 			wanted[e.Seq] = e
@@ -206,7 +208,7 @@ func (s *Store) readContents(ctx context.Context, of runRef, entries []graph.Ent
 	if len(wanted) == 0 {
 		return nil
 	}
-	for r, err := range graph.Records(ctx, s, of.thread, graph.Range{After: max(0, of.first-1), UpTo: of.last}) {
+	for r, err := range journal.Records(ctx, s, of.thread, journal.Range{After: max(0, of.first-1), UpTo: of.last}) {
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // ListSearches returns the searches in knowledge bases that a run has made up to a
@@ -18,8 +19,8 @@ func (a *Archive) ListSearches(ctx context.Context, d *Detail) ([]flow.Search, e
 		found.last = d.At
 	}
 	list := []flow.Search{}
-	isSearch := func(e graph.Entry) bool { return e.Kind == graph.KindEffect && flow.IsSearch(e.ID) }
-	err = st.readRecords(ctx, found, isSearch, func(_ graph.Entry, r graph.Record) error {
+	isSearch := func(e history.Entry) bool { return e.Kind == journal.KindEffect && flow.IsSearch(e.ID) }
+	err = st.readRecords(ctx, found, isSearch, func(_ history.Entry, r journal.Record) error {
 		s, err := flow.ReadSearch(r.Data)
 		list = append(list, s)
 		return err

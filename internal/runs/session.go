@@ -5,7 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // Session is a thread that the runs of one conversation append to.
@@ -41,12 +42,12 @@ func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, er
 		if err != nil {
 			return nil, err
 		}
-		d, err := graph.Describe(t)
+		d, err := history.Describe(t)
 		var i Info
 		if err == nil {
 			i, err = st.describeRun(ctx, d)
 		}
-		if _, damaged := errors.AsType[*graph.DamagedError](err); damaged {
+		if _, damaged := errors.AsType[*journal.DamagedError](err); damaged {
 			continue
 		}
 		if err != nil {

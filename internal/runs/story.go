@@ -10,14 +10,16 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
 
 // A Moment is one thing that happened in a run: a record of its journal with its content.
 type Moment struct {
-	graph.Entry
-	graph.Content
+	history.Entry
+	history.Content
 	Node   string         // path of the node or agent that it belongs to; "": the run
 	From   []string       // for a step: the nodes that ran
 	Inner  bool           // for a start, step or task of a conversation, whose nodes and keys are raddle's own
@@ -44,7 +46,7 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 		found.last = at
 	}
 	b := newStoryBuilder()
-	if err := st.readRecords(ctx, found, func(graph.Entry) bool { return true }, b.addRecord); err != nil {
+	if err := st.readRecords(ctx, found, func(history.Entry) bool { return true }, b.addRecord); err != nil {
 		return nil, err
 	}
 	return b.finishStory(), nil
@@ -70,33 +72,33 @@ func newStoryBuilder() *storyBuilder {
 }
 
 // addRecord adds a record.
-func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
+func (b *storyBuilder) addRecord(e history.Entry, r journal.Record) (err error) {
 	m := Moment{Entry: e, Node: publicPath(e.Path)}
-	if m.Content, err = graph.DecodeContent(r); err != nil {
+	if m.Content, err = history.DecodeContent(r); err != nil {
 		return err
 	}
 	switch e.Kind {
-	case graph.KindStep:
+	case journal.KindStep:
 		m.From = b.next[e.Path]
 		if len(m.From) == 1 && m.From[0] == conversationStart && len(e.Next) == 1 && (e.Next[0] == agent.NodeThink || e.Next[0] == team.Node) {
 			b.talks[e.Path] = true
 		}
-	case graph.KindTask:
+	case journal.KindTask:
 		m.Node = publicPath(e.Path + e.What + "/")
-	case graph.KindQuestion:
+	case journal.KindQuestion:
 		m.Node, _, _ = strings.Cut(m.Question.ID, "#")
-	case graph.KindAnswer:
+	case journal.KindAnswer:
 		if m.Question = b.findQuestion(&m); m.Question != nil {
 			m.Node, _, _ = strings.Cut(m.Question.ID, "#")
 		}
-	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
+	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
 		if team.IsLog(e.ID) {
 			return nil
 		}
 		return b.addEffect(m, r.Data)
 	}
 	switch e.Kind {
-	case graph.KindStart, graph.KindCall, graph.KindStep, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		b.next[e.Path] = e.Next
 	}
 	b.moments = append(b.moments, m)
@@ -106,7 +108,7 @@ func (b *storyBuilder) addRecord(e graph.Entry, r graph.Record) (err error) {
 // findQuestion returns the question that an answer belongs to.
 func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
 	for _, m := range slices.Backward(b.moments) {
-		if m.Kind == graph.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
+		if m.Kind == journal.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
 			return m.Question
 		}
 	}
@@ -127,7 +129,7 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 		return err
 	}
 	if i, ok := b.open[key]; ok {
-		if m.Kind == graph.KindIntent { // a note about the same effect
+		if m.Kind == journal.KindIntent { // a note about the same effect
 			return nil
 		}
 		if began := b.moments[i]; m.Time.After(began.Time) {
@@ -135,7 +137,7 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 		}
 		b.moments[i].Seq = 0 // the result says it all
 		delete(b.open, key)
-	} else if m.Kind == graph.KindIntent {
+	} else if m.Kind == journal.KindIntent {
 		b.open[key] = len(b.moments)
 	}
 	b.moments = append(b.moments, m)
@@ -158,7 +160,7 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 			call.Tool, call.Args = c.Name, c.Args
 		}
 		m.Call = &call
-		if m.Kind != graph.KindEffect {
+		if m.Kind != journal.KindEffect {
 			return nil
 		}
 		result, err := readResult(data)
@@ -168,7 +170,7 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 		return err
 	}
 	switch {
-	case m.Kind != graph.KindEffect:
+	case m.Kind != journal.KindEffect:
 	case flow.IsReply(m.ID):
 		r, err := flow.ReadReply(data)
 		if err != nil {
@@ -210,7 +212,7 @@ func (b *storyBuilder) finishStory() []Moment {
 	}
 	list := slices.DeleteFunc(b.moments, func(m Moment) bool { return m.Seq == 0 })
 	for i := range list {
-		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]graph.Kind{graph.KindStart, graph.KindClaim, graph.KindCall, graph.KindStep, graph.KindTask}, list[i].Kind)
+		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}, list[i].Kind)
 	}
 	return list
 }
@@ -238,5 +240,5 @@ const interruptedParts = 2
 
 // Talks reports whether a run is a conversation of one model with its tools: its state is the conversation.
 func (d *Detail) Talks() bool {
-	return slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == agent.Messages.Name() })
+	return slices.ContainsFunc(d.Snapshot.Values, func(v history.StoredValue) bool { return v.Key == agent.Messages.Name() })
 }

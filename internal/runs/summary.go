@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // A Summary is what a list shows of a run in addition to its Info.
@@ -26,7 +27,7 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	if i.Session != "" {
 		thread = NameSession(i.Agent, i.Session)
 	}
-	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
+	snap, err := history.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return sum, err
 	}
@@ -35,14 +36,14 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 		sum.Prompt = rec.Prompt
 	}
 	replies := map[int64]replyPosition{}
-	for e, err := range graph.History(ctx, st, thread) {
+	for e, err := range history.Entries(ctx, st, thread) {
 		if err != nil {
 			return sum, err
 		}
-		if e.Kind == graph.KindStart || e.Kind == graph.KindFork {
+		if e.Kind == journal.KindStart || e.Kind == journal.KindFork {
 			break // the rest belongs to earlier turns
 		}
-		if e.Kind == graph.KindEffect && flow.IsReply(e.ID) {
+		if e.Kind == journal.KindEffect && flow.IsReply(e.ID) {
 			replies[e.Seq] = replyPosition{node: nodeOf(e)}
 		}
 	}

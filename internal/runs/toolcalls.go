@@ -8,7 +8,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -51,12 +52,12 @@ func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) 
 		found.last = d.At
 	}
 	log := &callLog{at: map[string]int{}}
-	wanted := func(e graph.Entry) bool {
+	wanted := func(e history.Entry) bool {
 		isCall := toolKey(e.ID) != ""
-		return e.Kind == graph.KindEffect && (isCall || flow.IsReply(e.ID)) || e.Kind == graph.KindIntent && isCall
+		return e.Kind == journal.KindEffect && (isCall || flow.IsReply(e.ID)) || e.Kind == journal.KindIntent && isCall
 	}
 	recorded := false
-	err = st.readRecords(ctx, found, wanted, func(e graph.Entry, r graph.Record) error {
+	err = st.readRecords(ctx, found, wanted, func(e history.Entry, r journal.Record) error {
 		recorded = true
 		return log.recordEntry(e, r.Data)
 	})
@@ -78,11 +79,11 @@ func toolKey(what string) string {
 	return key
 }
 
-func (l *callLog) recordEntry(e graph.Entry, data []byte) error {
+func (l *callLog) recordEntry(e history.Entry, data []byte) error {
 	switch id := toolKey(e.ID); {
 	case id == "":
 		return l.addReply(e.Path, data)
-	case e.Kind == graph.KindIntent:
+	case e.Kind == journal.KindIntent:
 		l.setOutcome(e.Path, id, callUnrecorded, "")
 		return nil
 	default:
@@ -128,7 +129,7 @@ func (l *callLog) setOutcome(path, id, status, text string) {
 
 // addConversation adds the outcomes that are not effects: those of calls that were
 // not made, or that change only the run's state.
-func (l *callLog) addConversation(values []graph.StoredValue) {
+func (l *callLog) addConversation(values []history.StoredValue) {
 	for _, v := range values {
 		if v.Key != agent.Messages.Name() {
 			continue

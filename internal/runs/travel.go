@@ -14,6 +14,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
@@ -44,11 +46,11 @@ func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.First.Kind != graph.KindFork && t.First.Kind != graph.KindSnapshot { // a snapshot is first where older records were pruned
+		if t.First.Kind != journal.KindFork && t.First.Kind != journal.KindSnapshot { // a snapshot is first where older records were pruned
 			continue
 		}
-		d, err := graph.Describe(t)
-		if errors.As(err, new(*graph.DamagedError)) {
+		d, err := history.Describe(t)
+		if errors.As(err, new(*journal.DamagedError)) {
 			continue
 		}
 		if err != nil {
@@ -73,16 +75,16 @@ type Change struct {
 // run or of two.
 func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Point, changes []Change, err error) {
 	var st *Store
-	var points [2]graph.Point
+	var points [2]journal.Point
 	for i, text := range []string{from, to} {
-		var snap *graph.Snapshot
+		var snap *history.Snapshot
 		if st, points[i], snap, err = inspectPoint(ctx, a, text); err != nil {
 			return was, is, nil, err
 		}
 		points[i].Seq = snap.Head
 	}
 	first, second := points[0], points[1]
-	list, err := graph.Diff(ctx, st, first, second)
+	list, err := history.Diff(ctx, st, first, second)
 	if err != nil {
 		return was, is, nil, err
 	}
@@ -114,7 +116,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 	}
 	id = graph.NewID(time.Now())
 	if changes.Model == "" && len(changes.Templates) == 0 {
-		err = graph.Fork(ctx, st, at.Thread, snap.Head, id)
+		err = history.Fork(ctx, st, at.Thread, snap.Head, id)
 	} else {
 		err = st.forkWithChanges(ctx, snap, id, changes)
 	}
@@ -125,7 +127,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 }
 
 // forkWithChanges creates a run as a copy of a snapshot, with another start record.
-func (s *Store) forkWithChanges(ctx context.Context, snap *graph.Snapshot, id string, changes ForkChanges) error {
+func (s *Store) forkWithChanges(ctx context.Context, snap *history.Snapshot, id string, changes ForkChanges) error {
 	rec, err := DecodeRecord(snap.Meta)
 	if err != nil {
 		return failure.NewStale("leave the model out, and the templates", "the model of run %s cannot be replaced, nor can its templates: %v", snap.Thread, err)
@@ -141,7 +143,7 @@ func (s *Store) forkWithChanges(ctx context.Context, snap *graph.Snapshot, id st
 	if err != nil {
 		return err
 	}
-	return graph.ForkWithMeta(ctx, s, snap.Thread, snap.Head, id, meta)
+	return history.ForkWithMeta(ctx, s, snap.Thread, snap.Head, id, meta)
 }
 
 // Author is a record that wrote a key.
@@ -163,14 +165,14 @@ func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error
 	}
 	list := []Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {
-		written, err := graph.Blame(ctx, st, at.Thread, key)
-		if errors.Is(err, graph.ErrNoThread) && len(list) > 0 {
+		written, err := history.Blame(ctx, st, at.Thread, key)
+		if errors.Is(err, journal.ErrNoThread) && len(list) > 0 {
 			break // the original was removed
 		}
 		if err != nil {
 			return nil, err
 		}
-		var next graph.Point
+		var next journal.Point
 		for _, w := range written {
 			if w.Seq <= at.Seq {
 				list, next = append(list, newAuthor(at.Thread, &w)), w.From
@@ -199,16 +201,16 @@ func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error)
 	}
 	last := map[string]Author{}
 	for at.Seq = snap.Head; at.Thread != ""; {
-		written, err := graph.BlameAll(ctx, st, at.Thread)
-		if errors.Is(err, graph.ErrNoThread) && len(last) > 0 {
+		written, err := history.BlameAll(ctx, st, at.Thread)
+		if errors.Is(err, journal.ErrNoThread) && len(last) > 0 {
 			break // the original was removed
 		}
 		if err != nil {
 			return nil, err
 		}
-		var origin graph.Point
+		var origin journal.Point
 		for key, list := range written {
-			w := slices.IndexFunc(list, func(w graph.BlameEntry) bool { return w.Seq <= at.Seq && w.Path == "" })
+			w := slices.IndexFunc(list, func(w history.BlameEntry) bool { return w.Seq <= at.Seq && w.Path == "" })
 			if w < 0 {
 				continue
 			}
@@ -230,7 +232,7 @@ func (a *Archive) BlameKeys(ctx context.Context, id string) ([]KeyAuthor, error)
 	return list, nil
 }
 
-func newAuthor(run string, w *graph.BlameEntry) Author {
+func newAuthor(run string, w *history.BlameEntry) Author {
 	a := Author{Point: Point{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
 	for _, t := range w.Tasks {
 		name := t.Node
@@ -246,7 +248,7 @@ func newAuthor(run string, w *graph.BlameEntry) Author {
 }
 
 // noKey returns the error for a key that was never written; it names the existing keys.
-func noKey(snap *graph.Snapshot, key string) error {
+func noKey(snap *history.Snapshot, key string) error {
 	var keys []string
 	for _, v := range snap.Values {
 		keys = append(keys, v.Key)

@@ -11,6 +11,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/team"
 )
 
@@ -107,8 +109,8 @@ func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Bran
 	for _, e := range slices.Backward(entries) {
 		g.addEntry(e)
 	}
-	hasContent := func(e graph.Entry) bool {
-		return e.Kind == graph.KindQuestion || e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID))
+	hasContent := func(e history.Entry) bool {
+		return e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID))
 	}
 	if err := s.readContents(ctx, at, entries, hasContent, g.addContent); err != nil {
 		return nil, nil, err
@@ -180,7 +182,7 @@ func taskName(task string) string {
 }
 
 // taskOf returns the task of an effect, step.node.index.
-func taskOf(e graph.Entry) string {
+func taskOf(e history.Entry) string {
 	task, _, _ := strings.Cut(e.ID, "\x00")
 	return task
 }
@@ -201,7 +203,7 @@ func (g *treeBuilder) openBranch(path string, began time.Time) *Branch {
 
 // effectBranch returns the branch of an effect: that of its frame for a conversation,
 // otherwise that of its task.
-func (g *treeBuilder) effectBranch(e graph.Entry) *Branch {
+func (g *treeBuilder) effectBranch(e history.Entry) *Branch {
 	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
 		return g.openBranch(publicPath(e.Path), g.steps[e.Path])
 	}
@@ -211,15 +213,15 @@ func (g *treeBuilder) effectBranch(e graph.Entry) *Branch {
 }
 
 // addEntry adds the head of a record.
-func (g *treeBuilder) addEntry(e graph.Entry) {
+func (g *treeBuilder) addEntry(e history.Entry) {
 	switch e.Kind {
-	case graph.KindStart, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+	case journal.KindStart, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		g.steps[e.Path] = e.Time
-	case graph.KindCall:
+	case journal.KindCall:
 		g.steps[e.Path] = e.Time
 		b := g.openBranch(publicPath(e.Path), e.Time)
 		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
-	case graph.KindEffect:
+	case journal.KindEffect:
 		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
@@ -227,11 +229,11 @@ func (g *treeBuilder) addEntry(e graph.Entry) {
 		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
 			b.Tools++
 		}
-	case graph.KindTask:
+	case journal.KindTask:
 		g.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
-	case graph.KindReturn:
+	case journal.KindReturn:
 		g.endBranch(publicPath(e.Path), e.Time)
-	case graph.KindStep:
+	case journal.KindStep:
 		g.steps[e.Path] = e.Time
 		g.endBranches(e.Path, e.Time)
 	}
@@ -266,11 +268,11 @@ func parentFrame(path string) string {
 }
 
 // addContent adds what a record holds in addition to its head.
-func (g *treeBuilder) addContent(e graph.Entry, r graph.Record) error {
-	if e.Kind != graph.KindQuestion {
+func (g *treeBuilder) addContent(e history.Entry, r journal.Record) error {
+	if e.Kind != journal.KindQuestion {
 		return g.addEffect(e, r.Data)
 	}
-	c, err := graph.DecodeContent(r)
+	c, err := history.DecodeContent(r)
 	if err != nil {
 		return err
 	}
@@ -283,7 +285,7 @@ func (g *treeBuilder) addContent(e graph.Entry, r graph.Record) error {
 }
 
 // addEffect adds the outcome of an effect.
-func (g *treeBuilder) addEffect(e graph.Entry, data []byte) error {
+func (g *treeBuilder) addEffect(e history.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
 		g.addTeamLog(e, data)
 		return nil
@@ -297,7 +299,7 @@ func (g *treeBuilder) addEffect(e graph.Entry, data []byte) error {
 
 // addTeamLog adds an entry of a team's log. Without the beginning of the log, only the
 // existence of its agents is known.
-func (g *treeBuilder) addTeamLog(e graph.Entry, data []byte) {
+func (g *treeBuilder) addTeamLog(e history.Entry, data []byte) {
 	task := e.Path + taskOf(e)
 	i := slices.IndexFunc(g.teams, func(c *teamLog) bool { return c.task == task })
 	if i < 0 {

@@ -11,6 +11,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 )
@@ -26,7 +28,7 @@ func (s *Store) lockIdleRun(run string) (*Lock, error) {
 
 // CheckNoLease returns a [*BusyError] if a drive holds the lease of a run.
 func (s *Store) CheckNoLease(run string) error {
-	st, ok := s.Store.(graph.Leaser)
+	st, ok := s.Store.(journal.Leaser)
 	if !ok {
 		return nil
 	}
@@ -111,7 +113,7 @@ func EndRun(ctx context.Context, a *Archive, id, reason string) (string, error) 
 		return id, err
 	}
 	defer lock.Release()
-	snap, err := graph.Inspect(ctx, st.Store, id, 0)
+	snap, err := history.Inspect(ctx, st.Store, id, 0)
 	if err != nil {
 		return id, err
 	}
@@ -121,11 +123,11 @@ func EndRun(ctx context.Context, a *Archive, id, reason string) (string, error) 
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
 		return id, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
-	return id, graph.Abandon(ctx, st, id, reason)
+	return id, history.Abandon(ctx, st, id, reason)
 }
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.
-func (a *Archive) ExportRecords(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
+func (a *Archive) ExportRecords(ctx context.Context, id string, use func(history.Entry, journal.Record) error) error {
 	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (a *Archive) ExportRecords(ctx context.Context, id string, use func(graph.E
 	if err != nil {
 		return err
 	}
-	for r, err := range graph.Records(ctx, st, id, graph.Range{}) {
+	for r, err := range journal.Records(ctx, st, id, journal.Range{}) {
 		if err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ type PruneResult struct {
 
 // PruneRun removes records from the beginning of the journal of a run that no process drives.
 // The run's status, its result and what a resume needs stay.
-func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (PruneResult, error) {
+func (a *Archive) PruneRun(ctx context.Context, id string, keep history.Keep) (PruneResult, error) {
 	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return PruneResult{}, err
@@ -178,7 +180,7 @@ func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (Pru
 			was = t.First.Seq
 		}
 	}
-	first, err := graph.Prune(ctx, st, id, keep)
+	first, err := history.Prune(ctx, st, id, keep)
 	return PruneResult{Run: id, First: first, Removed: first - was}, err
 }
 
@@ -285,15 +287,15 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 		if agentbundle.IsThread(t.Name) {
 			continue
 		}
-		for r, err := range s.Read(ctx, t.Name, graph.Range{Heads: true}) {
+		for r, err := range s.Read(ctx, t.Name, journal.Range{Heads: true}) {
 			if err != nil {
 				return needed, err
 			}
-			if r.Kind != graph.KindStart && r.Kind != graph.KindFork && r.Seq != t.First.Seq {
+			if r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Seq != t.First.Seq {
 				continue
 			}
-			snap, err := graph.Inspect(ctx, s, t.Name, r.Seq)
-			if errors.Is(err, graph.ErrNoThread) { // it was removed meanwhile
+			snap, err := history.Inspect(ctx, s, t.Name, r.Seq)
+			if errors.Is(err, journal.ErrNoThread) { // it was removed meanwhile
 				break
 			}
 			if err != nil {

@@ -1,7 +1,7 @@
 package stores
 
 import (
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/memory"
 )
@@ -10,13 +10,13 @@ func locateMemory(string, string, config.Dirs) (string, error) { return "", nil 
 
 // A processStore keeps journals and the entries of package memory in this process.
 type processStore struct {
-	*graph.Memory
+	*journal.Memory
 	memory.Store
 }
 
 // Close closes the journals.
 func (s processStore) Close() error { return s.Memory.Close() }
 
-func openMemory(string) (graph.Store, error) {
-	return processStore{graph.NewMemory(), memory.New()}, nil
+func openMemory(string) (journal.Store, error) {
+	return processStore{journal.NewMemory(), memory.New()}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/store/postgres"
@@ -18,7 +18,7 @@ func locatePostgres(address, rest string, _ config.Dirs) (string, error) {
 	return "postgres:" + rest, nil
 }
 
-func openPostgres(place string) (graph.Store, error) {
+func openPostgres(place string) (journal.Store, error) {
 	st, err := postgres.Open(context.Background(), place)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,7 @@ package stores
 
 import (
 	"github.com/redis/go-redis/v9/logging"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/store/redis"
@@ -23,7 +23,7 @@ func hideUser(place string) string {
 }
 
 // openRedis opens a store on Redis. The client must not write to the terminal of a run.
-func openRedis(place string) (graph.Store, error) {
+func openRedis(place string) (journal.Store, error) {
 	logging.Disable()
 	st, err := redis.Open(place)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/store/sqlite"
@@ -21,7 +21,7 @@ func locateFile(url, rest string, dirs config.Dirs) (string, error) {
 	return dirs.AbsPath(rest), nil
 }
 
-func openFile(path string) (graph.Store, error) {
+func openFile(path string) (journal.Store, error) {
 	st, err := sqlite.Open(path)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func openFile(path string) (graph.Store, error) {
 	return st, nil
 }
 
-func readFile(path string) (graph.Store, error) {
+func readFile(path string) (journal.Store, error) {
 	st, err := sqlite.OpenReadOnly(path)
 	if err != nil {
 		return nil, err

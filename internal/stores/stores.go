@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
@@ -19,13 +19,13 @@ import (
 type kind struct {
 	schemes []string // of its URLs; messages use the first
 	locate  func(url, rest string, dirs config.Dirs) (place string, err error)
-	open    func(place string) (graph.Store, error)
-	read    func(place string) (graph.Store, error) // opens for reading only; nil: there is no such way
-	exists  func(place string) bool                 // reports whether there is anything at the place, even if it is not a store
-	lockDir func(place string) string               // directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
-	address func(place string) string               // URL of the place without a password; nil: the place has none
-	keeps   bool                                    // its runs outlive the process
-	shared  bool                                    // other machines use it, too
+	open    func(place string) (journal.Store, error)
+	read    func(place string) (journal.Store, error) // opens for reading only; nil: there is no such way
+	exists  func(place string) bool                   // reports whether there is anything at the place, even if it is not a store
+	lockDir func(place string) string                 // directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
+	address func(place string) string                 // URL of the place without a password; nil: the place has none
+	keeps   bool                                      // its runs outlive the process
+	shared  bool                                      // other machines use it, too
 }
 
 var kinds = []kind{
@@ -102,10 +102,10 @@ func (l Location) LockDir() string {
 func (l Location) Exists() bool { return l.kind.exists(l.place) }
 
 // Open opens the store, and creates it if it does not exist.
-func (l Location) Open() (graph.Store, error) { return l.kind.open(l.place) }
+func (l Location) Open() (journal.Store, error) { return l.kind.open(l.place) }
 
 // OpenToRead opens the store to look at runs; if it cannot be written, only for reading.
-func (l Location) OpenToRead() (graph.Store, error) {
+func (l Location) OpenToRead() (journal.Store, error) {
 	st, err := l.Open()
 	if err == nil || l.kind.read == nil {
 		return st, err

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 )
@@ -84,7 +84,7 @@ func TestKinds(t *testing.T) {
 			continue // it needs a server: its own tests start one
 		}
 		t.Run(k.schemes[0], func(t *testing.T) {
-			graphtest.TestStore(t, func(t *testing.T) graph.Store {
+			graphtest.TestStore(t, func(t *testing.T) journal.Store {
 				l, err := Parse(k.schemes[0]+":"+filepath.Join(t.TempDir(), "runs.db"), config.Dirs{})
 				if err != nil {
 					t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/testfile"
 )
 
 // Bundles are checked by their hashes, copied with the runs, and counted.
 func TestBundles(t *testing.T) {
-	ctx, st := t.Context(), graph.NewMemory()
+	ctx, st := t.Context(), journal.NewMemory()
 	addRuns(t, st, "a", "b")
 	dir := filepath.Join(t.TempDir(), "helper")
 	testfile.WriteFiles(t, dir, map[string]string{"config.yaml": "name: helper\n", "docs.txt": strings.Repeat("text ", 1000)})
@@ -24,7 +24,7 @@ func TestBundles(t *testing.T) {
 	if _, err := b.Put(ctx, st); err != nil {
 		t.Fatal(err)
 	}
-	check := func(st graph.Store) CheckResult {
+	check := func(st journal.Store) CheckResult {
 		t.Helper()
 		result, err := CheckStore(ctx, st)
 		if err != nil || result.Threads != 2 || result.Bundles != 1 {
@@ -41,7 +41,7 @@ func TestBundles(t *testing.T) {
 		t.Errorf("stats: %+v, %v", sizes, err)
 	}
 
-	to := graph.NewMemory()
+	to := journal.NewMemory()
 	for i, want := range []CopyResult{{Threads: 2, Bundles: 1}, {Equal: 3}} {
 		done, err := CopyStore(ctx, st, to)
 		if err != nil || done.Threads != want.Threads || done.Bundles != want.Bundles || done.Equal != want.Equal {
@@ -53,8 +53,8 @@ func TestBundles(t *testing.T) {
 	}
 
 	thread := "agent:" + b.Hash
-	var recs []graph.Record
-	for r, err := range st.Read(ctx, thread, graph.Range{}) {
+	var recs []journal.Record
+	for r, err := range st.Read(ctx, thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 )
 
@@ -29,7 +30,7 @@ type CheckResult struct {
 // CheckStore reads every record of a store. It checks that the records of each journal have no gap, that their checksums are right, that they give a
 // state, and that each snapshot is the state of the records before it. The error is that of the store or of ctx; faults are in the result.
 // Runs may be driven meanwhile.
-func CheckStore(ctx context.Context, st graph.Store) (CheckResult, error) {
+func CheckStore(ctx context.Context, st journal.Store) (CheckResult, error) {
 	result := CheckResult{Faults: []Fault{}}
 	list, err := listThreads(ctx, st)
 	if err != nil {
@@ -52,7 +53,7 @@ func CheckStore(ctx context.Context, st graph.Store) (CheckResult, error) {
 }
 
 // checkBundle checks the files of an agent that a thread holds.
-func (r *CheckResult) checkBundle(ctx context.Context, st graph.Store, t graph.ThreadInfo) error {
+func (r *CheckResult) checkBundle(ctx context.Context, st journal.Store, t journal.ThreadInfo) error {
 	fault, err := agentbundle.CheckThread(ctx, st, t.Name)
 	if fault != nil {
 		r.Faults = append(r.Faults, Fault{Thread: t.Name, What: fault.Error()})
@@ -64,7 +65,7 @@ func (r *CheckResult) checkBundle(ctx context.Context, st graph.Store, t graph.T
 
 // A checker checks one journal.
 type checker struct {
-	store     graph.Store
+	store     journal.Store
 	thread    string
 	result    *CheckResult
 	snapshots []int64 // records with a state of which the records before it exist
@@ -77,8 +78,8 @@ func (c *checker) addFault(record int64, format string, args ...any) {
 // checkThread checks one journal. The error is not one of the journal.
 func (c *checker) checkThread(ctx context.Context) error {
 	var last int64
-	for r, err := range graph.Records(ctx, c.store, c.thread, graph.Range{}) {
-		if damaged, ok := errors.AsType[*graph.DamagedError](err); ok {
+	for r, err := range journal.Records(ctx, c.store, c.thread, journal.Range{}) {
+		if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
 			c.addFault(damaged.Seq, "the record is damaged: its checksum does not match")
 			return nil // what follows is not read
 		}
@@ -93,7 +94,7 @@ func (c *checker) checkThread(ctx context.Context) error {
 		case last == 0 && !canBegin(&r):
 			c.addFault(r.Seq, "the records before it are missing")
 			return nil
-		case last > 0 && r.Kind == graph.KindSnapshot:
+		case last > 0 && r.Kind == journal.KindSnapshot:
 			c.snapshots = append(c.snapshots, r.Seq)
 		}
 		last = r.Seq
@@ -113,13 +114,13 @@ func (c *checker) checkThread(ctx context.Context) error {
 }
 
 // canBegin reports whether a record may be the first of a journal.
-func canBegin(r *graph.Record) bool {
-	return r.Kind == graph.KindSnapshot || r.Kind == graph.KindFork || r.Kind == graph.KindStart && r.Seq == 1
+func canBegin(r *journal.Record) bool {
+	return r.Kind == journal.KindSnapshot || r.Kind == journal.KindFork || r.Kind == journal.KindStart && r.Seq == 1
 }
 
 // foldRecords returns the state at a record, or nil if there is none, which is a fault.
-func (c *checker) foldRecords(ctx context.Context, at int64) (*graph.Snapshot, error) {
-	s, err := graph.Inspect(ctx, c.store, c.thread, at)
+func (c *checker) foldRecords(ctx context.Context, at int64) (*history.Snapshot, error) {
+	s, err := history.Inspect(ctx, c.store, c.thread, at)
 	if err == nil {
 		c.result.Folds++
 		return s, nil
@@ -127,7 +128,7 @@ func (c *checker) foldRecords(ctx context.Context, at int64) (*graph.Snapshot, e
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if !errors.Is(err, graph.ErrNoThread) { // it was deleted meanwhile
+	if !errors.Is(err, journal.ErrNoThread) { // it was deleted meanwhile
 		c.addFault(at, "the records up to %d give no state: %v", at, err)
 	}
 	return nil, nil

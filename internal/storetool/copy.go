@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 	"raddle.dev/memory"
@@ -29,7 +29,7 @@ const (
 // CopyStore copies every journal that to does not have, and what is missing of the others: a copy that was stopped can be
 // repeated. A journal that has other records in to is an error before anything of it is written. Runs that are driven
 // are left out. Records are checked before they are copied.
-func CopyStore(ctx context.Context, from, to graph.Store) (CopyResult, error) {
+func CopyStore(ctx context.Context, from, to journal.Store) (CopyResult, error) {
 	result := CopyResult{Busy: []string{}}
 	list, err := listThreads(ctx, from)
 	if err != nil {
@@ -39,7 +39,7 @@ func CopyStore(ctx context.Context, from, to graph.Store) (CopyResult, error) {
 	if err != nil {
 		return result, err
 	}
-	there := map[string]graph.ThreadInfo{}
+	there := map[string]journal.ThreadInfo{}
 	for _, t := range has {
 		there[t.Name] = t
 	}
@@ -67,7 +67,7 @@ func CopyStore(ctx context.Context, from, to graph.Store) (CopyResult, error) {
 }
 
 // copyEntries copies what agents remember, if both stores keep such values.
-func copyEntries(ctx context.Context, from, to graph.Store) (int, error) {
+func copyEntries(ctx context.Context, from, to journal.Store) (int, error) {
 	source, ok := from.(memory.Store)
 	target, also := to.(memory.Store)
 	if !ok || !also {
@@ -81,7 +81,7 @@ func copyEntries(ctx context.Context, from, to graph.Store) (int, error) {
 }
 
 // copyThread copies the records of a thread that are missing, and returns their number.
-func copyThread(ctx context.Context, from, to graph.Store, t, there graph.ThreadInfo) (int64, error) {
+func copyThread(ctx context.Context, from, to journal.Store, t, there journal.ThreadInfo) (int64, error) {
 	if there.Head > t.Head {
 		return 0, newDifference(t.Name, fmt.Sprintf("it has %d records, and %d to copy", there.Head, t.Head))
 	}
@@ -99,7 +99,7 @@ func copyThread(ctx context.Context, from, to graph.Store, t, there graph.Thread
 	if err := addBlanks(ctx, to, t.Name, there.Head, head); err != nil {
 		return 0, err
 	}
-	var batch []graph.Record
+	var batch []journal.Record
 	var size int
 	var written int64
 	flush := func() error {
@@ -111,7 +111,7 @@ func copyThread(ctx context.Context, from, to graph.Store, t, there graph.Thread
 		batch, size = nil, 0
 		return nil
 	}
-	for r, err := range graph.Records(ctx, from, t.Name, graph.Range{After: head}) {
+	for r, err := range journal.Records(ctx, from, t.Name, journal.Range{After: head}) {
 		if err != nil {
 			return written, fmt.Errorf("copy %s: %w", t.Name, err)
 		}
@@ -134,11 +134,11 @@ func copyThread(ctx context.Context, from, to graph.Store, t, there graph.Thread
 }
 
 // addBlanks appends records without content in the place of pruned ones, so that the others keep their numbers.
-func addBlanks(ctx context.Context, to graph.Store, thread string, head, last int64) error {
+func addBlanks(ctx context.Context, to journal.Store, thread string, head, last int64) error {
 	for head < last {
-		batch := make([]graph.Record, min(copyBatch, last-head))
+		batch := make([]journal.Record, min(copyBatch, last-head))
 		for i := range batch {
-			batch[i].Kind = graph.KindVoid
+			batch[i].Kind = journal.KindVoid
 		}
 		if err := to.Append(ctx, thread, head, batch); err != nil {
 			return fmt.Errorf("copy %s: %w", thread, err)
@@ -149,24 +149,24 @@ func addBlanks(ctx context.Context, to graph.Store, thread string, head, last in
 }
 
 // isBlank reports whether a thread begins with a record of addBlanks.
-func isBlank(ctx context.Context, st graph.Store, thread string) (bool, error) {
-	for r, err := range st.Read(ctx, thread, graph.Range{Limit: 1}) {
-		return err == nil && r.Kind == graph.KindVoid && len(r.Head)+len(r.Data) == 0 && r.Sum == 0, err
+func isBlank(ctx context.Context, st journal.Store, thread string) (bool, error) {
+	for r, err := range st.Read(ctx, thread, journal.Range{Limit: 1}) {
+		return err == nil && r.Kind == journal.KindVoid && len(r.Head)+len(r.Data) == 0 && r.Sum == 0, err
 	}
 	return false, nil
 }
 
 // compareRecords returns an error if two stores have different records from a number up to another.
-func compareRecords(ctx context.Context, from, to graph.Store, thread string, first, last int64) error {
-	var want []graph.Record
-	for r, err := range from.Read(ctx, thread, graph.Range{After: first - 1, UpTo: last, Heads: true}) {
+func compareRecords(ctx context.Context, from, to journal.Store, thread string, first, last int64) error {
+	var want []journal.Record
+	for r, err := range from.Read(ctx, thread, journal.Range{After: first - 1, UpTo: last, Heads: true}) {
 		if err != nil {
 			return err
 		}
 		want = append(want, r)
 	}
 	i := 0
-	for r, err := range to.Read(ctx, thread, graph.Range{After: first - 1, UpTo: last, Heads: true}) {
+	for r, err := range to.Read(ctx, thread, journal.Range{After: first - 1, UpTo: last, Heads: true}) {
 		if err != nil {
 			return err
 		}

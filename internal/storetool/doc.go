@@ -5,14 +5,14 @@ import (
 	"context"
 	"slices"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
 )
 
 // OpenStore opens the existing store at a URL; "" is the usual one. The caller must close it.
-func OpenStore(url string, dirs config.Dirs) (graph.Store, stores.Location, error) {
+func OpenStore(url string, dirs config.Dirs) (journal.Store, stores.Location, error) {
 	at, err := stores.Parse(url, dirs)
 	if err != nil {
 		return nil, at, err
@@ -25,7 +25,7 @@ func OpenStore(url string, dirs config.Dirs) (graph.Store, stores.Location, erro
 }
 
 // CreateStore opens the store at a URL, and creates it if it does not exist. The caller must close it.
-func CreateStore(url string, dirs config.Dirs) (graph.Store, stores.Location, error) {
+func CreateStore(url string, dirs config.Dirs) (journal.Store, stores.Location, error) {
 	at, err := stores.Parse(url, dirs)
 	if err != nil {
 		return nil, at, err
@@ -46,8 +46,8 @@ func explainError(at stores.Location, err error) error {
 }
 
 // listThreads returns the threads of a store, by name.
-func listThreads(ctx context.Context, st graph.Store) ([]graph.ThreadInfo, error) {
-	var list []graph.ThreadInfo
+func listThreads(ctx context.Context, st journal.Store) ([]journal.ThreadInfo, error) {
+	var list []journal.ThreadInfo
 	for t, err := range st.Threads(ctx, "") {
 		if err != nil {
 			return nil, err

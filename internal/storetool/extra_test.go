@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/internal/redistest"
@@ -18,7 +19,7 @@ func TestExtraCopyBetweenServers(t *testing.T) {
 	dirs := config.Dirs{Work: t.TempDir(), State: t.TempDir()}
 	first := openFile(t)
 	addRuns(t, first, "a", "b")
-	var from graph.Store = first
+	var from journal.Store = first
 	for _, url := range []string{pgtest.NewDatabase(t), redistest.Start(t).URL, "sqlite:" + filepath.Join(dirs.Work, "last.db")} {
 		to, at, err := CreateStore(url, dirs)
 		if err != nil {

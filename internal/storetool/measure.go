@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 )
 
@@ -38,7 +38,7 @@ type sizer interface {
 }
 
 // MeasureStore counts the records of a store and their bytes. It reads all of them.
-func MeasureStore(ctx context.Context, st graph.Store) (MeasureResult, error) {
+func MeasureStore(ctx context.Context, st journal.Store) (MeasureResult, error) {
 	var result MeasureResult
 	list, err := listThreads(ctx, st)
 	if err != nil {
@@ -47,7 +47,7 @@ func MeasureStore(ctx context.Context, st graph.Store) (MeasureResult, error) {
 	kinds := map[string]*Size{}
 	for _, t := range list {
 		size := Size{Name: t.Name}
-		for r, err := range st.Read(ctx, t.Name, graph.Range{}) {
+		for r, err := range st.Read(ctx, t.Name, journal.Range{}) {
 			if err != nil {
 				return result, err
 			}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/store/sqlite"
 )
@@ -54,7 +56,7 @@ func compileCount(t *testing.T) *graph.Graph {
 }
 
 // addRuns adds runs that wait. The first one begins with a snapshot, because what was before it is pruned.
-func addRuns(t *testing.T, st graph.Store, ids ...string) {
+func addRuns(t *testing.T, st journal.Store, ids ...string) {
 	t.Helper()
 	r := &graph.Runner{Graph: compileCount(t), Store: st}
 	for _, id := range ids {
@@ -62,24 +64,24 @@ func addRuns(t *testing.T, st graph.Store, ids ...string) {
 			t.Fatal(res.Status, err)
 		}
 	}
-	if err := graph.WriteSnapshot(t.Context(), st, ids[0]); err != nil {
+	if err := history.WriteSnapshot(t.Context(), st, ids[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := graph.Prune(t.Context(), st, ids[0], graph.Keep{}); err != nil {
+	if _, err := history.Prune(t.Context(), st, ids[0], history.Keep{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // readAll returns all records of a store.
-func readAll(t *testing.T, st graph.Store) map[string][]graph.Record {
+func readAll(t *testing.T, st journal.Store) map[string][]journal.Record {
 	t.Helper()
-	all := map[string][]graph.Record{}
+	all := map[string][]journal.Record{}
 	list, err := listThreads(t.Context(), st)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range list {
-		for r, err := range st.Read(t.Context(), info.Name, graph.Range{}) {
+		for r, err := range st.Read(t.Context(), info.Name, journal.Range{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,9 +104,9 @@ func openFile(t *testing.T) *sqlite.Store {
 }
 
 func TestCheck(t *testing.T) {
-	st := graph.NewMemory()
+	st := journal.NewMemory()
 	addRuns(t, st, "a", "b")
-	if err := graph.WriteSnapshot(t.Context(), st, "b"); err != nil {
+	if err := history.WriteSnapshot(t.Context(), st, "b"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := CheckStore(t.Context(), st)
@@ -112,23 +114,23 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("%+v %v", got, err)
 	}
 	whole := readAll(t, st)["b"]
-	damage := func(name string, change func(recs []graph.Record) []graph.Record) {
-		recs := change(append([]graph.Record(nil), whole...))
+	damage := func(name string, change func(recs []journal.Record) []journal.Record) {
+		recs := change(append([]journal.Record(nil), whole...))
 		if err := st.Append(t.Context(), name, 0, recs); err != nil {
 			t.Fatal(err)
 		}
 	}
-	unsummed := func(recs []graph.Record) []graph.Record {
+	unsummed := func(recs []journal.Record) []journal.Record {
 		for i := range recs {
 			recs[i].Sum = 0 // as journals of before there were checksums
 		}
 		return recs
 	}
-	damage("end", func(recs []graph.Record) []graph.Record { return unsummed(recs)[2:] })
-	damage("hole", func(recs []graph.Record) []graph.Record { return append(unsummed(recs)[:4:4], recs[8:]...) })
-	damage("snapshot", func(recs []graph.Record) []graph.Record {
+	damage("end", func(recs []journal.Record) []journal.Record { return unsummed(recs)[2:] })
+	damage("hole", func(recs []journal.Record) []journal.Record { return append(unsummed(recs)[:4:4], recs[8:]...) })
+	damage("snapshot", func(recs []journal.Record) []journal.Record {
 		last := &unsummed(recs)[len(recs)-1]
-		if last.Kind != graph.KindSnapshot || !strings.Contains(string(last.Data), "10") {
+		if last.Kind != journal.KindSnapshot || !strings.Contains(string(last.Data), "10") {
 			t.Fatalf("the last record is a %s: %q", last.Kind, last.Data)
 		}
 		last.Data = []byte(strings.Replace(string(last.Data), "10", "11", 1))
@@ -154,7 +156,7 @@ func TestCheck(t *testing.T) {
 	if found["a"]+found["b"] != "" {
 		t.Errorf("faults of good journals: %q", found)
 	}
-	other := graph.NewMemory()
+	other := journal.NewMemory()
 	whole[3].Head = append([]byte{whole[3].Head[0] ^ 1}, whole[3].Head[1:]...)
 	if err := other.Append(t.Context(), "b", 0, whole); err != nil {
 		t.Fatal(err)
@@ -166,13 +168,13 @@ func TestCheck(t *testing.T) {
 
 // A copy is equal, can be continued, and can be repeated.
 func TestCopy(t *testing.T) {
-	from, to := graph.NewMemory(), openFile(t)
+	from, to := journal.NewMemory(), openFile(t)
 	addRuns(t, from, "a", "b")
 	testCopy(t, from, to)
 }
 
 // testCopy copies a store twice, and answers a question of the copy.
-func testCopy(t *testing.T, from, to graph.Store) {
+func testCopy(t *testing.T, from, to journal.Store) {
 	t.Helper()
 	got, err := CopyStore(t.Context(), from, to)
 	if err != nil || got.Threads == 0 || got.Equal != 0 || len(got.Busy) != 0 {
@@ -199,11 +201,11 @@ func testCopy(t *testing.T, from, to graph.Store) {
 
 // A store that fails after some appends.
 type failingStore struct {
-	graph.Store
+	journal.Store
 	left int
 }
 
-func (f *failingStore) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (f *failingStore) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if f.left--; f.left < 0 {
 		return fmt.Errorf("the disk is full")
 	}
@@ -212,11 +214,11 @@ func (f *failingStore) Append(ctx context.Context, thread string, after int64, r
 
 // A copy that fails at any append is completed by the next one.
 func TestCopyContinues(t *testing.T) {
-	from := graph.NewMemory()
+	from := journal.NewMemory()
 	addRuns(t, from, "a", "b")
-	long := make([]graph.Record, 3*copyBatch)
+	long := make([]journal.Record, 3*copyBatch)
 	for i := range long {
-		long[i].Kind = graph.KindVoid
+		long[i].Kind = journal.KindVoid
 		long[i].Head = []byte{1}
 	}
 	if err := from.Append(t.Context(), "long", 0, long); err != nil {
@@ -226,7 +228,7 @@ func TestCopyContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for left := range 6 {
-		to := graph.NewMemory()
+		to := journal.NewMemory()
 		if _, err := CopyStore(t.Context(), from, &failingStore{to, left}); (err == nil) != (left >= 6) {
 			t.Fatalf("after %d appends: %v", left, err)
 		}
@@ -241,7 +243,7 @@ func TestCopyContinues(t *testing.T) {
 
 // A copy never changes a journal that is another one, and leaves out what is driven.
 func TestCopyRefuses(t *testing.T) {
-	from, to := graph.NewMemory(), graph.NewMemory()
+	from, to := journal.NewMemory(), journal.NewMemory()
 	addRuns(t, from, "a", "b")
 	addRuns(t, to, "b", "c")
 	before := readAll(t, to)["b"]
@@ -254,7 +256,7 @@ func TestCopyRefuses(t *testing.T) {
 	if _, err := from.AcquireLease(t.Context(), "b", "other host", "", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	got, err := CopyStore(t.Context(), from, graph.NewMemory())
+	got, err := CopyStore(t.Context(), from, journal.NewMemory())
 	if err != nil || len(got.Busy) != 1 || got.Busy[0] != "b" || got.Threads != 1 {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 )
@@ -40,7 +41,7 @@ func StructureOf(d *runs.Detail, story []runs.Moment) graph.Structure {
 		for _, n := range slices.Concat(m.From, m.Next) {
 			add(n)
 		}
-		if m.Kind == graph.KindStart {
+		if m.Kind == journal.KindStart {
 			s.Start = m.Next
 		}
 		for _, from := range m.From {
@@ -116,16 +117,16 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 	if !p.last.IsZero() && m.Time.After(p.last) {
 		p.active += m.Time.Sub(p.last)
 	}
-	if p.last = m.Time; m.Kind == graph.KindEnd || m.Kind == graph.KindEdit {
+	if p.last = m.Time; m.Kind == journal.KindEnd || m.Kind == journal.KindEdit {
 		p.last = time.Time{}
 	}
 	frame := m.Node
 	switch m.Kind {
-	case graph.KindEffect:
+	case journal.KindEffect:
 		p.addEffect(m)
-	case graph.KindTask:
+	case journal.KindTask:
 		p.endNode(m.Node, "", p.began[m.Path])
-	case graph.KindStep:
+	case journal.KindStep:
 		for _, from := range m.From {
 			p.endFrames(joinPath(frame, from))
 			if !m.Inner {
@@ -139,9 +140,9 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 		}
 	}
 	switch m.Kind {
-	case graph.KindStart, graph.KindCall, graph.KindStep, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		p.began[m.Path], p.current[frame] = p.active, m.Next
-	case graph.KindReturn:
+	case journal.KindReturn:
 		delete(p.current, frame)
 	}
 }

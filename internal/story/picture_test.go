@@ -9,17 +9,19 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
 // moment returns a moment at a second of a run.
-func moment(second int, kind graph.Kind, path, node string) runs.Moment {
-	return runs.Moment{Entry: graph.Entry{Time: time.Unix(int64(second), 0), Kind: kind, Path: path}, Node: node}
+func moment(second int, kind journal.Kind, path, node string) runs.Moment {
+	return runs.Moment{Entry: history.Entry{Time: time.Unix(int64(second), 0), Kind: kind, Path: path}, Node: node}
 }
 
 func step(second int, path, node string, from, to []string) runs.Moment {
-	m := moment(second, graph.KindStep, path, node)
+	m := moment(second, journal.KindStep, path, node)
 	m.From, m.Next = from, to
 	return m
 }
@@ -33,15 +35,15 @@ func TestPictureOfARun(t *testing.T) {
 		Edges: []graph.EdgeInfo{{From: "plan", To: "each"}, {From: "each", To: "boss"}, {From: "boss", To: "plan"}, {From: "boss", To: "ask"}, {From: "ask", To: "done"}},
 	}
 	reply := func(second int, path, node string, tokens int) runs.Moment {
-		m := moment(second, graph.KindEffect, path, node)
+		m := moment(second, journal.KindEffect, path, node)
 		m.Reply = &flow.Reply{Usage: llm.Usage{Input: tokens}}
 		return m
 	}
-	start := moment(0, graph.KindStart, "", "")
+	start := moment(0, journal.KindStart, "", "")
 	start.Next = []string{"plan"}
-	inner := moment(6, graph.KindStep, "2.boss.0/", "boss")
+	inner := moment(6, journal.KindStep, "2.boss.0/", "boss")
 	inner.Inner, inner.From, inner.Next = true, []string{"begin"}, []string{"think"}
-	call := moment(7, graph.KindEffect, "2.boss.0/", "boss")
+	call := moment(7, journal.KindEffect, "2.boss.0/", "boss")
 	call.Call = &runs.ToolCall{Tool: "fs_read"}
 	story := []runs.Moment{
 		start, reply(1, "", "plan", 100), step(2, "", "", []string{"plan"}, []string{"each"}),
@@ -49,7 +51,7 @@ func TestPictureOfARun(t *testing.T) {
 		inner, reply(6, "2.boss.0/", "boss", 7), call, reply(8, "2.boss.0/1.team.0#agent_helper_00000001/", "boss/team/agent_helper_00000001", 5),
 		step(9, "", "", []string{"boss"}, []string{"plan"}), step(12, "", "", []string{"plan"}, []string{"ask"}),
 	}
-	d := &runs.Detail{Info: runs.Info{Run: "r", Agent: "a", Status: "waiting"}, Snapshot: &graph.Snapshot{RunInfo: graph.RunInfo{Status: graph.Waiting}, Questions: []graph.Question{{ID: "ask"}}}}
+	d := &runs.Detail{Info: runs.Info{Run: "r", Agent: "a", Status: "waiting"}, Snapshot: &history.Snapshot{RunInfo: history.RunInfo{Status: graph.Waiting}, Questions: []graph.Question{{ID: "ask"}}}}
 	var o draw.Options
 	AddRun(&o, &s, d, story)
 	want := map[string]draw.Note{
@@ -76,7 +78,7 @@ func TestPictureOfARun(t *testing.T) {
 }
 
 func TestStructureOfAStory(t *testing.T) {
-	start := moment(0, graph.KindStart, "", "")
+	start := moment(0, journal.KindStart, "", "")
 	start.Next = []string{"a"}
 	got := StructureOf(&runs.Detail{Info: runs.Info{Agent: "x"}}, []runs.Moment{start, step(1, "", "", []string{"a"}, []string{"b", "c"}), step(2, "1.b.0/", "b", []string{"in"}, nil), step(3, "", "", []string{"b", "c"}, []string{"a"}), step(4, "", "", []string{"a"}, []string{"b", "c"})})
 	want := graph.Structure{Name: "x", Start: []string{"a"}, Nodes: []graph.NodeInfo{{Name: "a"}, {Name: "b"}, {Name: "c"}},

@@ -6,6 +6,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/team"
 )
@@ -59,7 +60,7 @@ func (p *Places) Find(path string) string {
 // FindMoment returns the place of a moment, or of the nearest node around it that the picture shows.
 func (p *Places) FindMoment(m *runs.Moment) string {
 	path := m.Node
-	if m.Kind == graph.KindEffect || m.Kind == graph.KindIntent || m.Kind == graph.KindFailure {
+	if m.Kind == journal.KindEffect || m.Kind == journal.KindIntent || m.Kind == journal.KindFailure {
 		path = p.effectPath(m)
 		if p.has(path) {
 			return path

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
@@ -86,14 +87,14 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 		return node + ": " + text
 	}
 	switch m.Kind {
-	case graph.KindStart:
+	case journal.KindStart:
 		if m.Inner {
 			return "started"
 		}
 		return "started" + ArrowTo(m.Next) + WrittenText(m.Keys)
-	case graph.KindClaim:
+	case journal.KindClaim:
 		return "resumed" + WrittenText(m.Keys)
-	case graph.KindCall:
+	case journal.KindCall:
 		switch {
 		case !m.Inner:
 			return at("started" + ArrowTo(m.Next))
@@ -101,7 +102,7 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 			return ""
 		}
 		return at("started")
-	case graph.KindStep:
+	case journal.KindStep:
 		if m.Inner || len(m.From) == 0 {
 			return ""
 		}
@@ -110,34 +111,34 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 			prefix = node + ": "
 		}
 		return prefix + strings.Join(m.From, ", ") + cmp.Or(ArrowTo(m.Next), " → end") + WrittenText(m.Keys)
-	case graph.KindTask:
+	case journal.KindTask:
 		if m.Inner {
 			return ""
 		}
 		return at("done" + WrittenText(m.Keys))
-	case graph.KindVoid:
+	case journal.KindVoid:
 		return at("its results were dropped: " + m.What)
-	case graph.KindIntent, graph.KindEffect, graph.KindFailure:
+	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
 		return at(s.describeEffect(m))
-	case graph.KindQuestion:
+	case journal.KindQuestion:
 		if m.Question.Rejected != "" {
 			return at("the answer was not accepted: " + m.Question.Rejected)
 		}
 		return at("asked " + QuoteText(m.Question.Prompt))
-	case graph.KindAnswer:
+	case journal.KindAnswer:
 		return at(describeAnswer(m))
-	case graph.KindReturn:
+	case journal.KindReturn:
 		if node == "" || m.What != "" { // the lead of a team, or one that was collected
 			return ""
 		}
 		return at("ended")
-	case graph.KindEdit:
+	case journal.KindEdit:
 		return at(cmp.Or(m.By, "you") + " edited " + m.What + ArrowTo(m.Next))
-	case graph.KindFork:
+	case journal.KindFork:
 		return "forked from " + runs.Point{Run: m.Entry.From.Thread, At: m.Entry.From.Seq}.String() + byName(m) + ArrowTo(m.Next)
-	case graph.KindSnapshot:
+	case journal.KindSnapshot:
 		return ""
-	case graph.KindEnd:
+	case journal.KindEnd:
 		return describeEnd(m)
 	}
 	return at(m.Kind.String() + " " + m.What)
@@ -166,8 +167,8 @@ func byName(m *runs.Moment) string {
 
 // describeEffect describes an effect without its node.
 func (s *Describer) describeEffect(m *runs.Moment) string {
-	failed := m.Kind == graph.KindFailure
-	open := m.Kind == graph.KindIntent
+	failed := m.Kind == journal.KindFailure
+	open := m.Kind == journal.KindIntent
 	switch {
 	case agent.IsInterruptRecord(m.ID):
 		return agent.InterruptReason
@@ -220,9 +221,9 @@ func describeCall(m *runs.Moment) string {
 	c := m.Call
 	text := strings.TrimRight("called "+c.Tool+" "+describeArgs(c.Args), " ") + ": "
 	switch {
-	case m.Kind == graph.KindFailure, c.Status == "failed":
+	case m.Kind == journal.KindFailure, c.Status == "failed":
 		text += "failed"
-	case m.Kind == graph.KindIntent:
+	case m.Kind == journal.KindIntent:
 		return text + "its outcome is not recorded"
 	default:
 		text += "ok"
@@ -384,7 +385,7 @@ const (
 // are those of the run, with the outcomes that are no effects.
 func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) string {
 	var blocks []string
-	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == graph.KindAnswer) && m.Node != "" })
+	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == journal.KindAnswer) && m.Node != "" })
 	add := func(node, text string) {
 		if text = strings.TrimRight(text, "\n"); text == "" {
 			return
@@ -403,7 +404,7 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 					add(m.Node, describeCallLines(&calls[at]))
 				}
 			}
-		case m.Kind == graph.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote:
+		case m.Kind == journal.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote:
 			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
@@ -24,7 +26,7 @@ func TestSaidIsShownByAgent(t *testing.T) {
 		{ID: "b", Tool: "agent__collect", Args: json.RawMessage(`{"id":"x"}`), Status: "open"},
 	}
 	reply := func(path, node, text string, ids ...string) runs.Moment {
-		m := runs.Moment{Entry: graph.Entry{Kind: graph.KindEffect, Path: path}, Node: node, Reply: &flow.Reply{Text: text}}
+		m := runs.Moment{Entry: history.Entry{Kind: journal.KindEffect, Path: path}, Node: node, Reply: &flow.Reply{Text: text}}
 		for _, id := range ids {
 			m.Asks = append(m.Asks, llm.ToolCall{ID: id})
 		}
@@ -33,7 +35,7 @@ func TestSaidIsShownByAgent(t *testing.T) {
 	moments := []runs.Moment{
 		reply("", "", "I spawn a reader.", "a", "b"),
 		reply(one, "team/agent_reader_00000001", "", "a", "b", "c"),
-		{Entry: graph.Entry{Kind: graph.KindAnswer}, Content: graph.Content{Question: &graph.Question{Prompt: "Read on?"}, Answer: []byte(`"yes"`)}, Node: "team/agent_reader_00000001"},
+		{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Question: &graph.Question{Prompt: "Read on?"}, Answer: []byte(`"yes"`)}, Node: "team/agent_reader_00000001"},
 		reply(one, "team/agent_reader_00000001", strings.Repeat("line\n", 20)),
 	}
 	want := `lead: I spawn a reader.
@@ -62,27 +64,27 @@ func TestMomentsAreDescribed(t *testing.T) {
 	call := func(status, outcome string) *runs.ToolCall {
 		return &runs.ToolCall{Tool: "fs_read", Args: json.RawMessage(`{"path":"main.go"}`), Status: status, Outcome: outcome}
 	}
-	effect := graph.Entry{Kind: graph.KindEffect}
+	effect := history.Entry{Kind: journal.KindEffect}
 	tests := []struct {
 		m    runs.Moment
 		want string
 	}{
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindStart, Next: []string{"a", "b"}}, Content: graph.Content{Keys: []string{"initial_prompt"}}}, "started → a, b  wrote initial_prompt"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindStart, Next: []string{"a", "b"}}, Content: history.Content{Keys: []string{"initial_prompt"}}}, "started → a, b  wrote initial_prompt"},
 		{runs.Moment{Entry: effect, Node: "reply", Reply: reply}, "reply: gpt-5-mini answered, 85 tokens"},
 		{runs.Moment{Entry: effect, Reply: &flow.Reply{Model: "script:t.yaml"}, Asks: []llm.ToolCall{{Name: "x"}, {Name: "x"}}}, "the transcript answered, and calls x"},
 		{runs.Moment{Entry: effect, Call: call("done", "text"), Took: 100 * time.Millisecond}, "called fs_read main.go: ok, 0.1 s"},
 		{runs.Moment{Entry: effect, Call: call("failed", `{"tool_call_error":"no","stderr":"Traceback\nValueError: kaboom"}`)}, "called fs_read main.go: failed: ValueError: kaboom"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindIntent}, Call: call("begun", "")}, "called fs_read main.go: its outcome is not recorded"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindIntent}, Call: call("begun", "")}, "called fs_read main.go: its outcome is not recorded"},
 		{runs.Moment{Entry: effect, Node: "owner", Effect: "script", Took: 12 * time.Second}, "owner: ran its script, 12 s"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindStep, Next: []string{"page"}}, From: []string{"route"}, Content: graph.Content{Keys: []string{"decision"}}}, "route → page  wrote decision"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindStep}, From: []string{"page"}}, "page → end"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindStep, Next: []string{"act"}}, From: []string{"think"}, Inner: true}, ""},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindAnswer}, Node: "page", Content: graph.Content{Answer: []byte(`"no"`)}}, `page: you answered "no"`},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindAnswer}, Content: graph.Content{Answer: []byte(`["a"]`), Ahead: true}}, `answered ahead: "["a"]"`},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindAnswer}, Content: graph.Content{Refused: "never"}}, "you refused: never"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindFork, From: graph.Point{Thread: "r", Seq: 4}}}, "forked from r@4"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindEnd, What: "failed"}, Content: graph.Content{Reason: "no key"}}, "failed: no key"},
-		{runs.Moment{Entry: graph.Entry{Kind: graph.KindEnd, What: "waiting"}}, "waits for an answer"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep, Next: []string{"page"}}, From: []string{"route"}, Content: history.Content{Keys: []string{"decision"}}}, "route → page  wrote decision"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep}, From: []string{"page"}}, "page → end"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep, Next: []string{"act"}}, From: []string{"think"}, Inner: true}, ""},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "page", Content: history.Content{Answer: []byte(`"no"`)}}, `page: you answered "no"`},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Answer: []byte(`["a"]`), Ahead: true}}, `answered ahead: "["a"]"`},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Refused: "never"}}, "you refused: never"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindFork, From: journal.Point{Thread: "r", Seq: 4}}}, "forked from r@4"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindEnd, What: "failed"}, Content: history.Content{Reason: "no key"}}, "failed: no key"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindEnd, What: "waiting"}}, "waits for an answer"},
 	}
 	for _, test := range tests {
 		if d := cmp.Diff(test.want, NewDescriber(nil, &runs.Info{}).DescribeMoment(&test.m)); d != "" {

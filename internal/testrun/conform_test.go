@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/internal/redistest"
 	"raddle.dev/internal/testcase"
@@ -38,8 +40,8 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 		if err != nil {
 			return res, err
 		}
-		entries := slices.Collect(func(yield func(graph.Entry) bool) {
-			for e, other := range graph.History(ctx, st, thread) {
+		entries := slices.Collect(func(yield func(history.Entry) bool) {
+			for e, other := range history.Entries(ctx, st, thread) {
 				if err = other; err != nil || !yield(e) {
 					return
 				}
@@ -47,15 +49,15 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 		})
 		slices.Reverse(entries)
 		names := k.nameRecords(entries)
-		for rec, other := range graph.Records(ctx, st, thread, graph.Range{}) {
+		for rec, other := range journal.Records(ctx, st, thread, journal.Range{}) {
 			if err = other; err != nil {
 				break
 			}
 			name := names[rec.Seq-1]
 			switch rec.Kind {
-			case graph.KindClaim, graph.KindSnapshot:
+			case journal.KindClaim, journal.KindSnapshot:
 				continue
-			case graph.KindEffect, graph.KindStep, graph.KindTask, graph.KindAnswer, graph.KindEdit:
+			case journal.KindEffect, journal.KindStep, journal.KindTask, journal.KindAnswer, journal.KindEdit:
 				data := k.numberAgents(strings.ReplaceAll(string(rec.Data), trial.RunID, "RUN"))
 				out.records = append(out.records, fmt.Sprintf("%v %q", name, out.cleanValue(data)))
 			default:

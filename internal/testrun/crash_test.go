@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
@@ -169,7 +171,7 @@ func TestCrashAfterAFailure(t *testing.T) {
 		t.Errorf("the gap before the failure was not found: %d points, %s", found.Points, found.Reason)
 	}
 	for status := graph.Running; status <= graph.NotStarted; status++ {
-		k := &killer{at: killPoint{saved: true}, last: []graph.Entry{{Kind: graph.KindEnd, What: status.String()}}}
+		k := &killer{at: killPoint{saved: true}, last: []history.Entry{{Kind: journal.KindEnd, What: status.String()}}}
 		continues := status == graph.Running || status == graph.Waiting || status == graph.Paused || status == graph.Canceled || status == graph.Crashed || status == graph.NotStarted
 		if k.hasEnded() == continues {
 			t.Errorf("%s: hasEnded is %t", status, !continues)

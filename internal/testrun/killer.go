@@ -15,6 +15,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/tool"
@@ -37,7 +39,7 @@ type killer struct {
 	killed   bool
 	over     bool // the killed drive has ended
 	cancel   context.CancelFunc
-	last     []graph.Entry // of the append at which the run was killed
+	last     []history.Entry // of the append at which the run was killed
 	recorded map[string]bool
 	made     map[string]*madeEffect
 	repeated []string // effects that were made again although their result was recorded
@@ -62,18 +64,18 @@ const (
 
 // A recordName identifies a record in all runs of a case. Its number does not: nodes that work at the same time save in any order.
 type recordName struct {
-	kind           graph.Kind
+	kind           journal.Kind
 	path, id, what string
 	step           int
 	n              int // of the records before it that have the same other fields
 }
 
 // nameRecords returns the names of records that a drive appends. The caller must hold mu.
-func (k *killer) nameRecords(entries []graph.Entry) (names []recordName) {
+func (k *killer) nameRecords(entries []history.Entry) (names []recordName) {
 	for _, e := range entries {
 		name := recordName{kind: e.Kind, path: k.numberAgents(e.Path), id: k.numberAgents(e.ID), what: k.numberAgents(e.What), step: e.Step}
 		switch e.Kind {
-		case graph.KindStart, graph.KindClaim, graph.KindSnapshot, graph.KindFork:
+		case journal.KindStart, journal.KindClaim, journal.KindSnapshot, journal.KindFork:
 			name.what = "" // an id that each run has for itself
 		}
 		n := k.seen[name]
@@ -107,7 +109,7 @@ func (k *killer) listPoints() (points []killPoint) {
 	defer k.mu.Unlock()
 	for _, names := range k.appends {
 		for i, name := range names {
-			if i == 0 || name.kind == graph.KindEffect {
+			if i == 0 || name.kind == journal.KindEffect {
 				points = append(points, killPoint{name, false}, killPoint{name, true})
 			}
 		}
@@ -148,14 +150,14 @@ var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.Ste
 func (k *killer) hasEnded() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.at.saved && slices.ContainsFunc(k.last, func(e graph.Entry) bool { return e.Kind == graph.KindEnd && slices.Contains(lastingEnds, e.What) })
+	return k.at.saved && slices.ContainsFunc(k.last, func(e history.Entry) bool { return e.Kind == journal.KindEnd && slices.Contains(lastingEnds, e.What) })
 }
 
 // hasWaited reports whether the run was killed after it was saved that it waits for an answer.
 func (k *killer) hasWaited() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.at.saved && slices.ContainsFunc(k.last, func(e graph.Entry) bool { return e.Kind == graph.KindEnd && e.What == graph.Waiting.String() })
+	return k.at.saved && slices.ContainsFunc(k.last, func(e history.Entry) bool { return e.Kind == journal.KindEnd && e.What == graph.Waiting.String() })
 }
 
 // isEmpty reports whether nothing was saved.
@@ -165,7 +167,7 @@ func (k *killer) isEmpty() bool {
 	return k.saved == 0
 }
 
-func (k *killer) wrapStore(s graph.Store) graph.Store {
+func (k *killer) wrapStore(s journal.Store) journal.Store {
 	return &killedStore{Store: s, killer: k, drive: k.isOver()}
 }
 
@@ -177,13 +179,13 @@ func (k *killer) isOver() bool {
 
 // killedStore is the store of one drive. It has no leases, so that the next drive need not wait for the end of a killed one.
 type killedStore struct {
-	graph.Store
+	journal.Store
 	killer *killer
 	drive  bool // of a drive after the killed one
 }
 
-// Append implements graph.Store.
-func (s *killedStore) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+// Append implements journal.Store.
+func (s *killedStore) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	k := s.killer
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -210,7 +212,7 @@ func (s *killedStore) Append(ctx context.Context, thread string, after int64, re
 	return errKilled
 }
 
-// Prune implements graph.Store.
+// Prune implements journal.Store.
 func (s *killedStore) Prune(ctx context.Context, thread string, before int64) error {
 	s.killer.mu.Lock()
 	killed := s.killer.killed && !s.drive
@@ -222,13 +224,13 @@ func (s *killedStore) Prune(ctx context.Context, thread string, before int64) er
 }
 
 // save saves records and notes the effects whose results they are. The caller must hold mu.
-func (k *killer) save(ctx context.Context, st graph.Store, thread string, after int64, recs []graph.Record) error {
+func (k *killer) save(ctx context.Context, st journal.Store, thread string, after int64, recs []journal.Record) error {
 	if err := st.Append(ctx, thread, after, recs); err != nil {
 		return err
 	}
 	k.saved += len(recs)
 	for _, e := range listEntries(after, recs) {
-		if e.Kind == graph.KindEffect {
+		if e.Kind == journal.KindEffect {
 			k.recorded[e.Path+strings.ReplaceAll(e.ID, "\x00", "/")] = true
 		}
 	}
@@ -236,9 +238,9 @@ func (k *killer) save(ctx context.Context, st graph.Store, thread string, after 
 }
 
 // listEntries returns what records say in short.
-func listEntries(after int64, recs []graph.Record) (list []graph.Entry) {
+func listEntries(after int64, recs []journal.Record) (list []history.Entry) {
 	for i, rec := range recs {
-		if e, err := graph.DecodeEntry(rec); err == nil {
+		if e, err := history.DecodeEntry(rec); err == nil {
 			e.Seq = after + int64(i) + 1
 			list = append(list, e)
 		}

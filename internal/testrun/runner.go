@@ -24,6 +24,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
@@ -51,7 +52,7 @@ type Setup struct {
 	Event    func(graph.Event)
 	Answered func(q graph.Question, answer any)
 
-	Journal func(graph.Store) graph.Store // returns the store that drives write to; nil: that of the process
+	Journal func(journal.Store) journal.Store // returns the store that drives write to; nil: that of the process
 
 	Adjust func(*flow.Host) // called after the answers of the case are in place; nil: nothing is changed
 

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -198,7 +199,7 @@ func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (
 	if err != nil {
 		return "", false, err
 	}
-	err = driveToEnd(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
+	err = driveToEnd(ctx, &graph.Runner{Graph: g, Store: journal.NewMemory()}, ask)
 	return l.shared.SecretSet().Text(result.Text()), result.Error, err
 }
 

@@ -7,7 +7,8 @@ import (
 	"strconv"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/runs"
 )
 
@@ -24,16 +25,16 @@ func storedValues(d *runs.Detail) json.RawMessage {
 var errFound = errors.New("found")
 
 // readContent returns what a record of the run says.
-func (r *replay) readContent(ctx context.Context, record string) (c graph.Content, err error) {
+func (r *replay) readContent(ctx context.Context, record string) (c history.Content, err error) {
 	seq, err := strconv.ParseInt(record, 10, 64)
 	if err != nil {
 		return c, err
 	}
-	err = r.service.Process().Runs.ExportRecords(ctx, r.t.run, func(e graph.Entry, rec graph.Record) error {
+	err = r.service.Process().Runs.ExportRecords(ctx, r.t.run, func(e history.Entry, rec journal.Record) error {
 		if e.Seq != seq {
 			return nil
 		}
-		if c, err = graph.DecodeContent(rec); err != nil {
+		if c, err = history.DecodeContent(rec); err != nil {
 			return err
 		}
 		return errFound

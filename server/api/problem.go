@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -123,7 +124,7 @@ func classifyError(err error) (status int, code string) {
 		return http.StatusConflict, "run-ended"
 	case is[*runs.BusyError](err), is[*graph.BusyError](err):
 		return http.StatusConflict, "run-busy"
-	case is[*graph.DamagedError](err):
+	case is[*journal.DamagedError](err):
 		return http.StatusInternalServerError, "run-damaged"
 	case is[*flow.VariablesError](err):
 		return http.StatusUnprocessableEntity, "missing-variables"

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
@@ -125,9 +126,9 @@ func (d *describer) describe(m *runs.Moment) Moment {
 		out.Tasks = m.Tasks
 	}
 	switch m.Kind {
-	case graph.KindEnd:
+	case journal.KindEnd:
 		out.Status = m.What
-	case graph.KindEffect, graph.KindIntent, graph.KindFailure:
+	case journal.KindEffect, journal.KindIntent, journal.KindFailure:
 		out.Effect = "other"
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/runfile"
@@ -221,7 +222,7 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(d.Snapshot.Values, func(v graph.StoredValue) bool { return v.Key == spec.PromptKey }) {
+		if !slices.ContainsFunc(d.Snapshot.Values, func(v history.StoredValue) bool { return v.Key == spec.PromptKey }) {
 			return nil, newProblem(http.StatusUnprocessableEntity, "no-prompt", "the state of run "+d.Run+" has no prompt that can be changed")
 		}
 		values[spec.PromptKey] = in.Body.Prompt

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 )
 
@@ -77,7 +78,7 @@ func BenchmarkExtraOpenThread(b *testing.B) {
 	}
 	for i := 0; b.Loop(); i++ {
 		n := 0
-		for _, err := range s.Read(context.Background(), fmt.Sprint("t", i%100), graph.Range{FromSnapshot: true}) {
+		for _, err := range s.Read(context.Background(), fmt.Sprint("t", i%100), journal.Range{FromSnapshot: true}) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // Codes of errors of the server.
@@ -56,7 +56,7 @@ const adviceBroken = "the connection to the server broke, so it is not known whe
 // the ends of contexts do not change. The text has no password: neither the library nor the
 // server puts one into the errors that get here.
 func (s *Store) explainError(op string, err error) error {
-	if err == nil || errors.Is(err, graph.ErrConflict) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, journal.ErrConflict) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if s.closed.Load() {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/store/postgres"
 )
@@ -151,7 +152,7 @@ func TestExtraServerRestarted(t *testing.T) {
 func TestExtraSerializable(t *testing.T) {
 	urls := map[string]string{}
 	var mu sync.Mutex
-	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store {
+	graphtest.TestDurable(t, func(t *testing.T, place string) journal.Store {
 		mu.Lock()
 		defer mu.Unlock()
 		if urls[place] == "" {
@@ -209,8 +210,8 @@ func TestExtraPruneInBatches(t *testing.T) {
 	}
 }
 
-func countHeads(ctx context.Context, s graph.Store, thread string) (n int, err error) {
-	for _, err := range s.Read(ctx, thread, graph.Range{Heads: true}) {
+func countHeads(ctx context.Context, s journal.Store, thread string) (n int, err error) {
+	for _, err := range s.Read(ctx, thread, journal.Range{Heads: true}) {
 		if err != nil {
 			return n, err
 		}
@@ -226,7 +227,7 @@ func TestExtraPrunedWhileReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for rec, err := range s.Read(t.Context(), "t", graph.Range{}) {
+	for rec, err := range s.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			expectError(t, err, "pruned or deleted while it was being read")
 			if n == 0 {
@@ -254,9 +255,9 @@ func TestExtraLargeValues(t *testing.T) {
 	for i := range data { // bytes that cannot be compressed
 		data[i] = byte(uint64(i+1) * 0x9E3779B97F4A7C15 >> 56)
 	}
-	recs := make([]graph.Record, 20)
+	recs := make([]journal.Record, 20)
 	for i := range recs {
-		recs[i] = graph.Record{Kind: graph.KindStep, Data: data}
+		recs[i] = journal.Record{Kind: journal.KindStep, Data: data}
 	}
 	if err := s.Append(t.Context(), "t", 0, recs); err != nil {
 		t.Fatal(err)
@@ -271,7 +272,7 @@ func TestExtraLargeValues(t *testing.T) {
 		t.Errorf("the table has %d bytes beside its values: %v", main, err)
 	}
 	start, n := time.Now(), 0
-	for rec, err := range s.Read(t.Context(), "t", graph.Range{}) {
+	for rec, err := range s.Read(t.Context(), "t", journal.Range{}) {
 		if err != nil || len(rec.Data) != len(data) {
 			t.Fatalf("%d bytes: %v", len(rec.Data), err)
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
-var _ graph.Leaser = (*Store)(nil)
+var _ journal.Leaser = (*Store)(nil)
 
 // The statements of leases return the lease after the call, or no row if it is not the caller's.
 const (
@@ -23,21 +23,21 @@ const (
 	findLease   = "SELECT " + leaseColumns + " FROM raddle_lease WHERE name = $1"
 )
 
-// AcquireLease implements graph.Leaser. It uses the clock of the server.
-func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (graph.Lease, error) {
+// AcquireLease implements journal.Leaser. It uses the clock of the server.
+func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (journal.Lease, error) {
 	if len(thread) > maxName {
-		return graph.Lease{}, s.explainError(fmt.Sprintf("acquire the lease of thread %q", thread), errName)
+		return journal.Lease{}, s.explainError(fmt.Sprintf("acquire the lease of thread %q", thread), errName)
 	}
 	return s.changeLease(ctx, "acquire", thread, takeLease, []byte(thread), []byte(owner), ttl.Microseconds(), []byte(over))
 }
 
-// RenewLease implements graph.Leaser.
-func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (graph.Lease, error) {
+// RenewLease implements journal.Leaser.
+func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
 	return s.changeLease(ctx, "renew", thread, extendLease, []byte(thread), []byte(owner), ttl.Microseconds())
 }
 
 // changeLease changes the lease of a thread and returns the lease after the change.
-func (s *Store) changeLease(ctx context.Context, what, thread, change string, args ...any) (l graph.Lease, err error) {
+func (s *Store) changeLease(ctx context.Context, what, thread, change string, args ...any) (l journal.Lease, err error) {
 	err = s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		l, err = readLease(ctx, c, change, args...)
 		if err == nil && l.Owner == "" {
@@ -48,7 +48,7 @@ func (s *Store) changeLease(ctx context.Context, what, thread, change string, ar
 	return l, s.explainError(fmt.Sprintf("%s the lease of thread %q", what, thread), err)
 }
 
-// ReleaseLease implements graph.Leaser.
+// ReleaseLease implements journal.Leaser.
 func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := execStatement(ctx, c, "DELETE FROM raddle_lease WHERE name = $1 AND owner = $2", []byte(thread), []byte(owner))
@@ -57,19 +57,19 @@ func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 	return s.explainError(fmt.Sprintf("release the lease of thread %q", thread), err)
 }
 
-// ReadLease implements graph.Leaser.
-func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, err error) {
+// ReadLease implements journal.Leaser.
+func (s *Store) ReadLease(ctx context.Context, thread string) (l journal.Lease, err error) {
 	err = s.runRead(ctx, func(c *pgx.Conn) error { l, err = readLease(ctx, c, findLease, []byte(thread)); return err })
 	return l, s.explainError(fmt.Sprintf("read the lease of thread %q", thread), err)
 }
 
 // readLease sends a statement that returns a lease; the zero Lease if it returns none.
-func readLease(ctx context.Context, c *pgx.Conn, text string, args ...any) (graph.Lease, error) {
+func readLease(ctx context.Context, c *pgx.Conn, text string, args ...any) (journal.Lease, error) {
 	var owner []byte
-	var l graph.Lease
+	var l journal.Lease
 	ok, err := queryRow(ctx, c, text, args, &owner, &l.Until, &l.Expired)
 	if err != nil || !ok {
-		return graph.Lease{}, err
+		return journal.Lease{}, err
 	}
 	l.Owner = string(owner)
 	return l, nil

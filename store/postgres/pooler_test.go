@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
-	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 )
 
@@ -130,7 +130,7 @@ func relayAnswer(server *pgproto3.Frontend, client *pgproto3.Backend) (byte, err
 // The store needs no session of the server: it passes the suite through a pooler in transaction mode.
 func TestExtraPooler(t *testing.T) {
 	t.Parallel()
-	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, startPooler(t, pgtest.NewDatabase(t))) })
+	graphtest.TestStore(t, func(t *testing.T) journal.Store { return open(t, startPooler(t, pgtest.NewDatabase(t))) })
 }
 
 // A program that prepares statements fails through the pooler of the tests: it is one that shows state in sessions.

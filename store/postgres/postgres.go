@@ -28,10 +28,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
-// Store is a graph.Store in a database. It is safe for concurrent use. Other processes, and
+// Store is a journal.Store in a database. It is safe for concurrent use. Other processes, and
 // other Stores of this process, may use the database at the same time.
 //
 // A write whose context is cancelled runs to its end once it has been sent, so that its
@@ -48,7 +48,7 @@ type Store struct {
 	closed atomic.Bool
 }
 
-var _ graph.Store = (*Store)(nil)
+var _ journal.Store = (*Store)(nil)
 
 const (
 	connectTimeout = 10 * time.Second // if the URL does not set connect_timeout

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/store/postgres"
 )
@@ -24,13 +24,13 @@ func open(t testing.TB, url string) *postgres.Store {
 
 func TestExtraStore(t *testing.T) {
 	t.Parallel()
-	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, pgtest.NewDatabase(t)) })
+	graphtest.TestStore(t, func(t *testing.T) journal.Store { return open(t, pgtest.NewDatabase(t)) })
 }
 
 func TestExtraDurable(t *testing.T) {
 	var mu sync.Mutex
 	urls := map[string]string{}
-	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store {
+	graphtest.TestDurable(t, func(t *testing.T, place string) journal.Store {
 		mu.Lock()
 		defer mu.Unlock()
 		if urls[place] == "" {

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
 	"raddle.dev/store/postgres"
 )
@@ -52,33 +52,33 @@ func appendWhereTheHeadIs(url, name string) error {
 		switch err := s.Append(ctx, "t", at, newRecords(name, at, 1)); {
 		case err == nil:
 			fmt.Println(at + 1)
-		case !errors.Is(err, graph.ErrConflict):
+		case !errors.Is(err, journal.ErrConflict):
 			return err
 		}
 	}
 }
 
 // findHead returns the newest Seq of a thread.
-func findHead(ctx context.Context, s graph.Store, thread string) (int64, error) {
-	for rec, err := range s.Read(ctx, thread, graph.Range{Newest: true, Limit: 1, Heads: true}) {
+func findHead(ctx context.Context, s journal.Store, thread string) (int64, error) {
+	for rec, err := range s.Read(ctx, thread, journal.Range{Newest: true, Limit: 1, Heads: true}) {
 		return rec.Seq, err
 	}
 	return 0, nil
 }
 
 // newRecords returns n records, each of which says whose it is and where it belongs.
-func newRecords(name string, after int64, n int) []graph.Record {
-	l := make([]graph.Record, n)
+func newRecords(name string, after int64, n int) []journal.Record {
+	l := make([]journal.Record, n)
 	for i := range l {
-		l[i] = graph.Record{Kind: graph.KindStep, Head: fmt.Appendf(nil, "%s %d", name, after+int64(i)+1), Data: bytes.Repeat([]byte(name), 50)}
+		l[i] = journal.Record{Kind: journal.KindStep, Head: fmt.Appendf(nil, "%s %d", name, after+int64(i)+1), Data: bytes.Repeat([]byte(name), 50)}
 	}
 	return l
 }
 
 // readHeads returns the heads of all records of a thread, and fails if their numbers have a gap.
-func readHeads(t *testing.T, s graph.Store, thread string) (heads []string) {
+func readHeads(t *testing.T, s journal.Store, thread string) (heads []string) {
 	t.Helper()
-	for rec, err := range s.Read(t.Context(), thread, graph.Range{}) {
+	for rec, err := range s.Read(t.Context(), thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -33,11 +33,11 @@ func (sp *span) advance(n int64) {
 	sp.at += n
 }
 
-// Read implements graph.Store. The first page comes with the span in one round trip.
-func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+// Read implements journal.Store. The first page comes with the span in one round trip.
+func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		var sp span
-		var page []graph.Record
+		var page []journal.Record
 		err := s.runRead(ctx, func(c *pgx.Conn) (err error) { sp, page, err = readFirstPage(ctx, c, thread, r); return err })
 		for err == nil && sp.left > 0 {
 			for i := range page {
@@ -50,7 +50,7 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 			}
 		}
 		if err != nil {
-			yield(graph.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
+			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
 		}
 	}
 }
@@ -73,7 +73,7 @@ func buildPage(thread, from, to, limit string, down, heads bool) string {
 }
 
 // readFirstPage returns what a range selects at this moment, and its first records.
-func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r graph.Range) (span, []graph.Record, error) {
+func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Range) (span, []journal.Record, error) {
 	after, upTo := max(r.After, 0), r.UpTo
 	if upTo <= 0 || upTo > maxSeq {
 		upTo = maxSeq
@@ -101,7 +101,7 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r graph.Rang
 	}
 	defer rows.Close()
 	sp := span{down: r.Newest, heads: r.Heads}
-	var page []graph.Record
+	var page []journal.Record
 	var high int64
 	for rows.Next() {
 		row := recordRow{extra: []any{&sp.thread, &sp.at, &high}}
@@ -129,7 +129,7 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r graph.Rang
 }
 
 // readPage reads the first records of a span, and at least one.
-func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]graph.Record, error) {
+func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
 	from, to := sp.at, sp.at+n-1
 	if sp.down {
@@ -140,7 +140,7 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]graph.Record, error)
 		return nil, err
 	}
 	defer rows.Close()
-	var page []graph.Record
+	var page []journal.Record
 	for rows.Next() {
 		var row recordRow
 		if err := row.scanColumns(rows); err != nil {
@@ -155,7 +155,7 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]graph.Record, error)
 }
 
 // checkPage returns an error unless a page has the first records of a span, without a gap.
-func checkPage(sp span, page []graph.Record) error {
+func checkPage(sp span, page []journal.Record) error {
 	if len(page) == 0 {
 		return errChanged
 	}
@@ -180,8 +180,8 @@ func (r *recordRow) scanColumns(rows pgx.Rows) error {
 	return rows.Scan(append(r.extra, &r.seq, &r.kind, &r.time, &r.checksum, &r.head, &r.data)...)
 }
 
-func (r *recordRow) toRecord() graph.Record {
-	return graph.Record{Seq: *r.seq, Kind: graph.Kind(*r.kind), Time: *r.time, Sum: uint64(*r.checksum), Head: r.head, Data: r.data}
+func (r *recordRow) toRecord() journal.Record {
+	return journal.Record{Seq: *r.seq, Kind: journal.Kind(*r.kind), Time: *r.time, Sum: uint64(*r.checksum), Head: r.head, Data: r.data}
 }
 
 // The first page of a listing is short, for callers that only want the newest threads;
@@ -202,19 +202,19 @@ CROSS JOIN LATERAL (SELECT * FROM raddle_record WHERE thread = t.id AND seq = t.
 LEFT JOIN LATERAL (SELECT * FROM raddle_lease WHERE name = t.name LIMIT 1) e ON true
 ORDER BY t.name DESC`
 
-// Threads implements graph.Store, without reading Data. A thread that is created or deleted during
+// Threads implements journal.Store, without reading Data. A thread that is created or deleted during
 // the iteration may or may not be in it.
-func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
-	return func(yield func(graph.ThreadInfo, error) bool) {
+func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+	return func(yield func(journal.ThreadInfo, error) bool) {
 		below, bounded := prefixUpperBound(prefix)
 		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
-			var page []graph.ThreadInfo
+			var page []journal.ThreadInfo
 			err := s.runRead(ctx, func(c *pgx.Conn) (err error) {
 				page, err = readThreads(ctx, c, prefix, below, bounded, size)
 				return err
 			})
 			if err != nil {
-				yield(graph.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
+				yield(journal.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
 				return
 			}
 			for _, t := range page {
@@ -242,7 +242,7 @@ func prefixUpperBound(prefix string) (bound []byte, ok bool) {
 	return nil, false
 }
 
-func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bounded bool, limit int) ([]graph.ThreadInfo, error) {
+func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bounded bool, limit int) ([]journal.ThreadInfo, error) {
 	args, bound := []any{[]byte(from), int64(limit)}, "true"
 	if bounded {
 		args, bound = append(args, below), "name < $3"
@@ -252,9 +252,9 @@ func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bo
 		return nil, err
 	}
 	defer rows.Close()
-	var page []graph.ThreadInfo
+	var page []journal.ThreadInfo
 	for rows.Next() {
-		var t graph.ThreadInfo
+		var t journal.ThreadInfo
 		var name, owner []byte
 		var until *time.Time
 		var expired *bool
@@ -265,10 +265,10 @@ func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bo
 		if err != nil {
 			return nil, err
 		}
-		f.Kind, f.Sum, l.Kind, l.Sum = graph.Kind(firstKind), uint64(firstSum), graph.Kind(lastKind), uint64(lastSum)
+		f.Kind, f.Sum, l.Kind, l.Sum = journal.Kind(firstKind), uint64(firstSum), journal.Kind(lastKind), uint64(lastSum)
 		t.Name, t.Head = string(name), l.Seq
 		if until != nil {
-			t.Lease = graph.Lease{Owner: string(owner), Until: *until, Expired: *expired}
+			t.Lease = journal.Lease{Owner: string(owner), Until: *until, Expired: *expired}
 		}
 		page = append(page, t)
 	}

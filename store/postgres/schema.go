@@ -26,7 +26,7 @@ CREATE TABLE raddle_thread (
 CREATE TABLE raddle_record (
 	thread   bigint NOT NULL, -- raddle_thread.id
 	time     bigint NOT NULL, -- Unix microseconds
-	checksum bigint NOT NULL, -- the bits of graph.Record.Sum
+	checksum bigint NOT NULL, -- the bits of journal.Record.Sum
 	seq      integer NOT NULL,
 	kind     smallint NOT NULL,
 	head     bytea,

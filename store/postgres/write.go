@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -32,8 +32,8 @@ const (
 		FROM t CROSS JOIN unnest($4, $5, $6, $7, $8) WITH ORDINALITY AS v(time, checksum, kind, head, data, n)`
 )
 
-// Append implements graph.Store with one statement, in one round trip.
-func (s *Store) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+// Append implements journal.Store with one statement, in one round trip.
+func (s *Store) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
 	}
@@ -43,12 +43,12 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []g
 	return nil
 }
 
-func (s *Store) appendRecords(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (s *Store) appendRecords(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	switch {
 	case len(thread) > maxName:
 		return errName
 	case after < 0 || after > maxSeq:
-		return graph.ErrConflict
+		return journal.ErrConflict
 	case after+int64(len(recs)) > maxSeq:
 		return fmt.Errorf("a thread holds at most %d records", maxSeq)
 	}
@@ -71,7 +71,7 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 	return s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		n, err := execStatement(ctx, c, text, []byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas)
 		if err == nil && n != int64(len(recs)) {
-			return graph.ErrConflict
+			return journal.ErrConflict
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func orNull(b []byte) []byte {
 	return b
 }
 
-// Prune implements graph.Store. In one transaction it changes the row of the thread, so that
+// Prune implements journal.Store. In one transaction it changes the row of the thread, so that
 // the records do not exist for readers any more. The rows of the records are deleted after that, in
 // batches; if the process ends before all are deleted, the next Prune of any thread deletes the rest.
 func (s *Store) Prune(ctx context.Context, thread string, before int64) error {

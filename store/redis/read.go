@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -15,14 +15,14 @@ const (
 	pageBytes   = 1 << 20 // size after which a page ends
 )
 
-// Read implements graph.Store.
-func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+// Read implements journal.Store.
+func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		p := newPager(thread, r)
 		for p.more {
 			page, err := p.readPage(ctx, s)
 			if err != nil {
-				yield(graph.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
+				yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
 				return
 			}
 			for i := range page {
@@ -37,12 +37,12 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 // A pager reads the pages of an iteration. The first page fixes what the iteration yields.
 type pager struct {
 	thread string
-	r      graph.Range // what is left; Limit and FromSnapshot belong to the first page
-	id     string      // of the thread; "" before the first page
+	r      journal.Range // what is left; Limit and FromSnapshot belong to the first page
+	id     string        // of the thread; "" before the first page
 	more   bool
 }
 
-func newPager(thread string, r graph.Range) *pager {
+func newPager(thread string, r journal.Range) *pager {
 	r.After = min(max(r.After, 0), maxSeq)
 	if r.UpTo <= 0 || r.UpTo > maxSeq {
 		r.UpTo = maxSeq
@@ -52,7 +52,7 @@ func newPager(thread string, r graph.Range) *pager {
 }
 
 // readPage returns the next records, in the order of the iteration.
-func (p *pager) readPage(ctx context.Context, s *Store) ([]graph.Record, error) {
+func (p *pager) readPage(ctx context.Context, s *Store) ([]journal.Record, error) {
 	value, err := s.runScript(ctx, readScript, threadKeys(p.thread),
 		p.id, p.r.After, p.r.UpTo, flag(p.r.FromSnapshot), flag(p.r.Newest), p.r.Limit, flag(!p.r.Heads), pageRecords, pageBytes)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *pager) readPage(ctx context.Context, s *Store) ([]graph.Record, error) 
 		p.r.After += n
 	}
 	p.more = p.r.After < p.r.UpTo
-	page := make([]graph.Record, n)
+	page := make([]journal.Record, n)
 	for i := range page {
 		page[i] = decodeRecord(from+int64(i), rep.takeText())
 	}
@@ -110,16 +110,16 @@ const (
 	maxThreads   = 1024
 )
 
-// Threads implements graph.Store. It reads the first and the last record of each thread,
+// Threads implements journal.Store. It reads the first and the last record of each thread,
 // without their Data. A thread that is created or deleted during the iteration may or may
 // not be in it.
-func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
-	return func(yield func(graph.ThreadInfo, error) bool) {
+func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+	return func(yield func(journal.ThreadInfo, error) bool) {
 		below := prefixUpperBound(prefix)
 		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
 			page, err := s.readThreads(ctx, below, "["+prefix, size)
 			if err != nil {
-				yield(graph.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
+				yield(journal.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
 				return
 			}
 			for _, t := range page {
@@ -147,7 +147,7 @@ func prefixUpperBound(prefix string) string {
 	return "+"
 }
 
-func (s *Store) readThreads(ctx context.Context, below, from string, limit int) ([]graph.ThreadInfo, error) {
+func (s *Store) readThreads(ctx context.Context, below, from string, limit int) ([]journal.ThreadInfo, error) {
 	value, err := s.runScript(ctx, listScript, []string{keyNames}, below, from, limit, prefixMeta, prefixHeads)
 	if err != nil {
 		return nil, err
@@ -157,9 +157,9 @@ func (s *Store) readThreads(ctx context.Context, below, from string, limit int) 
 		return nil, errDamaged
 	}
 	now := rep.takeNumber()
-	var page []graph.ThreadInfo
+	var page []journal.ThreadInfo
 	for len(rep.values) > 0 && rep.err == nil {
-		t := graph.ThreadInfo{Name: rep.takeText()}
+		t := journal.ThreadInfo{Name: rep.takeText()}
 		t.First = decodeRecord(rep.takeNumber(), rep.takeText())
 		t.Head = rep.takeNumber()
 		t.Last = decodeRecord(t.Head, rep.takeText())
@@ -171,9 +171,9 @@ func (s *Store) readThreads(ctx context.Context, below, from string, limit int) 
 
 // leaseOf returns a lease as the server stores it, at a time of the server in microseconds;
 // owner "" means none.
-func leaseOf(owner string, until, now int64) graph.Lease {
+func leaseOf(owner string, until, now int64) journal.Lease {
 	if owner == "" {
-		return graph.Lease{}
+		return journal.Lease{}
 	}
-	return graph.Lease{Owner: owner, Until: time.UnixMicro(until), Expired: until <= now}
+	return journal.Lease{Owner: owner, Until: time.UnixMicro(until), Expired: until <= now}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // The keys. Those of a thread end with its name, which may have any bytes.
@@ -17,7 +17,7 @@ const (
 	prefixMeta  = tag + "t:" // hash: id, head, first, base; owner, until of the lease, also if there is no thread
 	prefixHeads = tag + "h:" // list: the records base, base+1, … without their Data
 	prefixData  = tag + "d:" // list: their Data
-	prefixBases = tag + "s:" // sorted set: the numbers of records where graph.Range.FromSnapshot may start
+	prefixBases = tag + "s:" // sorted set: the numbers of records where journal.Range.FromSnapshot may start
 )
 
 // threadKeys returns the keys of a thread: meta, heads, data, bases.
@@ -34,7 +34,7 @@ const maxSeq = 1<<53 - 1
 const headStart = 29
 
 // encodeRecord returns a record without its Data, as it is stored. mark identifies the append.
-func encodeRecord(r *graph.Record, mark uint64) []byte {
+func encodeRecord(r *journal.Record, mark uint64) []byte {
 	b := make([]byte, 0, headStart+len(r.Head))
 	b = append(b, byte(r.Kind))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Time))
@@ -46,13 +46,13 @@ func encodeRecord(r *graph.Record, mark uint64) []byte {
 
 // decodeRecord reads a stored record. One that this package cannot have written is damaged:
 // it gets a checksum that does not match.
-func decodeRecord(seq int64, stored string) graph.Record {
+func decodeRecord(seq int64, stored string) journal.Record {
 	b := []byte(stored)
 	if len(b) < headStart {
-		return graph.Record{Seq: seq, Sum: 1}
+		return journal.Record{Seq: seq, Sum: 1}
 	}
-	return graph.Record{
-		Seq: seq, Kind: graph.Kind(b[0]), Time: int64(binary.BigEndian.Uint64(b[1:])), Sum: binary.BigEndian.Uint64(b[9:]), Head: b[headStart:],
+	return journal.Record{
+		Seq: seq, Kind: journal.Kind(b[0]), Time: int64(binary.BigEndian.Uint64(b[1:])), Sum: binary.BigEndian.Uint64(b[9:]), Head: b[headStart:],
 	}
 }
 

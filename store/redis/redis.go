@@ -45,10 +45,10 @@ import (
 
 	client "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
-// Store is a graph.Store on a server. It is safe for concurrent use. Other processes, and
+// Store is a journal.Store on a server. It is safe for concurrent use. Other processes, and
 // other Stores of this process, may use the server at the same time.
 //
 // An operation whose context is cancelled ends before its next request; a request that was
@@ -65,7 +65,7 @@ type Store struct {
 	patience time.Duration
 }
 
-var _ graph.Store = (*Store)(nil)
+var _ journal.Store = (*Store)(nil)
 
 const (
 	format      = "1"    // of the keys and records, in keyFormat
@@ -303,7 +303,7 @@ var advice = []struct{ code, text string }{
 func (s *Store) explainError(op string, err error) error {
 	lost, unsure := errors.AsType[*lostError](err)
 	unsure = unsure && lost.sent
-	if err == nil || errors.Is(err, graph.ErrConflict) || isContextEnd(err) && !unsure {
+	if err == nil || errors.Is(err, journal.ErrConflict) || isContextEnd(err) && !unsure {
 		return err
 	}
 	text := ""

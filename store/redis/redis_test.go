@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/redistest"
 	"raddle.dev/store/redis"
 )
@@ -32,13 +32,13 @@ func database(s *redistest.Server, n int64) string { return s.URL[:len(s.URL)-1]
 func TestExtraStore(t *testing.T) {
 	server := redistest.Start(t, "--databases", "10000")
 	var last atomic.Int64
-	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, database(server, last.Add(1))) })
+	graphtest.TestStore(t, func(t *testing.T) journal.Store { return open(t, database(server, last.Add(1))) })
 }
 
 // Each place is the directory of a server, so that the suite searches what the server has written.
 func TestExtraDurable(t *testing.T) {
 	servers := map[string]*redistest.Server{}
-	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store {
+	graphtest.TestDurable(t, func(t *testing.T, place string) journal.Store {
 		if servers[place] == nil {
 			servers[place] = redistest.StartIn(t, place)
 		}

@@ -47,7 +47,7 @@ return 'ok'
 `)
 
 // readScript reads a page. KEYS: meta, heads, data, bases. ARGV: the thread's id, or "" at
-// the first page; the bounds as in graph.Range, both set; 1 for FromSnapshot; 1 for Newest;
+// the first page; the bounds as in journal.Range, both set; 1 for FromSnapshot; 1 for Newest;
 // Limit, 0 for none; 1 to read Data; the most records, and the bytes after which a page ends.
 //
 // The result is the id, the first and the last number of what is left to read, how many

@@ -14,15 +14,16 @@ import (
 
 	client "github.com/redis/go-redis/v9"
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/redistest"
 	"raddle.dev/store/redis"
 )
 
 // records returns n records of a writer.
-func records(writer string, n int) []graph.Record {
-	l := make([]graph.Record, n)
+func records(writer string, n int) []journal.Record {
+	l := make([]journal.Record, n)
 	for i := range l {
-		l[i] = graph.Record{Kind: graph.KindStep, Head: fmt.Appendf(nil, "%s %d", writer, i), Data: []byte(writer)}
+		l[i] = journal.Record{Kind: journal.KindStep, Head: fmt.Appendf(nil, "%s %d", writer, i), Data: []byte(writer)}
 	}
 	return l
 }
@@ -30,7 +31,7 @@ func records(writer string, n int) []graph.Record {
 // readHeads returns the heads of a thread's records.
 func readHeads(t *testing.T, s *redis.Store, thread string) (heads []string) {
 	t.Helper()
-	for rec, err := range s.Read(t.Context(), thread, graph.Range{}) {
+	for rec, err := range s.Read(t.Context(), thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestExtraTwoClients(t *testing.T) {
 		if errs[0] != nil {
 			winner = 1
 		}
-		if wins[winner]++; errs[winner] != nil || !errors.Is(errs[1-winner], graph.ErrConflict) {
+		if wins[winner]++; errs[winner] != nil || !errors.Is(errs[1-winner], journal.ErrConflict) {
 			t.Fatalf("round %d: %v, want one nil and one conflict", round, errs)
 		}
 	}
@@ -220,7 +221,7 @@ func TestExtraLostReplies(t *testing.T) {
 	if err := direct.Append(t.Context(), "t", 7, records("beaten", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(t.Context(), "t", 7, records("beaten", 1)); !errors.Is(err, graph.ErrConflict) {
+	if err := s.Append(t.Context(), "t", 7, records("beaten", 1)); !errors.Is(err, journal.ErrConflict) {
 		t.Errorf("a lost request of the second: %v, want a conflict", err)
 	}
 	cutter.mu.Lock()
@@ -289,7 +290,7 @@ func TestExtraKilledServer(t *testing.T) {
 	}
 }
 
-func listThreads(t *testing.T, s *redis.Store) (l []graph.ThreadInfo) {
+func listThreads(t *testing.T, s *redis.Store) (l []journal.ThreadInfo) {
 	t.Helper()
 	for info, err := range s.Threads(t.Context(), "") {
 		if err != nil {
@@ -472,7 +473,7 @@ func TestExtraDamage(t *testing.T) {
 	if err := c.LTrim(t.Context(), "{raddle}:d:t", 0, 2).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Read(t.Context(), "t", graph.Range{}) {
+	for _, err := range s.Read(t.Context(), "t", journal.Range{}) {
 		if err == nil || !strings.Contains(err.Error(), "another program has changed keys") {
 			t.Errorf("%v", err)
 		}

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	client "github.com/redis/go-redis/v9"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -16,13 +16,13 @@ const (
 	freedAtOnce = 1000      // records that one request of Prune frees: it blocks the server for less than a millisecond
 )
 
-// Append implements graph.Store.
-func (s *Store) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+// Append implements journal.Store.
+func (s *Store) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
 	}
 	if after < 0 || after > maxSeq-int64(len(recs)) {
-		return graph.ErrConflict
+		return journal.ErrConflict
 	}
 	op := fmt.Sprintf("append to thread %q", thread)
 	args, err := encodeAppend(thread, after, recs)
@@ -36,13 +36,13 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []g
 	case result == "ok":
 		return nil
 	case result == "conflict":
-		return graph.ErrConflict
+		return journal.ErrConflict
 	}
 	return s.explainError(op, errFormat)
 }
 
 // encodeAppend returns the arguments of appendScript.
-func encodeAppend(thread string, after int64, recs []graph.Record) ([]any, error) {
+func encodeAppend(thread string, after int64, recs []journal.Record) ([]any, error) {
 	mark, bytes := rand.Uint64(), 0
 	args := make([]any, 5+2*len(recs), 5+3*len(recs))
 	args[0], args[1], args[2], args[3], args[4] = format, after, binary.BigEndian.AppendUint64(nil, mark), thread, len(recs)
@@ -53,14 +53,14 @@ func encodeAppend(thread string, after int64, recs []graph.Record) ([]any, error
 			return nil, refusal(fmt.Sprintf("the records have more than the %d MiB that Redis can store at once", maxAppend>>20))
 		}
 		args[5+i], args[5+len(recs)+i] = encodeRecord(r, mark), r.Data
-		if r.Kind == graph.KindSnapshot || r.Kind == graph.KindFork {
+		if r.Kind == journal.KindSnapshot || r.Kind == journal.KindFork {
 			args = append(args, after+int64(i)+1)
 		}
 	}
 	return args, nil
 }
 
-// Prune implements graph.Store. It hides the records at once and then frees their memory a
+// Prune implements journal.Store. It hides the records at once and then frees their memory a
 // batch at a time. If it is interrupted between two batches, the next Prune of the thread
 // frees the rest.
 func (s *Store) Prune(ctx context.Context, thread string, before int64) error {

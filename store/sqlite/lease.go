@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
-var _ graph.Leaser = (*Store)(nil)
+var _ journal.Leaser = (*Store)(nil)
 
-// AcquireLease implements graph.Leaser. It uses the clock of this machine.
-func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (graph.Lease, error) {
+// AcquireLease implements journal.Leaser. It uses the clock of this machine.
+func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (journal.Lease, error) {
 	const take = `INSERT INTO lease(name, owner, until) VALUES(?1, ?2, ?3)
 		ON CONFLICT(name) DO UPDATE SET owner = ?2, until = ?3 WHERE until <= ?4 OR owner IN (?2, ?5)`
 	return s.changeLease(ctx, "acquire", thread, func(now time.Time) (sql.Result, error) {
@@ -21,15 +21,15 @@ func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, tt
 	}, owner, ttl)
 }
 
-// RenewLease implements graph.Leaser.
-func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (graph.Lease, error) {
+// RenewLease implements journal.Leaser.
+func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
 	return s.changeLease(ctx, "renew", thread, func(now time.Time) (sql.Result, error) {
 		return s.w.exec("UPDATE lease SET until = ?3 WHERE name = ?1 AND owner = ?2", thread, owner, now.Add(ttl).UnixMicro())
 	}, owner, ttl)
 }
 
 // changeLease changes the lease of a thread and returns the lease after the change.
-func (s *Store) changeLease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l graph.Lease, err error) {
+func (s *Store) changeLease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l journal.Lease, err error) {
 	if err := ctx.Err(); err != nil {
 		return l, err
 	}
@@ -42,7 +42,7 @@ func (s *Store) changeLease(ctx context.Context, what, thread string, change fun
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n > 0 {
-			l = graph.Lease{Owner: owner, Until: now.Add(ttl)}
+			l = journal.Lease{Owner: owner, Until: now.Add(ttl)}
 			return err
 		}
 		l, err = s.readLease(thread)
@@ -51,7 +51,7 @@ func (s *Store) changeLease(ctx context.Context, what, thread string, change fun
 	return l, s.explainError(fmt.Sprintf("%s the lease of thread %q", what, thread), err)
 }
 
-// ReleaseLease implements graph.Leaser.
+// ReleaseLease implements journal.Leaser.
 func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,8 +65,8 @@ func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 	return s.explainError(fmt.Sprintf("release the lease of thread %q", thread), err)
 }
 
-// ReadLease implements graph.Leaser.
-func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, err error) {
+// ReadLease implements journal.Leaser.
+func (s *Store) ReadLease(ctx context.Context, thread string) (l journal.Lease, err error) {
 	if s.noLeases {
 		return l, ctx.Err()
 	}
@@ -74,25 +74,25 @@ func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, er
 	return l, s.explainError(fmt.Sprintf("read the lease of thread %q", thread), err)
 }
 
-func (s *Store) readLease(thread string) (graph.Lease, error) {
+func (s *Store) readLease(thread string) (journal.Lease, error) {
 	st, err := s.read.get("SELECT owner, until FROM lease WHERE name = ?")
 	if err != nil {
-		return graph.Lease{}, err
+		return journal.Lease{}, err
 	}
 	var owner string
 	var until int64
 	err = st.QueryRowContext(context.Background(), thread).Scan(&owner, &until)
 	if errors.Is(err, sql.ErrNoRows) {
-		return graph.Lease{}, nil
+		return journal.Lease{}, nil
 	}
 	return leaseOf(owner, until), err
 }
 
 // leaseOf returns the lease that a row holds; owner "" means none.
-func leaseOf(owner string, until int64) graph.Lease {
+func leaseOf(owner string, until int64) journal.Lease {
 	if owner == "" {
-		return graph.Lease{}
+		return journal.Lease{}
 	}
 	end := time.UnixMicro(until)
-	return graph.Lease{Owner: owner, Until: end, Expired: !time.Now().Before(end)}
+	return journal.Lease{Owner: owner, Until: end, Expired: !time.Now().Before(end)}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/memory"
 	"raddle.dev/store/sqlite"
 )
@@ -92,7 +94,7 @@ func TestOpenOfRelativePathOutlivesChdir(t *testing.T) {
 	if err := s.Append(t.Context(), "a", 0, batch(3)); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Read(t.Context(), "a", graph.Range{}) {
+	for _, err := range s.Read(t.Context(), "a", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +229,7 @@ func TestUseAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := map[string]error{"Append": s.Append(t.Context(), "a", 1, batch(1)), "Prune": s.Prune(t.Context(), "a", 2)}
-	for _, err := range s.Read(t.Context(), "a", graph.Range{}) {
+	for _, err := range s.Read(t.Context(), "a", journal.Range{}) {
 		errs["Read"] = err
 	}
 	for _, err := range s.Threads(t.Context(), "a") {
@@ -242,7 +244,7 @@ func TestUseAfterClose(t *testing.T) {
 
 func count(t *testing.T, s *sqlite.Store, thread string) (n int) {
 	t.Helper()
-	for _, err := range s.Read(t.Context(), thread, graph.Range{}) {
+	for _, err := range s.Read(t.Context(), thread, journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,10 +307,10 @@ func TestOpenOfAnOlderFile(t *testing.T) {
 }
 
 func testOlderFile(t *testing.T, path string) {
-	want := []graph.Record{
-		{Seq: 1, Kind: graph.KindStart, Time: 10, Head: []byte("a"), Data: []byte("b")},
-		{Seq: 2, Kind: graph.KindSnapshot, Time: 20, Head: []byte("c")},
-		{Seq: 3, Kind: graph.KindStep, Time: 30, Data: []byte("d")},
+	want := []journal.Record{
+		{Seq: 1, Kind: journal.KindStart, Time: 10, Head: []byte("a"), Data: []byte("b")},
+		{Seq: 2, Kind: journal.KindSnapshot, Time: 20, Head: []byte("c")},
+		{Seq: 3, Kind: journal.KindStep, Time: 30, Data: []byte("d")},
 	}
 	for range 2 {
 		s := open(t, path)
@@ -318,12 +320,12 @@ func testOlderFile(t *testing.T, path string) {
 		if err := s.PutEntry(t.Context(), memory.Entry{Namespace: "a", Key: "k", Value: []byte("1")}, 0); err != nil {
 			t.Fatal(err)
 		}
-		next := graph.Record{Seq: int64(len(want)) + 1, Kind: graph.KindSnapshot, Time: 40, Head: []byte("e"), Sum: 1<<63 + 5}
-		if err := s.Append(t.Context(), "a", next.Seq-1, []graph.Record{next}); err != nil {
+		next := journal.Record{Seq: int64(len(want)) + 1, Kind: journal.KindSnapshot, Time: 40, Head: []byte("e"), Sum: 1<<63 + 5}
+		if err := s.Append(t.Context(), "a", next.Seq-1, []journal.Record{next}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, next)
-		if got := all(t, s, "a", graph.Range{}); !same(got, want) {
+		if got := all(t, s, "a", journal.Range{}); !same(got, want) {
 			t.Errorf("%+v\nwant %+v", got, want)
 		}
 		for upTo := range int64(len(want)) + 1 {
@@ -334,7 +336,7 @@ func testOlderFile(t *testing.T, path string) {
 			if upTo == 0 {
 				from = int64(len(want))
 			}
-			if got := all(t, s, "a", graph.Range{FromSnapshot: true, UpTo: upTo}); got[0].Seq != from {
+			if got := all(t, s, "a", journal.Range{FromSnapshot: true, UpTo: upTo}); got[0].Seq != from {
 				t.Errorf("from the snapshot up to %d: begins at %d, want %d", upTo, got[0].Seq, from)
 			}
 		}
@@ -365,7 +367,7 @@ func TestManyOpenAnOlderFile(t *testing.T) {
 			s, err := sqlite.Open(path)
 			if err == nil {
 				defer s.Close()
-				for _, e := range s.Read(context.Background(), "a", graph.Range{FromSnapshot: true}) {
+				for _, e := range s.Read(context.Background(), "a", journal.Range{FromSnapshot: true}) {
 					err = e
 				}
 			}
@@ -379,7 +381,7 @@ func TestManyOpenAnOlderFile(t *testing.T) {
 	}
 }
 
-func all(t *testing.T, s *sqlite.Store, thread string, r graph.Range) (recs []graph.Record) {
+func all(t *testing.T, s *sqlite.Store, thread string, r journal.Range) (recs []journal.Record) {
 	t.Helper()
 	for rec, err := range s.Read(t.Context(), thread, r) {
 		if err != nil {
@@ -390,8 +392,8 @@ func all(t *testing.T, s *sqlite.Store, thread string, r graph.Range) (recs []gr
 	return recs
 }
 
-func same(a, b []graph.Record) bool {
-	text := func(recs []graph.Record) string {
+func same(a, b []journal.Record) bool {
+	text := func(recs []journal.Record) string {
 		var b strings.Builder
 		for _, r := range recs {
 			fmt.Fprintf(&b, "%d %d %d %q %q %d\n", r.Seq, r.Kind, r.Time, bytes.Clone(r.Head), bytes.Clone(r.Data), r.Sum)
@@ -413,19 +415,19 @@ func told(t *testing.T, path string) (text string, whole bool) {
 	whole = true
 	ctx := context.Background()
 	for i, err := range s.Threads(ctx, "") {
-		var d graph.RunInfo
+		var d history.RunInfo
 		if err == nil {
-			d, err = graph.Describe(i)
+			d, err = history.Describe(i)
 		}
 		whole = whole && err == nil
 		fmt.Fprintf(&b, "%+v\n", d)
 	}
-	for e, err := range graph.History(ctx, s, "t") {
+	for e, err := range history.Entries(ctx, s, "t") {
 		whole = whole && err == nil
 		fmt.Fprintf(&b, "%+v\n", e)
 	}
 	for _, at := range []int64{0, 5, 9} {
-		snap, err := graph.Inspect(ctx, s, "t", at)
+		snap, err := history.Inspect(ctx, s, "t", at)
 		if whole = whole && err == nil; err == nil {
 			fmt.Fprintf(&b, "%+v %s\n", snap.RunInfo, snap.Values)
 		}
@@ -455,10 +457,10 @@ func TestADamagedFile(t *testing.T) {
 	if _, err := (&graph.Runner{Graph: g, Store: s}).Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := graph.Prune(t.Context(), s, "t", graph.Keep{Records: 100}); err != nil { // writes a snapshot
+	if _, err := history.Prune(t.Context(), s, "t", history.Keep{Records: 100}); err != nil { // writes a snapshot
 		t.Fatal(err)
 	}
-	if err := graph.Fork(t.Context(), s, "t", 7, "u"); err != nil {
+	if err := history.Fork(t.Context(), s, "t", 7, "u"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

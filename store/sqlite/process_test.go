@@ -20,6 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -65,17 +67,17 @@ const raced = 300 // records
 
 // head returns the newest Seq of a thread.
 func head(s *sqlite.Store, thread string) (int64, error) {
-	for rec, err := range s.Read(context.Background(), thread, graph.Range{Newest: true, Limit: 1, Heads: true}) {
+	for rec, err := range s.Read(context.Background(), thread, journal.Range{Newest: true, Limit: 1, Heads: true}) {
 		return rec.Seq, err
 	}
 	return 0, nil
 }
 
 // mark is a batch of n records, each of which says whose it is and where it belongs.
-func mark(name string, after int64, n int) []graph.Record {
-	l := make([]graph.Record, n)
+func mark(name string, after int64, n int) []journal.Record {
+	l := make([]journal.Record, n)
 	for i := range l {
-		l[i] = graph.Record{Kind: graph.KindStep, Head: fmt.Appendf(nil, "%s %d", name, after+int64(i)+1), Data: bytes.Repeat([]byte(name), 50)}
+		l[i] = journal.Record{Kind: journal.KindStep, Head: fmt.Appendf(nil, "%s %d", name, after+int64(i)+1), Data: bytes.Repeat([]byte(name), 50)}
 	}
 	return l
 }
@@ -97,7 +99,7 @@ func raceRole(path, name string) error {
 		switch err := s.Append(context.Background(), "t", at, mark(name, at, 1)); {
 		case err == nil:
 			fmt.Println(at + 1)
-		case !errors.Is(err, graph.ErrConflict):
+		case !errors.Is(err, journal.ErrConflict):
 			return err
 		}
 	}
@@ -130,7 +132,7 @@ func TestProcessesRace(t *testing.T) {
 		}
 	}
 	n := 0
-	for rec, err := range open(t, path).Read(t.Context(), "t", graph.Range{}) {
+	for rec, err := range open(t, path).Read(t.Context(), "t", journal.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +191,7 @@ func TestKilledWhileAppending(t *testing.T) {
 			s = open(t, path)
 		}
 		var n int64
-		for rec, err := range s.Read(t.Context(), "t", graph.Range{}) {
+		for rec, err := range s.Read(t.Context(), "t", journal.Range{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,12 +265,12 @@ func (c *child) goOn(t *testing.T) (lines []string) {
 // held is a store whose first append waits until the test lets the process continue: by then its
 // drive has read the thread.
 type held struct {
-	graph.Store
+	journal.Store
 	once sync.Once
 	err  error
 }
 
-func (h *held) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (h *held) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	h.once.Do(func() {
 		fmt.Println("loaded")
 		_, h.err = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -309,7 +311,7 @@ func resumeRole(path, _ string) error {
 	res, err := (&graph.Runner{Graph: g, Store: &held{Store: s}}).InvokeResume(context.Background(),
 		graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: "a", Value: me}, {ID: "b", Value: me}}})
 	switch {
-	case errors.Is(err, graph.ErrConflict):
+	case errors.Is(err, journal.ErrConflict):
 		fmt.Println("conflict")
 	case err != nil:
 		return err
@@ -425,7 +427,7 @@ func TestAKilledRunGoesOnElsewhere(t *testing.T) {
 		t.Fatal("the process was not killed")
 	}
 	s := open(t, path)
-	if info, err := graph.Inspect(t.Context(), s, "t", 0); err != nil || info.Status != graph.Crashed || !slices.Equal(info.Next, []string{"work"}) {
+	if info, err := history.Inspect(t.Context(), s, "t", 0); err != nil || info.Status != graph.Crashed || !slices.Equal(info.Next, []string{"work"}) {
 		t.Errorf("%v, next %v, %v", info.Status, info.Next, err)
 	}
 	g, err := working(path+".world", func() {})
@@ -517,11 +519,11 @@ func TestTheLeaseOfAKilledProcess(t *testing.T) {
 	}
 }
 
-func listed(t *testing.T, s graph.Store) (i graph.RunInfo) {
+func listed(t *testing.T, s journal.Store) (i history.RunInfo) {
 	t.Helper()
 	for info, err := range s.Threads(t.Context(), "") {
 		if err == nil {
-			i, err = graph.Describe(info)
+			i, err = history.Describe(info)
 		}
 		if err != nil {
 			t.Fatal(err)

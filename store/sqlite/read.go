@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	driver "modernc.org/sqlite"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -20,12 +20,12 @@ const (
 	pageBytes = 1 << 20 // size after which a page ends
 )
 
-// Read implements graph.Store.
-func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+// Read implements journal.Store.
+func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		var sp span
 		err := s.runQuery(ctx, func() (err error) { sp, err = s.findSpan(thread, r); return err })
-		var page []graph.Record
+		var page []journal.Record
 		for err == nil && sp.left > 0 {
 			err = s.runQuery(ctx, func() (err error) { page, err = s.readPage(sp, page[:0]); return err })
 			for i := range page {
@@ -36,7 +36,7 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 			sp.advance(int64(len(page)))
 		}
 		if err != nil {
-			yield(graph.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
+			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (sp *span) advance(n int64) {
 }
 
 // findSpan returns what r selects at this moment.
-func (s *Store) findSpan(thread string, r graph.Range) (span, error) {
+func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
 	text := `SELECT t.id,
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),
 		ifnull((SELECT max(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0), `
@@ -105,7 +105,7 @@ func (s *Store) findSpan(thread string, r graph.Range) (span, error) {
 }
 
 // readPage reads the first records of sp into page, and at least one.
-func (s *Store) readPage(sp span, page []graph.Record) ([]graph.Record, error) {
+func (s *Store) readPage(sp span, page []journal.Record) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
 	from, to, order, data := sp.at, sp.at+n-1, "ASC", "data"
 	if sp.down {
@@ -128,7 +128,7 @@ func (s *Store) readPage(sp span, page []graph.Record) ([]graph.Record, error) {
 			return page, cmp.Or(rows.Err(), errChanged)
 		}
 		var id, kind int64
-		var rec graph.Record
+		var rec journal.Record
 		if err := rows.Scan(&id, &kind, &rec.Time, &rec.Head, &rec.Data); err != nil {
 			return page, err
 		}
@@ -161,14 +161,14 @@ WHERE t.name >= ? AND t.name < ?
 ORDER BY t.name DESC
 LIMIT ?`
 
-// Threads implements graph.Store. It reads the first and the last record of each thread
+// Threads implements journal.Store. It reads the first and the last record of each thread
 // by their keys, without their Data. A thread that is created or deleted during the
 // iteration may or may not be in it.
-func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
-	return func(yield func(graph.ThreadInfo, error) bool) {
+func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+	return func(yield func(journal.ThreadInfo, error) bool) {
 		below := prefixUpperBound(prefix)
 		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
-			var page []graph.ThreadInfo
+			var page []journal.ThreadInfo
 			err := s.runQuery(ctx, func() (err error) { page, err = s.readThreads(prefix, below, size); return err })
 			for _, t := range page {
 				if !yield(t, nil) {
@@ -176,7 +176,7 @@ func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.Thre
 				}
 			}
 			if err != nil {
-				yield(graph.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
+				yield(journal.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
 			}
 			if err != nil || len(page) < size {
 				return
@@ -199,7 +199,7 @@ func prefixUpperBound(prefix string) any {
 	return []byte{0}
 }
 
-func (s *Store) readThreads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
+func (s *Store) readThreads(from string, below any, limit int) ([]journal.ThreadInfo, error) {
 	text := listThreads
 	if s.noLeases {
 		text = strings.ReplaceAll(text, "LEFT JOIN lease", "LEFT JOIN (SELECT NULL AS name, NULL AS owner, NULL AS until)")
@@ -213,11 +213,11 @@ func (s *Store) readThreads(from string, below any, limit int) ([]graph.ThreadIn
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var page []graph.ThreadInfo
+	var page []journal.ThreadInfo
 	var owner sql.NullString
 	var until sql.NullInt64
 	for rows.Next() {
-		var t graph.ThreadInfo
+		var t journal.ThreadInfo
 		var first, last int64
 		f, l := &t.First, &t.Last
 		if err := rows.Scan(&t.Name, &f.Seq, &first, &f.Time, &f.Head, &l.Seq, &last, &l.Time, &l.Head, &owner, &until); err != nil {

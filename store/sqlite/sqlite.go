@@ -26,11 +26,11 @@ import (
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/sqlitefile"
 )
 
-// Store is a graph.Store in a file. It is safe for concurrent use. Other processes, and
+// Store is a journal.Store in a file. It is safe for concurrent use. Other processes, and
 // other Stores of this process, may use the file at the same time.
 //
 // An operation whose context is cancelled ends before its next query; a query or a
@@ -53,7 +53,7 @@ type Store struct {
 	noEntries bool // the file has a schema below 4, and is open for reading only
 }
 
-var _ graph.Store = (*Store)(nil)
+var _ journal.Store = (*Store)(nil)
 
 // Close moves the content of the log into the file and releases the file. Later calls
 // fail, except that closing twice is allowed.
@@ -125,7 +125,7 @@ CREATE TABLE lease (
 ) WITHOUT ROWID;
 `
 
-// snapshots is what schema 3 changed: the index for graph.Range.FromSnapshot.
+// snapshots is what schema 3 changed: the index for journal.Range.FromSnapshot.
 const snapshots = `
 CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
 `
@@ -307,7 +307,7 @@ var advice = map[int]string{
 // explainError adds to an error what was tried, where, and what to do next. Conflicts and
 // the ends of contexts do not change.
 func (s *Store) explainError(op string, err error) error {
-	if err == nil || errors.Is(err, graph.ErrConflict) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, journal.ErrConflict) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	text := advice[resultCode(err)]

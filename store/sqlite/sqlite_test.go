@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -31,11 +32,11 @@ func open(t testing.TB, path string) *sqlite.Store {
 }
 
 func TestStore(t *testing.T) {
-	graphtest.TestStore(t, func(t *testing.T) graph.Store { return open(t, filepath.Join(t.TempDir(), "runs.db")) })
+	graphtest.TestStore(t, func(t *testing.T) journal.Store { return open(t, filepath.Join(t.TempDir(), "runs.db")) })
 }
 
 func TestDurable(t *testing.T) {
-	graphtest.TestDurable(t, func(t *testing.T, place string) graph.Store { return open(t, filepath.Join(place, "runs.db")) })
+	graphtest.TestDurable(t, func(t *testing.T, place string) journal.Store { return open(t, filepath.Join(place, "runs.db")) })
 }
 
 // TestAnyName: SQLite keeps names that elsewhere are not text.
@@ -110,7 +111,7 @@ func next(round int) string {
 func drive(t *testing.T, r *graph.Runner) (graph.Result, error) {
 	t.Helper()
 	res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
-	if errors.Is(err, graph.ErrNoThread) {
+	if errors.Is(err, journal.ErrNoThread) {
 		res, err = r.Invoke(t.Context(), graph.Input{Thread: "t"})
 	}
 	for err == nil && res.Status == graph.Waiting {
@@ -210,10 +211,10 @@ func TestCompact(t *testing.T) {
 }
 
 // batch has n records of about 150 bytes each.
-func batch(n int) []graph.Record {
-	l := make([]graph.Record, n)
+func batch(n int) []journal.Record {
+	l := make([]journal.Record, n)
 	for i := range l {
-		l[i] = graph.Record{Kind: graph.KindStep, Time: 1_760_000_000_000_000, Head: bytes.Repeat([]byte("h"), 50), Data: bytes.Repeat([]byte("d"), 100)}
+		l[i] = journal.Record{Kind: journal.KindStep, Time: 1_760_000_000_000_000, Head: bytes.Repeat([]byte("h"), 50), Data: bytes.Repeat([]byte("d"), 100)}
 	}
 	return l
 }
@@ -266,10 +267,10 @@ func BenchmarkAppendNew(b *testing.B) {
 	stop()
 }
 
-func BenchmarkRead1(b *testing.B)   { benchmarkRead(b, graph.Range{Newest: true, Limit: 1}, 1) }
-func BenchmarkRead10k(b *testing.B) { benchmarkRead(b, graph.Range{}, 10_000) }
+func BenchmarkRead1(b *testing.B)   { benchmarkRead(b, journal.Range{Newest: true, Limit: 1}, 1) }
+func BenchmarkRead10k(b *testing.B) { benchmarkRead(b, journal.Range{}, 10_000) }
 
-func benchmarkRead(b *testing.B, r graph.Range, want int) {
+func benchmarkRead(b *testing.B, r journal.Range, want int) {
 	s, thread := filled(b, 100, 10_000)
 	stop := cpuTime(b)
 	for b.Loop() {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 const (
@@ -22,9 +22,9 @@ const (
 	batchBytes = 256 << 10 // of a statement with several rows, which SQLite gathers in memory
 )
 
-// Append implements graph.Store. Records that fit into one statement (32 of them, 256
+// Append implements journal.Store. Records that fit into one statement (32 of them, 256
 // KB) are inserted with one; others, and those that start a thread, in a transaction.
-func (s *Store) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+func (s *Store) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
 	}
@@ -37,10 +37,10 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []g
 	return nil
 }
 
-func (w *writer) appendRecords(thread string, after int64, recs []graph.Record) error {
+func (w *writer) appendRecords(thread string, after int64, recs []journal.Record) error {
 	switch {
 	case after < 0 || after > maxSeq:
-		return graph.ErrConflict
+		return journal.ErrConflict
 	case after+int64(len(recs)) > maxSeq:
 		return fmt.Errorf("a thread holds at most %d records", int64(maxSeq))
 	case after > 0 && countFitting(recs) == len(recs):
@@ -65,7 +65,7 @@ func (w *writer) appendRecords(thread string, after int64, recs []graph.Record) 
 }
 
 // countFitting returns how many of recs go into one statement: at least one.
-func countFitting(recs []graph.Record) int {
+func countFitting(recs []journal.Record) int {
 	bytes := 0
 	for i := range recs {
 		bytes += len(recs[i].Head) + len(recs[i].Data)
@@ -77,7 +77,7 @@ func countFitting(recs []graph.Record) int {
 }
 
 // createThread creates a thread and its first record.
-func (w *writer) createThread(thread string, r *graph.Record) error {
+func (w *writer) createThread(thread string, r *journal.Record) error {
 	res, err := w.exec("INSERT INTO thread(name) VALUES(?) ON CONFLICT DO NOTHING", thread)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w *writer) createThread(thread string, r *graph.Record) error {
 	if n, err := res.RowsAffected(); err != nil {
 		return err
 	} else if n == 0 {
-		return graph.ErrConflict
+		return journal.ErrConflict
 	}
 	id, err := res.LastInsertId()
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *writer) createThread(thread string, r *graph.Record) error {
 }
 
 // insertRecords adds records to a thread in one statement.
-func (w *writer) insertRecords(thread string, after int64, recs []graph.Record) error {
+func (w *writer) insertRecords(thread string, after int64, recs []journal.Record) error {
 	if w.insert[len(recs)] == "" {
 		w.insert[len(recs)] = buildInsert(len(recs))
 	}
@@ -121,7 +121,7 @@ func (w *writer) insertRecords(thread string, after int64, recs []graph.Record) 
 		w.heads = nil
 	}
 	if isKeyTaken(err) {
-		return graph.ErrConflict
+		return journal.ErrConflict
 	}
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (w *writer) insertRecords(thread string, after int64, recs []graph.Record) 
 	if n, err := res.RowsAffected(); err != nil {
 		return err
 	} else if n == 0 {
-		return graph.ErrConflict
+		return journal.ErrConflict
 	}
 	return nil
 }
@@ -229,14 +229,14 @@ const (
 	sealWide = 0x600
 )
 
-// isBase is the condition for the records that graph.Range.FromSnapshot looks for:
-// graph.KindFork and graph.KindSnapshot, with a checksum or without one (^sealed is -97).
+// isBase is the condition for the records that journal.Range.FromSnapshot looks for:
+// journal.KindFork and journal.KindSnapshot, with a checksum or without one (^sealed is -97).
 // Every insert evaluates it. A list of four kinds would cost more than the rest of the
 // insert's program, because SQLite builds a temporary table for more than two.
 const isBase = "kind & -97 IN (12, 14)"
 
 // kindOf returns the kind of a record as stored in its row.
-func kindOf(r *graph.Record) int64 {
+func kindOf(r *journal.Record) int64 {
 	k := int64(r.Kind)
 	switch {
 	case k < narrow && r.Sum == 0:
@@ -250,7 +250,7 @@ func kindOf(r *graph.Record) int64 {
 }
 
 // putHead appends the head of a record as stored in its row.
-func putHead(b []byte, r *graph.Record) []byte {
+func putHead(b []byte, r *journal.Record) []byte {
 	if r.Sum != 0 {
 		b = binary.BigEndian.AppendUint64(b, r.Sum)
 	}
@@ -258,7 +258,7 @@ func putHead(b []byte, r *graph.Record) []byte {
 }
 
 // headBytes returns how many bytes putHead appends.
-func headBytes(r *graph.Record) int {
+func headBytes(r *journal.Record) int {
 	if r.Sum != 0 {
 		return sumBytes + len(r.Head)
 	}
@@ -268,12 +268,12 @@ func headBytes(r *graph.Record) int {
 // decodeRow reads kind, head and checksum of a record from its row. A row that this
 // package cannot have written is damaged: its record gets a checksum that does not
 // match.
-func decodeRow(r *graph.Record, kind int64) {
-	r.Kind = graph.Kind(kind)
+func decodeRow(r *journal.Record, kind int64) {
+	r.Kind = journal.Kind(kind)
 	if kind&^(narrow-1) == sealed {
 		r.Kind &^= sealed
 	}
-	want := graph.Record{Kind: r.Kind}
+	want := journal.Record{Kind: r.Kind}
 	if kind == kindOf(&want) {
 		return
 	}
@@ -284,7 +284,7 @@ func decodeRow(r *graph.Record, kind int64) {
 	r.Sum = 1
 }
 
-// Prune implements graph.Store. The file does not shrink: SQLite uses the space for
+// Prune implements journal.Store. The file does not shrink: SQLite uses the space for
 // later records. See Compact.
 func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	if err := ctx.Err(); err != nil || before <= 1 {

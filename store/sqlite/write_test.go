@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 func openImpatient(t *testing.T, path string) *Store {
@@ -51,7 +53,7 @@ func lock(t *testing.T, path string) (unlock func()) {
 	return unlock
 }
 
-func one() []graph.Record { return []graph.Record{{Kind: graph.KindStep, Head: []byte("h")}} }
+func one() []journal.Record { return []journal.Record{{Kind: journal.KindStep, Head: []byte("h")}} }
 
 func TestLockedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
@@ -73,7 +75,7 @@ func TestLockedFile(t *testing.T) {
 	other := openImpatient(t, path)
 	for _, s := range []*Store{s, other} {
 		n := 0
-		for _, err := range s.Read(t.Context(), "a", graph.Range{}) {
+		for _, err := range s.Read(t.Context(), "a", journal.Range{}) {
 			if err != nil {
 				t.Errorf("readers wait for the writer: %v", err)
 			}
@@ -135,7 +137,7 @@ func TestOpenAtTheSameTime(t *testing.T) {
 			}
 			if err := s.Append(t.Context(), "a", 0, one()); err == nil {
 				won++
-			} else if !errors.Is(err, graph.ErrConflict) {
+			} else if !errors.Is(err, journal.ErrConflict) {
 				t.Error(err)
 			}
 		}
@@ -156,19 +158,19 @@ func TestPruneWhileReading(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		before int64
-		r      graph.Range
+		r      journal.Range
 		want   error
 	}{
-		{"behind the reader", 5, graph.Range{}, nil},
-		{"what is next", n, graph.Range{}, errChanged},
-		{"the thread", n + 1, graph.Range{}, errChanged},
-		{"the thread, newest first", n + 1, graph.Range{Newest: true}, errChanged},
-		{"the end, newest first", 5, graph.Range{Newest: true}, errChanged},
-		{"beyond the limit", n, graph.Range{Limit: 10}, nil},
+		{"behind the reader", 5, journal.Range{}, nil},
+		{"what is next", n, journal.Range{}, errChanged},
+		{"the thread", n + 1, journal.Range{}, errChanged},
+		{"the thread, newest first", n + 1, journal.Range{Newest: true}, errChanged},
+		{"the end, newest first", 5, journal.Range{Newest: true}, errChanged},
+		{"beyond the limit", n, journal.Range{Limit: 10}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := openImpatient(t, filepath.Join(t.TempDir(), "runs.db"))
-			recs := make([]graph.Record, n)
+			recs := make([]journal.Record, n)
 			if err := s.Append(t.Context(), "a", 0, recs); err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +186,7 @@ func TestPruneWhileReading(t *testing.T) {
 						t.Fatal(err)
 					}
 					// What has the name now must not be taken for the rest.
-					if err := s.Append(t.Context(), "a", 0, recs); err != nil && !errors.Is(err, graph.ErrConflict) {
+					if err := s.Append(t.Context(), "a", 0, recs); err != nil && !errors.Is(err, journal.ErrConflict) {
 						t.Fatal(err)
 					}
 				}
@@ -213,8 +215,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit(20)
-	big := graph.Record{Kind: graph.KindStep, Data: make([]byte, 200_000)}
-	for _, batch := range [][]graph.Record{{big}, append(one(), big), append(make([]graph.Record, 100), big)} {
+	big := journal.Record{Kind: journal.KindStep, Data: make([]byte, 200_000)}
+	for _, batch := range [][]journal.Record{{big}, append(one(), big), append(make([]journal.Record, 100), big)} {
 		for thread, after := range map[string]int64{"a": 1, "b": 0} {
 			err := s.Append(t.Context(), thread, after, batch)
 			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the disk is full and nothing was written: free some space and try again") {
@@ -223,7 +225,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	limit(1 << 30)
-	if err := s.Append(t.Context(), "a", 1, []graph.Record{big}); err != nil {
+	if err := s.Append(t.Context(), "a", 1, []journal.Record{big}); err != nil {
 		t.Error(err)
 	}
 	var heads []string
@@ -244,8 +246,8 @@ type weighing struct {
 	data int
 }
 
-func (w *weighing) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
-	return func(yield func(graph.Record, error) bool) {
+func (w *weighing) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
 		for rec, err := range w.Store.Read(ctx, thread, r) {
 			w.data += len(rec.Data)
 			if !yield(rec, err) {
@@ -283,22 +285,22 @@ func TestAListingReadsNoState(t *testing.T) {
 	s.db.SetMaxOpenConns(2) // one of them is the writer's
 	w.data = 0
 	listed := 0
-	for c, err := range graph.Checkpoints(t.Context(), w, "t") {
+	for c, err := range history.Checkpoints(t.Context(), w, "t") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Kind == graph.KindStep && c.Step != steps-listed {
+		if c.Kind == journal.KindStep && c.Step != steps-listed {
 			t.Fatalf("checkpoint %d is of step %d", listed, c.Step)
 		}
 		if listed++; listed%1000 != 0 {
 			continue
 		}
 		for i, err := range s.Threads(t.Context(), "") {
-			if _, fault := graph.Describe(i); err != nil || fault != nil {
+			if _, fault := history.Describe(i); err != nil || fault != nil {
 				t.Fatal(err, fault)
 			}
 		}
-		for _, err := range s.Read(t.Context(), "t", graph.Range{Limit: 1}) {
+		for _, err := range s.Read(t.Context(), "t", journal.Range{Limit: 1}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,16 +317,16 @@ func TestAListingReadsNoState(t *testing.T) {
 // TestQueryPlans: no statement looks at more rows than it needs.
 func TestQueryPlans(t *testing.T) {
 	s := openImpatient(t, filepath.Join(t.TempDir(), "runs.db"))
-	if graph.KindFork != 12 || graph.KindSnapshot != 14 {
+	if journal.KindFork != 12 || journal.KindSnapshot != 14 {
 		t.Fatal("the index is for other kinds")
 	}
-	for range s.Read(t.Context(), "a", graph.Range{FromSnapshot: true}) {
+	for range s.Read(t.Context(), "a", journal.Range{FromSnapshot: true}) {
 		t.Fatal("the store is empty")
 	}
 	if err := s.Append(t.Context(), "a", 0, append(one(), one()...)); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []graph.Range{{}, {Newest: true, Heads: true}} {
+	for _, r := range []journal.Range{{}, {Newest: true, Heads: true}} {
 		for _, err := range s.Read(t.Context(), "a", r) {
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 	"raddle.dev/store/sqlite"
 )
 
@@ -82,9 +84,9 @@ var def = graph.Def{
 // proceed starts the run, or resumes it when the store has it already.
 func proceed(ctx context.Context, r *graph.Runner, answer string) (graph.Result, error) {
 	in := graph.Resume{Thread: thread}
-	snap, err := graph.Inspect(ctx, r.Store, thread, 0)
+	snap, err := history.Inspect(ctx, r.Store, thread, 0)
 	switch {
-	case errors.Is(err, graph.ErrNoThread) && answer == "":
+	case errors.Is(err, journal.ErrNoThread) && answer == "":
 		return r.Invoke(ctx, graph.Input{Thread: thread})
 	case err != nil:
 		return graph.Result{}, err

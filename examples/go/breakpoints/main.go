@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 var (
@@ -80,7 +81,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	// The stops are in the store: another process could continue the run as well.
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: []graph.Write{guess.Set(1)}})
 	for err == nil && res.Status == graph.Paused {
 		printStop(res)

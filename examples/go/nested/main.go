@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // Each graph has its own keys: the node passes values to the child, and takes
@@ -103,7 +104,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	var open []graph.Question
 	in := graph.Input{Thread: "t", Set: []graph.Write{budget.Set(250)}, Topics: graph.TopicStep | graph.TopicQuestion}
 	for ev, err := range r.Run(ctx, in) {

@@ -20,6 +20,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/agent/shape"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
@@ -120,7 +121,7 @@ func run(ctx context.Context, dir, answer string) (err error) {
 	r := &graph.Runner{Graph: g, Store: st}
 	events := r.Run(ctx, graph.Input{Thread: thread, Run: thread, Set: agent.Turn("Plan a day in the hills."), Topics: graph.TopicEmit})
 	if answer != "" {
-		s, err := graph.Inspect(ctx, st, thread, 0)
+		s, err := history.Inspect(ctx, st, thread, 0)
 		if err != nil {
 			return err
 		}

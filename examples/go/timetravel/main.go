@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 var (
@@ -49,8 +51,8 @@ var def = graph.Def{
 }
 
 // before finds the checkpoint from which a node would run, and shows them all.
-func before(ctx context.Context, st graph.Store, thread, node string) (at int64, err error) {
-	for c, err := range graph.Checkpoints(ctx, st, thread) { // newest first
+func before(ctx context.Context, st journal.Store, thread, node string) (at int64, err error) {
+	for c, err := range history.Checkpoints(ctx, st, thread) { // newest first
 		if err != nil {
 			return 0, err
 		}
@@ -72,7 +74,7 @@ func rewrite(ctx context.Context, r *graph.Runner, from, into, node string, set 
 		return graph.Result{}, err
 	}
 	fmt.Printf("%s is a copy of %s at record %d\n", into, from, at)
-	if err := graph.Fork(ctx, r.Store, from, at, into); err != nil {
+	if err := history.Fork(ctx, r.Store, from, at, into); err != nil {
 		return graph.Result{}, err
 	}
 	if _, err := r.Edit(ctx, into, set...); err != nil {
@@ -86,7 +88,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
 	wet, err := r.Invoke(ctx, graph.Input{Thread: "saturday"})
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	show(dry)
-	changes, err := graph.Diff(ctx, r.Store, graph.Point{Thread: "saturday"}, graph.Point{Thread: "sunday"})
+	changes, err := history.Diff(ctx, r.Store, journal.Point{Thread: "saturday"}, journal.Point{Thread: "sunday"})
 	if err != nil {
 		return err
 	}

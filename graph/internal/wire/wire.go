@@ -41,6 +41,23 @@ func PutBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
+// PutName appends a name to the end of a part; an empty one takes no space.
+func PutName(b []byte, name string) []byte {
+	if name == "" {
+		return b
+	}
+	return PutString(b, name)
+}
+
+// PutHashes appends the number of the hashes and the hashes.
+func PutHashes(b []byte, hashes []uint64) []byte {
+	b = PutInt(b, len(hashes))
+	for _, h := range hashes {
+		b = binary.BigEndian.AppendUint64(b, h)
+	}
+	return b
+}
+
 // Reader reads what the Put functions wrote. It keeps the first error, and every read
 // after it returns zero. It is not safe for concurrent use.
 type Reader struct {
@@ -153,4 +170,27 @@ func (r *Reader) Texts() []string {
 		ss[i] = r.Text()
 	}
 	return ss
+}
+
+// Name reads what PutName wrote; parts without a name end before it.
+func (r *Reader) Name() string {
+	if len(r.Rest) == 0 {
+		return ""
+	}
+	return r.Text()
+}
+
+// Hashes reads what PutHashes wrote.
+func (r *Reader) Hashes() []uint64 {
+	n := r.Count()
+	if n*8 > len(r.Rest) {
+		r.MarkDamaged("a list is longer than its record")
+		return nil
+	}
+	hashes := make([]uint64, n)
+	for i := range hashes {
+		hashes[i] = binary.BigEndian.Uint64(r.Rest)
+		r.Rest = r.Rest[8:]
+	}
+	return hashes
 }

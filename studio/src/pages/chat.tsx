@@ -73,7 +73,8 @@ function useConversation(agent: string, session: string) {
       });
     const read = async () => {
       const c = await get<Conversation>(place, stop.signal);
-      const r = await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal);
+      // Only the view of the run has all of its questions. It is much more work for the server.
+      const r = c.status === "waiting" ? await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal) : c;
       // The branches change only with a turn.
       const b = knownBranches === c.run ? null : await get<{ branches: Branch[] }>(place + "/branches", stop.signal);
       if (c.run === followed) await seeAll(c.record);

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
@@ -82,7 +83,7 @@ func describeRun(t testing.TB, p *app.Process, id string) []string {
 	}
 	for _, e := range entries {
 		switch e.Kind {
-		case graph.KindClaim, graph.KindSnapshot, graph.KindEnd, graph.KindIntent:
+		case journal.KindClaim, journal.KindSnapshot, journal.KindEnd, journal.KindIntent:
 			continue
 		}
 		lines = append(lines, strings.ReplaceAll(fmt.Sprintf("%v %s %s %s", e.Kind, e.Path, e.What, e.ID), id, "RUN"))
@@ -100,7 +101,7 @@ func countRepeated(t testing.TB, p *app.Process, id string) (n int) {
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if e.Kind != graph.KindEffect {
+		if e.Kind != journal.KindEffect {
 			continue
 		}
 		if key := e.Path + " " + e.ID; seen[key] {

@@ -1,11 +1,15 @@
-package graph
+package history
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"raddle.dev/graph"
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
 )
 
 // Content is what a record holds in addition to its [Entry], for people.
@@ -16,7 +20,7 @@ type Content struct {
 
 	// Question is, for a KindQuestion, what is asked. Asked is the same text for a question
 	// and its answer, among those of one frame.
-	Question *Question
+	Question *graph.Question
 	Asked    string
 
 	// Answer is, for a KindAnswer, the value as JSON; Refused is the reason if the question
@@ -31,29 +35,31 @@ type Content struct {
 
 // DecodeContent decodes the content of a record that was read with its data. It needs no
 // graph. The content of kinds that are not named in [Content] is empty.
-func DecodeContent(r Record) (c Content, err error) {
+func DecodeContent(r journal.Record) (c Content, err error) {
 	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
 	switch r.Kind {
-	case KindClaim:
+	case journal.KindClaim:
 		if len(r.Data) > 0 {
 			c.Keys = patchKeys(d)
 		}
-	case KindStart, KindCall, KindStep, KindEdit, KindTask:
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindTask:
 		c.Keys = patchKeys(d)
-	case KindQuestion:
+	case journal.KindQuestion:
 		h.Text() // the frame
-		c.Asked, c.Question = h.Text(), &Question{}
-		c.Question.decode(d)
-	case KindAnswer:
+		var q fold.Question
+		c.Asked = h.Text()
+		q.Decode(d)
+		c.Question = (*graph.Question)(&q)
+	case journal.KindAnswer:
 		h.Text() // the frame
 		c.Asked, c.Ahead, c.Refused = h.Text(), h.Int() > 0, h.Text()
 		c.Answer = slices.Clone(d.Rest)
-	case KindEnd:
-		var i RunInfo
-		readEnd(h, &i)
-		c.Reason = i.Reason
+	case journal.KindEnd:
+		var l fold.Line
+		l.ReadEnd(h)
+		c.Reason = l.Reason
 	}
-	if err := firstError(h.Err, d.Err); err != nil {
+	if err := errors.Join(h.Err, d.Err); err != nil {
 		return Content{}, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
 	}
 	return c, nil
@@ -61,17 +67,17 @@ func DecodeContent(r Record) (c Content, err error) {
 
 // patchKeys reads patches and returns the keys that they write, each once.
 func patchKeys(d *wire.Reader) (keys []string) {
-	for _, p := range readPatches(d) {
-		if !slices.Contains(keys, p.key) {
-			keys = append(keys, p.key)
+	for _, p := range fold.ReadPatches(d) {
+		if !slices.Contains(keys, p.Key) {
+			keys = append(keys, p.Key)
 		}
 	}
 	return keys
 }
 
 // DecodeResult returns the value of the Halt that ended a run, of the KindEnd that was read with its data; nil without one.
-func DecodeResult(r Record) (any, error) {
-	if r.Kind != KindEnd || len(r.Data) == 0 {
+func DecodeResult(r journal.Record) (any, error) {
+	if r.Kind != journal.KindEnd || len(r.Data) == 0 {
 		return nil, nil
 	}
 	d := &wire.Reader{Rest: r.Data}

@@ -1,4 +1,4 @@
-package graph
+package journal
 
 import (
 	"bytes"
@@ -33,8 +33,8 @@ func RewriteRecord(thread string, r Record, change func([]byte) []byte) (Record,
 	}
 	r.Head, r.Data = h.out, d.out
 	list := []Record{r}
-	c := newChecker(thread)
-	c.setChecksums(r.Seq-1, list)
+	c := NewChecksums(thread)
+	c.Set(r.Seq-1, list)
 	return list[0], nil
 }
 
@@ -327,7 +327,7 @@ func (w *rewriter) rewriteSnapshotHead() {
 	w.rewritePosition()
 }
 
-// rewriteSnapshot rewrites what replay.encode wrote.
+// rewriteSnapshot rewrites the data of a snapshot.
 func (w *rewriter) rewriteSnapshot() {
 	w.rewriteTexts(3)
 	w.copyByte()
@@ -360,7 +360,7 @@ func (w *rewriter) rewriteSnapshot() {
 }
 
 // copyHashes copies what putHashes wrote.
-func (w *rewriter) copyHashes() { w.out = putHashes(w.out, readHashes(&w.Reader)) }
+func (w *rewriter) copyHashes() { w.out = wire.PutHashes(w.out, w.Hashes()) }
 
 // rewriteCounts rewrites a map of numbers.
 func (w *rewriter) rewriteCounts() {
@@ -370,7 +370,7 @@ func (w *rewriter) rewriteCounts() {
 	})
 }
 
-// rewriteFrame rewrites what rawFrame.encode wrote.
+// rewriteFrame rewrites a frame of a snapshot.
 func (w *rewriter) rewriteFrame() {
 	w.rewriteText()
 	w.copyInt()

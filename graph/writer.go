@@ -6,7 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/journal"
 )
 
 // Durability says when a run waits for its store. A crash loses at most what the run
@@ -20,24 +22,24 @@ const (
 	QuestionsOnly                   // questions and the end of a drive; everything else is written with them
 )
 
-// journal is the writing side of a thread. It is the only writer of a drive: records
+// A journalWriter is the writing side of a thread. It is the only writer of a drive: records
 // are gathered, and a caller that needs them to be durable writes all gathered records.
-type journal struct {
-	store  Store
+type journalWriter struct {
+	store  journal.Store
 	thread string
 	level  Durability
 	clock  Clock
-	stop   func()  // cancels the drive: nothing starts after a write that failed
-	run    runHead // for the record of the end
+	stop   func()   // cancels the drive: nothing starts after a write that failed
+	run    fold.Run // for the record of the end
 
-	saved   atomic.Int64 // number of the newest record that is in the store
-	writing sync.Mutex   // one batch at a time
-	sums    checker      // used by the goroutine that writes
-	mu      sync.Mutex   // guards the fields below
+	saved   atomic.Int64      // number of the newest record that is in the store
+	writing sync.Mutex        // one batch at a time
+	sums    journal.Checksums // used by the goroutine that writes
+	mu      sync.Mutex        // guards the fields below
 	head    int64
-	pending []Record
-	spare   []Record // for pending while a batch is written
-	few     [4]Record
+	pending []journal.Record
+	spare   []journal.Record // for pending while a batch is written
+	few     [4]journal.Record
 	err     error
 	bytes   int // of records since the last snapshot
 	weight  int // bytes plus recordWeight for each record
@@ -48,12 +50,12 @@ type journal struct {
 const mostPending = 1000
 
 // addRecord gathers a record. If flush, it returns when the record is durable.
-func (j *journal) addRecord(k Kind, head, data []byte, flush bool) error {
-	return j.addRecords(flush, Record{Kind: k, Head: head, Data: data})
+func (j *journalWriter) addRecord(k journal.Kind, head, data []byte, flush bool) error {
+	return j.addRecords(flush, journal.Record{Kind: k, Head: head, Data: data})
 }
 
 // addRecords adds records that reach the store together or not at all.
-func (j *journal) addRecords(flush bool, recs ...Record) error {
+func (j *journalWriter) addRecords(flush bool, recs ...journal.Record) error {
 	_, full, err := j.queueRecords(recs)
 	if err != nil || !flush && !full {
 		return err
@@ -63,10 +65,10 @@ func (j *journal) addRecords(flush bool, recs ...Record) error {
 
 // addNumbered is gather for one record, and returns the sequence number that the record has
 // or will have.
-func (j *journal) addNumbered(flush bool, rec Record) (seq int64, err error) {
+func (j *journalWriter) addNumbered(flush bool, rec journal.Record) (seq int64, err error) {
 	j.writing.Lock() // no batch is being written, and no snapshot comes between
 	defer j.writing.Unlock()
-	n, full, err := j.queueRecords([]Record{rec})
+	n, full, err := j.queueRecords([]journal.Record{rec})
 	if err != nil {
 		return 0, err
 	}
@@ -78,7 +80,7 @@ func (j *journal) addNumbered(flush bool, rec Record) (seq int64, err error) {
 }
 
 // queueRecords gathers records, and returns how many wait to be written.
-func (j *journal) queueRecords(recs []Record) (n int, full bool, err error) {
+func (j *journalWriter) queueRecords(recs []journal.Record) (n int, full bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
@@ -86,18 +88,18 @@ func (j *journal) queueRecords(recs []Record) (n int, full bool, err error) {
 	}
 	now := j.clock.Now().UnixMicro()
 	for _, r := range recs {
-		if r.Time = now; r.Kind == KindStart {
-			j.run.started = now
+		if r.Time = now; r.Kind == journal.KindStart {
+			j.run.Started = now
 		}
 		j.pending = append(j.pending, r)
 		j.bytes += len(r.Head) + len(r.Data)
-		j.weight += len(r.Head) + len(r.Data) + recordWeight
+		j.weight += len(r.Head) + len(r.Data) + fold.RecordWeight
 	}
 	return len(j.pending), len(j.pending) >= mostPending, nil
 }
 
 // addStateSize adds a change of the size of live state, and returns the new size.
-func (j *journal) addStateSize(n int) (size int) {
+func (j *journalWriter) addStateSize(n int) (size int) {
 	if j == nil {
 		return 0
 	}
@@ -108,7 +110,7 @@ func (j *journal) addStateSize(n int) (size int) {
 }
 
 // storeError returns the first error of the store. Without a journal it returns nil.
-func (j *journal) storeError() error {
+func (j *journalWriter) storeError() error {
 	if j == nil {
 		return nil
 	}
@@ -118,7 +120,7 @@ func (j *journal) storeError() error {
 }
 
 // stopWithError stops the drive: nothing more is written, and no effect starts.
-func (j *journal) stopWithError(err error) {
+func (j *journalWriter) stopWithError(err error) {
 	j.mu.Lock()
 	if j.err == nil {
 		j.err = err
@@ -128,7 +130,7 @@ func (j *journal) stopWithError(err error) {
 }
 
 // flush makes all gathered records durable.
-func (j *journal) flush() error {
+func (j *journalWriter) flush() error {
 	if j == nil {
 		return nil
 	}
@@ -138,7 +140,7 @@ func (j *journal) flush() error {
 }
 
 // writePending appends the gathered records. The caller must hold writing.
-func (j *journal) writePending() error {
+func (j *journalWriter) writePending() error {
 	j.mu.Lock()
 	batch, err, head := j.pending, j.err, j.head
 	j.pending, j.spare = j.spare, nil
@@ -165,13 +167,13 @@ func (j *journal) writePending() error {
 
 // appendBatch calls the store with a context that never ends, so that a write is not
 // cancelled halfway. A panic in a store is a failed write.
-func (j *journal) appendBatch(head int64, batch []Record) (err error) {
+func (j *journalWriter) appendBatch(head int64, batch []journal.Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panics.NewError("Store.Append", p)
 		}
 	}()
-	j.sums.setChecksums(head, batch)
+	j.sums.Set(head, batch)
 	if err = j.store.Append(context.Background(), j.thread, head, batch); err != nil {
 		return fmt.Errorf("save thread %s: %w", j.thread, err)
 	}
@@ -194,7 +196,7 @@ const (
 // snapshotIfDue writes the fold of the journal when that is due, so that reading is bounded.
 // It at most doubles what is written, or triples it if state only grows. The fold is
 // read back from the store, so that no second copy of the state is needed.
-func (j *journal) snapshotIfDue() error {
+func (j *journalWriter) snapshotIfDue() error {
 	if !j.isSnapshotDue() {
 		return nil
 	}
@@ -213,30 +215,30 @@ func (j *journal) snapshotIfDue() error {
 	return err
 }
 
-func (j *journal) isSnapshotDue() bool {
+func (j *journalWriter) isSnapshotDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.weight-j.bytes >= snapshotRecords*recordWeight && 2*j.bytes >= j.size {
+	if j.weight-j.bytes >= snapshotRecords*fold.RecordWeight && 2*j.bytes >= j.size {
 		return true
 	}
 	return j.weight >= snapshotAfter && j.bytes >= j.size && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 
 // writeSnapshot appends the snapshot. The caller must hold writing.
-func (j *journal) writeSnapshot() error {
-	s, err := loadToDrive(context.Background(), j.store, j.thread)
+func (j *journalWriter) writeSnapshot() error {
+	s, err := fold.LoadToDrive(context.Background(), j.store, j.thread)
 	if err != nil {
 		return err
 	}
-	rec := Record{Kind: KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.encodeSnapshotHead(), Data: s.encode()}
+	rec := journal.Record{Kind: journal.KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
 	j.mu.Lock()
 	head := j.head
 	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
 	j.mu.Unlock()
-	if s.head != head {
-		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
+	if s.Head != head {
+		return fmt.Errorf("save thread %s: %w", j.thread, journal.ErrConflict)
 	}
-	if err := j.appendBatch(head, []Record{rec}); err != nil {
+	if err := j.appendBatch(head, []journal.Record{rec}); err != nil {
 		return err
 	}
 	j.mu.Lock()

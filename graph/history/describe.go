@@ -1,0 +1,283 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
+)
+
+// RunInfo describes a run as a listing shows it.
+type RunInfo struct {
+	// Thread and Run name the thread and the run.
+	Thread string
+	Run    string
+
+	// Label is graph.Input.Label, and Graph the name of the graph.
+	Label string
+	Graph string
+
+	// Status is that of the run. Running: a drive holds the lease. Crashed: no drive has
+	// recorded that it stopped; without leases one may still run.
+	Status graph.Status
+
+	// Started is when the run started, and Updated when the newest record was written.
+	Started time.Time
+	Updated time.Time
+
+	// Questions are those that were open when the last drive stopped, with ID and Prompt
+	// only.
+	Questions []graph.Question
+
+	// Reason is that of a failure, or of Abandon.
+	Reason string
+
+	// Head is the number of the newest record.
+	Head int64
+
+	// From is what the thread was forked from; zero: it is not a fork.
+	From journal.Point
+
+	// Lease is that of the running drive, if Status is Running.
+	Lease journal.Lease
+}
+
+// applyLease sets the status of a run whose last drive has not recorded that it stopped.
+func (i *RunInfo) applyLease(l journal.Lease) {
+	if i.Status == graph.Crashed && l.IsLive() {
+		i.Status, i.Lease = graph.Running, l
+	}
+}
+
+// Describe reads a line of a listing and returns the newest run of the thread. It
+// decodes no state. A drive that runs or was killed has not yet recorded which run it
+// drives: if the thread has several runs, Run, Label, Graph and Started are then those
+// of the oldest record; Inspect has the right ones.
+func Describe(t journal.ThreadInfo) (RunInfo, error) {
+	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: graph.Crashed}
+	sums := journal.NewChecksums(t.Name)
+	for _, r := range []*journal.Record{&t.First, &t.Last} {
+		if err := sums.Verify(r, true); err != nil {
+			return i, err
+		}
+	}
+	line := fold.Line{Status: fold.Crashed, Started: t.First.Time}
+	first, last := &wire.Reader{Rest: t.First.Head}, &wire.Reader{Rest: t.Last.Head}
+	switch {
+	case t.First.Kind == journal.KindStart:
+		line.Run, line.Label, line.Graph = first.Text(), first.Text(), first.Text()
+	case t.First.Kind.IsBase():
+		line.ReadSnapshotHead(first)
+	}
+	switch {
+	case t.Last.Kind == journal.KindEnd:
+		line.ReadEnd(last)
+		fold.ReadMap(last, last.Int) // the steps that the drive stopped before
+		line.ReadSummary(last)
+	case t.Last.Kind == journal.KindEdit:
+		last.Text() // the path
+		last.Text() // the branch
+		line.ReadEditHead(last)
+	case t.Last.Kind == journal.KindStart:
+		line.Run, line.Label, line.Graph, line.Started = last.Text(), last.Text(), last.Text(), t.Last.Time
+		line.ForgetStatus()
+	case t.Head == t.First.Seq:
+	case t.Last.Kind.IsBase():
+		from := line.From
+		line = fold.Line{Status: fold.Crashed}
+		line.ReadSnapshotHead(last)
+		line.From = from
+	default:
+		line.ForgetStatus()
+	}
+	i.setLine(&line)
+	if err := errors.Join(first.Err, last.Err); err != nil {
+		return i, fmt.Errorf("thread %s: %w", t.Name, err)
+	}
+	i.applyLease(t.Lease)
+	return i, nil
+}
+
+// setLine sets what the heads of records say of the run.
+func (i *RunInfo) setLine(l *fold.Line) {
+	i.Run, i.Label, i.Graph, i.Started = l.Run, l.Label, l.Graph, timeOf(l.Started)
+	i.Status, i.Reason, i.From, i.Questions = graph.Status(l.Status), l.Reason, l.From, nil
+	for _, q := range l.Questions {
+		i.Questions = append(i.Questions, graph.Question(q))
+	}
+}
+
+// Snapshot is a thread at one record, folded without its graph.
+type Snapshot struct {
+	RunInfo
+
+	// Meta is graph.Input.Meta.
+	Meta []byte
+
+	// User is graph.Input.User.
+	User string
+
+	// Digest is that of the graph that the run was last driven with.
+	Digest string
+
+	// Steps is the number of steps that the run has done at the root.
+	Steps int
+
+	// Active is the time that drives have worked on the run.
+	Active time.Duration
+
+	// Next are the nodes of the root that would run next.
+	Next []string
+
+	// Questions are those that are open, complete.
+	Questions []graph.Question
+
+	// Values are those of the root, by name.
+	Values []StoredValue
+
+	// Result is that of a Halt; nil: there was none.
+	Result any
+
+	// InDoubt are the effects with an intent and no result.
+	InDoubt []Intent
+}
+
+// StoredValue is a value as the journal stores it: one part for most keys, and one for each
+// write of an Append or Merge key.
+type StoredValue struct {
+	// Key is the name of the key.
+	Key string
+
+	// Tag is that of the type or codec; "" for keys that are not declared.
+	Tag string
+
+	// Parts are the stored bytes.
+	Parts [][]byte
+}
+
+// Intent is an effect that was started.
+type Intent struct {
+	// Path is that of its frame in the journal: the tasks above, each with a '/'.
+	Path string
+
+	// ID is the task, the name, and the ordinal or '=' and the key. Each part but the
+	// last is followed by a zero byte.
+	ID string
+
+	// Note is what Note has recorded last; nil: nothing.
+	Note []byte
+}
+
+// Inspect folds a thread up to a record (0: all) without its graph. It fails with
+// journal.ErrNoThread, journal.ErrNoPoint, or a *journal.DamagedError.
+func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*Snapshot, error) {
+	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread, Seq: at})
+	if err != nil {
+		return nil, err
+	}
+	f := s.EnsureFrame("")
+	v := &Snapshot{
+		RunInfo: RunInfo{Thread: thread, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Status: graph.Status(s.RunStatus()), Reason: s.Run.Reason,
+			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: s.Origin},
+		Meta: s.Meta, User: s.User, Digest: f.Digest, Steps: f.Step - f.From, Active: s.Active, Next: f.NextNames(),
+	}
+	if l, ok := st.(journal.Leaser); ok && at == 0 && v.Status == graph.Crashed {
+		lease, err := l.ReadLease(ctx, thread)
+		if err != nil {
+			return nil, fmt.Errorf("lease of thread %s: %w", thread, err)
+		}
+		v.applyLease(lease)
+	}
+	for _, o := range s.OpenQuestions() {
+		v.Questions = append(v.Questions, graph.Question(o.Asked.Question))
+	}
+	for _, k := range slices.Sorted(maps.Keys(f.Keys)) {
+		kept := StoredValue{Key: k, Tag: f.Tags[k]}
+		for _, p := range f.Keys[k] {
+			kept.Parts = append(kept.Parts, p.Value)
+		}
+		v.Values = append(v.Values, kept)
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
+		f := s.Frames[path]
+		for _, id := range slices.Sorted(maps.Keys(f.Notes)) {
+			if _, done := f.Effects[id]; !done {
+				v.InDoubt = append(v.InDoubt, Intent{Path: path, ID: id, Note: f.Notes[id]})
+			}
+		}
+	}
+	if s.Run.Value != nil {
+		if v.Result, err = value.DecodeAny(s.Run.Value); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// Branch is a thread and the threads that were forked from it.
+type Branch struct {
+	// RunInfo is that of the thread. Its From says where it was forked.
+	RunInfo
+
+	// Forks are the threads forked from it, by the record they were forked at, then by
+	// name.
+	Forks []Branch
+}
+
+// Lineage returns the tree of forks among the threads whose name begins with prefix.
+// Its roots, by name, are the threads that were not forked, or whose origin is not
+// among them. It reads no state.
+func Lineage(ctx context.Context, st journal.Store, prefix string) ([]Branch, error) {
+	if st == nil {
+		return nil, journal.ErrNoStore
+	}
+	var all []RunInfo
+	forks := map[string][]RunInfo{} // by origin; "": of no thread
+	known, seen := map[string]bool{}, map[string]bool{}
+	for t, err := range st.Threads(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		i, err := Describe(t)
+		if err != nil {
+			return nil, err
+		}
+		all, known[i.Thread] = append(all, i), true
+	}
+	slices.SortFunc(all, func(a, b RunInfo) int { return strings.Compare(a.Thread, b.Thread) })
+	for _, i := range all {
+		forks[i.From.Thread] = append(forks[i.From.Thread], i)
+	}
+	var buildBranch func(i RunInfo) Branch
+	buildBranch = func(i RunInfo) Branch {
+		seen[i.Thread] = true
+		b := Branch{RunInfo: i}
+		for _, f := range forks[i.Thread] {
+			if !seen[f.Thread] {
+				b.Forks = append(b.Forks, buildBranch(f))
+			}
+		}
+		slices.SortStableFunc(b.Forks, func(a, b Branch) int { return cmp.Compare(a.From.Seq, b.From.Seq) })
+		return b
+	}
+	var roots []Branch
+	for _, circles := range []bool{false, true} { // threads that were deleted and forked again may be in a circle
+		for _, i := range all {
+			if !seen[i.Thread] && (circles || !known[i.From.Thread]) {
+				roots = append(roots, buildBranch(i))
+			}
+		}
+	}
+	slices.SortFunc(roots, func(a, b Branch) int { return strings.Compare(a.Thread, b.Thread) })
+	return roots, nil
+}

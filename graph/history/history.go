@@ -1,0 +1,236 @@
+// Package history reads and changes what is stored of runs, without their graphs: it lists the runs of
+// a store, shows the records of a thread and what it holds at each of them, compares two points, and
+// forks, shortens, ends and deletes threads. No code of nodes runs.
+//
+//	for t, err := range store.Threads(ctx, "") {
+//		run, err := history.Describe(t) // the thread's newest run, without reading its values
+//	}
+//	for c, err := range history.Checkpoints(ctx, store, "t1") {
+//		fmt.Println(c.Seq, c.Kind, c.Next, err) // 4 step [], then 1 start [greet]
+//	}
+//	err := history.Fork(ctx, store, "t1", 1, "t2") // t2 is t1 as it was at record 1
+package history
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
+)
+
+// Entry is one line of a thread's history.
+type Entry struct {
+	// Seq, Time and Kind are those of the record.
+	Seq  int64
+	Time time.Time
+	Kind journal.Kind
+
+	// Path is that of the frame in the journal: the tasks above, each with a '/'.
+	Path string
+
+	// What is the task, effect, question, status or keys that it is about, for people.
+	What string
+
+	// ID is that of an effect, as in Intent.ID.
+	ID string
+
+	// Step is the number of steps that the frame has done, which is the number of the
+	// next. It is set for a start, call, step, edit, fork and snapshot.
+	Step int
+
+	// Next are the nodes that run next, after the same records.
+	Next []string
+
+	// Tasks is the number of tasks of these nodes, after a start, call or step: a node has
+	// several if a Send names it more than once.
+	Tasks int
+
+	// From is, for a fork, what was copied.
+	From journal.Point
+
+	// By is the name of who answered, forked, edited or abandoned the run: graph.Answer.By or that of
+	// journal.WithAuthor; "": no name was given.
+	By string
+}
+
+// Entries lists a thread's records, newest first, without reading any value. An error is
+// last; an unknown thread has none. The sequence may be used several times, and reads the
+// store each time.
+func Entries(ctx context.Context, st journal.Store, thread string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for r, err := range journal.Records(ctx, st, thread, journal.Range{Heads: true, Newest: true}) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			e, err := DecodeEntry(r)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// DecodeEntry returns the line of a record in its thread's history.
+func DecodeEntry(r journal.Record) (Entry, error) {
+	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
+	h := &wire.Reader{Rest: r.Head}
+	var line fold.Line
+	switch r.Kind {
+	case journal.KindStart:
+		e.What = h.Text()
+		h.Text()                // the label
+		h.Text()                // the name of the graph
+		h.Text()                // its digest
+		fold.ReadMap(h, h.Text) // the tags of its keys
+		readNextNodes(h, &e)
+	case journal.KindCall:
+		e.Path = h.Text()
+		h.Text()                // the digest of the graph
+		fold.ReadMap(h, h.Text) // the tags of its keys
+		readNextNodes(h, &e)
+	case journal.KindStep:
+		e.Path = h.Text()
+		readNextNodes(h, &e)
+	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
+		e.Path, e.ID = h.Text(), h.Text()
+		e.What = showParts(e.ID)
+	case journal.KindTask:
+		e.Path, e.What = h.Text(), h.Text()
+	case journal.KindVoid:
+		e.Path = h.Text()
+		e.What = strings.Join(h.Texts(), ", ")
+	case journal.KindQuestion:
+		e.Path = h.Text()
+		h.Text() // its key in the frame
+		e.What = h.Text()
+	case journal.KindAnswer:
+		e.Path, e.What = h.Text(), showParts(h.Text())
+		h.Int()  // its place among the answers that were given ahead
+		h.Text() // why there is no answer
+		e.By = h.Name()
+	case journal.KindReturn:
+		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
+			e.What = "dropped"
+		}
+	case journal.KindEdit:
+		e.Path = h.Text()
+		h.Text() // the branch
+		step, next, keys := line.ReadEditHead(h)
+		e.Step, e.Next, e.What = step, next, strings.Join(keys, ", ")
+		if len(h.Rest) > 0 { // older records end here
+			fold.ReadMap(h, h.Text)
+			e.By = h.Name()
+		}
+	case journal.KindClaim:
+		e.What = h.Text()
+	case journal.KindSnapshot, journal.KindFork:
+		line.ReadSnapshotHead(h)
+		e.Step, e.Next = fold.ReadPosition(h)
+		e.What = line.Run
+		if r.Kind == journal.KindFork {
+			e.From, e.By = line.From, h.Name()
+		}
+	case journal.KindEnd:
+		line.ReadEnd(h)
+		if e.What = graph.Status(line.Status).String(); len(h.Rest) > 0 { // older records end here
+			fold.ReadMap(h, h.Int) // the steps that the drive stopped before
+			line.ReadSummary(h)
+			e.By = h.Name()
+		}
+	}
+	if h.Err != nil {
+		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.Err)
+	}
+	return e, nil
+}
+
+// showParts returns an identity with spaces between its parts instead of zero bytes.
+func showParts(id string) string {
+	return strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == 0 }), " ")
+}
+
+// readNextNodes reads what runs next, and the steps done if the record holds them.
+func readNextNodes(h *wire.Reader, e *Entry) {
+	f := &fold.Frame{}
+	f.Tasks, _ = fold.ReadHeads(h)
+	e.Next, e.Tasks = f.NextNames(), len(f.Tasks)
+	if e.Kind == journal.KindStep {
+		h.Bool()
+	}
+	if len(h.Rest) > 0 { // older records do not have it
+		e.Step = h.Int()
+	}
+}
+
+// A Checkpoint is a point that is useful to go back to: a start, a step, the start of a
+// child graph, an edit or a fork. Its Kind says which, its Step and Next what would run
+// from there.
+type Checkpoint struct {
+	// Entry is that of the record.
+	Entry
+
+	// Parent is the checkpoint before it; for a fork the point that was copied; zero: none
+	// is kept.
+	Parent journal.Point
+}
+
+// Checkpoints lists the checkpoints of a thread, newest first, without reading any
+// value. A pruned thread ends with the snapshot that replaces the deleted records. An
+// error is last; an unknown thread has none.
+func Checkpoints(ctx context.Context, st journal.Store, thread string) iter.Seq2[Checkpoint, error] {
+	return func(yield func(Checkpoint, error) bool) {
+		var held *Checkpoint // until its parent is known
+		var oldest Entry
+		for e, err := range Entries(ctx, st, thread) {
+			if err != nil {
+				yield(Checkpoint{}, err)
+				return
+			}
+			oldest = e
+			if !e.isCheckpoint() {
+				continue
+			}
+			if held != nil {
+				held.Parent = journal.Point{Thread: thread, Seq: e.Seq}
+				if !yield(*held, nil) {
+					return
+				}
+			}
+			held = &Checkpoint{Entry: e, Parent: e.From}
+		}
+		if oldest.Kind == journal.KindSnapshot {
+			if held != nil {
+				held.Parent = journal.Point{Thread: thread, Seq: oldest.Seq}
+				if !yield(*held, nil) {
+					return
+				}
+			}
+			held = &Checkpoint{Entry: oldest}
+		}
+		if held != nil {
+			yield(*held, nil)
+		}
+	}
+}
+
+func (e *Entry) isCheckpoint() bool {
+	switch e.Kind {
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork:
+		return true
+	}
+	return false
+}
+
+// timeOf returns the time of a record, limited to the years that every format can
+// write: the clock of the writer may have been wrong by any amount.
+func timeOf(micros int64) time.Time {
+	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999 // 0001-01-02 and 9999-12-30, in range in every time zone
+	return time.UnixMicro(min(max(micros, first), last))
+}

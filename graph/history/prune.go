@@ -1,0 +1,221 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
+)
+
+// Keep says what Prune keeps in addition to what a resume needs. A record is kept if at
+// least one field names it; the zero Keep names none.
+type Keep struct {
+	// Records is the number of newest records.
+	Records int
+
+	// Steps is the number of newest steps of the root, with everything since.
+	Steps int
+
+	// Since keeps everything written at this time or later. If zero, it names nothing.
+	Since time.Time
+}
+
+// Prune shortens a thread from its beginning, and returns the oldest record that is
+// left. The rest is complete: the newest state, the frontier, open questions and
+// answers, and every record named by k with the state at it. Forks made from the thread
+// are copies and lose nothing.
+//
+// A thread can be cut only at a snapshot, so more may be left than k names. If there is
+// no snapshot, Prune writes one after the newest record, and the thread is cut there,
+// now with the zero Keep, or else by a later Prune. Prune writes nothing to a thread
+// that is being driven, or whose last drive did not record that it stopped. If a drive
+// starts at the same time, it or Prune gets journal.ErrConflict.
+func Prune(ctx context.Context, st journal.Store, thread string, k Keep) (first int64, err error) {
+	c, err := k.planPrune(ctx, st, thread)
+	if err == nil && c.hasExcess() && c.inside == 0 {
+		err = c.writeSnapshot(ctx, st, thread)
+	}
+	if err == nil && c.base > 0 {
+		err = st.Prune(ctx, thread, c.base)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("prune thread %s: %w", thread, err)
+	}
+	return max(c.base, c.first), nil
+}
+
+// prunePlan says where a thread can be cut, and where it should be.
+type prunePlan struct {
+	first  int64 // the oldest record, or base
+	head   int64 // the newest record
+	named  int64 // the oldest record that Keep names; head+1: it names none
+	base   int64 // the newest snapshot at or before named; 0: none
+	inside int64 // the oldest snapshot among the named records; 0: none
+}
+
+// keepsRecord reports whether k names a record after which there are newer records, and
+// steps.
+func (k Keep) keepsRecord(e Entry, newer int64, steps int) bool {
+	return newer < int64(k.Records) || steps < k.Steps || !k.Since.IsZero() && !e.Time.Before(k.Since)
+}
+
+// planPrune reads back as far as needed.
+func (k Keep) planPrune(ctx context.Context, st journal.Store, thread string) (c prunePlan, err error) {
+	steps, more := 0, true
+	for e, err := range Entries(ctx, st, thread) {
+		if err != nil {
+			return c, err
+		}
+		if c.head == 0 {
+			c.head, c.named = e.Seq, e.Seq+1
+		}
+		c.first = e.Seq
+		if more = more && k.keepsRecord(e, c.head-e.Seq, steps); more {
+			c.named = e.Seq
+		} else if c.inside == c.named {
+			c.base, c.first = c.inside, c.inside
+			return c, nil
+		}
+		switch {
+		case e.Kind.IsBase() && more:
+			c.inside = e.Seq
+		case e.Kind.IsBase():
+			c.base = e.Seq
+			return c, nil
+		case e.Kind == journal.KindStep && e.Path == "":
+			steps++
+		}
+	}
+	if c.head == 0 {
+		return c, journal.ErrNoThread
+	}
+	return c, nil
+}
+
+// hasExcess reports whether there are records that neither k nor a resume needs.
+func (c *prunePlan) hasExcess() bool {
+	if c.base == 0 {
+		return c.first < c.named
+	}
+	return c.base+1 < c.named
+}
+
+// writeSnapshot writes a snapshot after the newest record, unless a drive may be running.
+func (c *prunePlan) writeSnapshot(ctx context.Context, st journal.Store, thread string) error {
+	s, err := fold.LoadThread(ctx, st, thread, 0)
+	if err != nil {
+		return err
+	}
+	if s.Head != c.head {
+		return journal.ErrConflict
+	}
+	if s.Run.Status == fold.Running {
+		return nil
+	}
+	rec := journal.Record{Kind: journal.KindSnapshot, Time: s.Last, Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	if err := journal.Append(ctx, st, thread, c.head, rec); err != nil {
+		return err
+	}
+	if c.named > c.head {
+		c.base = c.head + 1
+	}
+	return nil
+}
+
+// WriteSnapshot appends the fold of a thread as a snapshot, written now: readers may start there,
+// and the thread is the one that was changed last. It changes no state. If another drive holds the
+// thread, the error is a *graph.BusyError, provided the store implements journal.Leaser; without leases one of the
+// two gets journal.ErrConflict. An unknown thread is journal.ErrNoThread.
+func WriteSnapshot(ctx context.Context, st journal.Store, thread string) error {
+	fail := func(err error) error { return fmt.Errorf("write a snapshot of thread %s: %w", thread, err) }
+	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
+	if err != nil {
+		return fail(err)
+	}
+	if l, ok := st.(journal.Leaser); ok {
+		lease, err := l.ReadLease(ctx, thread)
+		if err == nil && lease.IsLive() {
+			err = &graph.BusyError{Thread: thread, Run: s.Run.ID, Status: graph.Running, Lease: lease}
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	rec := journal.Record{Kind: journal.KindSnapshot, Time: max(time.Now().UnixMicro(), s.Last), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	if err := journal.Append(ctx, st, thread, s.Head, rec); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Delete deletes a thread with all its records. Threads that were forked from it are
+// copies and stay. An unknown thread is journal.ErrNoThread.
+//
+// If another drive holds the thread, the error is a *graph.BusyError, provided the store
+// implements journal.Leaser; without leases that drive gets journal.ErrConflict at its next record.
+// Processes that a killed drive has left behind keep running.
+func Delete(ctx context.Context, st journal.Store, thread string) error {
+	fail := func(err error) error { return fmt.Errorf("delete thread %s: %w", thread, err) }
+	if st == nil {
+		return fail(journal.ErrNoStore)
+	}
+	known := false
+	for _, err := range st.Read(ctx, thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return fail(err)
+		}
+		known = true
+	}
+	if !known {
+		return fail(journal.ErrNoThread)
+	}
+	if l, ok := st.(journal.Leaser); ok {
+		lease, err := l.ReadLease(ctx, thread)
+		if err != nil {
+			return fail(err)
+		}
+		if lease.IsLive() {
+			return fail(&graph.BusyError{Thread: thread, Status: graph.Running, Lease: lease})
+		}
+	}
+	if err := st.Prune(ctx, thread, math.MaxInt64); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Abandon ends the run of a thread by hand and permanently: nothing more of it runs,
+// and its status is Abandoned. Its state stays, and a new run can be started on the
+// thread. reason is shown to those who look at the run later; it may be empty.
+//
+// Processes that a killed drive has left behind keep running: InDoubt of Inspect names
+// them. A run that has ended keeps its status. A running drive is not asked: it gets
+// journal.ErrConflict at its next record, and Abandon gets it if the drive appends first. An
+// unknown thread is journal.ErrNoThread.
+func Abandon(ctx context.Context, st journal.Store, thread, reason string) error {
+	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
+	if err == nil && !s.Run.Status.Final() {
+		err = journal.Append(ctx, st, thread, s.Head, newAbandonRecord(s, reason, journal.AuthorOf(ctx)))
+	}
+	if err != nil {
+		return fmt.Errorf("abandon thread %s: %w", thread, err)
+	}
+	return nil
+}
+
+// newAbandonRecord returns the end record. If the run has crashed, the time since then does
+// not count as active.
+func newAbandonRecord(s *fold.Thread, reason, by string) journal.Record {
+	at := s.Last
+	if !s.Driving {
+		at = max(at, time.Now().UnixMicro())
+	}
+	head := wire.PutBool(wire.PutString([]byte{byte(graph.Abandoned)}, reason), false)
+	head = wire.PutInt(wire.PutString(head, s.Run.ID), 0) // no question is open
+	return journal.Record{Kind: journal.KindEnd, Time: at, Head: wire.PutName(s.Run.AppendSummary(wire.PutInt(head, 0)), by)}
+}

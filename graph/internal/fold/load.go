@@ -1,0 +1,108 @@
+package fold
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/journal"
+)
+
+// LoadThread reads and folds a thread up to a record (0: all). A panic in a store is a failure to
+// read. The Thread of an unknown thread has Head 0.
+func LoadThread(ctx context.Context, st journal.Store, thread string, upTo int64) (*Thread, error) {
+	if st == nil {
+		return nil, journal.ErrNoStore
+	}
+	return foldRecords(thread, func(add func(journal.Record, error) bool) {
+		st.Read(ctx, thread, journal.Range{FromSnapshot: true, UpTo: upTo})(add) // Read itself may panic, too
+	})
+}
+
+// LoadPoint reads and folds a thread up to a record (0: all), which must exist.
+func LoadPoint(ctx context.Context, st journal.Store, p journal.Point) (*Thread, error) {
+	if p.Seq < 0 {
+		return nil, fmt.Errorf("%w %s: records are numbered from 1, not %d", journal.ErrNoPoint, p.Thread, p.Seq)
+	}
+	s, err := LoadThread(ctx, st, p.Thread, p.Seq)
+	if err != nil || s.Head > 0 && (p.Seq == 0 || p.Seq == s.Head) {
+		return s, err
+	}
+	for r, err := range st.Read(ctx, p.Thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", p.Thread, err)
+		}
+		if p.Seq > r.Seq {
+			return nil, fmt.Errorf("%w %s: its newest record is %d, not %d", journal.ErrNoPoint, p.Thread, r.Seq, p.Seq)
+		}
+		return nil, fmt.Errorf("%w %s: record %d was pruned", journal.ErrNoPoint, p.Thread, p.Seq)
+	}
+	return nil, fmt.Errorf("%w: %s", journal.ErrNoThread, p.Thread)
+}
+
+// LoadToDrive is LoadThread for a drive, which never changes what it has read: if the store is in
+// memory, the bytes of the records are shared with it.
+func LoadToDrive(ctx context.Context, st journal.Store, thread string) (*Thread, error) {
+	m, ok := st.(*journal.Memory)
+	if !ok {
+		return LoadThread(ctx, st, thread, 0)
+	}
+	return foldRecords(thread, func(add func(journal.Record, error) bool) {
+		m.EachRecord(ctx, thread, journal.Range{FromSnapshot: true}, add)
+	})
+}
+
+// foldRecords folds the records of a thread.
+func foldRecords(thread string, records iter.Seq2[journal.Record, error]) (s *Thread, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panics.NewError("Store.Read", p))
+		}
+	}()
+	l := &loader{thread: thread}
+	l.Sums = journal.NewChecksums(thread)
+	records(l.addRecord)
+	if l.err != nil {
+		return nil, l.err
+	}
+	l.measureSize()
+	return &l.Thread, nil
+}
+
+// A loader is a Thread while its records are read. It is a type, because a loop would
+// allocate more for each thread that is opened.
+type loader struct {
+	Thread
+	thread string
+	err    error
+	summed bool // the record before it had a checksum
+}
+
+// verifyRecord refuses a damaged record. After a record with a checksum, every record must
+// have one.
+func (l *loader) verifyRecord(r *journal.Record) error {
+	if r.Sum == 0 && l.summed {
+		return &journal.DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind}
+	}
+	l.summed = r.Sum != 0
+	return l.Sums.Verify(r, false)
+}
+
+func (l *loader) addRecord(r journal.Record, err error) bool {
+	switch {
+	case l.err != nil: // the store has continued although add returned false
+	case err != nil:
+		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
+	case l.Head == 0 && r.Seq > 1 && !r.Kind.IsBase():
+		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", journal.ErrNoPoint, l.thread, r.Seq)
+	default:
+		if l.err = l.verifyRecord(&r); l.err != nil {
+			return false
+		}
+		if err := l.ApplyRecord(&r); err != nil {
+			l.err = fmt.Errorf("thread %s, record %d (%s): %w", l.thread, r.Seq, r.Kind, err)
+		}
+	}
+	return l.err == nil
+}
