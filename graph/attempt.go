@@ -141,10 +141,10 @@ func (a attempt) markWaiting(q Question) error {
 
 // run runs the attempt.
 func (a attempt) run() (err error) {
-	n, l := a.node(), a.runner
+	n, r := a.node(), a.runner
 	defer func() {
 		p := recover() // in a node or in a hook
-		if l.isReplaced() {
+		if r.isReplaced() {
 			err = errLeft
 		} else if p != nil {
 			err = a.wrapNodeError(panics.NewError("node "+n.Name, p))
@@ -159,8 +159,8 @@ func (a attempt) run() (err error) {
 	if n.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(a.base, n.Timeout, ErrTimeout)
 		defer cancel()
-		if l != nil {
-			defer a.drive.newWatch(limited, l).endWatch()
+		if r != nil {
+			defer a.drive.newWatch(limited, r).endWatch()
 		}
 		ctx.Context = limited
 	}
@@ -169,7 +169,7 @@ func (a attempt) run() (err error) {
 		return a.wrapNodeError(err)
 	}
 	up, err := a.runNode(ctx, st)
-	if l.isReplaced() {
+	if r.isReplaced() {
 		return errLeft
 	}
 	return a.conclude(ctx, up, err)
@@ -229,10 +229,10 @@ type timeoutFailure struct {
 	err   error
 }
 
-func (e *timeoutFailure) Error() string {
-	return e.what + " after " + e.after.String() + ": " + e.err.Error()
+func (f *timeoutFailure) Error() string {
+	return f.what + " after " + f.after.String() + ": " + f.err.Error()
 }
-func (e *timeoutFailure) Unwrap() []error { return []error{ErrTimeout, e.err} }
+func (f *timeoutFailure) Unwrap() []error { return []error{ErrTimeout, f.err} }
 
 // Attempt returns the number of the current attempt of the node that ctx belongs to,
 // from 1; 0 outside a node.
@@ -345,7 +345,7 @@ func (t *task) retry() *Retry {
 	if n := t.node(); n.Retry.Attempts != 0 || n.Graph != nil || n.Children != nil {
 		return &n.Retry
 	}
-	return &t.drive.r.Retry
+	return &t.drive.settings.Retry
 }
 
 // shouldRetry reports whether another attempt follows the one that failed. A panic in If is

@@ -51,7 +51,7 @@ func CacheKey(graph, node string) string {
 
 // runWithCache returns the node's update from the cache, or runs the node.
 func (a attempt) runWithCache(ctx context.Context, st State) (u Update, err error) {
-	store, p := a.drive.r.Cache, a.node().Cache
+	store, p := a.drive.settings.Cache, a.node().Cache
 	if store == nil || p == nil {
 		return a.callNode(ctx, st)
 	}

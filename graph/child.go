@@ -103,7 +103,7 @@ func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
 	defer a.mu.Unlock()
 	in := a.ensureInner()
 	in.failures, f.failures = append(in.failures, f.failures...), nil
-	if in.below = f; a.drive.j == nil && a.canRetry() {
+	if in.below = f; a.drive.journal == nil && a.canRetry() {
 		in.kept, in.returned = f, err == nil && status == Done
 	}
 	a.waiting, a.paused = a.waiting || status == Waiting, a.paused || status == Paused
@@ -118,7 +118,7 @@ type frameLocation struct {
 // openChild opens the frame that the journal holds, or starts a new one. returned reports
 // whether the child has ended.
 func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *frame, returned bool, err error) {
-	x := a.drive
+	d := a.drive
 	if f := a.keptChild(); f != nil && !at.named {
 		return f, a.inner.returned, nil
 	}
@@ -130,7 +130,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	if err != nil {
 		return nil, false, err
 	}
-	f = newFrame(x, sub.Graph, at.path, at.public)
+	f = newFrame(d, sub.Graph, at.path, at.public)
 	f.beside, f.keeps, f.listener = at.named || a.hasConcurrentTasks(), a.canRetry(), a.listeners()
 	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
 		f.st = f.st.inheritKeys(st)
@@ -138,14 +138,14 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	if raw := frames[at.path]; raw != nil && !a.isChildDropped(at.path) {
 		f.frames = frames
 		if f, err = f.restoreFrame(raw); err == nil && a.n > 1 && !raw.Returned {
-			x.j.addStateSize(f.storedSize())
+			d.journal.addStateSize(f.storedSize())
 		}
-		if a.n > 1 || x.failures.Load() > 0 {
-			f.since = x.activeTime()
+		if a.n > 1 || d.failures.Load() > 0 {
+			f.since = d.activeTime()
 		}
 		return f, raw.Returned, err
 	}
-	f.since, f.first = x.activeTime(), sub.Graph.def.First
+	f.since, f.first = d.activeTime(), sub.Graph.def.First
 	return f, false, f.begin(set, journal.KindCall, nil, nil)
 }
 
@@ -181,19 +181,19 @@ func (t *task) restoreAttempt(was *task) {
 // loadJournaledFrames returns the frames that an earlier drive or attempt left, if any: a retried
 // child continues where it failed, and so do the children below it.
 func (a attempt) loadJournaledFrames() (map[string]*fold.Frame, error) {
-	x := a.drive
+	d := a.drive
 	switch {
 	case a.raw != nil && a.n == 1:
 		return a.frames, nil
-	case x.j != nil && a.n > 1:
+	case d.journal != nil && a.n > 1:
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		in := a.ensureInner()
 		if in.frames == nil {
-			if err := x.j.flush(); err != nil {
+			if err := d.journal.flush(); err != nil {
 				return nil, err
 			}
-			s, err := fold.LoadToDrive(a.base, x.j.store, x.j.thread)
+			s, err := fold.LoadToDrive(a.base, d.journal.store, d.journal.thread)
 			if err != nil {
 				return nil, err
 			}
@@ -213,9 +213,9 @@ func (a attempt) isChildDropped(path string) bool {
 
 // driveChild drives a child frame to its end.
 func (f *frame) driveChild(ctx context.Context) (Status, error) {
-	x := f.drive
+	d := f.drive
 	if limit := f.g.def.Timeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.activeTime()-f.since), errRunTimeout)
+		limited, cancel := context.WithTimeoutCause(ctx, limit-(d.activeTime()-f.since), errRunTimeout)
 		defer cancel()
 		ctx = limited
 	}
@@ -226,9 +226,9 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	case status == Paused:
 		return status, ErrPaused
 	}
-	x.j.addStateSize(-f.storedSize())
-	if err == nil && x.j != nil {
-		err = x.j.addRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
+	d.journal.addStateSize(-f.storedSize())
+	if err == nil && d.journal != nil {
+		err = d.journal.addRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
 	}
 	return status, err
 }
@@ -273,17 +273,17 @@ func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, err
 	if err != nil {
 		return Child{}, err
 	}
-	ctx, k, err := a.addChildCall(ctx, name)
+	ctx, c, err := a.addChildCall(ctx, name)
 	if err != nil {
 		return Child{}, err
 	}
 	status := Failed
-	defer func() { k.markStopped(a.task, status) }()
+	defer func() { c.markStopped(a.task, status) }()
 	f, returned, err := a.openChild(sub, frameLocation{a.childPath(name), a.publicPath() + "/" + name + "/", true}, set)
 	if err != nil {
 		return Child{}, err
 	}
-	k.frame = f
+	c.frame = f
 	if status = Done; !returned {
 		if status, err = f.driveChild(ctx); err != nil {
 			return Child{State: f.st}, err
@@ -305,12 +305,12 @@ func DropChild(ctx context.Context, name string) error {
 		return err
 	}
 	a.mu.Lock()
-	k := a.ensureInner().calls[name]
+	c := a.ensureInner().calls[name]
 	a.mu.Unlock()
 	path := a.childPath(name)
-	if k != nil {
-		k.cancel(errDropped)
-		<-k.done
+	if c != nil {
+		c.cancel(errDropped)
+		<-c.done
 	}
 	frames, err := a.loadJournaledFrames()
 	if err != nil {
@@ -318,18 +318,18 @@ func DropChild(ctx context.Context, name string) error {
 	}
 	a.mu.Lock()
 	in := a.ensureInner()
-	known := k != nil || frames[path] != nil && !in.dropped[path]
+	known := c != nil || frames[path] != nil && !in.dropped[path]
 	delete(in.calls, name)
 	fold.SetEntry(&in.dropped, path, true)
 	a.mu.Unlock()
-	x := a.drive
-	if x.j == nil || !known {
+	d := a.drive
+	if d.journal == nil || !known {
 		return nil
 	}
-	if k != nil && (k.status == Waiting || k.status == Paused) {
-		x.j.addStateSize(-k.frame.storedSize())
+	if c != nil && (c.status == Waiting || c.status == Paused) {
+		d.journal.addStateSize(-c.frame.storedSize())
 	}
-	return x.j.addRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
+	return d.journal.addRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task
@@ -390,13 +390,13 @@ type childCall struct {
 	done   chan struct{} // closed when it has stopped
 }
 
-func (k *childCall) markStopped(t *task, s Status) {
+func (c *childCall) markStopped(t *task, s Status) {
 	t.mu.Lock()
-	k.status = s
+	c.status = s
 	t.inner.stopped++
 	t.mu.Unlock()
-	k.cancel(nil)
-	close(k.done)
+	c.cancel(nil)
+	close(c.done)
 }
 
 // findChildGraph finds the graph of a named child.
@@ -434,9 +434,9 @@ func (a attempt) addChildCall(ctx context.Context, name string) (context.Context
 		return ctx, nil, fmt.Errorf("graph: node %s calls its child %s twice; DropChild it first", a.node().Name, name)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	k := &childCall{cancel: cancel, done: make(chan struct{})}
-	fold.SetEntry(&in.calls, name, k)
-	return ctx, k, nil
+	c := &childCall{cancel: cancel, done: make(chan struct{})}
+	fold.SetEntry(&in.calls, name, c)
+	return ctx, c, nil
 }
 
 // endChildren ends the named children when their node has returned: it cancels those that
@@ -451,19 +451,19 @@ func (t *task) endChildren() {
 	in.closed = true
 	kids := maps.Clone(in.calls)
 	t.mu.Unlock()
-	for _, k := range kids {
-		k.cancel(errOver)
+	for _, c := range kids {
+		c.cancel(errOver)
 	}
-	for _, k := range kids {
-		<-k.done
+	for _, c := range kids {
+		<-c.done
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in.others = in.others[:0]
 	for _, name := range slices.Sorted(maps.Keys(kids)) {
-		k := kids[name]
-		t.waiting, t.paused = t.waiting || k.status == Waiting, t.paused || k.status == Paused
-		if f := k.frame; f != nil {
+		c := kids[name]
+		t.waiting, t.paused = t.waiting || c.status == Waiting, t.paused || c.status == Paused
+		if f := c.frame; f != nil {
 			in.others = append(in.others, f)
 			in.failures, f.failures = append(in.failures, f.failures...), nil
 		}
@@ -472,10 +472,10 @@ func (t *task) endChildren() {
 
 // compareGraphs compares the graphs with those that the run was started with, and returns
 // the records of the caller's consent for the journal.
-func (x *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.Record, err error) {
-	g, raw := x.r.Graph, s.EnsureFrame("")
+func (d *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.Record, err error) {
+	g, raw := d.settings.Graph, s.EnsureFrame("")
 	if raw.Digest != g.digest {
-		e := &ChangedError{Thread: x.thread, Was: raw.Digest, Is: g.digest}
+		e := &ChangedError{Thread: d.thread, Was: raw.Digest, Is: g.digest}
 		for _, t := range raw.Tasks {
 			if _, ok := g.byName[t.Node]; !ok {
 				e.Missing = append(e.Missing, t.Node)
@@ -495,7 +495,7 @@ func (x *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.R
 	w.walkFrame("", "", g)
 	for _, c := range w.changes {
 		if !accept {
-			c.Thread = x.thread
+			c.Thread = d.thread
 			return nil, &c.ChangedError
 		}
 		consents = append(consents, journal.Record{Kind: journal.KindEffect, Head: wire.PutTexts(nil, sharedPath, c.consent), Data: []byte(strconv.Quote(c.Is))})

@@ -147,8 +147,8 @@ func readBackWrites(ws []Write) ([]Write, error) {
 
 // readBack returns readBackWrites of the writes if Runner.Debug is set, else the
 // writes.
-func (x *drive) readBack(ws []Write) ([]Write, error) {
-	if !x.r.Debug {
+func (d *drive) readBack(ws []Write) ([]Write, error) {
+	if !d.settings.Debug {
 		return ws, nil
 	}
 	return readBackWrites(ws)
@@ -203,8 +203,8 @@ func (a attempt) runWithDebugChecks(ctx *taskCtx, st State) (Update, error) {
 // foldStepWrites folds the writes of a step. With Runner.Debug, reducers must not change their
 // arguments, and their results are read back.
 func (f *frame) foldStepWrites() (State, int, error) {
-	x := f.drive
-	if !x.r.Debug {
+	d := f.drive
+	if !d.settings.Debug {
 		return applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer())
 	}
 	w, err := watchState(f.st)
@@ -237,8 +237,8 @@ func (f *frame) foldStepWrites() (State, int, error) {
 // routeStep computes what runs next. With Runner.Debug, branch functions must not change
 // what they read.
 func (f *frame) routeStep(st State, was *frontier) (frontier, int, error) {
-	x := f.drive
-	if !x.r.Debug {
+	d := f.drive
+	if !d.settings.Debug {
 		return routeTasks(f.g, st, was, f.ts, f.tasks, &f.arrivals)
 	}
 	w, err := watchCopy(st)

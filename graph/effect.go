@@ -89,7 +89,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 			return v, err
 		}
 	}
-	debug := call.drive.r.Debug
+	debug := call.drive.settings.Debug
 	if !debug && !call.isResultNeeded() {
 		return v, nil
 	}
@@ -248,12 +248,12 @@ func (c *effectCall) recordedResult() ([]byte, bool) {
 
 // resolveDoubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) resolveDoubt() (skip bool, err error) {
-	x := c.drive
-	x.lease.renewIfExpired()
-	if err := x.fatalError(); err != nil {
+	d := c.drive
+	d.lease.renewIfExpired()
+	if err := d.fatalError(); err != nil {
 		return false, err
 	}
-	if c.effect.InDoubt == DoubtRetry || x.j == nil {
+	if c.effect.InDoubt == DoubtRetry || d.journal == nil {
 		return false, nil
 	}
 	if c.isInDoubt() {
@@ -285,7 +285,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.drive.j.addRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.journal.addRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -330,7 +330,7 @@ func (c *effectCall) questionName() string {
 }
 
 func (c *effectCall) recordIntent(note []byte) error {
-	j := c.drive.j
+	j := c.drive.journal
 	if j == nil {
 		return nil
 	}
@@ -341,10 +341,10 @@ func (c *effectCall) recordIntent(note []byte) error {
 }
 
 // isResultNeeded reports whether the result may be needed again.
-func (c *effectCall) isResultNeeded() bool { return c.drive.j != nil || c.canRetry() }
+func (c *effectCall) isResultNeeded() bool { return c.drive.journal != nil || c.canRetry() }
 
 func (c *effectCall) recordResult(b []byte) error {
-	j := c.drive.j
+	j := c.drive.journal
 	if j == nil {
 		return c.saveOutcome(outcome{succeeded, b})
 	}
@@ -430,20 +430,20 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	if err := value.CheckType[T](); err != nil {
 		return nil, fmt.Errorf("shared value %q: %w", name, err)
 	}
-	x := a.drive
-	x.sharedMu.Lock()
-	defer x.sharedMu.Unlock()
-	c := x.shared[name]
+	d := a.drive
+	d.sharedMu.Lock()
+	defer d.sharedMu.Unlock()
+	c := d.shared[name]
 	if c == nil {
 		v := new(T)
-		if b, ok := x.kept[sharedID(name)]; ok {
+		if b, ok := d.kept[sharedID(name)]; ok {
 			var err error
 			if *v, err = value.Decode[T](b); err != nil {
 				return nil, fmt.Errorf("shared value %q: %w", name, err)
 			}
 		}
 		c = &sharedCell{value: v, changed: make(chan struct{})}
-		fold.SetEntry(&x.shared, name, c)
+		fold.SetEntry(&d.shared, name, c)
 	}
 	v, ok := c.value.(*T)
 	if !ok {
@@ -501,7 +501,7 @@ func (s *SharedValue[T]) wakeWaiters() {
 
 // recordValue journals the value. The caller must hold mu.
 func (s *SharedValue[T]) recordValue() error {
-	j := s.a.drive.j
+	j := s.a.drive.journal
 	if j == nil {
 		return nil
 	}

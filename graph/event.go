@@ -236,17 +236,17 @@ func (e Event) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON returns durations in milliseconds and errors as text.
-func (b TaskRetry) MarshalJSON() ([]byte, error) {
+func (r TaskRetry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Attempt int     `json:"attempt"`
 		Max     int     `json:"max_attempts"`
 		After   float64 `json:"after_ms"`
 		Error   string  `json:"error"`
-	}{b.Attempt, b.MaxAttempts, toMilliseconds(b.After), errorText(b.Err)})
+	}{r.Attempt, r.MaxAttempts, toMilliseconds(r.After), errorText(r.Err)})
 }
 
 // MarshalJSON returns durations in milliseconds and errors as text.
-func (b TaskDone) MarshalJSON() ([]byte, error) {
+func (d TaskDone) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Error    string  `json:"error,omitempty"`
 		Took     float64 `json:"took_ms"`
@@ -255,13 +255,13 @@ func (b TaskDone) MarshalJSON() ([]byte, error) {
 		Waiting  bool    `json:"waiting,omitempty"`
 		Cached   bool    `json:"cached,omitempty"`
 		Failed   bool    `json:"failed,omitempty"`
-	}{errorText(b.Err), toMilliseconds(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
+	}{errorText(d.Err), toMilliseconds(d.Took), d.Attempts, d.Recorded, d.Waiting, d.Cached, d.Failed})
 }
 
 // MarshalJSON returns the JSON of the emitted value itself, with the type of a [TypedValue].
-func (b ValueEmitted) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(b.Value)
-	typed, ok := b.Value.(TypedValue)
+func (v ValueEmitted) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(v.Value)
+	typed, ok := v.Value.(TypedValue)
 	if err != nil || !ok || text[0] != '{' {
 		return text, err
 	}
@@ -275,7 +275,7 @@ func (b ValueEmitted) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON leaves out the state, because it may be large: StepCommitted has named
 // the keys that changed.
-func (b RunEnded) MarshalJSON() ([]byte, error) {
+func (e RunEnded) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Status    Status     `json:"status"`
 		Value     any        `json:"value,omitempty"`
@@ -284,7 +284,7 @@ func (b RunEnded) MarshalJSON() ([]byte, error) {
 		Steps     int        `json:"steps"`
 		Failures  []string   `json:"failures,omitempty"`
 		Error     string     `json:"error,omitempty"`
-	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, errorTexts(b.Result.Failures), errorText(b.Result.Err)})
+	}{e.Result.Status, e.Result.Value, e.Result.Breaks, e.Result.Questions, e.Result.Steps, errorTexts(e.Result.Failures), errorText(e.Result.Err)})
 }
 
 func errorTexts(failures []*NodeError) (all []string) {
@@ -329,116 +329,116 @@ type eventSink struct {
 const sendBuffer = 16
 
 // openQueue makes the outlet ready for send and pump.
-func (o *eventSink) openQueue() {
-	o.room.L = &o.mu
-	o.wake = make(chan struct{}, 1)
+func (s *eventSink) openQueue() {
+	s.room.L = &s.mu
+	s.wake = make(chan struct{}, 1)
 }
 
 // deliverEvent passes an event to the reader. Only the reader's goroutine may call it.
-func (o *eventSink) deliverEvent(e Event) {
-	if o.gone || o.yield == nil {
+func (s *eventSink) deliverEvent(e Event) {
+	if s.gone || s.yield == nil {
 		return
 	}
-	o.seq++
-	e.Seq, e.Thread, e.Run = o.seq, o.thread, o.run
-	o.stampEvent(&e)
-	if !o.yield(e, nil) {
-		o.gone = true
-		o.cancel()
+	s.seq++
+	e.Seq, e.Thread, e.Run = s.seq, s.thread, s.run
+	s.stampEvent(&e)
+	if !s.yield(e, nil) {
+		s.gone = true
+		s.cancel()
 	}
 }
 
 // stampEvent sets when an event happened, unless that is set, and after which record.
-func (o *eventSink) stampEvent(e *Event) {
+func (s *eventSink) stampEvent(e *Event) {
 	if e.Time.IsZero() {
-		e.Time = o.clock.Now()
+		e.Time = s.clock.Now()
 	}
-	if e.Record == 0 && o.saved != nil {
-		e.Record = o.saved()
+	if e.Record == 0 && s.saved != nil {
+		e.Record = s.saved()
 	}
 }
 
 // sendEvent passes an event from a task's goroutine to the reader's, and waits if the reader
 // is slow. The pump runs as long as tasks do; later events are dropped.
-func (o *eventSink) sendEvent(e Event) { o.queueEvent(e, true) }
+func (s *eventSink) sendEvent(e Event) { s.queueEvent(e, true) }
 
 // queueEvent is send. It does not wait if wait is false: for a task that may run on the
 // reader's goroutine.
-func (o *eventSink) queueEvent(e Event, wait bool) {
-	o.stampEvent(&e)
-	o.mu.Lock()
-	for wait && len(o.queue) >= sendBuffer && !o.over {
-		o.full = true
-		o.room.Wait()
+func (s *eventSink) queueEvent(e Event, wait bool) {
+	s.stampEvent(&e)
+	s.mu.Lock()
+	for wait && len(s.queue) >= sendBuffer && !s.over {
+		s.full = true
+		s.room.Wait()
 	}
-	first := len(o.queue) == 0
-	if !o.over {
-		o.queue = append(o.queue, e)
+	first := len(s.queue) == 0
+	if !s.over {
+		s.queue = append(s.queue, e)
 	}
-	o.mu.Unlock()
+	s.mu.Unlock()
 	if first {
-		o.wakePump()
+		s.wakePump()
 	}
 }
 
 // deliverQueued delivers, on the reader's goroutine, what a task has sent.
-func (o *eventSink) deliverQueued() {
+func (s *eventSink) deliverQueued() {
 	for {
-		batch, _ := o.takeBatch()
+		batch, _ := s.takeBatch()
 		if len(batch) == 0 {
 			return
 		}
 		for i := range batch {
-			o.deliverEvent(batch[i])
+			s.deliverEvent(batch[i])
 		}
 		clear(batch)
 	}
 }
 
 // endPump informs the pump that its tasks have ended.
-func (o *eventSink) endPump() {
-	o.mu.Lock()
-	o.done = true
-	o.mu.Unlock()
-	o.wakePump()
+func (s *eventSink) endPump() {
+	s.mu.Lock()
+	s.done = true
+	s.mu.Unlock()
+	s.wakePump()
 }
 
 // close wakes the tasks that still wait to send.
-func (o *eventSink) close() {
-	o.mu.Lock()
-	o.over = true
-	o.mu.Unlock()
-	o.room.Broadcast()
+func (s *eventSink) close() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.room.Broadcast()
 }
 
 // wakePump wakes the pump.
-func (o *eventSink) wakePump() {
+func (s *eventSink) wakePump() {
 	select {
-	case o.wake <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
 // pumpEvents delivers what tasks send until finish is called. If the reader panics, the tasks
 // are cancelled and drained before the panic continues.
-func (o *eventSink) pumpEvents() {
+func (s *eventSink) pumpEvents() {
 	finished := false
 	defer func() {
 		if !finished {
-			o.gone = true
-			o.cancel()
-			o.drainQueue()
+			s.gone = true
+			s.cancel()
+			s.drainQueue()
 		}
 	}()
-	o.drainQueue()
+	s.drainQueue()
 	finished = true
 }
 
-func (o *eventSink) drainQueue() {
+func (s *eventSink) drainQueue() {
 	for {
-		batch, done := o.takeBatch()
+		batch, done := s.takeBatch()
 		for i := range batch {
-			o.deliverEvent(batch[i])
+			s.deliverEvent(batch[i])
 		}
 		clear(batch)
 		switch {
@@ -446,25 +446,25 @@ func (o *eventSink) drainQueue() {
 		case done:
 			return
 		default:
-			<-o.wake
+			<-s.wake
 		}
 	}
 }
 
 // takeBatch returns what has been sent. If that is nothing, done reports whether the tasks
 // have ended.
-func (o *eventSink) takeBatch() (batch []Event, done bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.queue) == 0 {
-		done, o.done = o.done, false
+func (s *eventSink) takeBatch() (batch []Event, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		done, s.done = s.done, false
 		return nil, done
 	}
-	batch = o.queue
-	o.queue, o.spare = o.spare[:0], batch
-	if o.full {
-		o.full = false
-		o.room.Broadcast()
+	batch = s.queue
+	s.queue, s.spare = s.spare[:0], batch
+	if s.full {
+		s.full = false
+		s.room.Broadcast()
 	}
 	return batch, false
 }

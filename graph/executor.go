@@ -24,9 +24,9 @@ type Executor interface {
 type goroutines struct{}
 
 func (goroutines) Execute(n, limit int, task func(i int)) {
-	c := newWorkerPool(n, limit, task)
-	defer c.rest.Wait()
-	c.runTasks(nil, nil, nil)
+	p := newWorkerPool(n, limit, task)
+	defer p.rest.Wait()
+	p.runTasks(nil, nil, nil)
 }
 
 // A workerPool works through the tasks of a step. As long as a task is left, one worker is
@@ -52,49 +52,49 @@ func newWorkerPool(n, limit int, task func(i int)) *workerPool {
 
 // runTasks runs tasks until none is left. If t is not nil, it first continues t after an
 // attempt that hangs.
-func (c *workerPool) runTasks(l *runner, t *task, hung error) {
+func (p *workerPool) runTasks(r *runner, t *task, hung error) {
 	done := false
 	defer func() {
-		if !done && !l.isReplaced() { // a task has ended this goroutine: run the others in a deferred call
-			c.runTasks(l, nil, nil)
+		if !done && !r.isReplaced() { // a task has ended this goroutine: run the others in a deferred call
+			p.runTasks(r, nil, nil)
 		}
 	}()
 	if t != nil {
-		if c.watched.continueAfterHang(t, hung); l.isReplaced() {
+		if p.watched.continueAfterHang(t, hung); r.isReplaced() {
 			return
 		}
 	}
 	for {
-		i := c.next.Add(1) - 1
-		if i >= c.n {
+		i := p.next.Add(1) - 1
+		if i >= p.n {
 			done = true
 			return
 		}
-		if i+1 < c.n && c.coming.CompareAndSwap(false, true) {
-			c.startWorker()
+		if i+1 < p.n && p.coming.CompareAndSwap(false, true) {
+			p.startWorker()
 		}
-		if l != nil {
-			c.watched.ts[i].runner = l
+		if r != nil {
+			p.watched.ts[i].runner = r
 		}
-		if c.task(int(i)); l.isReplaced() {
+		if p.task(int(i)); r.isReplaced() {
 			return
 		}
 	}
 }
 
 // startWorker starts another worker, unless the limit is reached.
-func (c *workerPool) startWorker() {
-	if c.started.Add(1) >= c.limit {
+func (p *workerPool) startWorker() {
+	if p.started.Add(1) >= p.limit {
 		return // coming stays true: no other worker tries again
 	}
-	if c.watched != nil {
-		c.rest.Add(1)
-		go c.watched.startServing()
+	if p.watched != nil {
+		p.rest.Add(1)
+		go p.watched.startServing()
 		return
 	}
-	c.rest.Go(func() {
-		c.coming.Store(false)
-		c.runTasks(nil, nil, nil)
+	p.rest.Go(func() {
+		p.coming.Store(false)
+		p.runTasks(nil, nil, nil)
 	})
 }
 
@@ -149,101 +149,101 @@ func NewID(now time.Time) string {
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
 // false if another goroutine has replaced this one: see runner.isReplaced.
 func (f *frame) executeTasks(ctx context.Context) bool {
-	x, ts := f.drive, f.ts
+	d, ts := f.drive, f.ts
 	t := &ts[0]
 	switch {
-	case len(ts) == 1 && (!f.isRoot() || x.topics == 0):
+	case len(ts) == 1 && (!f.isRoot() || d.topics == 0):
 		t.inline, t.runner = f.isRoot(), f.runner
 		return t.run(false)
-	case len(ts) == 1 && !x.needsOwnGoroutine(t.node()):
+	case len(ts) == 1 && !d.needsOwnGoroutine(t.node()):
 		t.inline = true
 		return t.run(false)
 	case len(ts) == 1:
-		x.runSingleTask(t)
-	case x.topics == 0 || !f.isRoot():
+		d.runSingleTask(t)
+	case d.topics == 0 || !f.isRoot():
 		f.runAllTasks(ctx)
 	default:
 		go func() {
-			defer x.out.endPump()
+			defer d.out.endPump()
 			f.runAllTasks(ctx)
 		}()
-		x.out.pumpEvents()
+		d.out.pumpEvents()
 	}
 	return true
 }
 
 // needsOwnGoroutine reports whether a node must not run on the reader's goroutine.
-func (x *drive) needsOwnGoroutine(n *compiledNode) bool {
-	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
+func (d *drive) needsOwnGoroutine(n *compiledNode) bool {
+	return n.Graph != nil || n.Children != nil || d.live && !n.Quiet
 }
 
 // runSingleTask runs the one task of a step on a goroutine that serves all such steps, so that
 // what the node emits can be delivered while it runs.
-func (x *drive) runSingleTask(t *task) {
+func (d *drive) runSingleTask(t *task) {
 	t.inline = true
 	if !t.startTask() {
 		return
 	}
 	t.inline = false
-	if x.singleTask == nil {
-		x.singleTask = &singleTaskRunner{x: x, tasks: make(chan *task)}
-		go x.singleTask.serveTasks(nil)
+	if d.singleTask == nil {
+		d.singleTask = &singleTaskRunner{drive: d, tasks: make(chan *task)}
+		go d.singleTask.serveTasks(nil)
 	}
-	x.singleTask.tasks <- t
-	x.out.pumpEvents()
+	d.singleTask.tasks <- t
+	d.out.pumpEvents()
 	t.inline = true
 	t.deliverTaskDone()
 }
 
 // singleTaskRunner runs the tasks of steps that have only one.
 type singleTaskRunner struct {
-	x     *drive
+	drive *drive
 	tasks chan *task
 	watch *watch // of the task's step
 }
 
 // serveTasks runs tasks until there are no more.
-func (o *singleTaskRunner) serveTasks(l *runner) {
-	for t := range o.tasks {
-		if w := t.frame.watch; w != o.watch {
-			if l == nil {
-				l = &runner{by: o}
+func (s *singleTaskRunner) serveTasks(r *runner) {
+	for t := range s.tasks {
+		if w := t.frame.watch; w != s.watch {
+			if r == nil {
+				r = &runner{by: s}
 			}
-			o.watch = w
-			w.addRunner(l)
+			s.watch = w
+			w.addRunner(r)
 		}
-		if t.runner = l; !o.runTask(l, t, nil) {
+		if t.runner = r; !s.runTask(r, t, nil) {
 			return
 		}
 	}
 }
 
 // runTask runs one task. It returns the result of run.
-func (o *singleTaskRunner) runTask(l *runner, t *task, hung error) bool {
+func (s *singleTaskRunner) runTask(r *runner, t *task, hung error) bool {
 	returned := false
 	defer func() {
-		if l.isReplaced() {
+		if r.isReplaced() {
 			return
 		}
 		if !returned {
-			o.x.singleTask = nil // the goroutine ends with the node
+			s.drive.singleTask = nil // the goroutine ends with the node
 		}
-		o.x.out.endPump()
+		s.drive.out.endPump()
 	}()
 	returned = t.runAndFinish(false, hung)
 	return returned
 }
 
 // takeOverTask implements successor.
-func (o *singleTaskRunner) takeOverTask(t *task, hung error) {
-	if l := t.replaceRunner(o, o.watch); o.runTask(l, t, hung) {
-		o.serveTasks(l)
+func (s *singleTaskRunner) takeOverTask(t *task, hung error) {
+	if r := t.replaceRunner(s, s.watch); s.runTask(r, t, hung) {
+		s.serveTasks(r)
 	}
 }
 
 // runAllTasks runs the tasks of a step that has several.
 func (f *frame) runAllTasks(ctx context.Context) {
-	x, ts := f.drive, f.ts
+	d, ts := f.drive, f.ts
 	g := f.g
 	defer func() {
 		if p := recover(); p != nil {
@@ -253,7 +253,7 @@ func (f *frame) runAllTasks(ctx context.Context) {
 		}
 	}()
 	if !g.def.FailFast {
-		x.runOnExecutor(f.watch, g.def.Concurrency, ts, runWithSiblings)
+		d.runOnExecutor(f.watch, g.def.Concurrency, ts, runWithSiblings)
 		return
 	}
 	step, cancel := context.WithCancelCause(ctx)
@@ -261,9 +261,9 @@ func (f *frame) runAllTasks(ctx context.Context) {
 	for i := range ts {
 		ts[i].base = step
 	}
-	w := x.newWatch(step)
+	w := d.newWatch(step)
 	defer w.endWatch()
-	x.runOnExecutor(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
+	d.runOnExecutor(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
 }
 
 // runWithSiblings runs a task that has siblings. If hung is not nil, it replaces an attempt
@@ -277,10 +277,10 @@ func runWithSiblings(t *task, hung error) bool {
 
 // failFast is runWithSiblings for a step whose tasks are cancelled when one of them fails.
 func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hung error) bool {
-	l := t.runner
+	r := t.runner
 	defer func() {
 		switch {
-		case l.isReplaced() || t.err == nil:
+		case r.isReplaced() || t.err == nil:
 		case context.Cause(step) == errSibling && errors.Is(t.err, context.Canceled):
 			t.err = errSibling // not a failure of its own
 		default:
@@ -301,57 +301,57 @@ type watchedPool struct {
 
 // runOnExecutor runs tasks on the Executor. If w is not nil, they run on runners, and this
 // goroutine only waits for them.
-func (x *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
+func (d *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
 	if w == nil {
-		x.exec.Execute(len(ts), limit, func(i int) { run(&ts[i], nil) })
+		d.exec.Execute(len(ts), limit, func(i int) { run(&ts[i], nil) })
 		return
 	}
 	defer w.truncateRunners(w.runnerCount())
-	c := &watchedPool{watch: w, ts: ts, run: run}
-	if _, ours := x.exec.(goroutines); !ours {
-		x.exec.Execute(len(ts), limit, c.runIsolated)
+	p := &watchedPool{watch: w, ts: ts, run: run}
+	if _, ours := d.exec.(goroutines); !ours {
+		d.exec.Execute(len(ts), limit, p.runIsolated)
 		return
 	}
-	c.workerPool = newWorkerPool(len(ts), limit, func(i int) { run(&ts[i], nil) })
-	c.workerPool.watched = c
-	c.rest.Add(1)
-	c.coming.Store(true)
-	go c.startServing()
-	c.rest.Wait()
+	p.workerPool = newWorkerPool(len(ts), limit, func(i int) { run(&ts[i], nil) })
+	p.workerPool.watched = p
+	p.rest.Add(1)
+	p.coming.Store(true)
+	go p.startServing()
+	p.rest.Wait()
 }
 
 // startServing starts another goroutine that serves tasks.
-func (c *watchedPool) startServing() {
-	l := &runner{by: c}
-	c.watch.addRunner(l)
-	c.coming.Store(false)
-	c.serveTasks(l, nil, nil)
+func (p *watchedPool) startServing() {
+	r := &runner{by: p}
+	p.watch.addRunner(r)
+	p.coming.Store(false)
+	p.serveTasks(r, nil, nil)
 }
 
 // serveTasks runs tasks until none is left.
-func (c *watchedPool) serveTasks(l *runner, t *task, hung error) {
+func (p *watchedPool) serveTasks(r *runner, t *task, hung error) {
 	defer func() {
-		if !l.isReplaced() {
-			c.rest.Done()
+		if !r.isReplaced() {
+			p.rest.Done()
 		}
 	}()
-	c.runTasks(l, t, hung)
+	p.runTasks(r, t, hung)
 }
 
 // continueAfterHang continues with a task after an attempt that hangs.
-func (c *watchedPool) continueAfterHang(t *task, hung error) { c.run(t, hung) }
+func (p *watchedPool) continueAfterHang(t *task, hung error) { p.run(t, hung) }
 
 // takeOverTask implements successor.
-func (c *watchedPool) takeOverTask(t *task, hung error) {
-	c.serveTasks(t.replaceRunner(c, c.watch), t, hung)
+func (p *watchedPool) takeOverTask(t *task, hung error) {
+	p.serveTasks(t.replaceRunner(p, p.watch), t, hung)
 }
 
 // runIsolated runs a task for an Executor of the caller, on a separate goroutine.
-func (c *watchedPool) runIsolated(i int) {
-	a := &isolatedTask{c, make(chan struct{})}
-	t := &c.ts[i]
+func (p *watchedPool) runIsolated(i int) {
+	a := &isolatedTask{p, make(chan struct{})}
+	t := &p.ts[i]
 	t.runner = &runner{by: a}
-	c.watch.addRunner(t.runner)
+	p.watch.addRunner(t.runner)
 	go a.run(t, nil)
 	<-a.done
 }
@@ -363,9 +363,9 @@ type isolatedTask struct {
 }
 
 func (a *isolatedTask) run(t *task, hung error) {
-	l := t.runner
+	r := t.runner
 	defer func() {
-		if !l.isReplaced() {
+		if !r.isReplaced() {
 			close(a.done)
 		}
 	}()

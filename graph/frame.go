@@ -80,8 +80,8 @@ type smallFrame struct {
 }
 
 // newFrame returns a frame without values. x is nil for a frame that is only read.
-func newFrame(x *drive, g *Graph, path, public string) *frame {
-	n := &smallFrame{frame: frame{path: path, public: public, g: g, drive: x}}
+func newFrame(d *drive, g *Graph, path, public string) *frame {
+	n := &smallFrame{frame: frame{path: path, public: public, g: g, drive: d}}
 	f := &n.frame
 	f.st, f.visits = State{g.table, takeZeros(n.vals[:], len(g.table.keys))}, takeZeros(n.visits[:], len(g.nodes))
 	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
@@ -245,7 +245,7 @@ func (g *Graph) findArrival(a fold.Arrival) (joinRef, bool) {
 // begin folds the first writes of a frame, sets its frontier to the start nodes and
 // journals both. head and tail are the additional fields of the kind of record.
 func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
-	x := f.drive
+	d := f.drive
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
 		f.next.tasks = append(f.next.tasks, taskRef{node: n})
@@ -253,7 +253,7 @@ func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 	f.countVisits()
 	rec := f.patchBuffer()
 	for _, ws := range [...][]Write{f.first, set} {
-		ws, err := x.readBack(ws)
+		ws, err := d.readBack(ws)
 		if err != nil {
 			return err
 		}
@@ -263,21 +263,21 @@ func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 		}
 		f.st = st
 	}
-	if x.j == nil {
+	if d.journal == nil {
 		return nil
 	}
 	if k == journal.KindCall {
 		head = wire.PutString(nil, f.path)
 	}
 	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && x.j.level < QuestionsOnly)
+	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && d.journal.level < QuestionsOnly)
 	return err
 }
 
 // patchBuffer returns where apply appends its patches: nil without a journal.
 func (f *frame) patchBuffer() *[]patch {
-	x := f.drive
-	if x.j == nil {
+	d := f.drive
+	if d.journal == nil {
 		return nil
 	}
 	f.rec = f.rec[:0]
@@ -286,7 +286,7 @@ func (f *frame) patchBuffer() *[]patch {
 
 // commitPatches journals what apply recorded and the frontier after it.
 func (f *frame) commitPatches(k journal.Kind, head, tail []byte, flush bool) (seq int64, err error) {
-	x := f.drive
+	d := f.drive
 	data, err := f.encodePatches()
 	if err != nil {
 		return 0, err
@@ -313,10 +313,10 @@ func (f *frame) commitPatches(k journal.Kind, head, tail []byte, flush bool) (se
 	if !flush { // the buffers are still in use when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
-	if k == journal.KindStep && x.topics&TopicStep != 0 {
-		return x.j.addNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
+	if k == journal.KindStep && d.topics&TopicStep != 0 {
+		return d.journal.addNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
 	}
-	return 0, x.j.addRecord(k, head, data, flush)
+	return 0, d.journal.addRecord(k, head, data, flush)
 }
 
 // reusableBuffer returns b for reuse, or nil if it is too large to be kept.
@@ -329,7 +329,7 @@ func reusableBuffer(b []byte) []byte {
 
 // encodePatches encodes what apply recorded, in a buffer of the frame.
 func (f *frame) encodePatches() ([]byte, error) {
-	x := f.drive
+	d := f.drive
 	data := wire.PutInt(f.data[:0], len(f.rec))
 	grew, largest, at := 0, -1, 0
 	var few [4]int
@@ -350,10 +350,10 @@ func (f *frame) encodePatches() ([]byte, error) {
 		}
 		data = fold.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
-	if size := x.j.addStateSize(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
-		x.j.addStateSize(-grew)
+	if size := d.journal.addStateSize(grew); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
+		d.journal.addStateSize(-grew)
 		f.subtractSlotSizes(deltas)
-		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: x.r.MaxState}}
+		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: d.settings.MaxState}}
 	}
 	return data, nil
 }

@@ -37,17 +37,17 @@ func (h *Handle) Answer(answers ...Answer) (open []Question, err error) {
 }
 
 // openHandle lets the handle of the drive reach it.
-func (x *drive) openHandle() {
-	if h := x.questions.handle; h != nil && x.j != nil {
+func (d *drive) openHandle() {
+	if h := d.questions.handle; h != nil && d.journal != nil {
 		h.mu.Lock()
-		h.drive = x
+		h.drive = d
 		h.mu.Unlock()
 	}
 }
 
 // closeHandle ends what the handle of the drive can do.
-func (x *drive) closeHandle() {
-	if h := x.questions.handle; h != nil {
+func (d *drive) closeHandle() {
+	if h := d.questions.handle; h != nil {
 		h.mu.Lock()
 		h.drive = nil
 		h.mu.Unlock()
@@ -62,18 +62,18 @@ type lateAnswer struct {
 }
 
 // answerWhileWorking checks and records answers. The caller must hold the lock of the handle.
-func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error) {
-	j := x.j
+func (d *drive) answerWhileWorking(answers []Answer) (open []Question, err error) {
+	j := d.journal
 	j.writing.Lock() // nothing is written between the check and the answers
 	defer j.writing.Unlock()
 	if err := j.writePending(); err != nil {
 		return nil, err
 	}
-	s, err := fold.LoadToDrive(context.Background(), j.store, x.thread)
+	s, err := fold.LoadToDrive(context.Background(), j.store, d.thread)
 	if err != nil {
 		return nil, err
 	}
-	asked, values, err := x.r.Graph.checkAnswers(s, answers)
+	asked, values, err := d.settings.Graph.checkAnswers(s, answers)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (x *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 	}
 	for i, o := range asked {
 		o.Asked.Answered = true
-		x.questions.late = append(x.questions.late, lateAnswer{o.Path, o.Key, QuestionAnswered{ID: o.Asked.Question.ID, Refused: answers[i].Refused, By: answers[i].By}})
+		d.questions.late = append(d.questions.late, lateAnswer{o.Path, o.Key, QuestionAnswered{ID: o.Asked.Question.ID, Refused: answers[i].Refused, By: answers[i].By}})
 	}
 	for _, o := range s.OpenQuestions() {
 		open = append(open, Question(o.Asked.Question))
@@ -128,15 +128,15 @@ func (j *journalWriter) appendNow(head int64, recs []journal.Record) error {
 // continueWithAnswers decides, when all tasks of the root's step have stopped and some wait, whether the step
 // continues: with answers that came while tasks worked, or else with answers given ahead. If it does not, the
 // drive waits, and its handle records nothing more.
-func (x *drive) continueWithAnswers(f *frame) (again bool, err error) {
-	h := x.questions.handle
+func (d *drive) continueWithAnswers(f *frame) (again bool, err error) {
+	h := d.questions.handle
 	if h == nil {
-		return x.assignPresetAnswers(f)
+		return d.assignPresetAnswers(f)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if again, err = x.useLateAnswers(f); err == nil && !again {
-		again, err = x.assignPresetAnswers(f)
+	if again, err = d.useLateAnswers(f); err == nil && !again {
+		again, err = d.assignPresetAnswers(f)
 	}
 	if !again {
 		h.drive = nil
@@ -145,25 +145,25 @@ func (x *drive) continueWithAnswers(f *frame) (again bool, err error) {
 }
 
 // useLateAnswers lets a step continue from what the journal holds of it, if answers came while its tasks worked.
-func (x *drive) useLateAnswers(f *frame) (bool, error) {
-	if f.breaks != nil || len(x.questions.late) == 0 {
+func (d *drive) useLateAnswers(f *frame) (bool, error) {
+	if f.breaks != nil || len(d.questions.late) == 0 {
 		return false, nil
 	}
-	if err := x.j.flush(); err != nil {
+	if err := d.journal.flush(); err != nil {
 		return false, err
 	}
-	s, err := fold.LoadToDrive(x.ctx, x.j.store, x.thread)
+	s, err := fold.LoadToDrive(d.ctx, d.journal.store, d.thread)
 	if err != nil {
 		return false, err
 	}
-	for _, a := range x.questions.late {
+	for _, a := range d.questions.late {
 		if in := s.Frames[a.path]; in != nil && in.Asks[a.key] != nil {
 			in.Asks[a.key].Now = true
 		}
-		x.questions.answered = append(x.questions.answered, a.event)
+		d.questions.answered = append(d.questions.answered, a.event)
 	}
-	x.questions.late = nil
-	x.deliverAnswers(f)
+	d.questions.late = nil
+	d.deliverAnswers(f)
 	f.raw, f.frames = s.EnsureFrame(""), s.Frames
 	return true, nil
 }

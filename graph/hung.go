@@ -85,34 +85,34 @@ const (
 
 // replaceRunner gives a task that hangs another runner, that of the calling goroutine.
 func (t *task) replaceRunner(by successor, w *watch) *runner {
-	l := &runner{by: by, ctx: t.runner.ctx}
-	t.runner = l
-	w.addRunner(l)
-	return l
+	r := &runner{by: by, ctx: t.runner.ctx}
+	t.runner = r
+	w.addRunner(r)
+	return r
 }
 
 // enterNode records that the runner is about to call a node.
-func (l *runner) enterNode(t *task, ctx *taskCtx) {
-	l.t, l.ctx = t, ctx
-	l.gate.Store(runnerInside)
+func (r *runner) enterNode(t *task, ctx *taskCtx) {
+	r.t, r.ctx = t, ctx
+	r.gate.Store(runnerInside)
 }
 
 // exitNode records that the node has returned.
-func (l *runner) exitNode() {
-	if l.gate.CompareAndSwap(runnerInside, runnerOutside) {
+func (r *runner) exitNode() {
+	if r.gate.CompareAndSwap(runnerInside, runnerOutside) {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.gate.CompareAndSwap(runnerInside, runnerOutside) {
-		l.returned.Store(true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.gate.CompareAndSwap(runnerInside, runnerOutside) {
+		r.returned.Store(true)
 	}
 }
 
 // isReplaced reports whether another goroutine has replaced the runner: then this one must end,
 // and must not touch what it was working on. Only the runner's own goroutine may call it,
 // outside of nodes.
-func (l *runner) isReplaced() bool { return l != nil && l.gate.Load() == runnerLeft }
+func (r *runner) isReplaced() bool { return r != nil && r.gate.Load() == runnerLeft }
 
 // watch waits for the end of a context, and then examines the runners whose nodes use it.
 // A nil watch does nothing.
@@ -142,20 +142,20 @@ func (d *watchdog) newWatch(ctx context.Context, runners ...*runner) *watch {
 		return nil
 	}
 	w := &watch{dog: d, ctx: ctx}
-	for _, l := range runners {
-		w.addRunner(l)
+	for _, r := range runners {
+		w.addRunner(r)
 	}
 	return w
 }
 
 // addRunner watches another runner.
-func (w *watch) addRunner(l *runner) {
-	if w == nil || l == nil {
+func (w *watch) addRunner(r *runner) {
+	if w == nil || r == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.runners = append(w.runners, runnerView{runner: l})
+	w.runners = append(w.runners, runnerView{runner: r})
 	if w.stop == nil && !w.over {
 		w.stop = context.AfterFunc(w.ctx, w.handleContextEnd)
 	}
@@ -255,11 +255,11 @@ func (w *watch) endWatch() {
 
 // runNode runs an attempt within its hooks.
 func (a attempt) runNode(ctx *taskCtx, st State) (Update, error) {
-	if l := a.runner; l != nil {
-		l.enterNode(a.task, ctx)
-		defer l.exitNode()
+	if r := a.runner; r != nil {
+		r.enterNode(a.task, ctx)
+		defer r.exitNode()
 	}
-	if a.drive.r.Debug {
+	if a.drive.settings.Debug {
 		return a.runWithDebugChecks(ctx, st)
 	}
 	return a.runWithHooks(ctx, st)
@@ -277,9 +277,9 @@ func (a attempt) leaveBehind(stopped *int) bool {
 		if *stopped = in.stopped; in.calling || in.stopped > was {
 			return false
 		}
-		for _, k := range in.calls {
+		for _, c := range in.calls {
 			select {
-			case <-k.done:
+			case <-c.done:
 			default:
 				return false
 			}
@@ -308,8 +308,8 @@ func (d *watchdog) leftBehind(err error) (still []string, _ error) {
 
 // hasEndableContext reports whether anything but the reader and the end of the process can end
 // the context of a node: otherwise a node that runs alone cannot hang.
-func (x *drive) hasEndableContext(ctx context.Context) bool {
-	return ctx.Done() != nil || x.pause != nil && x.grace > 0 || x.r.Graph.ends
+func (d *drive) hasEndableContext(ctx context.Context) bool {
+	return ctx.Done() != nil || d.pause != nil && d.grace > 0 || d.settings.Graph.ends
 }
 
 // supervision is what a frame needs while nodes that hang are watched for.
@@ -343,31 +343,31 @@ type frameDriver struct {
 }
 
 // newRunner returns a new runner that is watched.
-func (s *frameDriver) newRunner() *runner {
-	l := &runner{by: s}
-	s.watch.addRunner(l)
-	return l
+func (fd *frameDriver) newRunner() *runner {
+	r := &runner{by: fd}
+	fd.watch.addRunner(r)
+	return r
 }
 
 // run drives the frame. If first is not nil, it runs first to end a step, and starts
 // there. first returns false if the runner was left.
-func (s *frameDriver) run(l *runner, first func() bool) {
-	f := s.f
-	f.runner = l
+func (fd *frameDriver) run(r *runner, first func() bool) {
+	f := fd.f
+	f.runner = r
 	over := false
 	defer func() {
 		switch {
-		case l.isReplaced():
+		case r.isReplaced():
 			return
 		case over:
 		case f.executing: // a node has ended this goroutine, and has failed
-			go s.run(s.newRunner(), func() bool { return true })
+			go fd.run(fd.newRunner(), func() bool { return true })
 			return
 		default:
-			s.status, s.err = Failed, errGoexit
+			fd.status, fd.err = Failed, errGoexit
 		}
-		s.watch.endWatch()
-		close(s.done)
+		fd.watch.endWatch()
+		close(fd.done)
 	}()
 	status, err := Running, error(nil)
 	if first != nil {
@@ -376,21 +376,21 @@ func (s *frameDriver) run(l *runner, first func() bool) {
 		}
 		f.executing = false
 		f.endStep()
-		status, err = f.concludeStep(s.ctx)
+		status, err = f.concludeStep(fd.ctx)
 	}
 	if status == Running {
-		status, err = f.runSteps(s.ctx)
+		status, err = f.runSteps(fd.ctx)
 	}
 	if err != errLeft {
-		s.status, s.err, over = status, err, true
+		fd.status, fd.err, over = status, err, true
 	}
 }
 
 // takeOverTask implements successor.
-func (s *frameDriver) takeOverTask(t *task, hung error) {
-	l := t.replaceRunner(s, s.watch)
-	if w := s.f.watch; w != s.watch {
-		w.addRunner(l)
+func (fd *frameDriver) takeOverTask(t *task, hung error) {
+	r := t.replaceRunner(fd, fd.watch)
+	if w := fd.f.watch; w != fd.watch {
+		w.addRunner(r)
 	}
-	s.run(l, func() bool { return t.continueAfterHang(false, hung) })
+	fd.run(r, func() bool { return t.continueAfterHang(false, hung) })
 }

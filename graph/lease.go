@@ -43,8 +43,8 @@ type lease struct {
 
 // acquireLease takes the lease of the drive's thread, if the store has leases. If another
 // drive holds a live lease, it returns that lease, and this drive holds nothing.
-func (x *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
-	st, ok := x.r.Store.(journal.Leaser)
+func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
+	st, ok := d.settings.Store.(journal.Leaser)
 	if !ok {
 		return journal.Lease{}, nil
 	}
@@ -53,10 +53,10 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 			err = panics.NewError("Store.AcquireLease", p)
 		}
 		if err != nil {
-			err = fmt.Errorf("lease of thread %s: %w", x.thread, err)
+			err = fmt.Errorf("lease of thread %s: %w", d.thread, err)
 		}
 	}()
-	l := &lease{store: st, thread: x.thread, owner: process.NewOwner(), startedAt: time.Now()}
+	l := &lease{store: st, thread: d.thread, owner: process.NewOwner(), startedAt: time.Now()}
 	over, taken := "", false
 	for range 4 { // the lease may have changed its owner again meanwhile
 		l.renewed.Store(int64(time.Since(l.startedAt)))
@@ -64,9 +64,9 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 			return journal.Lease{}, err
 		}
 		if by.Owner == l.owner {
-			x.lease = l
+			d.lease = l
 			if taken {
-				err = x.appendFence(ctx)
+				err = d.appendFence(ctx)
 			}
 			return journal.Lease{}, err
 		}
@@ -81,17 +81,17 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 
 // appendFence appends a claim, so that the displaced drive can append nothing more: it may be
 // about to, and the claim of this drive is written only after reading.
-func (x *drive) appendFence(ctx context.Context) error {
+func (d *drive) appendFence(ctx context.Context) error {
 	for {
-		s, err := fold.LoadThread(ctx, x.r.Store, x.thread, 0)
+		s, err := fold.LoadThread(ctx, d.settings.Store, d.thread, 0)
 		if err != nil || s.Head == 0 || s.Run.Status != fold.Running {
 			return err
 		}
-		if by, err := x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
+		if by, err := d.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attachThread reports it
 		}
-		claim := journal.Record{Kind: journal.KindClaim, Time: x.now().UnixMicro(), Head: wire.PutString(nil, s.Run.ID)}
-		if err = journal.Append(ctx, x.r.Store, x.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
+		claim := journal.Record{Kind: journal.KindClaim, Time: d.now().UnixMicro(), Head: wire.PutString(nil, s.Run.ID)}
+		if err = journal.Append(ctx, d.settings.Store, d.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
 			return err
 		}
 	}

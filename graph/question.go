@@ -177,8 +177,8 @@ func jsonType(t reflect.Type) string {
 // askQuestion returns the JSON of the answer, or ErrWaiting. key identifies the question in the
 // frame.
 func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
-	x, f := a.drive, a.frame
-	if x.j == nil {
+	d, f := a.drive, a.frame
+	if d.journal == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
 	n, err := a.nextOrdinal("?" + ask.Name)
@@ -197,7 +197,7 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 		}
 	}
-	ahead, wrong := x.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
+	ahead, wrong := d.questions.registerQuestion(&q, base, a.node(), a.hasConcurrentTasks())
 	if isRemote {
 		if err := a.encodeRemoteCall(remote, &q); err != nil {
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
@@ -205,14 +205,14 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 	}
 	given := fold.PresetAnswer{}
 	if ahead > 0 {
-		given = x.questions.ahead[ahead-1]
-	} else if given.Value = x.questions.replyTo(&q, a.node()); given.Value == nil {
+		given = d.questions.ahead[ahead-1]
+	} else if given.Value = d.questions.replyTo(&q, a.node()); given.Value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
 		head := wire.PutTexts(nil, f.path, key, base)
 		recorded := fold.Question(q)
-		return "", nil, cmp.Or(x.j.addRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
+		return "", nil, cmp.Or(d.journal.addRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
 	asked := &fold.AskedQuestion{Question: fold.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
@@ -235,7 +235,7 @@ func newQuestion(ask *Ask, node string, typ reflect.Type) Question {
 // recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
 // node refuses that answer, the question is open again and the error is ErrWaiting.
 func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, wrong error) error {
-	j, path := a.drive.j, a.frame.path
+	j, path := a.drive.journal, a.frame.path
 	head := wire.PutTexts(nil, path, key, asked.Base)
 	records := []journal.Record{{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()}, {Kind: journal.KindAnswer, Head: answerHead(path, key, asked.Ahead, asked.Refused), Data: asked.Answer}}
 	if wrong != nil {
@@ -262,7 +262,7 @@ func (a attempt) askAgain(key string, why error) error {
 	if err := a.markWaiting(Question(q)); err != nil {
 		return err
 	}
-	if err := a.drive.j.addRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
+	if err := a.drive.journal.addRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
@@ -379,18 +379,18 @@ func jsonTypeOf(b []byte) string {
 // recordAnswers checks the answers given to a resume, all before any is recorded. Then it
 // gathers the drive's claim and their records: the claim first, because the time before
 // it does not count as active.
-func (x *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
-	open, values, err := x.r.Graph.checkAnswers(s, answers)
+func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
+	open, values, err := d.settings.Graph.checkAnswers(s, answers)
 	if err != nil {
 		return err
 	}
-	if err := x.j.addRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
+	if err := d.journal.addRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
 		return err
 	}
 	for i, a := range answers {
 		o := open[i]
 		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
-		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Refused: a.Refused, By: a.By})
+		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Refused: a.Refused, By: a.By})
 	}
 	return nil
 }
@@ -540,25 +540,25 @@ func (t *task) hasConcurrentTasks() bool { return t.frame.beside || len(t.frame.
 // order of asking. It returns true if it gave any; then the step continues from what
 // the journal holds of it. If a child has stopped at a break, the answers stay for the
 // resume.
-func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
-	if f.breaks != nil || !x.questions.hasUnusedAnswer() {
+func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
+	if f.breaks != nil || !d.questions.hasUnusedAnswer() {
 		return false, nil
 	}
-	if err := x.j.flush(); err != nil {
+	if err := d.journal.flush(); err != nil {
 		return false, err
 	}
-	s, err := fold.LoadToDrive(x.ctx, x.j.store, x.thread)
+	s, err := fold.LoadToDrive(d.ctx, d.journal.store, d.thread)
 	if err != nil {
 		return false, err
 	}
 	var given []journal.Record
-	x.questions.mu.Lock()
+	d.questions.mu.Lock()
 	for _, o := range s.OpenQuestions() {
-		i, wrong := x.questions.takeShared((*Question)(&o.Asked.Question), x.r.Graph.findAskingNode(s, o))
+		i, wrong := d.questions.takeShared((*Question)(&o.Asked.Question), d.settings.Graph.findAskingNode(s, o))
 		if i == 0 {
 			continue
 		}
-		a := &x.questions.ahead[i-1]
+		a := &d.questions.ahead[i-1]
 		if wrong != nil {
 			o.Asked.Question.Rejected = wrong.Error()
 			given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value},
@@ -567,16 +567,16 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 		}
 		o.Asked.Answered, o.Asked.Now, o.Asked.Ahead, o.Asked.Answer, o.Asked.Refused = true, true, i, a.Value, a.Refused
 		given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value})
-		x.questions.answered = append(x.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Ahead: true, Refused: a.Refused})
+		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Ahead: true, Refused: a.Refused})
 	}
-	x.questions.mu.Unlock()
+	d.questions.mu.Unlock()
 	if given == nil {
 		return false, nil
 	}
-	if err := x.j.addRecords(true, given...); err != nil {
+	if err := d.journal.addRecords(true, given...); err != nil {
 		return false, err
 	}
-	x.deliverAnswers(f)
+	d.deliverAnswers(f)
 	f.raw, f.frames = s.EnsureFrame(""), s.Frames
 	return true, nil
 }
@@ -610,13 +610,13 @@ func (s *questionState) unusedAnswers() (list []Answer) {
 }
 
 // deliverAnswers delivers the answers that the drive itself has recorded.
-func (x *drive) deliverAnswers(f *frame) {
-	if x.topics&TopicQuestion != 0 {
-		for _, a := range x.questions.answered {
-			x.out.deliverEvent(Event{Step: f.step, Body: a})
+func (d *drive) deliverAnswers(f *frame) {
+	if d.topics&TopicQuestion != 0 {
+		for _, a := range d.questions.answered {
+			d.out.deliverEvent(Event{Step: f.step, Body: a})
 		}
 	}
-	x.questions.answered = nil
+	d.questions.answered = nil
 }
 
 // markQuestionDelivered reports whether the drive has already delivered a question: a step that

@@ -155,7 +155,7 @@ type Resume struct {
 // thread whose last run has not ended is a *BusyError, which says whether another drive
 // works on it.
 func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
-	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.startRun(ctx, in) })
+	return r.streamEvents(in.Topics, func(d *drive) (Result, error) { return d.startRun(ctx, in) })
 }
 
 // Resume continues the thread's last run and yields its events, like Run. Tasks and
@@ -164,7 +164,7 @@ func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 // a run that another drive works on, the error is a *BusyError if the store implements
 // journal.Leaser: see Resume.Takeover.
 func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
-	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
+	return r.streamEvents(in.Topics, func(d *drive) (Result, error) { return d.resumeRun(ctx, in) })
 }
 
 // Invoke is Run without events: it returns at the end of the drive. The error is nil for a
@@ -172,13 +172,13 @@ func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] 
 // NotStarted if the drive could not begin.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
 	in.Topics = 0
-	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.startRun(ctx, in) })
+	return r.runWithoutEvents(func(d *drive) (Result, error) { return d.startRun(ctx, in) })
 }
 
 // InvokeResume is Resume without events. It returns what Invoke does.
 func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
 	in.Topics = 0
-	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
+	return r.runWithoutEvents(func(d *drive) (Result, error) { return d.resumeRun(ctx, in) })
 }
 
 // runWithoutEvents drives without events.
@@ -202,18 +202,18 @@ func (r *Runner) streamEvents(topics Topic, run func(*drive) (Result, error)) it
 			yield(Event{}, errNoGraph)
 			return
 		}
-		x := r.newDrive(topics)
-		x.out.yield = yield
-		defer x.closeEvents()
-		res, err := run(x)
-		if x.out.gone {
+		d := r.newDrive(topics)
+		d.out.yield = yield
+		defer d.closeEvents()
+		res, err := run(d)
+		if d.out.gone {
 			return
 		}
 		if res.Status != Running {
 			res.Err = err
-			x.out.deliverEvent(Event{Step: res.Steps, Body: RunEnded{res}})
+			d.out.deliverEvent(Event{Step: res.Steps, Body: RunEnded{res}})
 		}
-		if err != nil && !x.out.gone {
+		if err != nil && !d.out.gone {
 			yield(Event{}, err)
 		}
 	}

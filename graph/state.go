@@ -246,38 +246,38 @@ type applyState struct {
 const manyMarks = 16
 
 // findMark returns the place of a slot's mark, or -1.
-func (f *applyState) findMark(slot int) int {
-	if len(f.marks) < manyMarks {
-		return slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
+func (s *applyState) findMark(slot int) int {
+	if len(s.marks) < manyMarks {
+		return slices.IndexFunc(s.marks, func(m mark) bool { return m.slot == slot })
 	}
-	if f.at == nil {
-		f.at = make(map[int]int, 2*manyMarks)
-		for i, m := range f.marks {
-			f.at[m.slot] = i
+	if s.at == nil {
+		s.at = make(map[int]int, 2*manyMarks)
+		for i, m := range s.marks {
+			s.at[m.slot] = i
 		}
 	}
-	if i, ok := f.at[slot]; ok {
+	if i, ok := s.at[slot]; ok {
 		return i
 	}
 	return -1
 }
 
 // addNewSlots adds the slots of keys that an open graph does not know yet, all at once.
-func (f *applyState) addNewSlots(writes [][]Write) {
-	if f.st.t == nil || f.st.t.open == nil {
+func (s *applyState) addNewSlots(writes [][]Write) {
+	if s.st.t == nil || s.st.t.open == nil {
 		return
 	}
 	var fresh []*keyDef
 	for _, list := range writes {
 		for _, w := range list {
-			if w.key != nil && f.st.t.findSlot(w.key) < 0 {
+			if w.key != nil && s.st.t.findSlot(w.key) < 0 {
 				fresh = append(fresh, w.key)
 			}
 		}
 	}
 	if len(fresh) > 0 {
-		st := f.st.withSlots(fresh...)
-		f.own, f.st = st.t != f.st.t, st
+		st := s.st.withSlots(fresh...)
+		s.own, s.st = st.t != s.st.t, st
 	}
 }
 
@@ -285,14 +285,14 @@ func (f *applyState) addNewSlots(writes [][]Write) {
 // of a step, in task order, into a new state. If rec is not nil, it appends the patches
 // for the journal to it. On an error, by is the task whose write failed.
 func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
-	f := applyState{st: st, bufs: bufs, rec: rec, known: len(st.v)}
-	f.addNewSlots(writes)
+	s := applyState{st: st, bufs: bufs, rec: rec, known: len(st.v)}
+	s.addNewSlots(writes)
 	if bufs != nil {
-		f.marks = bufs.marks[:0]
+		s.marks = bufs.marks[:0]
 	}
 	for by, list := range writes {
 		for _, w := range list {
-			if err := f.foldWrite(w, by); err != nil {
+			if err := s.foldWrite(w, by); err != nil {
 				if c, ok := err.(*ConflictError); ok {
 					c.tasks = writersOf(writes, w.key)
 				}
@@ -300,47 +300,47 @@ func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ Sta
 			}
 		}
 	}
-	f.finishAccumulators()
+	s.finishAccumulators()
 	if bufs != nil {
-		bufs.marks = f.marks
+		bufs.marks = s.marks
 	}
-	return f.st, 0, nil
+	return s.st, 0, nil
 }
 
-func (f *applyState) foldWrite(w Write, by int) error {
+func (s *applyState) foldWrite(w Write, by int) error {
 	if w.key == nil {
 		return errNoKey
 	}
-	slot := f.st.t.findSlot(w.key)
+	slot := s.st.t.findSlot(w.key)
 	if slot < 0 {
-		return f.unknownKeyError(w)
+		return s.unknownKeyError(w)
 	}
-	if !f.own {
-		f.st.v, f.own = slices.Clone(f.st.v), true
+	if !s.own {
+		s.st.v, s.own = slices.Clone(s.st.v), true
 	}
-	k, v := f.st.t.keys[slot], f.st.v
-	m := f.findMark(slot)
-	if m < 0 && slot >= f.known { // a key that Def.Keys does not list
+	k, v := s.st.t.keys[slot], s.st.v
+	m := s.findMark(slot)
+	if m < 0 && slot >= s.known { // a key that Def.Keys does not list
 		if err := w.key.checkStorable(); err != nil {
 			return err
 		}
 	}
 	switch {
 	case m < 0:
-		m = len(f.marks)
-		f.marks = append(f.marks, mark{slot, by, -1})
-		if f.at != nil {
-			f.at[slot] = m
+		m = len(s.marks)
+		s.marks = append(s.marks, mark{slot, by, -1})
+		if s.at != nil {
+			s.at[slot] = m
 		}
 		if k.begin != nil && !w.reset {
-			v[slot] = k.begin(v[slot], f.bufs.getBuffer(slot))
+			v[slot] = k.begin(v[slot], s.bufs.getBuffer(slot))
 		}
-	case k.single && f.marks[m].by != by, w.reset && f.marks[m].reset >= 0 && f.marks[m].reset != by:
+	case k.single && s.marks[m].by != by, w.reset && s.marks[m].reset >= 0 && s.marks[m].reset != by:
 		return &ConflictError{Key: k.name}
 	}
-	f.marks[m].by = by
+	s.marks[m].by = by
 	if w.reset {
-		f.marks[m].reset = by
+		s.marks[m].reset = by
 	}
 	switch {
 	case w.reset && k.begin != nil:
@@ -355,12 +355,12 @@ func (f *applyState) foldWrite(w Write, by int) error {
 		}
 		v[slot] = boxNil(folded)
 	}
-	if f.rec != nil && k.fold != fold.Set {
+	if s.rec != nil && k.fold != fold.Set {
 		p := patch{k, slot, k.fold, w.val, by}
 		if w.reset {
 			p.fold = fold.Set
 		}
-		*f.rec = append(*f.rec, p)
+		*s.rec = append(*s.rec, p)
 	}
 	return nil
 }
@@ -381,26 +381,26 @@ func callReducer(k *keyDef, old any, present bool, upd any) (v any, err error) {
 	return v, nil
 }
 
-func (f *applyState) unknownKeyError(w Write) error {
-	if i, ok := f.st.t.index[w.key.name]; ok {
-		return fmt.Errorf("key %q is declared with type %s, written with type %s", w.key.name, f.st.t.keys[i].tag, w.key.tag)
+func (s *applyState) unknownKeyError(w Write) error {
+	if i, ok := s.st.t.index[w.key.name]; ok {
+		return fmt.Errorf("key %q is declared with type %s, written with type %s", w.key.name, s.st.t.keys[i].tag, w.key.tag)
 	}
 	return fmt.Errorf("key %q is not declared in the graph; add it to Def.Keys", w.key.name)
 }
 
 // finishAccumulators turns accumulators back into values.
-func (f *applyState) finishAccumulators() {
-	for _, m := range f.marks {
-		k := f.st.t.keys[m.slot]
+func (s *applyState) finishAccumulators() {
+	for _, m := range s.marks {
+		k := s.st.t.keys[m.slot]
 		if k.end != nil {
 			var buf any
-			f.st.v[m.slot], buf = k.end(f.st.v[m.slot])
-			if f.bufs != nil {
-				f.bufs.setBuffer(m.slot, buf)
+			s.st.v[m.slot], buf = k.end(s.st.v[m.slot])
+			if s.bufs != nil {
+				s.bufs.setBuffer(m.slot, buf)
 			}
 		}
-		if f.rec != nil && k.fold == fold.Set {
-			*f.rec = append(*f.rec, patch{k, m.slot, fold.Set, f.st.v[m.slot], m.by})
+		if s.rec != nil && k.fold == fold.Set {
+			*s.rec = append(*s.rec, patch{k, m.slot, fold.Set, s.st.v[m.slot], m.by})
 		}
 	}
 }

@@ -33,14 +33,14 @@ func (f *frame) runSteps(ctx context.Context) (Status, error) {
 
 // runStep makes the tasks of the frontier and runs them, within the step's timeout.
 func (f *frame) runStep(ctx context.Context) error {
-	x := f.drive
+	d := f.drive
 	if limit := f.g.def.StepTimeout; limit > 0 {
-		l := f.runner
+		r := f.runner
 		f.late = &stepTimeout{limit}
 		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
-		f.outer, f.watch = f.watch, x.newWatch(ctx, l)
+		f.outer, f.watch = f.watch, d.newWatch(ctx, r)
 		defer func() {
-			if !l.isReplaced() {
+			if !r.isReplaced() {
 				f.endStep()
 			}
 		}()
@@ -60,10 +60,10 @@ func (f *frame) runStep(ctx context.Context) error {
 
 // concludeStep looks at how the tasks of a step have ended, and applies the step.
 func (f *frame) concludeStep(ctx context.Context) (Status, error) {
-	x := f.drive
+	d := f.drive
 	status, err := f.collectTaskResults(ctx)
 	if status == Waiting && f.isRoot() {
-		again, err := x.continueWithAnswers(f)
+		again, err := d.continueWithAnswers(f)
 		if err != nil {
 			return Failed, err
 		}
@@ -84,15 +84,15 @@ func (f *frame) concludeStep(ctx context.Context) (Status, error) {
 // decideNextStep decides whether there is another step: the status is Running then, otherwise the one
 // with which the frame stops.
 func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
-	x := f.drive
+	d := f.drive
 	g, done := f.g, f.step-f.from
 	if ctx.Err() != nil && !f.halted {
 		return f.interruptionStatus(ctx, false)
 	}
-	if limit := g.def.Timeout; limit > 0 && !f.halted && x.activeTime()-f.since > limit {
+	if limit := g.def.Timeout; limit > 0 && !f.halted && d.activeTime()-f.since > limit {
 		return f.timeoutStatus(false) // the Runner's clock may differ from the context's
 	}
-	if (g.breaks || x.stops.set != nil) && x.stops.stopBefore(f) {
+	if (g.breaks || d.stops.set != nil) && d.stops.stopBefore(f) {
 		return Paused, nil
 	}
 	if f.halted {
@@ -105,7 +105,7 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 		return Done, nil
 	}
 	select {
-	case <-x.pause:
+	case <-d.pause:
 		return Paused, nil
 	default:
 	}
@@ -128,8 +128,8 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 // interruptionStatus returns how a frame ends after its context has ended. during says that tasks of a
 // step were running.
 func (f *frame) interruptionStatus(ctx context.Context, during bool) (Status, error) {
-	x := f.drive
-	if err := x.fatalError(); err != nil {
+	d := f.drive
+	if err := d.fatalError(); err != nil {
 		return Failed, err
 	}
 	if context.Cause(ctx) == errGrace {
@@ -173,27 +173,27 @@ func (f *frame) prepareTasks(ctx context.Context) error {
 
 // driveSteps drives a frame until it stops.
 func (f *frame) driveSteps(ctx context.Context) (Status, error) {
-	x := f.drive
-	w := x.newWatch(ctx)
+	d := f.drive
+	w := d.newWatch(ctx)
 	if w == nil {
 		return f.runSteps(ctx)
 	}
 	f.watch = w
-	if f.isRoot() && x.topics != 0 { // the reader's goroutine runs no node that can hang
+	if f.isRoot() && d.topics != 0 { // the reader's goroutine runs no node that can hang
 		defer w.endWatch()
 		return f.runSteps(ctx)
 	}
-	s := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
-	go s.run(s.newRunner(), nil)
-	<-s.done
+	fd := &frameDriver{ctx: ctx, f: f, watch: w, done: make(chan struct{})}
+	go fd.run(fd.newRunner(), nil)
+	<-fd.done
 	f.supervision = supervision{}
-	return s.status, s.err
+	return fd.status, fd.err
 }
 
 // collectTaskResults looks at how the tasks of a step have ended. The status Running means that the step
 // can be applied.
 func (f *frame) collectTaskResults(ctx context.Context) (Status, error) {
-	x, ts := f.drive, f.ts
+	d, ts := f.drive, f.ts
 	var failed []*NodeError
 	waiting, paused := false, false
 	f.writes, f.asked = slices.Grow(f.writes[:0], len(ts)), nil
@@ -218,7 +218,7 @@ func (f *frame) collectTaskResults(ctx context.Context) (Status, error) {
 			}
 		}
 	}
-	if err := x.fatalError(); err != nil {
+	if err := d.fatalError(); err != nil {
 		return Failed, err
 	}
 	if ctx.Err() != nil && (failed != nil || waiting || paused) {
@@ -246,16 +246,16 @@ func asNodeError(t *task) *NodeError {
 
 // deliverQuestions delivers the questions of a task after they are durable.
 func (f *frame) deliverQuestions(t *task) {
-	x := f.drive
-	if x.j.flush() != nil {
+	d := f.drive
+	if d.journal.flush() != nil {
 		return
 	}
-	if x.topics&TopicQuestion == 0 {
+	if d.topics&TopicQuestion == 0 {
 		return
 	}
 	in := t.inner
 	for _, q := range in.open {
-		if !x.questions.markQuestionDelivered(&q) {
+		if !d.questions.markQuestionDelivered(&q) {
 			in.notes = append(in.notes, QuestionAsked{q})
 		}
 	}
@@ -268,7 +268,7 @@ func (f *frame) deliverQuestions(t *task) {
 // frontier, and commits both in one record. If one of these fails, the frame stays as it was, and the
 // error names the tasks that caused it.
 func (f *frame) applyStep() error {
-	x, ts := f.drive, f.ts
+	d, ts := f.drive, f.ts
 	st, by, err := f.foldStepWrites()
 	if err != nil {
 		return f.attributeError(by, err)
@@ -291,22 +291,22 @@ func (f *frame) applyStep() error {
 	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
-	if x.j != nil {
-		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+	if d.journal != nil {
+		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, d.journal.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
 			}
-			if len(ts) == 1 && x.j.storeError() == nil { // its overlays or its halt; those of siblings were stored before
+			if len(ts) == 1 && d.journal.storeError() == nil { // its overlays or its halt; those of siblings were stored before
 				return f.attributeError(0, err)
 			}
 			return err
 		}
-		if err := x.j.snapshotIfDue(); err != nil {
+		if err := d.journal.snapshotIfDue(); err != nil {
 			return err
 		}
 	}
-	if x.topics&TopicStep != 0 {
+	if d.topics&TopicStep != 0 {
 		f.deliverStepCommitted(&was, dropped, seq)
 	}
 	f.keepFailures(ts)
@@ -314,10 +314,10 @@ func (f *frame) applyStep() error {
 	f.countVisits()
 	f.raw = nil
 	if f.isRoot() {
-		x.failures.Store(0)
+		d.failures.Store(0)
 	}
-	if f.g.breaks || x.stops.set != nil {
-		x.stops.noteAfter(f)
+	if f.g.breaks || d.stops.set != nil {
+		d.stops.noteAfter(f)
 	}
 	return nil
 }
@@ -335,7 +335,7 @@ func findHalting(ts []task) (at []int) {
 // attributeError names the tasks that caused a failure to apply a step, and makes their recorded
 // updates void: they run again, and the others keep theirs.
 func (f *frame) attributeError(by int, err error) error {
-	x, ts := f.drive, f.ts
+	d, ts := f.drive, f.ts
 	at := []int{by}
 	switch e := err.(type) {
 	case *ConflictError:
@@ -348,14 +348,14 @@ func (f *frame) attributeError(by int, err error) error {
 	for _, t := range at {
 		ts[t].err = err
 	}
-	if x.j == nil || len(ts) == 1 { // a lone task has no record
+	if d.journal == nil || len(ts) == 1 { // a lone task has no record
 		return err
 	}
 	ids := make([]string, len(at))
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := x.j.addRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
+	if e := d.journal.addRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
 		return firstError(err, e)
 	}
 	return err

@@ -148,7 +148,7 @@ func (t *task) run(siblings bool) bool {
 // continueAfterHang is run without its beginning: from the first attempt, or after one that
 // hangs.
 func (t *task) continueAfterHang(siblings bool, hung error) bool {
-	l := t.runner
+	r := t.runner
 	if t.inline {
 		if !t.runAndFinish(siblings, hung) {
 			return false
@@ -160,7 +160,7 @@ func (t *task) continueAfterHang(siblings bool, hung error) bool {
 		return true
 	}
 	defer func() {
-		if !l.isReplaced() {
+		if !r.isReplaced() {
 			t.deliverTaskDone()
 		}
 	}()
@@ -195,9 +195,9 @@ var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) instea
 // runAndFinish does everything between the task's events. Its second half is deferred: a node
 // that ends its goroutine has failed. hung and the result are those of continueAfterHang and run.
 func (t *task) runAndFinish(siblings bool, hung error) bool {
-	l, returned := t.runner, false
+	r, returned := t.runner, false
 	defer func() {
-		if l.isReplaced() {
+		if r.isReplaced() {
 			return
 		}
 		if !returned {
@@ -232,8 +232,8 @@ func (t *task) isStepTimedOut() bool {
 // stepTimeout is the cause of a context that ended because of Def.StepTimeout.
 type stepTimeout struct{ after time.Duration }
 
-func (e *stepTimeout) Error() string { return "graph: the step timed out after " + e.after.String() }
-func (e *stepTimeout) Unwrap() error { return ErrTimeout }
+func (t *stepTimeout) Error() string { return "graph: the step timed out after " + t.after.String() }
+func (t *stepTimeout) Unwrap() error { return ErrTimeout }
 
 // refuseLateCalls makes the engine refuse what goroutines of the node still do.
 func (t *task) refuseLateCalls() {
@@ -330,7 +330,7 @@ func (t *task) wrapNodeError(err error) error {
 // recordUpdate records the task's update, so that it does not run again if only its siblings
 // must.
 func (t *task) recordUpdate() error {
-	j := t.drive.j
+	j := t.drive.journal
 	if j == nil {
 		return nil
 	}

@@ -104,12 +104,12 @@ func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (jou
 		data = fold.PutPatch(data, p.key.name, p.fold, 0, v)
 		keys = append(keys, p.key.name)
 	}
-	x := r.newDrive(0)
-	branch, err := x.newID()
+	d := r.newDrive(0)
+	branch, err := d.newID()
 	if err != nil {
 		return journal.Record{}, err
 	}
-	now := x.now()
+	now := d.now()
 	s.PauseForEdit(branch)
 	if next != nil {
 		end := len(data)

@@ -36,17 +36,17 @@ type Keep struct {
 // that is being driven, or whose last drive did not record that it stopped. If a drive
 // starts at the same time, it or Prune gets journal.ErrConflict.
 func Prune(ctx context.Context, st journal.Store, thread string, k Keep) (first int64, err error) {
-	c, err := k.planPrune(ctx, st, thread)
-	if err == nil && c.hasExcess() && c.inside == 0 {
-		err = c.writeSnapshot(ctx, st, thread)
+	p, err := k.planPrune(ctx, st, thread)
+	if err == nil && p.hasExcess() && p.inside == 0 {
+		err = p.writeSnapshot(ctx, st, thread)
 	}
-	if err == nil && c.base > 0 {
-		err = st.Prune(ctx, thread, c.base)
+	if err == nil && p.base > 0 {
+		err = st.Prune(ctx, thread, p.base)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("prune thread %s: %w", thread, err)
 	}
-	return max(c.base, c.first), nil
+	return max(p.base, p.first), nil
 }
 
 // prunePlan says where a thread can be cut, and where it should be.
@@ -65,64 +65,64 @@ func (k Keep) keepsRecord(e Entry, newer int64, steps int) bool {
 }
 
 // planPrune reads back as far as needed.
-func (k Keep) planPrune(ctx context.Context, st journal.Store, thread string) (c prunePlan, err error) {
+func (k Keep) planPrune(ctx context.Context, st journal.Store, thread string) (p prunePlan, err error) {
 	steps, more := 0, true
 	for e, err := range Entries(ctx, st, thread) {
 		if err != nil {
-			return c, err
+			return p, err
 		}
-		if c.head == 0 {
-			c.head, c.named = e.Seq, e.Seq+1
+		if p.head == 0 {
+			p.head, p.named = e.Seq, e.Seq+1
 		}
-		c.first = e.Seq
-		if more = more && k.keepsRecord(e, c.head-e.Seq, steps); more {
-			c.named = e.Seq
-		} else if c.inside == c.named {
-			c.base, c.first = c.inside, c.inside
-			return c, nil
+		p.first = e.Seq
+		if more = more && k.keepsRecord(e, p.head-e.Seq, steps); more {
+			p.named = e.Seq
+		} else if p.inside == p.named {
+			p.base, p.first = p.inside, p.inside
+			return p, nil
 		}
 		switch {
 		case e.Kind.IsBase() && more:
-			c.inside = e.Seq
+			p.inside = e.Seq
 		case e.Kind.IsBase():
-			c.base = e.Seq
-			return c, nil
+			p.base = e.Seq
+			return p, nil
 		case e.Kind == journal.KindStep && e.Path == "":
 			steps++
 		}
 	}
-	if c.head == 0 {
-		return c, journal.ErrNoThread
+	if p.head == 0 {
+		return p, journal.ErrNoThread
 	}
-	return c, nil
+	return p, nil
 }
 
 // hasExcess reports whether there are records that neither k nor a resume needs.
-func (c *prunePlan) hasExcess() bool {
-	if c.base == 0 {
-		return c.first < c.named
+func (p *prunePlan) hasExcess() bool {
+	if p.base == 0 {
+		return p.first < p.named
 	}
-	return c.base+1 < c.named
+	return p.base+1 < p.named
 }
 
 // writeSnapshot writes a snapshot after the newest record, unless a drive may be running.
-func (c *prunePlan) writeSnapshot(ctx context.Context, st journal.Store, thread string) error {
+func (p *prunePlan) writeSnapshot(ctx context.Context, st journal.Store, thread string) error {
 	s, err := fold.LoadThread(ctx, st, thread, 0)
 	if err != nil {
 		return err
 	}
-	if s.Head != c.head {
+	if s.Head != p.head {
 		return journal.ErrConflict
 	}
 	if s.Run.Status == fold.Running {
 		return nil
 	}
 	rec := journal.Record{Kind: journal.KindSnapshot, Time: s.Last, Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
-	if err := journal.Append(ctx, st, thread, c.head, rec); err != nil {
+	if err := journal.Append(ctx, st, thread, p.head, rec); err != nil {
 		return err
 	}
-	if c.named > c.head {
-		c.base = c.head + 1
+	if p.named > p.head {
+		p.base = p.head + 1
 	}
 	return nil
 }
