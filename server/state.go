@@ -37,10 +37,7 @@ type RunState struct {
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
-	if err := s.RequireScope(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	d, err := s.findRun(ctx, id)
+	d, err := findRunFor(ctx, s, ScopeRead, id)
 	if err != nil {
 		return nil, err
 	}
