@@ -93,9 +93,7 @@ func (m *Resolver) findClient(id string) (*client, string) {
 		return nil, ""
 	}
 	c := &m.clients[i]
-	if name == "" {
-		name = c.firstChatModel()
-	}
+	name = cmp.Or(name, c.firstChatModel())
 	return c, name
 }
 
