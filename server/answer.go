@@ -142,8 +142,10 @@ type AnsweredError struct {
 	Err    error // why the other answer was refused
 }
 
+// Unwrap returns why the other answer was refused.
 func (e *AnsweredError) Unwrap() error { return e.Err }
 
+// Error says which question was answered, by whom and when.
 func (e *AnsweredError) Error() string {
 	by := ""
 	if e.Answer.By != "" {
@@ -217,6 +219,7 @@ type ProtocolAnswerError struct {
 	Question graph.Question
 }
 
+// Error says why the answer was refused, and how to give it.
 func (e *ProtocolAnswerError) Error() string {
 	return "this answer cannot be given over a protocol: it would allow more than one call; answer with raddle inbox, or through the API"
 }

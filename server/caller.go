@@ -61,6 +61,7 @@ type ScopeError struct {
 	Scope  Scope  // what it lacks
 }
 
+// Error names the token and the scope that it lacks.
 func (e *ScopeError) Error() string {
 	return fmt.Sprintf("the token %q does not have the scope %q", e.Caller, e.Scope)
 }

@@ -59,6 +59,7 @@ func parsePosition(id string) (p position, err error) {
 // PositionError reports a text that is not the id of an event.
 type PositionError struct{ ID string }
 
+// Error says what the id of an event must look like.
 func (e *PositionError) Error() string {
 	return fmt.Sprintf("%q is not the id of an event: it must be the number of a record, or RECORD.N", e.ID)
 }

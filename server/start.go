@@ -78,6 +78,7 @@ type KeyReusedError struct {
 	Run string // the run of that request
 }
 
+// Error names the run that the other request started.
 func (e *KeyReusedError) Error() string {
 	return "the idempotency key was used for another request, which started run " + e.Run
 }

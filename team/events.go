@@ -51,10 +51,17 @@ type (
 // cancelled is the status of an agent that was ended before it finished.
 const cancelled = "cancelled"
 
+// String returns the event as a line for people: that the agent started.
 func (v AgentStarted) String() string { return fmt.Sprintf("agent %s started", v.ID) }
-func (v AgentQueued) String() string  { return fmt.Sprintf("agent %s waits for a place", v.ID) }
-func (v AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", v.ID, v.Status) }
-func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a place", v.ID) }
+
+// String returns the event as a line for people: that the agent waits for a place.
+func (v AgentQueued) String() string { return fmt.Sprintf("agent %s waits for a place", v.ID) }
+
+// String returns the event as a line for people: how the agent has ended.
+func (v AgentEnded) String() string { return fmt.Sprintf("agent %s %s", v.ID, v.Status) }
+
+// String returns the event as a line for people: that the task waits for a place.
+func (v TaskWaiting) String() string { return fmt.Sprintf("task %s waits for a place", v.ID) }
 
 // EventType returns "agent_started".
 func (AgentStarted) EventType() string { return "agent_started" }

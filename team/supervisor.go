@@ -331,7 +331,7 @@ func (x *supervisor) dropAgents(ids []string) {
 func (x *supervisor) discardAgent(id string) {
 	p := x.runningAgents[id]
 	x.mu.Unlock()
-	if p != nil { // it may not have started: Drop would not find it
+	if p != nil { // it may not have started: DropChild would not find it
 		p.cancel()
 		<-p.called
 	}

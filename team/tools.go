@@ -156,21 +156,21 @@ func (t *teamTool) argsSchema() json.RawMessage {
 func (t *teamTool) runCall(ctx context.Context, c tool.Call) (tool.Result, error) {
 	s, ok := handleOf(ctx)
 	if !ok && t.name == "agent__spawn" {
-		return tool.FailedResult("Supervisor tool failed: No supervisor active; Agent spawning not enabled"), nil
+		return tool.FailedResult(toolFailed + "No supervisor active; Agent spawning not enabled"), nil
 	}
 	if !ok {
-		return tool.FailedResult("Supervisor tool failed: No supervisor active"), nil
+		return tool.FailedResult(toolFailed + "No supervisor active"), nil
 	}
 	var a args
 	if err := json.Unmarshal(c.Args, &a); err != nil {
-		return tool.FailedResult("Supervisor tool failed: %v", err), nil
+		return tool.FailedResult(toolFailed+"%v", err), nil
 	}
 	a.ID = cmp.Or(a.ID, a.To)
 	given := map[string]text{"agent": a.Agent, "prompt": a.Prompt, "id": a.ID, "subject": a.Subject, "task_id": a.TaskID,
 		"escalation_id": a.EscalationID, "reply": a.Reply, "message": a.Message}
 	for _, name := range t.required {
 		if strings.TrimSpace(string(given[name])) == "" {
-			return tool.FailedResult("Supervisor tool failed: '%s' is required", name), nil
+			return tool.FailedResult(toolFailed+"'%s' is required", name), nil
 		}
 	}
 	return t.run(ctx, s, c, a)
@@ -220,7 +220,7 @@ func formatOutcome(out outcome) tool.Result {
 
 func createTask(_ context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
 	if a.Agent != "" && strings.TrimSpace(string(a.Prompt)) == "" {
-		return tool.FailedResult("Supervisor tool failed: 'prompt' is required when 'agent' is set"), nil
+		return tool.FailedResult(toolFailed + "'prompt' is required when 'agent' is set"), nil
 	}
 	t := newTask{Subject: string(a.Subject), Description: string(a.Description), BlockedBy: a.BlockedBy, Agent: string(a.Agent), Prompt: string(a.Prompt)}
 	return s.changeResult(entry{Op: opCreate, Key: c.Key, By: s.id, Task: &t})
@@ -335,7 +335,7 @@ func checkAgent(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.R
 var errTime = errors.New("the time has passed")
 
 // awaitChange waits for a change. on are the agents that the caller needs, at least
-// one: if none of them can make progress in this drive, await suspends the
+// one: if none of them can make progress in this drive, awaitChange suspends the
 // node. The caller must hold mu, which is released during the wait.
 func (s agentHandle) awaitChange(ctx context.Context, on []string, limit <-chan time.Time) error {
 	if s.broke != nil {

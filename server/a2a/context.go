@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"raddle.dev/internal/config"
 	"raddle.dev/server"
 )
 
@@ -42,11 +43,7 @@ func openContexts(s *server.Service) contextNotes {
 
 // save notes the context of a run.
 func (n contextNotes) save(run, context string) error {
-	err := os.MkdirAll(n.dir, 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(n.dir, run), []byte(context), 0o600)
-	}
-	if err != nil {
+	if err := config.WritePrivate(filepath.Join(n.dir, run), []byte(context)); err != nil {
 		return fmt.Errorf("note the context of a task: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -31,7 +32,7 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 		return nil, a2a.NewError(a2a.ErrInvalidParams, "the request names no task")
 	}
 	st, err := t.service.ReadState(ctx, string(id))
-	if scope := (*server.ScopeError)(nil); errors.As(err, &scope) {
+	if errors.As(err, new(*server.ScopeError)) {
 		return nil, explainError(err)
 	}
 	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
@@ -42,17 +43,13 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 
 // explainError returns an error of the service as one of the protocol.
 func explainError(err error) error {
-	var known *a2a.Error
 	var fail *failure.Error
-	var scope *server.ScopeError
-	var answer *graph.AnswerError
-	var never *server.ProtocolAnswerError
 	switch {
-	case err == nil || errors.As(err, &known):
+	case err == nil || errors.As(err, new(*a2a.Error)):
 		return err
-	case errors.As(err, &scope):
+	case errors.As(err, new(*server.ScopeError)):
 		return a2a.NewError(a2a.ErrUnauthorized, err.Error())
-	case errors.As(err, &answer), errors.As(err, &never):
+	case errors.As(err, new(*graph.AnswerError)), errors.As(err, new(*server.ProtocolAnswerError)):
 		return a2a.NewError(a2a.ErrInvalidParams, err.Error())
 	case errors.As(err, &fail):
 		text := err.Error()
@@ -220,16 +217,13 @@ func (t *tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 	}
 }
 
-// readHead returns the position of the newest recorded event of a run.
+// readHead returns the position of the newest record of a run: a stream that starts there has only what comes after it.
 func (t *tasks) readHead(ctx context.Context, run string) (string, error) {
-	follower := t.service.Process().Runs.FollowRun(run)
-	for more := true; more; {
-		var err error
-		if _, more, err = follower.ReadEvents(ctx, false); err != nil {
-			return "", err
-		}
+	d, err := t.service.Process().Runs.ReadRunDetail(ctx, run)
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprint(follower.Last()), nil
+	return strconv.FormatInt(d.Snapshot.Head, 10), nil
 }
 
 // GetTaskPushConfig implements the protocol's method: there are no push notifications.

@@ -41,11 +41,10 @@ func (c *call) serve(ctx context.Context) {
 	e := &event{Type: runError, Message: err.Error(), Code: "failed"}
 	var rule *ruleError
 	var fail *failure.Error
-	var scope *server.ScopeError
 	switch {
 	case errors.As(err, &rule):
 		e.Code = rule.code
-	case errors.As(err, &scope):
+	case errors.As(err, new(*server.ScopeError)):
 		e.Code = "forbidden"
 	case errors.Is(err, server.ErrSlow):
 		e.Code = "too_slow"
@@ -301,9 +300,7 @@ func (c *call) answer(ctx context.Context, t *translator, run string) error {
 		return err
 	}
 	_, err = c.service.AnswerRun(ctx, server.AnswerRequest{Run: run, Answers: answers, Protocol: true})
-	var wrong *graph.AnswerError
-	var never *server.ProtocolAnswerError
-	if errors.As(err, &wrong) || errors.As(err, &never) {
+	if errors.As(err, new(*graph.AnswerError)) || errors.As(err, new(*server.ProtocolAnswerError)) {
 		return newRuleError("invalid_answer", "%v", err)
 	}
 	return err

@@ -3,7 +3,6 @@ package agui
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 
 	"raddle.dev/flow"
@@ -21,26 +20,21 @@ func storedValues(d *runs.Detail) json.RawMessage {
 	return b
 }
 
-// errFound ends the search for a record.
-var errFound = errors.New("found")
-
 // readContent returns what a record of the run says.
 func (r *replay) readContent(ctx context.Context, record string) (c history.Content, err error) {
 	seq, err := strconv.ParseInt(record, 10, 64)
 	if err != nil {
 		return c, err
 	}
-	err = r.service.Process().Runs.ExportRecords(ctx, r.t.run, func(e history.Entry, rec journal.Record) error {
-		if e.Seq != seq {
-			return nil
-		}
-		if c, err = history.DecodeContent(rec); err != nil {
-			return err
-		}
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		err = nil
+	st, at, err := r.service.Process().Runs.LocateRun(ctx, r.t.run)
+	if err != nil {
+		return c, err
 	}
-	return c, err
+	for rec, err := range journal.Records(ctx, st, at.Thread, journal.Range{After: seq - 1, UpTo: seq}) {
+		if err != nil {
+			return c, err
+		}
+		return history.DecodeContent(rec)
+	}
+	return c, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"raddle.dev/internal/config"
 )
 
 // threadFiles note the last run of each thread of a client until it has ended, so that the next input can be checked
@@ -29,24 +31,9 @@ func (f threadFiles) read(thread string) (n threadNote) {
 func (f threadFiles) write(thread string, n threadNote) error {
 	b, err := json.Marshal(n)
 	if err == nil {
-		err = os.MkdirAll(f.dir, 0o700)
+		err = config.WritePrivate(filepath.Join(f.dir, thread), b)
 	}
 	if err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(f.dir, thread+".*.part")
-	if err != nil {
-		return fmt.Errorf("note the run of a thread: %w", err)
-	}
-	_, err = file.Write(b)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), filepath.Join(f.dir, thread))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
 		return fmt.Errorf("note the run of a thread: %w", err)
 	}
 	return nil

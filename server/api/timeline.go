@@ -227,11 +227,7 @@ func (h *handler) showRequest(ctx context.Context, in *recordInput) (*body[*repl
 }
 
 func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error) {
-	point := in.ID
-	if in.At > 0 {
-		point = nameRecord(in.ID, in.At)
-	}
-	d, err := h.process.Runs.ReadRunDetail(ctx, point)
+	d, err := h.process.Runs.ReadRunDetail(ctx, nameRecord(in.ID, in.At))
 	if err != nil {
 		return nil, err
 	}

@@ -168,15 +168,13 @@ func newConflict(code, message string) *apiError {
 func explainError(err error) *apiError {
 	var known *apiError
 	var fail *failure.Error
-	var scope *server.ScopeError
-	var large *http.MaxBytesError
 	e := &apiError{Message: err.Error()}
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &scope):
+	case errors.As(err, new(*server.ScopeError)):
 		e.status, e.Type, e.Code = http.StatusForbidden, typePermission, "missing_scope"
-	case errors.As(err, &large):
+	case errors.As(err, new(*http.MaxBytesError)):
 		e.status, e.Type, e.Code = http.StatusRequestEntityTooLarge, typeRequest, "request_too_large"
 	case errors.As(err, new(*server.KeyReusedError)):
 		e.status, e.Type, e.Code, e.final = http.StatusConflict, typeRequest, "idempotency_key_reused", true
