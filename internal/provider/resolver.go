@@ -185,10 +185,8 @@ func (m *Resolver) unknownClientError(id string) *failure.Error {
 	for _, c := range m.clients {
 		names = append(names, c.Name)
 	}
-	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""))
-	if next == "" {
-		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
-	}
+	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""),
+		"model ids are CLIENT:MODEL; the clients are "+strings.Join(names, ", ")+" and script (raddle info)")
 	return failure.NewInvalid(next, "unknown model %q: there is no client %q", id, clientName)
 }
 
