@@ -331,10 +331,7 @@ func (x *actStep) describeTools() string {
 }
 
 func (x *actStep) repeatLimit() int {
-	if x.act.Calls.Repeats == 0 {
-		return defaultRepeats
-	}
-	return x.act.Calls.Repeats
+	return cmp.Or(x.act.Calls.Repeats, defaultRepeats)
 }
 
 // callsUpTo returns the calls of the turn, up to and including one call of this

@@ -39,10 +39,7 @@ func (b *Budget) replyCost(model string, u llm.Usage) (money float64, known bool
 	if p == (Price{}) {
 		return 0, false
 	}
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
-	}
+	cached := cmp.Or(p.Cached, p.Input)
 	const million = 1e6
 	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / million, true
 }

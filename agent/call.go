@@ -76,8 +76,7 @@ func ReadOutcome(data []byte) (*tool.Result, *tool.Question, error) {
 	if r.Result == nil {
 		return nil, r.Ask, nil
 	}
-	read := r.outcome()
-	return &read, nil, nil
+	return new(r.outcome()), nil, nil
 }
 
 // runOnce makes a call unless its outcome is already recorded. A call that cannot

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -34,9 +35,7 @@ func (t *Think) compactConversation(ctx context.Context, s graph.State, name str
 	entries := Messages.Get(s)
 	f := newFitting(foldEntries(entries, t.Visibility.entryFilter(entries, newViewer(ctx, ""), true)), &t.Request, Views.Get(s)[name], tokenFactor(entries, name))
 	f.limit = t.Window.requestLimit(&t.Request)
-	if f.limit == 0 {
-		f.limit = unknownWindow
-	}
+	f.limit = cmp.Or(f.limit, unknownWindow)
 	at := f.findLastReply()
 	if at <= f.from {
 		graph.Emit(ctx, Warning{Text: "there is nothing to summarize yet"})

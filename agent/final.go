@@ -11,10 +11,7 @@ import (
 // it is the last one of the model's loop. All earlier replies of the loop have
 // calls, and pieces of text arrive as TextDelta before the reply is complete.
 func FinalReply(e graph.Event) (llm.Message, bool) {
-	sent, ok := e.Body.(graph.ValueEmitted)
-	if !ok {
-		return llm.Message{}, false
-	}
+	sent, _ := e.Body.(graph.ValueEmitted)
 	r, ok := sent.Value.(ReplyDone)
 	if !ok || len(r.Message.ToolCalls()) > 0 {
 		return llm.Message{}, false
@@ -33,10 +30,7 @@ func TerminalFilter(g *graph.Graph) func(e graph.Event) bool {
 	shape := g.Structure()
 	findTerminals(&shape, "", true, ends)
 	return func(e graph.Event) bool {
-		sent, ok := e.Body.(graph.ValueEmitted)
-		if !ok {
-			return true
-		}
+		sent, _ := e.Body.(graph.ValueEmitted)
 		switch sent.Value.(type) {
 		case TextDelta, ReasoningDelta, ReplyDone:
 			return ends[e.Path+e.Node]

@@ -210,11 +210,5 @@ func (o Override) filterTools(tools []tool.Tool) []tool.Tool {
 	if o.Tools == nil {
 		return tools
 	}
-	var left []tool.Tool
-	for _, t := range tools {
-		if slices.Contains(o.Tools, t.Name) {
-			left = append(left, t)
-		}
-	}
-	return left
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return !slices.Contains(o.Tools, t.Name) })
 }

@@ -244,8 +244,7 @@ func (a *actStep) loadEdits(ctx context.Context, c tool.Call) (args, edited json
 }
 
 func denyCall(format string, args ...any) *tool.Result {
-	r := tool.FailedResult(format, args...)
-	return &r
+	return new(tool.FailedResult(format, args...))
 }
 
 // askPermission asks a person about a call whose arguments were changed a number of times.

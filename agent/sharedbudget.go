@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -182,9 +183,7 @@ func (p *sharedBudget) openLedger(ctx context.Context) (ledgerReservation, error
 // newReservation returns what a call may cost.
 func (b *Budget) newReservation(t *ledger, r *llm.Request, estimate int) reservation {
 	u := llm.Usage{Input: estimate * max(t.Factor, percent) / percent, Output: r.MaxTokens}
-	if u.Output == 0 {
-		u.Output = max(mostReply, t.Reply)
-	}
+	u.Output = cmp.Or(u.Output, max(mostReply, t.Reply))
 	h := reservation{calls: 1, tokens: u.Input + u.Output}
 	h.money, _ = b.replyCost("", u)
 	for name := range b.Prices { // the reply says which of them was used

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -56,10 +57,7 @@ func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *reques
 		return "", err
 	}
 	most := max(f.requestLimit()/summaryShare, leastSummary)
-	prompt := x.think.Window.Prompt
-	if prompt == "" {
-		prompt = defaultSummary
-	}
+	prompt := cmp.Or(x.think.Window.Prompt, defaultSummary)
 	text := formatTranscript(f.lines[from:f.from], was, f.requestLimit()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {

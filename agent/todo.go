@@ -154,16 +154,14 @@ func (l *TodoList) findItem(a todoArgs) (*TodoItem, *tool.Result) {
 	text := strings.TrimSpace(strings.Trim(string(a.ID), `"`))
 	id, err := strconv.Atoi(text)
 	if err != nil {
-		r := correctableError("id is required and must be a number")
-		return nil, &r
+		return nil, new(correctableError("id is required and must be a number"))
 	}
 	for i := range l.Items {
 		if l.Items[i].ID == id {
 			return &l.Items[i], nil
 		}
 	}
-	r := correctableError("Todo %d not found", id)
-	return nil, &r
+	return nil, new(correctableError("Todo %d not found", id))
 }
 
 func (l *TodoList) markDone(a todoArgs) tool.Result {

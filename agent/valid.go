@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -111,9 +112,7 @@ func withDistinctCalls(m llm.Message) llm.Message {
 			parts = append(parts, p)
 			continue
 		}
-		if c.ID == "" {
-			c.ID = "call"
-		}
+		c.ID = cmp.Or(c.ID, "call")
 		was, taken := ids[c.ID]
 		if taken && was.Name == c.Name && string(was.Args) == string(c.Args) && p.(llm.ToolCall).ID != "" {
 			continue

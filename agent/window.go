@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -78,10 +79,7 @@ func (w *Window) requestLimit(r *llm.Request) int {
 	if w.Tokens <= 0 {
 		return 0
 	}
-	reply := w.Reply
-	if reply == 0 {
-		reply = r.MaxTokens
-	}
+	reply := cmp.Or(w.Reply, r.MaxTokens)
 	if reply == 0 {
 		reply = min(mostReply, w.Tokens/replyShare)
 	}

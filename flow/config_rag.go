@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -38,10 +39,7 @@ func (c *conversation) withDocuments(ctx context.Context, prompt string) (string
 	if err != nil || len(found.Chunks) == 0 {
 		return prompt, err
 	}
-	template := a.host.Retrieval.Template
-	if template == "" {
-		template = defaultRAGTemplate
-	}
+	template := cmp.Or(a.host.Retrieval.Template, defaultRAGTemplate)
 	hits := found.ragHits()
 	return c.agent.host.redact(strings.NewReplacer(
 		"__CONTEXT__", rag.FormatContext(hits),

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,10 +125,7 @@ func distroName() string {
 var TextVariables = []string{"RADDLE_SHELL", "SHELL", "LC_ALL", "LC_MESSAGES", "LANG"}
 
 func (t *placeholderFiller) shellName() string {
-	shell := t.env("RADDLE_SHELL")
-	if shell == "" {
-		shell = t.env("SHELL")
-	}
+	shell := cmp.Or(t.env("RADDLE_SHELL"), t.env("SHELL"))
 	name := strings.ToLower(strings.TrimSuffix(filepath.Base(filepath.ToSlash(shell)), ".exe"))
 	switch {
 	case shell == "" && goruntime.GOOS == "windows":

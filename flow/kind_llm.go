@@ -61,8 +61,7 @@ var llmKind = &kind{
 			patience:        m.ReadOptionalSeconds("retry_patience"),
 		}
 		if m.HasValue("instructions") {
-			t := m.AddStrict("instructions", m.ReadText("instructions", strictyaml.Optional))
-			b.instructions = &t
+			b.instructions = new(m.AddStrict("instructions", m.ReadText("instructions", strictyaml.Optional)))
 		}
 		b.prompt = m.AddStrict("prompt", m.ReadText("prompt", strictyaml.Required))
 		return b
@@ -238,9 +237,7 @@ func (b *llmNode) buildRequest(v *nodeRun) (llm.Request, error) {
 	f, h := v.agent.File, v.host()
 	req = llm.Request{System: joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(v.agent, v.node)), Messages: []llm.Message{llm.User(prompt)},
 		Temperature: firstSet(b.temperature, f.Temperature, h.Temperature), TopP: firstSet(b.topP, f.TopP, h.TopP), Effort: b.reasoningEffort}
-	if req.Effort == "" {
-		req.Effort = f.ReasoningEffort
-	}
+	req.Effort = cmp.Or(req.Effort, f.ReasoningEffort)
 	return req, nil
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,9 +251,7 @@ func noDocuments(k knowledge) error {
 // true.
 func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
 	r, o := &b.host.Retrieval, &k.options
-	if o.Model == "" {
-		o.Model = r.Model
-	}
+	o.Model = cmp.Or(o.Model, r.Model)
 	if o.Model == "" && ask && r.Ask != nil {
 		var err error
 		if o.Model, err = r.Ask("Embedding model, as CLIENT:MODEL, or keyword to search by words alone:", rag.Keyword); err != nil {
@@ -277,15 +276,11 @@ func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
 		}
 		o.ChunkOverlap = overlap
 	}
-	if o.RerankerModel == "" {
-		o.RerankerModel = r.RerankerModel
-	}
+	o.RerankerModel = cmp.Or(o.RerankerModel, r.RerankerModel)
 	if o.Extraction.Model == "" {
 		o.Extraction.Model = r.ExtractorModel
 	}
-	if o.TopK == 0 {
-		o.TopK = r.TopK
-	}
+	o.TopK = cmp.Or(o.TopK, r.TopK)
 	return nil
 }
 

@@ -47,8 +47,7 @@ func (p *illustrator) picture(a *Agent) graph.Structure {
 		for i := range s.Nodes {
 			n := a.File.Node(s.Nodes[i].Name)
 			if child := a.children[needsOf(n).agent]; child != nil && !p.above[child.Dir] {
-				inner := p.picture(child)
-				s.Nodes[i].Child = &inner
+				s.Nodes[i].Child = new(p.picture(child))
 			}
 		}
 		return s
@@ -95,8 +94,7 @@ func (p *illustrator) pictureConfig(a *Agent) graph.Structure {
 			}
 			add(name, "agent", name, "")
 			if m := a.spawnSet.agents[name]; slices.Contains(a.spawnSet.named, name) && !p.above[m.Dir] {
-				inner := p.picture(m)
-				s.Nodes[len(s.Nodes)-1].Child = &inner
+				s.Nodes[len(s.Nodes)-1].Child = new(p.picture(m))
 			}
 		}
 	}
@@ -131,8 +129,7 @@ func buildStructure(a *Agent, above map[string]bool) graph.Structure {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 		needs := needsOf(n)
 		if child := a.children[needs.agent]; child != nil && !above[child.Dir] {
-			inner := buildStructure(child, above)
-			info.Child = &inner
+			info.Child = new(buildStructure(child, above))
 		}
 		if r := needs.request; r != nil && a.spawnSet != nil && listsSpawnTool(r.Tools) {
 			info.Children = a.spawnSet.memberStructures(above)

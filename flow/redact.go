@@ -92,12 +92,9 @@ func (h *Host) redactErrors(run graph.Func) graph.Func {
 // value that names a variable of the environment is not a secret itself.
 func learnSecrets(a *Agent) {
 	for name, value := range variableValues(a) {
-		if a.host.Redactor != nil && !strings.Contains(value, "{{") {
+		if !strings.Contains(value, "{{") {
 			a.host.Redactor.AddNamed(name, value)
 		}
-	}
-	if a.host.Redactor == nil {
-		return
 	}
 	for _, k := range a.knowledgeBases() {
 		for _, document := range k.documents {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,10 +71,5 @@ var transientMarks = []string{
 // isTransient reports whether the text of an error, including its causes,
 // suggests that another attempt may succeed.
 func isTransient(text string) bool {
-	for _, mark := range transientMarks {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(transientMarks, func(mark string) bool { return strings.Contains(text, mark) })
 }

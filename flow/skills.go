@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,9 +105,7 @@ func nodeSkillFields(f *spec.File, n *spec.Node) (s spec.Skills, ok bool) {
 	if s.Inject == nil {
 		s.Inject = all.Inject
 	}
-	if s.Instructions == "" {
-		s.Instructions = all.Instructions
-	}
+	s.Instructions = cmp.Or(s.Instructions, all.Instructions)
 	return s, true
 }
 
@@ -159,10 +158,7 @@ func describeSkills(s spec.Skills, list []skill.Skill) string {
 	if len(list) == 0 || s.Inject != nil && !*s.Inject {
 		return ""
 	}
-	text := strings.TrimSpace(s.Instructions)
-	if text == "" {
-		text = skillInstructions
-	}
+	text := cmp.Or(strings.TrimSpace(s.Instructions), skillInstructions)
 	var b strings.Builder
 	b.WriteString(text + "\n")
 	for _, each := range list {

@@ -27,10 +27,7 @@ type Stop struct {
 // Each place names a node of the run's graph, or of a graph that it calls, by its path or as the picture names it. The places are saved, and
 // removed when the run has ended.
 func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break) error {
-	if err := s.RequireScope(ctx, ScopeStart); err != nil {
-		return err
-	}
-	d, err := s.findRun(ctx, id)
+	d, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
 		return err
 	}
@@ -84,10 +81,7 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 
 // ListBreaks returns the places that SetBreaks has set. A run that has ended, also in another process, stops nowhere.
 func (s *Service) ListBreaks(ctx context.Context, id string) ([]Stop, error) {
-	if err := s.RequireScope(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	d, err := s.findRun(ctx, id)
+	d, err := findRunFor(ctx, s, ScopeRead, id)
 	if err != nil {
 		return nil, err
 	}

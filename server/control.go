@@ -53,10 +53,7 @@ func (s *Service) InterruptRun(ctx context.Context, id string) error {
 
 // stopRun stops a run that this service drives, or removes it from the queue.
 func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) error {
-	if err := s.RequireScope(ctx, ScopeStart); err != nil {
-		return err
-	}
-	detail, err := s.findRun(ctx, id)
+	detail, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
 		return err
 	}
@@ -86,10 +83,7 @@ func (s *Service) dequeueRun(run string) bool {
 
 // CancelRun ends a run permanently, even while it works.
 func (s *Service) CancelRun(ctx context.Context, id string) error {
-	if err := s.RequireScope(ctx, ScopeStart); err != nil {
-		return err
-	}
-	detail, err := s.findRun(ctx, id)
+	detail, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
 		return err
 	}

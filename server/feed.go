@@ -66,22 +66,23 @@ func (fs *feedSet) release(f *feed) {
 	}
 }
 
+// findFeed returns the feed of a run, or nil.
+func (fs *feedSet) findFeed(run string) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.feeds[run]
+}
+
 // noteStopped says that a run is not driven any more.
 func (fs *feedSet) noteStopped(run string) {
-	fs.mu.Lock()
-	f := fs.feeds[run]
-	fs.mu.Unlock()
-	if f != nil {
+	if f := fs.findFeed(run); f != nil {
 		f.noteStopped()
 	}
 }
 
 // requestLook makes the feed of a run, if it has one, look at the journal soon.
 func (fs *feedSet) requestLook(run string) {
-	fs.mu.Lock()
-	f := fs.feeds[run]
-	fs.mu.Unlock()
-	if f != nil {
+	if f := fs.findFeed(run); f != nil {
 		f.requestLook()
 	}
 }

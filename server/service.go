@@ -165,3 +165,11 @@ func (s *Service) findDrive(run string) *drive {
 func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) {
 	return s.process.Runs.ReadRunDetail(ctx, id)
 }
+
+// findRunFor is findRun for a caller who needs a scope: the error is a [*ScopeError] if the caller of ctx does not have it.
+func findRunFor(ctx context.Context, s *Service, scope Scope, id string) (*runs.Detail, error) {
+	if err := s.RequireScope(ctx, scope); err != nil {
+		return nil, err
+	}
+	return s.findRun(ctx, id)
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"raddle.dev/flow"
@@ -32,20 +33,22 @@ type RunState struct {
 	Cost      *float64         `json:"cost,omitempty"`      // in the currency of the prices; nil if a price is not known
 	Record    *runs.Record     `json:"-"`                   // what its start recorded; nil if raddle did not start it
 
-	asks bool // nothing but a person can continue it
+	head int64 // number of its newest record
+	asks bool  // nothing but a person can continue it
 }
+
+// Position returns the place of the newest record, for SubscribeOptions.After: a subscription that begins there has only what came after this
+// state was read.
+func (st *RunState) Position() string { return strconv.FormatInt(st.head, 10) }
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
-	if err := s.RequireScope(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	d, err := s.findRun(ctx, id)
+	d, err := findRunFor(ctx, s, ScopeRead, id)
 	if err != nil {
 		return nil, err
 	}
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
-		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, asks: d.Snapshot.Status == graph.Waiting}
+		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, head: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {
 		st.Questions = []graph.Question{}
 	}

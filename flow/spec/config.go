@@ -163,8 +163,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	var found []strictyaml.Finding
 	c.Variables, found = readVariables(m)
 	if m.HasValue("agent_session") {
-		session := m.ReadText("agent_session", strictyaml.Optional)
-		c.Session = &session
+		c.Session = new(m.ReadText("agent_session", strictyaml.Optional))
 	}
 	c.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)
 	c.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
@@ -217,8 +216,7 @@ func readTeam(m *strictyaml.Fields) Team {
 		m.AddFault(m.FindField("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
 	}
 	if m.HasValue("spawnable_agents") {
-		names := m.ReadTexts("spawnable_agents", strictyaml.Optional)
-		t.Spawnable = &names
+		t.Spawnable = new(m.ReadTexts("spawnable_agents", strictyaml.Optional))
 	}
 	return t
 }

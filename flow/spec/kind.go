@@ -150,8 +150,7 @@ func (k *Kind) DecodeNode(m *strictyaml.Fields, n *Node) {
 		n.OutputSchema = m.ReadAny("output_schema")
 	}
 	if k.hasField("enabled_skills") {
-		s := readSkills(m)
-		n.Skills = &s
+		n.Skills = new(readSkills(m))
 	}
 	if k.hasField("state_updates") {
 		for _, pair := range m.ReadPairs("state_updates", strictyaml.Optional) {

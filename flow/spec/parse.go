@@ -157,8 +157,7 @@ func readVariables(m *strictyaml.Fields) (variables []Variable, found []strictya
 		v.Plain = true
 		variable := Variable{Name: v.ReadText("name", strictyaml.Required), Description: v.ReadText("description", strictyaml.Required)}
 		if v.HasValue("default") {
-			def := v.ReadText("default", strictyaml.Optional)
-			variable.Default = &def
+			variable.Default = new(v.ReadText("default", strictyaml.Optional))
 		}
 		variables = append(variables, variable)
 		found = append(found, v.UnknownKeys("", nil)...)

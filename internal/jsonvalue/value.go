@@ -1,6 +1,9 @@
 package jsonvalue
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // MaxDepth is the maximum depth of values in files, script output and model
 // replies. It prevents recursion from exhausting the stack.
@@ -32,23 +35,8 @@ func TypeName(v any) string {
 // values that are not state values are never equal.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
-	case nil:
-		return b == nil
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y
-	case string:
-		y, ok := b.(string)
-		return ok && x == y
-	case int64:
-		y, ok := b.(int64)
-		return ok && x == y
-	case uint64:
-		y, ok := b.(uint64)
-		return ok && x == y
-	case float64:
-		y, ok := b.(float64)
-		return ok && x == y
+	case nil, bool, string, int64, uint64, float64:
+		return a == b
 	case []any:
 		y, ok := b.([]any)
 		return ok && equalArrays(x, y)
@@ -66,12 +54,7 @@ func equalArrays(a, b []any) bool {
 	if len(a) > 0 && &a[0] == &b[0] {
 		return true // shared, and values do not change
 	}
-	for i := range a {
-		if !Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, Equal)
 }
 
 func equalObjects(a, b *Object) bool {

@@ -49,10 +49,7 @@ func (c *client) chatChoices() (names []string) {
 			names = append(names, model.Name)
 		}
 	}
-	p := providerOf(c.Name)
-	if p == nil {
-		p = providerOf(c.Type)
-	}
+	p := cmp.Or(providerOf(c.Name), providerOf(c.Type))
 	if len(names) > 0 || p == nil || c.configured && c.Base != p.base {
 		return names // an address of its own may have any models
 	}

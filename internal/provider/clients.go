@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -104,10 +105,7 @@ func CompleteClients(c *config.Config, env config.Environ) []config.Client {
 func configuredClient(cc config.Client, env config.Environ) client {
 	cl := client{Client: cc, configured: true, keyNames: []string{config.FormatVariable(cc.Name) + "_API_KEY"}}
 	at := []string{config.FormatVariable(cc.Name) + "_API_BASE"}
-	p := providerOf(cc.Type)
-	if p == nil {
-		p = providerOf(cc.Name) // a known name with another type
-	}
+	p := cmp.Or(providerOf(cc.Type), providerOf(cc.Name)) // a known name with another type
 	if p != nil && (cc.Base == "" || cc.Type == p.name) {
 		cl.keyNames = append(cl.keyNames, p.keys...)
 		at = append(at, p.at...)

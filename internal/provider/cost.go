@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"strings"
 
 	"raddle.dev/agent"
@@ -16,9 +17,7 @@ func (m *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known 
 	if !known {
 		return 0, false
 	}
-	if price.Cached == 0 {
-		price.Cached = price.Input
-	}
+	price.Cached = cmp.Or(price.Cached, price.Input)
 	const million = 1e6
 	return (float64(u.Input-u.Cached)*price.Input + float64(u.Cached)*price.Cached + float64(u.Output)*price.Output) / million, true
 }

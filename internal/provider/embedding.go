@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"strings"
 
 	"raddle.dev/internal/failure"
@@ -25,16 +26,12 @@ func (m *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	switch c.Type {
 	case "gemini":
 		e.API = embed.Gemini
-		if e.BaseURL == "" {
-			e.BaseURL = "https://generativelanguage.googleapis.com/v1beta"
-		}
+		e.BaseURL = cmp.Or(e.BaseURL, "https://generativelanguage.googleapis.com/v1beta")
 	case "ollama":
 		e.API = embed.Ollama
 		e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
 	case "openai":
-		if e.BaseURL == "" {
-			e.BaseURL = "https://api.openai.com/v1"
-		}
+		e.BaseURL = cmp.Or(e.BaseURL, "https://api.openai.com/v1")
 	case "openai-compatible":
 	default:
 		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",

@@ -93,9 +93,7 @@ func (m *Resolver) findClient(id string) (*client, string) {
 		return nil, ""
 	}
 	c := &m.clients[i]
-	if name == "" {
-		name = c.firstChatModel()
-	}
+	name = cmp.Or(name, c.firstChatModel())
 	return c, name
 }
 
@@ -187,10 +185,8 @@ func (m *Resolver) unknownClientError(id string) *failure.Error {
 	for _, c := range m.clients {
 		names = append(names, c.Name)
 	}
-	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""))
-	if next == "" {
-		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
-	}
+	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""),
+		"model ids are CLIENT:MODEL; the clients are "+strings.Join(names, ", ")+" and script (raddle info)")
 	return failure.NewInvalid(next, "unknown model %q: there is no client %q", id, clientName)
 }
 

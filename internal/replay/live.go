@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"raddle.dev/graph/journal"
@@ -14,16 +14,13 @@ import (
 // on models, tools and scripts are called. answers are the recorded answers to the questions before that, as ID=TEXT.
 func (r *Result) NewLive(rec *Recording) (req app.Request, answers []string, err error) {
 	if len(rec.segments) != 1 || rec.segments[0].first.Kind != journal.KindStart {
-		return req, nil, failure.NewUsage("fork the run instead: raddle runs fork "+rec.Run+"@N", "%v", errors.New("a turn of a session, a fork and an edited run cannot be continued live"))
+		return req, nil, failure.NewUsage("fork the run instead: raddle runs fork "+rec.Run+"@N", "a turn of a session, a fork and an edited run cannot be continued live")
 	}
 	if r.Directory == "" {
 		return req, nil, failure.NewUsage("name its directory with --agent", "the agent of run %s is not on this machine", r.Run)
 	}
 	s := rec.segments[0]
-	p := &player{base: r.base, live: true, segment: s, trace: newTrace(), cancel: func() {}}
-	if p.base == nil {
-		p.base = newTrace()
-	}
+	p := &player{base: cmp.Or(r.base, newTrace()), live: true, segment: s, trace: newTrace(), cancel: func() {}}
 	req = newRequest(s, r.Directory)
 	req.ID, req.Transient = "", false
 	req.Adjust = p.adjustHost

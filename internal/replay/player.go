@@ -49,7 +49,7 @@ var errStopped = errors.New("the replay has stopped")
 
 // stop ends the replay. The caller must hold mu.
 func (p *player) stop(d *Difference, ended string) error {
-	if p.diff == nil && p.ended == "" {
+	if !p.isOver() {
 		p.diff, p.ended = d, ended
 	}
 	if !p.live {
@@ -62,8 +62,11 @@ func (p *player) stop(d *Difference, ended string) error {
 func (p *player) hasStopped() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.diff != nil || p.ended != ""
+	return p.isOver()
 }
+
+// isOver is hasStopped for a caller that holds mu.
+func (p *player) isOver() bool { return p.diff != nil || p.ended != "" }
 
 // isUntil reports whether a path is that of the node at which the replay ends, or below it.
 func (p *player) isUntil(node string) bool {
@@ -82,13 +85,9 @@ func (p *player) find(ctx context.Context, key string, a *ask) (effect, error) {
 	a.path, a.visit = graph.TaskPath(ctx), graph.Visit(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.diff != nil || p.ended != "" {
-		return effect{}, errStopped
+	if err := p.beginAsk(key, a); err != nil {
+		return effect{}, err
 	}
-	if p.isUntil(nodeOf(a.path)) {
-		return effect{}, p.stop(nil, "stopped before node "+p.until)
-	}
-	p.trace.add(key, a)
 	recorded, found := p.segment.effects[key]
 	a.thread, a.record = p.segment.thread, recorded.seq
 	if d := p.compare(key, a, recorded); d != nil {
@@ -311,16 +310,24 @@ func (p *player) aroundNode(ctx context.Context, c flow.NodeCall, next func(cont
 func (p *player) pass(key string, a *ask) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.diff != nil || p.ended != "" {
+	if err := p.beginAsk(key, a); err != nil {
+		return err
+	}
+	if d := p.compare(key, a, p.segment.effects[key]); d != nil {
+		return p.stop(d, "")
+	}
+	return nil
+}
+
+// beginAsk adds what is asked to the trace. It returns errStopped if the replay has ended, or ends here. The caller must hold mu.
+func (p *player) beginAsk(key string, a *ask) error {
+	if p.isOver() {
 		return errStopped
 	}
 	if p.isUntil(nodeOf(a.path)) {
 		return p.stop(nil, "stopped before node "+p.until)
 	}
 	p.trace.add(key, a)
-	if d := p.compare(key, a, p.segment.effects[key]); d != nil {
-		return p.stop(d, "")
-	}
 	return nil
 }
 
@@ -367,7 +374,7 @@ func (p *player) callOwnTool(ctx context.Context, key string, a *ask, call func(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	recorded, found := p.segment.effects[key]
-	if err != nil || !found || p.diff != nil || p.ended != "" {
+	if err != nil || !found || p.isOver() {
 		return r, err
 	}
 	p.used++

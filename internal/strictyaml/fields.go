@@ -301,8 +301,7 @@ func (m *Fields) ReadSeconds(name string, def Seconds) Seconds {
 
 func (m *Fields) ReadOptionalSeconds(name string) *Seconds {
 	if n := m.GetField(name, Optional); n != nil {
-		s := Seconds(m.decodeUnsigned(n, name, wantSeconds))
-		return &s
+		return new(Seconds(m.decodeUnsigned(n, name, wantSeconds)))
 	}
 	return nil
 }
@@ -318,8 +317,7 @@ func (m *Fields) ReadCount(name string, def int) int {
 
 func (m *Fields) ReadOptionalCount(name string) *int {
 	if n := m.GetField(name, Optional); n != nil {
-		c := clampInt(m.decodeUnsigned(n, name, wantCount))
-		return &c
+		return new(clampInt(m.decodeUnsigned(n, name, wantCount)))
 	}
 	return nil
 }
@@ -350,8 +348,7 @@ func (m *Fields) ReadFlag(name string, def bool) bool {
 
 func (m *Fields) ReadOptionalFlag(name string) *bool {
 	if n := m.GetField(name, Optional); n != nil {
-		b := m.decodeBool(n, name)
-		return &b
+		return new(m.decodeBool(n, name))
 	}
 	return nil
 }

@@ -66,22 +66,19 @@ func ReadUpTo(path string, text []byte, limit int) *Document {
 func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 	loader, err := yaml.NewLoader(bytes.NewReader(acceptVersion(text)))
 	if err != nil {
-		f := syntaxFinding(text, err)
-		return nil, &f
+		return nil, new(syntaxFinding(text, err))
 	}
 	var first, second yaml.Node
 	if err := loader.Load(&first); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		f := syntaxFinding(text, err)
-		return nil, &f
+		return nil, new(syntaxFinding(text, err))
 	}
 	switch err := loader.Load(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		f := syntaxFinding(text, err)
-		return nil, &f
+		return nil, new(syntaxFinding(text, err))
 	default:
 		return nil, &Finding{
 			Code: "yaml-documents", Message: "the file contains more than one YAML document",

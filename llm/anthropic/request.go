@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -105,9 +106,7 @@ func (q *request) setEffort(effort string) {
 		q.OutputConfig["effort"] = effort
 		q.Thinking = object{"type": "adaptive", "display": "summarized"}
 	}
-	if q.MaxTokens == 0 {
-		q.MaxTokens = limit
-	}
+	q.MaxTokens = cmp.Or(q.MaxTokens, limit)
 }
 
 // markCache sets at most three of the four marks that Anthropic allows: after

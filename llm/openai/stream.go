@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -117,9 +118,7 @@ func (d *decoder) applyChunk(c chunk) error {
 
 func (d *decoder) applyDelta(delta delta) error {
 	thought := delta.ReasoningContent // some servers send it in both fields
-	if thought == "" {
-		thought = delta.Reasoning
-	}
+	thought = cmp.Or(thought, delta.Reasoning)
 	if err := d.parts.AddReasoning(reasoningSlot, string(thought)); err != nil {
 		return err
 	}

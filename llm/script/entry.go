@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,20 +45,15 @@ func (e *entry) matchesRequest(r llm.Request, text string) bool {
 	if e.turn != 0 && e.turn != turnNumber(r) {
 		return false
 	}
-	for _, m := range e.match {
-		if !strings.Contains(text, m) {
-			return false
-		}
-	}
-	if len(e.after) > 0 {
-		last := lastOutcomeText(r)
-		for _, a := range e.after {
-			if !strings.Contains(last, a) {
-				return false
-			}
-		}
+	if !containsAll(text, e.match) || len(e.after) > 0 && !containsAll(lastOutcomeText(r), e.after) {
+		return false
 	}
 	return e.digest == "" || e.digest == requestDigest(r)
+}
+
+// containsAll reports whether a text contains each of the parts.
+func containsAll(text string, parts []string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
 // describe returns the position and the conditions of the entry.

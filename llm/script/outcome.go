@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,12 +65,7 @@ func (e *entry) fillValues(r llm.Request) (*entry, error) {
 
 // hasPlaceholders reports whether a reply has placeholders.
 func (e *entry) hasPlaceholders() bool {
-	for _, c := range e.calls {
-		if place.Match(c.Args) {
-			return true
-		}
-	}
-	return place.MatchString(e.text)
+	return place.MatchString(e.text) || slices.ContainsFunc(e.calls, func(c llm.ToolCall) bool { return place.Match(c.Args) })
 }
 
 // inString returns a text as it is written between the quotes of a JSON string.

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,20 +39,11 @@ func renderEntry(e *entry, others []llm.Part) ([]byte, error) {
 // equalTo reports whether two entries have the same content; e.line and e.col may
 // differ.
 func (e *entry) equalTo(o *entry) bool {
-	if len(e.match) != len(o.match) || len(e.calls) != len(o.calls) {
-		return false
+	equalCalls := func(c, p llm.ToolCall) bool {
+		return c.ID == p.ID && c.Name == p.Name && compactJSON(c.Args) == compactJSON(p.Args)
 	}
-	for i := range e.match {
-		if e.match[i] != o.match[i] {
-			return false
-		}
-	}
-	for i, c := range e.calls {
-		if p := o.calls[i]; c.ID != p.ID || c.Name != p.Name || compactJSON(c.Args) != compactJSON(p.Args) {
-			return false
-		}
-	}
-	return e.turn == o.turn && e.digest == o.digest && e.text == o.text && e.reasoning == o.reasoning && e.repeat == o.repeat &&
+	return slices.Equal(e.match, o.match) && slices.EqualFunc(e.calls, o.calls, equalCalls) &&
+		e.turn == o.turn && e.digest == o.digest && e.text == o.text && e.reasoning == o.reasoning && e.repeat == o.repeat &&
 		e.delay == o.delay && e.usage == o.usage && e.stop == o.stop && sameError(e.err, o.err)
 }
 

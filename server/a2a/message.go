@@ -95,9 +95,7 @@ func (t *tasks) continueTask(ctx context.Context, m *a2a.Message) (run, after st
 	if own := t.contexts.contextOf(st.Run, st.Session); m.ContextID != "" && m.ContextID != own {
 		return "", "", a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the task %s belongs to the context %q", st.Run, own))
 	}
-	if after, err = t.readHead(ctx, st.Run); err != nil {
-		return "", "", err
-	}
+	after = st.Position()
 	if len(st.Questions) > 0 && st.Status == graph.Waiting.String() {
 		answers, err := answersOf(m.Parts, st.Questions)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -208,22 +207,8 @@ func (t *tasks) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 			yield(nil, err)
 			return
 		}
-		head, err := t.readHead(ctx, st.Run)
-		if err != nil {
-			yield(nil, explainError(err))
-			return
-		}
-		t.streamRun(ctx, st.Run, head, yield)
+		t.streamRun(ctx, st.Run, st.Position(), yield)
 	}
-}
-
-// readHead returns the position of the newest record of a run: a stream that starts there has only what comes after it.
-func (t *tasks) readHead(ctx context.Context, run string) (string, error) {
-	d, err := t.service.Process().Runs.ReadRunDetail(ctx, run)
-	if err != nil {
-		return "", err
-	}
-	return strconv.FormatInt(d.Snapshot.Head, 10), nil
 }
 
 // GetTaskPushConfig implements the protocol's method: there are no push notifications.

@@ -133,21 +133,7 @@ func (c *call) openRun(ctx context.Context, run string) error {
 	if info, err := c.bridge.service.ReadAgent(st.Agent); err == nil {
 		c.graph = info.IsGraph()
 	}
-	if c.req.Params.GetProgressToken() == nil {
-		return nil
-	}
-	sub, err := c.bridge.service.Subscribe(ctx, c.run, server.SubscribeOptions{UntilQuestion: true})
-	if err != nil {
-		return err
-	}
-	for ev, err := range sub.Events() {
-		if err != nil {
-			break
-		}
-		if ev.ID != "" {
-			c.seen = ev.ID
-		}
-	}
+	c.seen = st.Position()
 	return nil
 }
 

@@ -96,29 +96,10 @@ func (c *completion) answerRun(ctx context.Context, run string) error {
 	if info, err := s.ReadAgent(st.Agent); err == nil {
 		c.talks = !info.IsGraph()
 	}
-	if c.after, err = c.readPosition(ctx); err != nil {
-		return err
-	}
+	c.after = st.Position()
 	answer := server.AnswerRequest{Run: st.Run, Protocol: true, Answers: []graph.Answer{{ID: st.Questions[i].ID, Value: matchOption(st.Questions[i], c.request.lastText())}}}
 	_, err = s.AnswerRun(ctx, answer)
 	return err
-}
-
-// readPosition returns the last event of a run that waits.
-func (c *completion) readPosition(ctx context.Context) (last string, err error) {
-	sub, err := c.handler.service.Subscribe(ctx, c.run, server.SubscribeOptions{UntilQuestion: true})
-	if err != nil {
-		return "", err
-	}
-	for ev, err := range sub.Events() {
-		if err != nil {
-			return "", err
-		}
-		if ev.ID != "" {
-			last = ev.ID
-		}
-	}
-	return last, nil
 }
 
 // canAnswer reports whether a question can be answered over this protocol.

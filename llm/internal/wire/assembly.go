@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -176,9 +177,7 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) llm.Message {
 		case partBlock:
 			m.Parts = append(m.Parts, b.part)
 		case callBlock:
-			if b.name == "" {
-				b.name = unnamedCall
-			}
+			b.name = cmp.Or(b.name, unnamedCall)
 			cut := stop == llm.StopLength && b.index == a.calls-1
 			call := llm.ToolCall{ID: b.id, Name: b.name, Args: parseArgs(b.text.String(), cut), Signature: b.seal.String()}
 			if call.ID == "" || ids[call.ID] {

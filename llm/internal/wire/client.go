@@ -15,6 +15,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,13 +73,8 @@ func New(c Config) (*Client, error) {
 	if c.Model == "" {
 		return nil, fmt.Errorf("%s: no model is set", c.Name)
 	}
-	if c.KeyName == "" {
-		c.KeyName = strings.ToUpper(c.Name) + "_API_KEY"
-	}
-	address := c.BaseURL
-	if address == "" {
-		address = c.Default
-	}
+	c.KeyName = cmp.Or(c.KeyName, strings.ToUpper(c.Name)+"_API_KEY")
+	address := cmp.Or(c.BaseURL, c.Default)
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
 		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.RedactURL(address), c.Default)
@@ -90,9 +86,7 @@ func New(c Config) (*Client, error) {
 	if own.read <= 0 {
 		own.read = readTimeout
 	}
-	if own.total == 0 {
-		own.total = streamTimeout
-	}
+	own.total = cmp.Or(own.total, streamTimeout)
 	if own.largest == 0 {
 		own.largest = maxReply
 	}
@@ -112,8 +106,7 @@ func New(c Config) (*Client, error) {
 
 // BaseURL returns the base URL.
 func (c *Client) BaseURL() *url.URL {
-	u := *c.base
-	return &u
+	return new(*c.base)
 }
 
 // sharedTransport holds the connections for all models of the process.

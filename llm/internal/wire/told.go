@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -151,9 +152,7 @@ func (c *Client) responseError(resp *http.Response) error {
 	default:
 		t.message = c.bodyExcerpt(data)
 	}
-	if t.message == "" {
-		t.message = http.StatusText(resp.StatusCode)
-	}
+	t.message = cmp.Or(t.message, http.StatusText(resp.StatusCode))
 	e := c.buildError(t, resp.StatusCode)
 	if wait := retryAfter(resp.Header); wait > 0 {
 		e.RetryAfter = wait
@@ -169,9 +168,7 @@ func (c *Client) notEvents(data []byte, kind string) error {
 		t, _ := parseErrorDocument(data)
 		return c.buildError(t, t.status)
 	}
-	if kind == "" {
-		kind = "data without a content type"
-	}
+	kind = cmp.Or(kind, "data without a content type")
 	return &llm.Error{
 		Class: llm.BadRequest, Host: c.base.Hostname(),
 		Message: c.cleanText(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, c.bodyExcerpt(data))),
