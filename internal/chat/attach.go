@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		s.leaveKeys()
 		defer s.takeKeys()
 	}
-	cmd := exec.CommandContext(ctx, shellOf(os.Getenv("SHELL")), "-c", line)
+	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("SHELL"), "sh"), "-c", line)
 	cmd.Dir, cmd.Stdin = s.Process.Dirs.Work, s.In
 	var kept strings.Builder
 	cmd.Stdout, cmd.Stderr = s.Screen.File(), s.Screen.File() // the person's own command has the terminal
@@ -155,12 +156,4 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		s.appended = append(s.appended, text)
 		s.say("Your next message gets this output.")
 	}
-}
-
-// shellOf returns the shell of the person.
-func shellOf(shell string) string {
-	if shell == "" {
-		return "sh"
-	}
-	return shell
 }

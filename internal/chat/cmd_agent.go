@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"raddle.dev/flow"
@@ -43,12 +44,7 @@ func changeAgent(ctx context.Context, s *Session, rest string) error {
 		}
 		name = names[at]
 	}
-	if err := s.openAgent(ctx, name, strings.TrimSpace(session)); err != nil {
-		return err
-	}
-	s.greet(ctx)
-	s.continueTurn(ctx)
-	return nil
+	return s.enterAgent(ctx, name, strings.TrimSpace(session))
 }
 
 func changeModel(ctx context.Context, s *Session, id string) error {
@@ -110,20 +106,17 @@ func sendStarter(ctx context.Context, s *Session, rest string) error {
 		s.say(s.agent.Name + " has no suggestions.")
 		return nil
 	}
-	at := -1
-	if n := 0; rest != "" {
-		if _, err := fmt.Sscan(rest, &n); err != nil || n < 1 || n > len(starters) {
-			return failure.NewUsage(fmt.Sprintf("write a number from 1 to %d", len(starters)), "there is no suggestion %s", rest)
-		}
-		at = n - 1
-	}
-	if at < 0 {
-		var err error
-		if at, err = s.choose(ctx, "Begin with", starters); err != nil {
+	n := 0
+	if rest == "" {
+		at, err := s.choose(ctx, "Begin with", starters)
+		if err != nil {
 			return err
 		}
+		n = at + 1
+	} else if _, err := fmt.Sscan(rest, &n); err != nil || n < 1 || n > len(starters) {
+		return failure.NewUsage(fmt.Sprintf("write a number from 1 to %d", len(starters)), "there is no suggestion %s", rest)
 	}
-	s.send(ctx, message{text: starters[at], shown: starters[at]})
+	s.send(ctx, message{text: starters[n-1], shown: starters[n-1]})
 	return nil
 }
 
@@ -157,9 +150,7 @@ func showVariables(ctx context.Context, s *Session, rest string) error {
 		return failure.NewUsage("see: /variables", "%s has no variable %q", s.agent.Name, name)
 	}
 	all := map[string]string{}
-	for k, v := range s.vars {
-		all[k] = v
-	}
+	maps.Copy(all, s.vars)
 	all[name] = strings.TrimSpace(value)
 	s.vars = all
 	if !s.talk.IsGraph() {
@@ -222,7 +213,12 @@ var talkCommands = []command{
 }
 
 func startNew(ctx context.Context, s *Session, name string) error {
-	if err := s.openAgent(ctx, s.name, name); err != nil {
+	return s.enterAgent(ctx, s.name, name)
+}
+
+// enterAgent changes to an agent and one of its conversations, as openAgent does, and shows where the conversation is.
+func (s *Session) enterAgent(ctx context.Context, name, session string) error {
+	if err := s.openAgent(ctx, name, session); err != nil {
 		return err
 	}
 	s.greet(ctx)
@@ -254,12 +250,7 @@ func chooseSession(ctx context.Context, s *Session, _ string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openAgent(ctx, list[at].Agent, list[at].Name); err != nil {
-		return err
-	}
-	s.greet(ctx)
-	s.continueTurn(ctx)
-	return nil
+	return s.enterAgent(ctx, list[at].Agent, list[at].Name)
 }
 
 func renameTalk(ctx context.Context, s *Session, name string) error {

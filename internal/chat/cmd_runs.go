@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -43,17 +44,11 @@ func showRuns(ctx context.Context, s *Session, run string) error {
 }
 
 func drawGraph(ctx context.Context, s *Session, what string) error {
-	if what == "" {
-		what = s.name
-	}
-	return s.runCLI(ctx, "graph", what)
+	return s.runCLI(ctx, "graph", cmp.Or(what, s.name))
 }
 
 func watchRun(ctx context.Context, s *Session, run string) error {
-	if run == "" {
-		run = "last"
-	}
-	return s.runCLI(ctx, "watch", run)
+	return s.runCLI(ctx, "watch", cmp.Or(run, "last"))
 }
 
 func installAgents(ctx context.Context, s *Session, what string) error {

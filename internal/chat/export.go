@@ -99,8 +99,7 @@ func saveAnswer(ctx context.Context, s *Session, path string) error {
 func (s *Session) writeFile(ctx context.Context, path string, content []byte) error {
 	path = strings.Trim(path, `"`)
 	full := s.Process.Dirs.AbsPath(path)
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	f, err := os.OpenFile(full, flags, 0o644)
+	f, err := os.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		if s.turn != nil {
 			return failure.NewUsage("choose another name, or try again when the reply is complete", "%s exists already", path)
@@ -115,10 +114,7 @@ func (s *Session) writeFile(ctx context.Context, path string, content []byte) er
 		return failure.NewUsage("", "%v", err)
 	}
 	_, err = f.Write(content)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return failure.NewUsage("", "%v", err)
 	}
 	s.say("Wrote " + path + ".")

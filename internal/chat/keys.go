@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	}
 	switch action {
 	case editor.Send:
-		s.enter(ctx)
+		s.submit(ctx, s.edit.Take())
 	case editor.Cancel, editor.Interrupt:
 		s.handleStop(ctx, action, again)
 	case editor.EndInput:
@@ -76,13 +77,7 @@ func (s *Session) setNotice(text string) {
 	s.notice, s.noticed = text, time.Now()
 }
 
-// enter handles what was typed: a command, a shell command or a message.
-func (s *Session) enter(ctx context.Context) {
-	typed := s.edit.Take()
-	s.submit(ctx, typed)
-}
-
-// submit handles a text that was entered. One that begins with a space is a message, whatever follows.
+// submit handles a text that was entered: a command, a shell command or a message. One that begins with a space is a message, whatever follows.
 func (s *Session) submit(ctx context.Context, typed string) {
 	text := strings.TrimSpace(typed)
 	switch {
@@ -152,31 +147,20 @@ func statusLine(s *Session, cols int) string {
 
 // currentModel returns the model that answers, in a short form.
 func (s *Session) currentModel() string {
-	model := s.model
-	if model == "" {
-		if models := s.agent.Models(); len(models) > 0 {
-			model = models[0]
-		}
-	}
+	model := s.modelID()
 	if _, name, ok := strings.Cut(model, ":"); ok && !strings.HasPrefix(model, "script:") {
 		return name
 	}
 	if file, ok := strings.CutPrefix(model, "script:"); ok {
 		return "transcript " + filepath.Base(file)
 	}
-	if model == "" {
-		return "no model"
-	}
-	return model
+	return cmp.Or(model, "no model")
 }
 
 // editElsewhere edits the text in the program that VISUAL or EDITOR names.
 func (s *Session) editElsewhere() {
-	program := os.Getenv("VISUAL")
-	if program == "" {
-		program = os.Getenv("EDITOR")
-	}
-	if program == "" {
+	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
+	if len(command) == 0 {
 		s.setNotice("Set VISUAL or EDITOR to the program that you edit with.")
 		return
 	}
@@ -187,13 +171,9 @@ func (s *Session) editElsewhere() {
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString(s.edit.Text())
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, file.Close()); err == nil {
 		takeBack := s.Keyboard.LendTerminal(true)
-		words := append(strings.Fields(program), file.Name())
-		cmd := exec.Command(words[0], words[1:]...)
+		cmd := exec.Command(command[0], append(command[1:], file.Name())...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Screen.File(), s.Screen.File()
 		err = cmd.Run()
 		takeBack()

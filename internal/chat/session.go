@@ -24,6 +24,7 @@ import (
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/editor"
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool/permission"
 )
 
@@ -143,10 +144,7 @@ func (s *Session) openFirst(ctx context.Context) error {
 			}
 		}
 	}
-	if agent == "" {
-		agent = DefaultAgent
-	}
-	return s.openAgent(ctx, agent, name)
+	return s.openAgent(ctx, cmp.Or(agent, DefaultAgent), name)
 }
 
 // openAgent changes to an agent, and to one of its conversations; "": a new one.
@@ -314,12 +312,7 @@ func placeName(p *app.Process) string {
 	return term.CleanLine(work)
 }
 
-func countTurns(n int) string {
-	if n == 1 {
-		return "1 message"
-	}
-	return fmt.Sprintf("%d messages", n)
-}
+func countTurns(n int) string { return wording.FormatCount(n, "message") }
 
 // say writes a line of the conversation itself.
 func (t *Terminal) say(text string) {

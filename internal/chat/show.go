@@ -40,16 +40,16 @@ func (t *Terminal) printTable(table *term.Table) {
 
 // describeAge says how long ago something was.
 func describeAge(at time.Time) string {
-	if ago := time.Since(at); ago >= time.Minute {
-		switch {
-		case ago < time.Hour:
-			return wording.FormatCount(int(ago.Minutes()), "minute") + " ago"
-		case ago < 24*time.Hour:
-			return wording.FormatCount(int(ago.Hours()), "hour") + " ago"
-		}
-		return wording.FormatCount(int(ago.Hours()/24), "day") + " ago"
+	ago := time.Since(at)
+	switch {
+	case ago < time.Minute:
+		return "just now"
+	case ago < time.Hour:
+		return wording.FormatCount(int(ago.Minutes()), "minute") + " ago"
+	case ago < 24*time.Hour:
+		return wording.FormatCount(int(ago.Hours()), "hour") + " ago"
 	}
-	return "just now"
+	return wording.FormatCount(int(ago.Hours()/24), "day") + " ago"
 }
 
 func showInfo(ctx context.Context, s *Session, _ string) error {

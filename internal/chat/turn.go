@@ -203,15 +203,14 @@ func (s *Session) keepQueue() {
 	s.edit.SetText(strings.Join(texts, "\n"))
 }
 
-// takeBack puts the newest queued message back into the editor. It reports whether there was one.
-func (s *Session) takeBack() bool {
+// takeBack puts the newest queued message back into the editor, if there is one.
+func (s *Session) takeBack() {
 	if len(s.queue) == 0 {
-		return false
+		return
 	}
 	last := s.queue[len(s.queue)-1]
 	s.queue = s.queue[:len(s.queue)-1]
 	s.edit.SetText(last.shown)
-	return true
 }
 
 // queuedLines returns the lines that show the queue.

@@ -70,12 +70,7 @@ func (u *usage) addCall(model string, n llm.Usage, cost float64, priced, own boo
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	at := -1
-	for i, r := range u.rows {
-		if r.model == model {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(u.rows, func(r modelUsage) bool { return r.model == model })
 	if at < 0 {
 		u.rows = append(u.rows, modelUsage{model: model, priced: true, replays: provider.IsReplay(model)})
 		at = len(u.rows) - 1

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -140,10 +141,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // suggestWord suggests one of a few words, or lists them.
 func suggestWord(wrong string, known []string) string {
-	if near := wording.FindNearest(wrong, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "use one of " + joinWords(known)
+	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+joinWords(known))
 }
 
 // completeWords completes a flag with a few words.

@@ -131,11 +131,8 @@ func listSettings(env *environment, key string) ([]config.Setting, error) {
 	}
 	found := config.FindSettings(list, key)
 	if len(found) == 0 {
-		next := "raddle config explain lists the keys"
-		if near := wording.FindNearest(key, config.ListKeys(false)); near != "" {
-			next = "did you mean " + near + "?"
-		}
-		return nil, badUsage(next, "there is no setting %q", key)
+		next := wording.SuggestNearest(key, config.ListKeys(false), "")
+		return nil, badUsage(cmp.Or(next, "raddle config explain lists the keys"), "there is no setting %q", key)
 	}
 	return found, nil
 }

@@ -80,7 +80,7 @@ func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id str
 		if opts.output != formatText || g.Prompter == nil {
 			return
 		}
-		if yes, err := g.AskYesNo(ctx, "Send one short request to "+id+" to see whether it answers?", "yes"); err != nil || !yes {
+		if yes, err := g.AskYesNo(ctx, "Send one short request to "+id+" to see whether it answers?"); err != nil || !yes {
 			return
 		}
 	}

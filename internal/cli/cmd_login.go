@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,13 +72,7 @@ func findKeyClient(env *environment, name string) (string, error) {
 			names = append(names, c.Client)
 		}
 		next := "the providers are " + joinWords(names) + "; others are clients of config.yaml (raddle help command-line)"
-		if near := wording.FindNearest(name, names); near != "" {
-			next = "did you mean " + near + "?"
-		}
-		if hint := config.ClientHint(name); hint != "" {
-			next = hint
-		}
-		return "", badUsage(next, "there is no provider %q", name)
+		return "", badUsage(cmp.Or(config.ClientHint(name), wording.SuggestNearest(name, names, ""), next), "there is no provider %q", name)
 	}
 	if info.Type == "script" {
 		return "", badUsage("", "client %q replays a transcript and needs no key", info.Client)

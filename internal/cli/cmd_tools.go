@@ -317,8 +317,6 @@ func runToolsExec(ctx context.Context, env *environment, _ noOptions, args []str
 		return silentExit{exitInterrupted}
 	case err != nil:
 		return err
-	case code != 0:
-		return silentExit{code}
 	}
-	return nil
+	return exitSilently(code)
 }

@@ -53,7 +53,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	if err != nil {
 		return nil, err
 	}
-	s := &Run{Info: d.Info, At: d.At, Questions: append([]graph.Question{}, d.Snapshot.Questions...), State: flow.StoredJSON(d.Snapshot.Values), Path: path, Usage: UsageOf(p, models),
+	s := &Run{Info: d.Info, At: d.At, Questions: append([]graph.Question{}, d.Snapshot.Questions...), State: flow.StoredJSON(d.Snapshot.Values), Path: path,
 		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record}
 	s.Warnings = append([]string{}, models.Flaws...)
 	if d.Snapshot.Status == graph.Done {

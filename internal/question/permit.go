@@ -2,6 +2,7 @@ package question
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func (p *permit) ask(ctx context.Context) (any, error) {
 			return nil, err
 		}
 		answer, err := p.finishChoice(ctx, p.values[n])
-		if answer != nil || err != nil && (!errors.Is(err, term.ErrLeftOpen) || errors.Is(err, term.ErrInterrupted)) {
+		if answer != nil || endsQuestion(err) {
 			return answer, err
 		}
 	}
@@ -79,10 +80,15 @@ func (p *permit) askAgain(ctx context.Context, wrong agent.PermissionAnswer) (an
 	case choiceEdit:
 		answer, err = p.editArguments(ctx)
 	}
-	if answer != nil || err != nil && (!errors.Is(err, term.ErrLeftOpen) || errors.Is(err, term.ErrInterrupted)) {
+	if answer != nil || endsQuestion(err) {
 		return answer, err
 	}
 	return p.ask(ctx)
+}
+
+// endsQuestion reports whether the person does not return to the choices after an error: Esc alone leads back to them.
+func endsQuestion(err error) bool {
+	return err != nil && (!errors.Is(err, term.ErrLeftOpen) || errors.Is(err, term.ErrInterrupted))
 }
 
 // finishChoice asks for what a choice needs. The answer is nil if the person shall choose again.
@@ -117,11 +123,7 @@ func (p *permit) listChoices() []term.Choice {
 		p.values, choices = append(p.values, value), append(choices, c)
 	}
 	for _, o := range p.q.Options {
-		label := labels[o]
-		if label == "" {
-			label = term.CleanText(o)
-		}
-		add(o, term.Choice{Label: label, Word: o, Step: o == choiceAlways})
+		add(o, term.Choice{Label: cmp.Or(labels[o], term.CleanText(o)), Word: o, Step: o == choiceAlways})
 	}
 	add(choiceReason, term.Choice{Label: "No, and say why", Step: true})
 	add(choiceEdit, term.Choice{Label: "Edit the " + what, Step: true, Key: "e", Word: choiceEdit})
@@ -149,17 +151,8 @@ const mostBlockLines = 40
 // describeCall returns the question: which agent wants what, the command or the change, and why it
 // asks.
 func (p *permit) describeCall() string {
-	who := FormatAsker(p.q)
-	if who == "" {
-		who = p.call.Agent
-	}
-	if who == "" {
-		who = "the agent"
-	}
-	does := p.call.Detail.Does
-	if does == "" {
-		does = "call " + p.call.Tool
-	}
+	who := cmp.Or(FormatAsker(p.q), p.call.Agent, "the agent")
+	does := cmp.Or(p.call.Detail.Does, "call "+p.call.Tool)
 	title := term.CleanLine(who) + " wants to " + term.CleanLine(revealLine(does))
 	if p.call.Edited {
 		title += " (with your arguments)"
@@ -317,10 +310,7 @@ func (p *permit) explain() string {
 		b.WriteString("No rule could name what it does, so it can only be allowed once.\n")
 	}
 	b.WriteString("See: raddle help permissions")
-	if p.cols == 0 {
-		return b.String()
-	}
-	return strings.Join(prefixLines("│ ", p.wrapLines(strings.Split(b.String(), "\n"))), "\n")
+	return p.frameLines(b.String())
 }
 
 // editRules lets the person make the rules narrower that "always" saves.
@@ -347,7 +337,7 @@ func (p *permit) frameLines(text string) string {
 	if p.cols == 0 {
 		return text
 	}
-	return strings.Join(prefixLines("│ ", p.wrapLines([]string{text})), "\n")
+	return strings.Join(prefixLines("│ ", p.wrapLines(strings.Split(text, "\n"))), "\n")
 }
 
 // readPreset reads a text that begins as another one. A terminal that can only print lines shows that one, and an empty line keeps it.

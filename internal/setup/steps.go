@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"raddle.dev/graph"
@@ -38,7 +39,7 @@ func (g *Guide) askModel(ctx context.Context) (string, error) {
 	keep := false
 	if model != "" {
 		var err error
-		if keep, err = g.AskYesNo(ctx, "Your model is "+model+". Keep it?", "yes"); err != nil {
+		if keep, err = g.AskYesNo(ctx, "Your model is "+model+". Keep it?"); err != nil {
 			return "", err
 		}
 	}
@@ -51,7 +52,7 @@ func (g *Guide) askModel(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	yes, err := g.AskYesNo(ctx, "Send one short request to "+model+" to see whether it answers?", "yes")
+	yes, err := g.AskYesNo(ctx, "Send one short request to "+model+" to see whether it answers?")
 	if err != nil || !yes {
 		return "", err
 	}
@@ -72,7 +73,7 @@ func (g *Guide) askAgent(ctx context.Context) (next string, err error) {
 	if name := ownAgent(g.Process); name != "" {
 		return "raddle run " + wording.QuoteWord(name) + ` "a prompt"`, nil
 	}
-	yes, err := g.AskYesNo(ctx, "Create a first agent, with a tool of its own?", "yes")
+	yes, err := g.AskYesNo(ctx, "Create a first agent, with a tool of its own?")
 	if err != nil || !yes {
 		return "", err
 	}
@@ -96,12 +97,9 @@ func (g *Guide) askAgent(ctx context.Context) (next string, err error) {
 
 // ownAgent returns the name of an agent in the agents directory that does not come with raddle, "" if there is none.
 func ownAgent(p *app.Process) string {
-	bundled := map[string]bool{}
-	for _, name := range app.BundledAgents() {
-		bundled[name] = true
-	}
+	bundled := app.BundledAgents()
 	for _, a := range p.ListAgents() {
-		if !bundled[a.Name] {
+		if !slices.Contains(bundled, a.Name) {
 			return a.Name
 		}
 	}
@@ -154,7 +152,7 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 	}
 	short := g.Process.Dirs.ShortPath(setup.file)
 	question := fmt.Sprintf("Set up completion with Tab? This adds to %s:\n  %s", short, strings.ReplaceAll(setup.text, "\n", "\n  "))
-	yes, asked := g.AskYesNo(ctx, question, "yes")
+	yes, asked := g.AskYesNo(ctx, question)
 	if asked != nil || !yes {
 		return "", asked
 	}
@@ -185,12 +183,8 @@ func appendText(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// AskYesNo asks for yes or no; Enter alone means usual.
-func (g *Guide) AskYesNo(ctx context.Context, what, usual string) (bool, error) {
-	options := []string{"yes", "no"}
-	if usual == "no" {
-		options = []string{"no", "yes"}
-	}
-	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: options}, g.Screen.Colors)
+// AskYesNo asks for yes or no; Enter alone means yes.
+func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
+	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: []string{"yes", "no"}}, g.Screen.Colors)
 	return answer == "yes", err
 }

@@ -98,9 +98,11 @@ func (p *runPicture) addLevel(s *graph.Structure, prefix string) {
 }
 
 // node returns what the run did with a node, nil if the picture does not show it.
-func (p *runPicture) node(path string) *nodeRun {
-	place := p.places.Find(path)
-	if place == "" {
+func (p *runPicture) node(path string) *nodeRun { return p.ensureNode(p.places.Find(path)) }
+
+// ensureNode returns what the run did at a place, nil if the picture does not have it.
+func (p *runPicture) ensureNode(place string) *nodeRun {
+	if !p.places.has(place) {
 		return nil
 	}
 	if p.nodes[place] == nil {
@@ -204,14 +206,7 @@ func (p *runPicture) nodeAt(path string) *nodeRun {
 	if last != flow.PictureModel && last != flow.PictureTools {
 		return p.node(path)
 	}
-	place := joinPath(p.places.Find(path[:max(i, 0)]), last)
-	if !p.places.has(place) {
-		return nil
-	}
-	if p.nodes[place] == nil {
-		p.nodes[place] = &nodeRun{}
-	}
-	return p.nodes[place]
+	return p.ensureNode(joinPath(p.places.Find(path[:max(i, 0)]), last))
 }
 
 // finish sets the status of the nodes that have not ended.
@@ -242,9 +237,10 @@ func (p *runPicture) finish() {
 			if n == nil { // a step of a conversation
 				n = p.nodeAt(joinPath(frame, flow.PictureModel))
 			}
+			place := p.places.Find(joinPath(frame, name))
 			switch {
 			case n == nil || ended[n]:
-			case asks[p.places.Find(joinPath(frame, name))] && p.places.Find(joinPath(frame, name)) != "" || p.places.Find(joinPath(frame, name)) == "" && len(p.detail.Snapshot.Questions) > 0:
+			case place != "" && asks[place], place == "" && len(p.detail.Snapshot.Questions) > 0:
 				n.status = draw.StatusWaiting
 			case p.detail.Status == runs.Running:
 				n.status = draw.StatusRunning

@@ -106,11 +106,7 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 		if m.Inner || len(m.From) == 0 {
 			return ""
 		}
-		prefix := ""
-		if node != "" {
-			prefix = node + ": "
-		}
-		return prefix + strings.Join(m.From, ", ") + cmp.Or(ArrowTo(m.Next), " → end") + WrittenText(m.Keys)
+		return at(strings.Join(m.From, ", ") + cmp.Or(ArrowTo(m.Next), " → end") + WrittenText(m.Keys))
 	case journal.KindTask:
 		if m.Inner {
 			return ""

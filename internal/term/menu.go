@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -162,10 +163,7 @@ func (f *menuField) describeKeys() []string {
 const menuFrame = "┃"
 
 func (f *menuField) renderLines(cols, rows int) []string {
-	frame := menuFrame
-	if f.menu.Frame != "" {
-		frame = f.menu.Frame
-	}
+	frame := cmp.Or(f.menu.Frame, menuFrame)
 	var lines []string
 	if f.filter != "" {
 		lines = append(lines, CutEnd(frame+" filter: "+f.filter, cols))
@@ -217,11 +215,7 @@ func (f *menuField) renderChoice(index int, current bool, frame string, cols int
 	if f.marked != nil {
 		cursor += map[bool]string{true: "[x] ", false: "[ ] "}[f.marked[index]]
 	}
-	key := " "
-	if k := f.keyOf(index); k != "" {
-		key = k
-	}
-	head := frame + " " + cursor + key + " "
+	head := frame + " " + cursor + cmp.Or(f.keyOf(index), " ") + " "
 	if f.filter != "" {
 		head = frame + " " + cursor
 	}
