@@ -94,7 +94,7 @@ var importRules = []importRule{
 		reason: "conversations are sessions with their branches, read and made through the journal, for every user interface"},
 	{of: "internal/coverage", may: []string{"draw", "graph", "internal/wording"},
 		reason: "what runs have reached is counted from structures and events, of whatever agent"},
-	{of: "internal/doctor", may: []string{"flow", "internal/app", "internal/config", "internal/term", "llm"},
+	{of: "internal/doctor", may: []string{"flow", "internal/app", "internal/config", "internal/term", "internal/wording", "llm"},
 		reason: "it looks at the surroundings of a process, and leaves questions and exit codes to its caller"},
 	{of: "internal/eventlog", may: []string{"agent", "flow", "graph", "internal/jsonvalue", "internal/wording"},
 		reason: "the developer log shows every event of a run, of whatever kind"},

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +40,7 @@ func runACP(ctx context.Context, env *environment, _ noOptions, args []string) e
 	if app.IsPath(agent) {
 		agent = env.process.Dirs.AbsPath(agent) // sessions have other working directories
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signalContext(ctx)
 	defer stop()
 	var opened editorServices
 	err := acp.Serve(ctx, func(dir string) (*server.Service, error) { return opened.open(env, dir) }, agent, env.in, env.out)

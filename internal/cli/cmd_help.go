@@ -32,8 +32,6 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 			}
 			return nil
 		}
-	}
-	if len(args) == 1 {
 		if text := guide.FindSection(args[0]); text != "" {
 			env.printGuide(text)
 			return nil

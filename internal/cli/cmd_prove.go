@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
 	"regexp"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +57,7 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 }
 
 func runTest(ctx context.Context, env *environment, opts testOptions, args []string) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signalContext(ctx)
 	defer stop()
 	if opts.from != "" {
 		return writeCase(ctx, env, opts.from, args)

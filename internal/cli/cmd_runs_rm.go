@@ -91,17 +91,17 @@ func removeFinished(ctx context.Context, env *environment, sessions bool) error 
 		if kept > 0 {
 			env.printNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(kept, "session"))
 		}
-		return removeRuns(ctx, env, nil)
+		return compactStore(ctx, env)
 	}
 	all, err := env.process.Runs.ListSessions(ctx, "") // with all branches
+	if err != nil {
+		return err
+	}
 	var threads []string
 	for _, s := range all {
 		if s.Final {
 			threads = append(threads, s.Thread)
 		}
-	}
-	if err != nil {
-		return err
 	}
 	return removeRuns(ctx, env, threads)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -221,7 +220,7 @@ func formatVariables(m map[string]string) string {
 	for k, v := range m {
 		list = append(list, k+"="+v)
 	}
-	sort.Strings(list)
+	slices.Sort(list)
 	return strings.Join(list, ", ")
 }
 

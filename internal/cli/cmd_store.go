@@ -97,7 +97,7 @@ func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, arg
 		return err
 	}
 	err = env.printResult(opts.output, result, func() string {
-		return plainText(fmt.Sprintf("%s to %s: %s with %s; %d were there already", "copied", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
+		return plainText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
 	})
 	if err == nil && len(result.Busy) > 0 {
 		return &exitError{code: exitStale, next: "copy again when they have stopped", err: fmt.Errorf("not copied, because a process drives them: %s", joinWords(result.Busy))}

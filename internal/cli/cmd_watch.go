@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +38,7 @@ The exit code is the one that the run has now.`,
 }
 
 func runWatch(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signalContext(ctx)
 	defer stop()
 	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {

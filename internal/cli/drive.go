@@ -276,7 +276,7 @@ func (d *drive) printOutput(text string) {
 	if d.watch.report != nil && d.env.out.IsTerminal() && strings.TrimSpace(text) != "" {
 		d.env.err.PrintLine("")
 	}
-	d.env.printReply(text, d.raw)
+	d.env.out.PrintText(d.env.renderReply(text, d.raw))
 }
 
 // printEnd writes the last line about a run: how long it took, and what it cost.

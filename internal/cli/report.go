@@ -247,12 +247,7 @@ func (env *environment) markdownRenderer(raw bool) *markdown.Renderer {
 	return &markdown.Renderer{Width: cols - 1, Theme: env.theme, Links: showsLinks(os.Getenv)}
 }
 
-// printReply writes the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
-func (env *environment) printReply(text string, raw bool) {
-	env.out.PrintText(env.renderReply(text, raw))
-}
-
-// renderReply returns a text of a model as printReply shows it.
+// renderReply returns the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
 func (env *environment) renderReply(text string, raw bool) string {
 	r := env.markdownRenderer(raw)
 	if r == nil || json.Valid([]byte(text)) {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"raddle.dev/server"
 )
@@ -14,7 +11,7 @@ import (
 // serveStdio lets a program use the runs of this process over its stdin and stdout, which carry nothing but the protocol. It returns
 // when the program closes stdin, or with a signal, and then saves every run that still works.
 func serveStdio(ctx context.Context, env *environment, serve func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signalContext(ctx)
 	defer stop()
 	s, err := server.New(env.process, server.Options{Log: env.devLog})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -215,7 +216,7 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 			d.addError("store", "", err)
 			return
 		}
-		d.addOK("store", "%s, %s", place, countRuns(len(list)))
+		d.addOK("store", "%s, %s", place, wording.FormatCount(len(list), "run"))
 	case !isFile:
 		if _, err := archive.OpenStore(); err != nil {
 			d.addError("store", "", err)
@@ -242,7 +243,7 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 			return
 		}
 		defer func() { _ = f.Close() }() // nothing was written
-		d.addOK("store", "%s, %s, %.1f MB, format %d", short, countRuns(len(list)), float64(info.Size())/1e6, readStoreVersion(f))
+		d.addOK("store", "%s, %s, %.1f MB, format %d", short, wording.FormatCount(len(list), "run"), float64(info.Size())/1e6, readStoreVersion(f))
 	}
 }
 
@@ -326,11 +327,4 @@ func (d *Doctor) CheckTerminal(screen *term.Screen, links bool) {
 func usesUTF8(getenv func(string) string) bool {
 	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return runtime.GOOS == "windows" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
-}
-
-func countRuns(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }

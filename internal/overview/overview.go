@@ -81,7 +81,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	s.Tree = TreeOf(p, tree)
 	tree.RemoteCalls(&models)
 	s.Usage = UsageOf(p, models)
-	s.Warnings = append(s.Warnings, s.Tree.DescribeBlocked()...)
+	s.Warnings = append(s.Warnings, s.Tree.describeBlocked()...)
 	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}

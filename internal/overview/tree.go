@@ -44,14 +44,14 @@ func TreeOf(p *app.Process, b *runs.Branch) Branch {
 	return n
 }
 
-// DescribeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.
-func (n *Branch) DescribeBlocked() (sentences []string) {
+// describeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.
+func (n *Branch) describeBlocked() (sentences []string) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
 			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, strings.Join(t.BlockedForEver, ", ")))
 		}
-		sentences = append(sentences, c.DescribeBlocked()...)
+		sentences = append(sentences, c.describeBlocked()...)
 	}
 	return sentences
 }

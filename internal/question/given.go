@@ -59,7 +59,7 @@ func NamesOf(open []graph.Question, s graph.Structure) Names {
 	q := Names{nodes: map[string]bool{}, open: open}
 	for _, o := range open {
 		q.asking = append(q.asking, o.ID)
-		if path := ParentPath(o.ID); path != "" {
+		if path := parentPath(o.ID); path != "" {
 			q.asking = append(q.asking, path[strings.LastIndexByte(path, '/')+1:])
 		}
 	}

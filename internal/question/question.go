@@ -86,9 +86,9 @@ func FormatName(q graph.Question) string {
 	return q.ID
 }
 
-// ParentPath returns the path of the source of a question, without the node that asks:
+// parentPath returns the path of the source of a question, without the node that asks:
 // "" for the run's own nodes.
-func ParentPath(id string) string {
+func parentPath(id string) string {
 	path, _, _ := strings.Cut(id, "#")
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
@@ -96,7 +96,7 @@ func ParentPath(id string) string {
 // FormatAsker returns who asks, for people: a spawned agent by its name and id, others by the
 // nodes above them. "" means the agent of the run.
 func FormatAsker(q graph.Question) string {
-	path := ParentPath(q.ID)
+	path := parentPath(q.ID)
 	parts := strings.Split(path, "/")
 	for i, part := range slices.Backward(parts) {
 		if name := team.AgentOf(part); name != "" {

@@ -3,6 +3,7 @@ package progress
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,13 +37,8 @@ func mainArgument(args json.RawMessage) string {
 			return firstLine(text) + also
 		}
 	}
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var parts []string
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		switch v := fields[name].(type) {
 		case string:
 			parts = append(parts, name+" "+firstLine(v))
@@ -107,9 +103,9 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 	}
 	took := ""
 	if v.Took > 0 {
-		took = "  " + l.dim(FormatTook(v.Took))
+		took = "  " + l.dim(formatTook(v.Took))
 		if v.Name == "execute_command" && !v.Error {
-			took = "  " + l.Done() + " " + l.dim(FormatTook(v.Took))
+			took = "  " + l.Done() + " " + l.dim(formatTook(v.Took))
 		}
 	}
 	if term.TextWidth(term.StripMarks(head+end+took)) <= cols {

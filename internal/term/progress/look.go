@@ -81,8 +81,8 @@ func (l Look) cut(text string, width int) string {
 	return term.CutEnd(text, max(0, width-term.TextWidth(l.more))) + l.more
 }
 
-// FormatTook returns a duration for people: "0.4 s", "12 s", "1m05s".
-func FormatTook(d time.Duration) string {
+// formatTook returns a duration for people: "0.4 s", "12 s", "1m05s".
+func formatTook(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())

@@ -76,7 +76,6 @@ type reportedMap struct{ total, done, failed int }
 type reportedMember struct {
 	since  time.Duration // on the stopwatch
 	tokens int
-	calls  int
 }
 
 // reasoning is what a model has thought before it replied.
@@ -170,9 +169,9 @@ func (r *Reporter) PrintEnd(e Ending) {
 	if e.Status != graph.Done {
 		mark, verb = r.look.colors.Paint(term.Red, r.look.failed), "failed after"
 	}
-	line := verb + " " + FormatTook(took)
+	line := verb + " " + formatTook(took)
 	if waited >= time.Second {
-		line += " (" + FormatTook(waited) + " waiting for you)"
+		line += " (" + formatTook(waited) + " waiting for you)"
 	}
 	if e.Code != 0 && e.Status == graph.Done {
 		line += fmt.Sprintf(", exit code %d", e.Code)
@@ -348,20 +347,17 @@ func (r *Reporter) formatNode(ev graph.Event, n *reportedNode, b graph.TaskDone)
 	line := mark + " " + name
 	const gap = "   "
 	width := func() int { return r.cols() - term.TextWidth(term.StripMarks(line)) - len(gap) }
-	if took := FormatTook(b.Took); n.kind != "approval" && n.kind != "input" && width() >= len(took) {
+	if took := formatTook(b.Took); n.kind != "approval" && n.kind != "input" && width() >= len(took) {
 		line += gap + r.look.dim(term.PadText(took, min(5, width())))
 	}
 	if tokens := wording.FormatTokens(n.tokens) + " tokens"; n.tokens > 0 && width() >= len(tokens) {
 		line += gap + r.look.dim(tokens)
 	}
-	add := func(part string, sep string) {
+	sep := gap
+	for _, part := range r.nodeParts(ev, n, b) {
 		if room := width(); part != "" && room > 4 {
 			line += sep + r.look.cut(part, room)
 		}
-	}
-	sep := gap
-	for _, part := range r.nodeParts(ev, n, b) {
-		add(part, sep)
 		sep = r.look.Dot()
 	}
 	return line
@@ -606,7 +602,7 @@ func (r *Reporter) countReply(ev graph.Event, v agent.ReplyDone) {
 	}
 	for id, m := range r.members {
 		if strings.Contains("/"+ev.Path, "/"+id+"/") {
-			m.tokens, m.calls = m.tokens+tokens, m.calls+1
+			m.tokens += tokens
 		}
 	}
 	for _, c := range v.Message.ToolCalls() {
@@ -659,7 +655,7 @@ func (r *Reporter) endReasoning(ev graph.Event) {
 		return
 	}
 	delete(r.reasoning, taskKey(ev))
-	head := "  " + r.withLabel(ev.Path, "thought for "+FormatTook(ev.Time.Sub(t.since)))
+	head := "  " + r.withLabel(ev.Path, "thought for "+formatTook(ev.Time.Sub(t.since)))
 	if r.Detail {
 		r.print(append([]string{r.look.dim(term.CleanLine(head))}, r.detailLines(t.text.String())...)...)
 		return
@@ -724,7 +720,7 @@ func (r *Reporter) finishMember(ev graph.Event, v team.AgentEnded) {
 	}
 	line := mark + " " + r.names.nameAgent(v.ID)
 	if m := r.members[v.ID]; m != nil {
-		line += r.look.dim("   " + FormatTook(r.watch.elapsedAt(ev.Time)-m.since))
+		line += r.look.dim("   " + formatTook(r.watch.elapsedAt(ev.Time)-m.since))
 		if tokens := max(m.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output); tokens > 0 {
 			line += r.look.dim("   " + wording.FormatTokens(tokens) + " tokens")
 		}
