@@ -106,11 +106,11 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to make, and it is not set which of them %s belongs to: give each its own tools node with Act.Of, or connect them with ToolsEdge", o, r.by, name)
 		}
 	}
-	x, err := a.newStep(ctx, s, r)
+	st, err := a.newStep(ctx, s, r)
 	if err != nil {
 		return graph.Update{}, err
 	}
-	results, err := x.runCalls(ctx, s)
+	results, err := st.runCalls(ctx, s)
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
@@ -119,12 +119,12 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 		entries = append(entries, interruptedEntry(ctx, r.by, ""))
 		graph.Emit(ctx, TurnInterrupted{})
 	}
-	u := graph.Put(Messages.Set(entries), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
-	if len(x.newGrants) > 0 {
-		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
+	u := graph.Put(Messages.Set(entries), Spent.Set(st.spent.add(Spend{ToolCalls: len(results)})))
+	if len(st.newGrants) > 0 {
+		u.Writes = append(u.Writes, Grants.Set(st.newGrants))
 	}
-	if x.todo.changed {
-		u.Writes = append(u.Writes, Todo.Set(*x.todo))
+	if st.todo.changed {
+		u.Writes = append(u.Writes, Todo.Set(*st.todo))
 	}
 	if len(results) < len(r.pending) {
 		u.Goto = []string{name}
@@ -134,33 +134,33 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 
 // runCalls makes the next calls of the round and returns their outcomes. If the turn is interrupted, these
 // are the outcomes of all calls.
-func (x *actStep) runCalls(ctx context.Context, s graph.State) ([]llm.Part, error) {
+func (st *actStep) runCalls(ctx context.Context, s graph.State) ([]llm.Part, error) {
 	if IsInterrupted(ctx) {
-		return x.interruptCalls(ctx, x.round.pending)
+		return st.interruptCalls(ctx, st.round.pending)
 	}
-	a, batch := x.act, x.nextBatch(x.round.pending)
+	a, batch := st.act, st.nextBatch(st.round.pending)
 	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
 		return nil, err
 	}
 	if len(a.Agents) > 0 {
 		ctx = a.Budget.Share(ctx, graph.TaskPath(ctx), Spent.Get(s))
 	}
-	results, err := x.runBatch(ctx, batch)
+	results, err := st.runBatch(ctx, batch)
 	if err != nil || !IsInterrupted(ctx) {
 		return results, err
 	}
-	rest, err := x.interruptCalls(ctx, x.round.pending[len(batch):])
+	rest, err := st.interruptCalls(ctx, st.round.pending[len(batch):])
 	return append(results, rest...), err
 }
 
 // newStep collects what the calls of a step need: the tools, the earlier calls, the todo list and what
 // a person allowed.
 func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, error) {
-	x := &actStep{act: a, round: r, events: graph.IsEmitEnabled(ctx)}
-	x.past = pastCalls(Messages.Get(s), &r, max(x.repeatLimit(), shownCalls))
-	x.grants = slices.Clone(Grants.Get(s))
+	st := &actStep{act: a, round: r, events: graph.IsEmitEnabled(ctx)}
+	st.past = pastCalls(Messages.Get(s), &r, max(st.repeatLimit(), shownCalls))
+	st.grants = slices.Clone(Grants.Get(s))
 	todo := Todo.Get(s).clone()
-	x.todo = &todo
+	st.todo = &todo
 	run, release := Interruptible(ctx)
 	defer release()
 	tools, err := listTools(run, a.Tools, a.ListTools)
@@ -171,11 +171,11 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 		return nil, err
 	}
 	tools = overrideOf(s, r.by).filterTools(tools)
-	x.tools = make(map[string]tool.Tool, len(tools))
+	st.tools = make(map[string]tool.Tool, len(tools))
 	for _, t := range tools {
-		x.tools[t.Name] = t
+		st.tools[t.Name] = t
 	}
-	return x, nil
+	return st, nil
 }
 
 // listTools returns the tools of a node. If two tools have the same name, the first
@@ -198,9 +198,9 @@ func listTools(ctx context.Context, tools []tool.Tool, more func(context.Context
 }
 
 // findTool returns the tool of a call.
-func (x *actStep) findTool(name string) (tool.Tool, bool) {
+func (st *actStep) findTool(name string) (tool.Tool, bool) {
 	for _, n := range []string{name, aliases[name], trimToolName(name)} {
-		if t, ok := x.tools[n]; ok {
+		if t, ok := st.tools[n]; ok {
 			return t, true
 		}
 	}
@@ -222,9 +222,9 @@ func trimToolName(name string) string {
 
 // nextBatch returns the calls of the next step: the first pending call and, if
 // their tools are all Parallel, the calls that follow it directly.
-func (x *actStep) nextBatch(pending []llm.ToolCall) []llm.ToolCall {
+func (st *actStep) nextBatch(pending []llm.ToolCall) []llm.ToolCall {
 	parallel := func(c llm.ToolCall) bool {
-		t, ok := x.findTool(c.Name)
+		t, ok := st.findTool(c.Name)
 		return !ok || t.Parallel
 	}
 	n := 1
@@ -237,9 +237,9 @@ func (x *actStep) nextBatch(pending []llm.ToolCall) []llm.ToolCall {
 // runBatch makes the calls of a batch and waits for each of them. If the error is
 // nil, there is a result for each call; otherwise the results that exist are
 // returned.
-func (x *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
+func (st *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
 	if len(batch) == 1 {
-		r, err := x.resolveCall(ctx, batch[0])
+		r, err := st.resolveCall(ctx, batch[0])
 		if err != nil {
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func (x *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Par
 	}
 	results, errs := make([]llm.Part, len(batch)), make([]error, len(batch))
 	var slots chan struct{}
-	if n := x.act.Calls.Concurrency; n > 0 {
+	if n := st.act.Calls.Concurrency; n > 0 {
 		slots = make(chan struct{}, n)
 	}
 	var wg sync.WaitGroup
@@ -256,7 +256,7 @@ func (x *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Par
 			slots <- struct{}{}
 		}
 		wg.Go(func() {
-			r, err := x.resolveCall(ctx, c)
+			r, err := st.resolveCall(ctx, c)
 			if errs[i] = err; err == nil {
 				results[i] = r.MessagePart(c)
 			}
@@ -283,70 +283,70 @@ func primaryError(errs []error) (err error) {
 
 // resolveCall returns the outcome of one call. Its error is an error of the run,
 // not of the tool: the run waits, is cancelled or cannot be saved.
-func (x *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
+func (st *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
 	args, ok := argsObject(c.Args)
-	if x.isCutOff(c, ok) {
-		return x.emitDone(ctx, c, tool.FailedResult("The arguments of the call '%s' are not complete: a token limit cut off your reply inside them. The tool was not called. "+
+	if st.isCutOff(c, ok) {
+		return st.emitDone(ctx, c, tool.FailedResult("The arguments of the call '%s' are not complete: a token limit cut off your reply inside them. The tool was not called. "+
 			"Call it again with shorter arguments, for example in several calls that each do a part.", c.Name)), nil
 	}
 	if !ok {
-		return x.emitDone(ctx, c, tool.FailedResult("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
+		return st.emitDone(ctx, c, tool.FailedResult("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
 	}
-	t, ok := x.findTool(c.Name)
-	if past := x.callsUpTo(c.ID); !t.Polls && isLooping(past, x.repeatLimit()) {
-		return x.emitDone(ctx, c, newLoopAlert(past)), nil
+	t, ok := st.findTool(c.Name)
+	if past := st.callsUpTo(c.ID); !t.Polls && isLooping(past, st.repeatLimit()) {
+		return st.emitDone(ctx, c, newLoopAlert(past)), nil
 	}
 	if !ok {
-		return x.emitDone(ctx, c, tool.FailedResult("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
-			c.Name, args, x.describeTools())), nil
+		return st.emitDone(ctx, c, tool.FailedResult("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
+			c.Name, args, st.describeTools())), nil
 	}
 	if do := todoActions[t.Name]; do != nil { // changes only the state
-		return x.emitDone(ctx, c, do(x.todo, args)), nil
+		return st.emitDone(ctx, c, do(st.todo, args)), nil
 	}
-	r, err := x.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
+	r, err := st.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
 	if isInterruption(err) && ctx.Err() == nil {
 		markInterrupted(ctx)
-		return x.interruptCall(ctx, c)
+		return st.interruptCall(ctx, c)
 	}
 	return r, err
 }
 
 // emitDone reports the outcome of a call that was not made.
-func (x *actStep) emitDone(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
-	r = x.redactResult(r)
-	if x.events {
+func (st *actStep) emitDone(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
+	r = st.redactResult(r)
+	if st.events {
 		graph.Emit(ctx, ToolDone{ID: c.ID, Name: c.Name, Text: r.Text(), Error: r.Error})
 	}
 	return r
 }
 
 // describeTools lists the names of the available tools.
-func (x *actStep) describeTools() string {
+func (st *actStep) describeTools() string {
 	const many = 50
-	names := slices.Sorted(maps.Keys(x.tools))
+	names := slices.Sorted(maps.Keys(st.tools))
 	if len(names) == 0 || len(names) > many {
 		return ""
 	}
 	return fmt.Sprintf(" Your tools: %s", names)
 }
 
-func (x *actStep) repeatLimit() int {
-	return cmp.Or(x.act.Calls.Repeats, defaultRepeats)
+func (st *actStep) repeatLimit() int {
+	return cmp.Or(st.act.Calls.Repeats, defaultRepeats)
 }
 
 // callsUpTo returns the calls of the turn, up to and including one call of this
 // round.
-func (x *actStep) callsUpTo(id string) []pastCall {
-	first := len(x.past) - len(x.round.calls)
-	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
+func (st *actStep) callsUpTo(id string) []pastCall {
+	first := len(st.past) - len(st.round.calls)
+	return st.past[:first+1+slices.IndexFunc(st.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
 }
 
 // isCutOff reports whether a token limit cut off the arguments of a call, which
 // can happen to the last call of a reply only. valid says whether they are an
 // object nevertheless.
-func (x *actStep) isCutOff(c llm.ToolCall, valid bool) bool {
-	last := x.round.calls[len(x.round.calls)-1]
-	return x.round.cut && c.ID == last.ID && (!valid || string(c.Args) == `""`)
+func (st *actStep) isCutOff(c llm.ToolCall, valid bool) bool {
+	last := st.round.calls[len(st.round.calls)-1]
+	return st.round.cut && c.ID == last.ID && (!valid || string(c.Args) == `""`)
 }
 
 // argsObject returns the arguments of a call as a JSON object. Empty arguments are

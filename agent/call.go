@@ -83,35 +83,35 @@ func ReadOutcome(data []byte) (*tool.Result, *tool.Question, error) {
 // safely be repeated records its intent first. If it was interrupted after
 // that, a person decides whether it is repeated; each further try is an effect
 // with its own intent.
-func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+func (st *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var edited json.RawMessage // the arguments of a person, if they replace those of the model
 	for try := 1; ; try++ {
 		e := callEffect(t.Name, c.ID, try)
 		m, ok, err := loadRecorded[callRecord](ctx, e.Name, e.Key)
 		if err == nil && !ok {
-			m, err = x.beginTry(ctx, t, c, e, try, edited)
+			m, err = st.beginTry(ctx, t, c, e, try, edited)
 		}
 		if err != nil {
 			return tool.Result{}, err
 		}
 		if m.Result != nil {
-			x.addSpent(m.Spent)
+			st.addSpent(m.Spent)
 			return m.outcome(), nil
 		}
 		if try == 1 && edited == nil {
-			if c.Args, edited, err = x.loadEdits(ctx, c); err != nil {
+			if c.Args, edited, err = st.loadEdits(ctx, c); err != nil {
 				return tool.Result{}, err
 			}
 		}
 		if m.Ask != nil {
-			answer, err := x.askForTool(ctx, t, c, e.Key, m.Ask)
+			answer, err := st.askForTool(ctx, t, c, e.Key, m.Ask)
 			if err != nil {
 				return tool.Result{}, err
 			}
 			c.Answers = append(c.Answers, answer)
 			continue
 		}
-		if again, err := x.resolveDoubt(ctx, t, c, e.Key); err != nil {
+		if again, err := st.resolveDoubt(ctx, t, c, e.Key); err != nil {
 			return tool.Result{}, err
 		} else if !again {
 			return tool.FailedResult("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
@@ -128,19 +128,19 @@ func callEffect(name, id string, try int) graph.Effect {
 	return graph.Effect{Name: "tool " + name, Key: id}
 }
 
-func (x *actStep) addSpent(s Spend) {
-	x.mu.Lock()
-	x.spent = x.spent.add(s)
-	x.mu.Unlock()
+func (st *actStep) addSpent(s Spend) {
+	st.mu.Lock()
+	st.spent = st.spent.add(s)
+	st.mu.Unlock()
 }
 
 // askForTool asks a person the question of a call. If there is no person to
 // ask, the answer says so.
-func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
-	if x.act.Headless {
+func (st *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
+	if st.act.Headless {
 		return tool.Answer{Prompt: q.Prompt, Refused: "no one is present to answer"}, nil
 	}
-	value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "call " + key, Kind: q.Kind, Prompt: x.act.redact(q.Prompt), Options: q.Options, Free: true,
+	value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "call " + key, Kind: q.Kind, Prompt: st.act.redact(q.Prompt), Options: q.Options, Free: true,
 		Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
 	if refusal := refusalOf(err); refusal != nil {
 		return tool.Answer{Prompt: q.Prompt, Refused: refusal.Reason}, nil
@@ -154,9 +154,9 @@ func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key 
 
 // beginTry makes one try of a call, if it is permitted. A refusal is recorded too,
 // so that a resume with different rules does not make the call.
-func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int, edited json.RawMessage) (callRecord, error) {
+func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int, edited json.RawMessage) (callRecord, error) {
 	if try == 1 {
-		permitted, changed, refused, err := x.requestPermission(ctx, t, c)
+		permitted, changed, refused, err := st.requestPermission(ctx, t, c)
 		if err != nil {
 			return callRecord{}, err
 		}
@@ -164,7 +164,7 @@ func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e grap
 			edited = c.Args
 		}
 		if refused != nil {
-			r := x.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
+			r := st.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
 			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &r, Edited: edited}, nil })
 		}
 	}
@@ -178,7 +178,7 @@ func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e grap
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
 		cost := &toolSpend{}
-		r, err := x.runWithEvents(withToolSpend(ctx, cost), t, c)
+		r, err := st.runWithEvents(withToolSpend(ctx, cost), t, c)
 		if q := (*tool.Question)(nil); errors.As(err, &q) {
 			return callRecord{Ask: q, Spent: cost.spent}, nil
 		} else if errors.Is(err, tool.ErrCutOff) {
@@ -203,21 +203,21 @@ func isWaiting(err error) bool {
 }
 
 // runWithEvents runs a call inside its middleware and emits its events.
-func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+func (st *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var began time.Time
-	if x.events {
+	if st.events {
 		began = time.Now()
 		if len(c.Answers) == 0 {
 			graph.Emit(ctx, ToolStarted{ID: c.ID, Name: t.Name, Args: c.Args})
 		}
-		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }
-		printed := &printedLines{emit: func(text string) { graph.Emit(ctx, ToolOutput{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }}
+		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: st.act.redact(text)}) }
+		printed := &printedLines{emit: func(text string) { graph.Emit(ctx, ToolOutput{ID: c.ID, Name: t.Name, Text: st.act.redact(text)}) }}
 		defer printed.close()
 		c.Output = printed.add
 	}
 	run, release := Interruptible(ctx)
 	defer release()
-	r, err := x.runWithRecover(run, t, c, wrapTool(x.runWithRetry, x.act.Around))
+	r, err := st.runWithRecover(run, t, c, wrapTool(st.runWithRetry, st.act.Around))
 	cut := context.Cause(run) == ErrInterrupted || isInterruption(err)
 	switch {
 	case err == nil && !(cut && r.Error):
@@ -231,29 +231,29 @@ func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (
 	default:
 		r = tool.FailedResult("%v", err)
 	}
-	r = x.redactResult(r)
-	if x.events {
+	r = st.redactResult(r)
+	if st.events {
 		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began), Changes: r.Changes})
 	}
 	return r, nil
 }
 
 // runWithRecover turns a panic of a tool into an error of the tool.
-func (x *actStep) runWithRecover(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
+func (st *actStep) runWithRecover(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = tool.Result{}, fmt.Errorf("%s panicked: %v", t.Name, p)
-			graph.Emit(ctx, Warning{Text: x.act.redact(fmt.Sprintf("tool %s panicked: %v\n%s", t.Name, p, debug.Stack()))})
+			graph.Emit(ctx, Warning{Text: st.act.redact(fmt.Sprintf("tool %s panicked: %v\n%s", t.Name, p, debug.Stack()))})
 		}
 	}()
 	return run(ctx, t, c)
 }
 
 // runWithRetry makes the attempts of a call.
-func (x *actStep) runWithRetry(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-	again := x.act.Calls.Retry
+func (st *actStep) runWithRetry(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+	again := st.act.Calls.Retry
 	for attempt := 1; ; attempt++ {
-		r, err := x.runAttempt(ctx, t, c)
+		r, err := st.runAttempt(ctx, t, c)
 		if err == nil || isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.shouldRetry(err) {
 			return r, err
 		}
@@ -270,8 +270,8 @@ func (x *actStep) runWithRetry(ctx context.Context, t tool.Tool, c tool.Call) (t
 // errToolTimeout is the cause of a context that Calls.Timeout ended.
 var errToolTimeout = errors.New("the tool's timeout has passed")
 
-func (x *actStep) runAttempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-	limit := x.act.Calls.Timeout
+func (st *actStep) runAttempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+	limit := st.act.Calls.Timeout
 	if limit <= 0 {
 		return t.Run(ctx, c)
 	}
@@ -284,23 +284,23 @@ func (x *actStep) runAttempt(ctx context.Context, t tool.Tool, c tool.Call) (too
 	return r, err
 }
 
-func (a *ToolRetry) shouldRetry(err error) bool {
-	if a.If != nil {
-		return a.If(err)
+func (r *ToolRetry) shouldRetry(err error) bool {
+	if r.If != nil {
+		return r.If(err)
 	}
 	var timeout net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // redactResult removes secrets from the texts of a result, and the contents of files with secrets from its changes.
-func (x *actStep) redactResult(r tool.Result) tool.Result {
-	if x.act.Redact == nil {
+func (st *actStep) redactResult(r tool.Result) tool.Result {
+	if st.act.Redact == nil {
 		return r
 	}
 	r.Changes = slices.Clone(r.Changes)
 	for i, c := range r.Changes {
-		r.Changes[i] = c.Redact(x.act.Redact)
+		r.Changes[i] = c.Redact(st.act.Redact)
 	}
-	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, x.act.Redact).Parts
+	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, st.act.Redact).Parts
 	return r
 }

@@ -41,10 +41,10 @@ func (t *Think) compactConversation(ctx context.Context, s graph.State, name str
 		graph.Emit(ctx, Warning{Text: "there is nothing to summarize yet"})
 		return graph.Update{}, nil
 	}
-	x := &thinkStep{think: &own, name: name}
+	st := &thinkStep{think: &own, name: name}
 	from, was := f.from, f.view.Summary
 	f.moveViewTo(at)
-	text, err := x.summariseLines(ctx, s, f, from, was)
+	text, err := st.summariseLines(ctx, s, f, from, was)
 	switch {
 	case errors.Is(err, ErrInterrupted) && ctx.Err() == nil:
 		return graph.Update{}, nil
@@ -54,11 +54,11 @@ func (t *Think) compactConversation(ctx context.Context, s graph.State, name str
 	case err != nil:
 		return graph.Update{}, err
 	case text == was: // it could not be summarized: a warning says why
-		return graph.Put(Spent.Set(x.spent)), nil
+		return graph.Put(Spent.Set(st.spent)), nil
 	}
 	f.view.Summary = text
 	graph.Emit(ctx, WindowShortened{Messages: f.view.Left, Tokens: f.scaleTokens(f.estimateTokens(f.from)), Limit: f.limit, Summary: true})
-	return graph.Put(Spent.Set(x.spent), Views.Set(map[string]View{name: f.view})), nil
+	return graph.Put(Spent.Set(st.spent), Views.Set(map[string]View{name: f.view})), nil
 }
 
 // findLastReply returns the index of the last message that is not an outcome, or -1.

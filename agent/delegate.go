@@ -78,21 +78,21 @@ type toolSpendKey struct{}
 
 // toolSpendOf returns the toolSpend of the call that ctx belongs to, or nil if there is none.
 func toolSpendOf(ctx context.Context) *toolSpend {
-	b, _ := ctx.Value(toolSpendKey{}).(*toolSpend)
-	return b
+	t, _ := ctx.Value(toolSpendKey{}).(*toolSpend)
+	return t
 }
 
-func withToolSpend(ctx context.Context, b *toolSpend) context.Context {
-	return context.WithValue(ctx, toolSpendKey{}, b)
+func withToolSpend(ctx context.Context, t *toolSpend) context.Context {
+	return context.WithValue(ctx, toolSpendKey{}, t)
 }
 
-func (b *toolSpend) add(s Spend) {
-	if b == nil {
+func (t *toolSpend) add(s Spend) {
+	if t == nil {
 		return
 	}
-	b.mu.Lock()
-	b.spent = b.spent.add(s)
-	b.mu.Unlock()
+	t.mu.Lock()
+	t.spent = t.spent.add(s)
+	t.mu.Unlock()
 }
 
 // spentIn returns what a graph has spent. It is zero if the graph does not keep

@@ -29,15 +29,15 @@ func (d *doubtAnswer) UnmarshalText(text []byte) error {
 // resolveDoubt reports whether an interrupted call is made again. The caller of
 // the run, the tool or the agent decides, in this order; if none of them does,
 // a person decides.
-func (x *actStep) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
-	switch policy := x.act.Calls.doubtPolicy(t); {
+func (st *actStep) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
+	switch policy := st.act.Calls.doubtPolicy(t); {
 	case policy == tool.DoubtRetry:
 		return true, nil
-	case policy == tool.DoubtSkip || x.act.Headless:
+	case policy == tool.DoubtSkip || st.act.Headless:
 		return false, nil
 	}
 	answer, err := graph.Interrupt[doubtAnswer](ctx, graph.Ask{Name: "doubt " + key, Kind: KindDoubt, Options: doubtOptions,
-		Prompt: x.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
+		Prompt: st.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
 		Data:   CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
 	if refusal := refusalOf(err); refusal != nil {
 		return false, nil

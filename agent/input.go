@@ -34,18 +34,18 @@ type modelInput struct {
 // node, what the user says, or the conversation as it is, in this order.
 func (t *Think) buildInput(ctx context.Context, s graph.State, name string) modelInput {
 	entries := Messages.Get(s)
-	x := modelInput{lines: foldEntries(entries, t.Visibility.entryFilter(entries, newViewer(ctx, ""), true)), next: len(entries)}
+	in := modelInput{lines: foldEntries(entries, t.Visibility.entryFilter(entries, newViewer(ctx, ""), true)), next: len(entries)}
 	if r := newestRound(entries, name); len(r.pending) > 0 { // a new turn started before they had an outcome
 		cut := stampEntry(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
-		x.addEntry(cut)
-		x.lines = attachOutcomes(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
+		in.addEntry(cut)
+		in.lines = attachOutcomes(in.lines, line{message: cut.Message, entry: in.next - 1, by: name}, name)
 	}
-	x.lines = addPlaceholders(x.lines, name)
+	in.lines = addPlaceholders(in.lines, name)
 	once := OneShots.Get(s)
 	for _, key := range []string{name, ""} {
 		if messages := once[key]; len(messages) > 0 {
-			x.oneShot(ctx, name, key, messages)
-			return x
+			in.oneShot(ctx, name, key, messages)
+			return in
 		}
 	}
 	from := t.Input
@@ -53,10 +53,10 @@ func (t *Think) buildInput(ctx context.Context, s graph.State, name string) mode
 		from = UserInput
 	}
 	if text := from.Get(s); text != "" {
-		x.addUserText(ctx, text)
-		x.writes = append(x.writes, from.Set(""))
+		in.addUserText(ctx, text)
+		in.writes = append(in.writes, from.Set(""))
 	}
-	return x
+	return in
 }
 
 // addPlaceholders adds a placeholder outcome to each call of another node that may still be
@@ -82,35 +82,35 @@ func addPlaceholders(lines []line, name string) []line {
 	return lines
 }
 
-func (x *modelInput) addEntry(e Entry) {
-	x.writes = append(x.writes, Messages.Set([]Entry{e}))
-	x.next++
+func (in *modelInput) addEntry(e Entry) {
+	in.writes = append(in.writes, Messages.Set([]Entry{e}))
+	in.next++
 }
 
-func (x *modelInput) oneShot(ctx context.Context, name, key string, messages []llm.Message) {
-	x.once = true
-	x.lines = foldEntries(entriesOf(messages), nil)
+func (in *modelInput) oneShot(ctx context.Context, name, key string, messages []llm.Message) {
+	in.once = true
+	in.lines = foldEntries(entriesOf(messages), nil)
 	if last := messages[len(messages)-1]; last.Role == llm.RoleUser {
-		x.addEntry(stampEntry(ctx, Entry{Message: last, Op: OpReplace, By: name}))
+		in.addEntry(stampEntry(ctx, Entry{Message: last, Op: OpReplace, By: name}))
 	}
-	x.writes = append(x.writes, OneShotFor(key))
+	in.writes = append(in.writes, OneShotFor(key))
 }
 
 // addUserText adds what the user says. It replaces a message that was not answered
 // yet, and is not added a second time if it is the same.
-func (x *modelInput) addUserText(ctx context.Context, text string) {
-	x.begins = true
+func (in *modelInput) addUserText(ctx context.Context, text string) {
+	in.begins = true
 	e := stampEntry(ctx, Entry{Message: llm.User(text)})
-	n := len(x.lines)
-	if n == 0 || x.lines[n-1].message.Role != llm.RoleUser {
-		e.Op, e.After = OpSaid, x.next
-		x.addEntry(e)
-		x.lines = append(x.lines, line{message: e.Message, entry: x.next - 1})
+	n := len(in.lines)
+	if n == 0 || in.lines[n-1].message.Role != llm.RoleUser {
+		e.Op, e.After = OpSaid, in.next
+		in.addEntry(e)
+		in.lines = append(in.lines, line{message: e.Message, entry: in.next - 1})
 		return
 	}
-	if last := &x.lines[n-1]; last.message.Text() != text {
+	if last := &in.lines[n-1]; last.message.Text() != text {
 		e.Op = OpReplace
-		x.addEntry(e)
+		in.addEntry(e)
 		last.message, last.by = e.Message, ""
 	}
 }

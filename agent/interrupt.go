@@ -259,10 +259,10 @@ func cutOutcome(t tool.Tool, args json.RawMessage, changes []tool.FileChange) to
 
 // interruptCall returns the outcome of a call of an interrupted turn: the one that is recorded, if
 // there is one.
-func (x *actStep) interruptCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
-	t, ok := x.findTool(c.Name)
+func (st *actStep) interruptCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
+	t, ok := st.findTool(c.Name)
 	if !ok || todoActions[t.Name] != nil {
-		return x.emitDone(ctx, c, notMadeResult), nil
+		return st.emitDone(ctx, c, notMadeResult), nil
 	}
 	for try := 1; ; try++ {
 		e := callEffect(t.Name, c.ID, try)
@@ -271,7 +271,7 @@ func (x *actStep) interruptCall(ctx context.Context, c llm.ToolCall) (tool.Resul
 		case err != nil:
 			return tool.Result{}, err
 		case ok && m.Result != nil:
-			x.addSpent(m.Spent)
+			st.addSpent(m.Spent)
 			return m.outcome(), nil
 		case ok:
 			continue
@@ -282,17 +282,17 @@ func (x *actStep) interruptCall(ctx context.Context, c llm.ToolCall) (tool.Resul
 			return tool.Result{}, err
 		}
 		if m.Result == nil { // an earlier drive was killed inside the call
-			return x.emitDone(ctx, c, cutOutcome(t, c.Args, nil)), nil
+			return st.emitDone(ctx, c, cutOutcome(t, c.Args, nil)), nil
 		}
-		return x.emitDone(ctx, c, *m.Result), nil
+		return st.emitDone(ctx, c, *m.Result), nil
 	}
 }
 
 // interruptCalls returns the outcomes of calls of an interrupted turn.
-func (x *actStep) interruptCalls(ctx context.Context, calls []llm.ToolCall) ([]llm.Part, error) {
+func (st *actStep) interruptCalls(ctx context.Context, calls []llm.ToolCall) ([]llm.Part, error) {
 	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {
-		r, err := x.interruptCall(ctx, c)
+		r, err := st.interruptCall(ctx, c)
 		if err != nil {
 			return nil, err
 		}

@@ -129,17 +129,17 @@ func inputEntries(at Viewer, seen []Entry, m llm.Message) []Entry {
 // what the agent spent.
 func (a *Agent) inputWrites(ctx context.Context, s, child graph.State) []graph.Write {
 	entries := Messages.Get(s)
-	x := modelInput{lines: foldEntries(entries, nil), next: len(entries)}
+	in := modelInput{lines: foldEntries(entries, nil), next: len(entries)}
 	if text := UserInput.Get(s); text != "" {
-		x.addUserText(ctx, text)
-		x.writes = append(x.writes, UserInput.Set(""))
+		in.addUserText(ctx, text)
+		in.writes = append(in.writes, UserInput.Set(""))
 	}
 	if v, ok := child.Value(Spent.Name()); ok {
 		if spent, ok := v.(Spend); ok {
-			x.writes = append(x.writes, Spent.Set(spent))
+			in.writes = append(in.writes, Spent.Set(spent))
 		}
 	}
-	return x.writes
+	return in.writes
 }
 
 // replyUpdate adds what the agent said after its first entries.

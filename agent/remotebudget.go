@@ -24,7 +24,7 @@ func BudgetLeft(ctx context.Context) (*Limits, error) {
 			return nil, err
 		}
 		var spent Spend
-		if err := h.Use(func(t *ledger) bool { spent = p.base.add(t.Spent); return false }); err != nil {
+		if err := h.Use(func(l *ledger) bool { spent = p.base.add(l.Spent); return false }); err != nil {
 			return nil, err
 		}
 		if err := cmp.Or(p.checkSpend(spent), p.allowsTools(spent, 1)); err != nil {
@@ -60,7 +60,7 @@ func PayRemote(ctx context.Context, run string, s Spend) error {
 		if err != nil {
 			return err
 		}
-		if err := h.Use(func(t *ledger) bool { return t.payRun(run, s) }); err != nil {
+		if err := h.Use(func(l *ledger) bool { return l.payRun(run, s) }); err != nil {
 			return err
 		}
 	}
@@ -68,12 +68,12 @@ func PayRemote(ctx context.Context, run string, s Spend) error {
 }
 
 // payRun adds what a run has spent, and returns false if it was added before.
-func (t *ledger) payRun(run string, s Spend) bool {
-	if slices.Contains(t.Runs, run) {
+func (l *ledger) payRun(run string, s Spend) bool {
+	if slices.Contains(l.Runs, run) {
 		return false
 	}
-	t.Runs = append(t.Runs, run)
-	t.Spent = t.Spent.add(s)
+	l.Runs = append(l.Runs, run)
+	l.Spent = l.Spent.add(s)
 	return true
 }
 

@@ -91,7 +91,7 @@ type retryModel struct {
 // Stream implements llm.Model.
 func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		t := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
+		s := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
 		for {
 			err := m.sendOnce(ctx, r, yield)
 			if err == nil {
@@ -99,7 +99,7 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			}
 			again := false
 			if ctx.Err() == nil {
-				again, err = t.waitForRetry(ctx, err)
+				again, err = s.waitForRetry(ctx, err)
 			}
 			if !again {
 				yield(llm.Delta{}, err)
@@ -137,15 +137,15 @@ type retryState struct {
 
 // waitForRetry records a failure and waits until the next request may be sent. If there is no next
 // request, it returns the error that the caller gets.
-func (t *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
+func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
 	forgetPartialText(ctx)
-	if t.requests++; t.requests == 1 {
-		t.since = time.Now()
+	if s.requests++; s.requests == 1 {
+		s.since = time.Now()
 	}
-	t.sent++
-	after, final := t.patienceDelay(err)
+	s.sent++
+	after, final := s.patienceDelay(err)
 	if final != nil {
-		if after, final = t.attemptDelay(ctx, err, final); final != nil {
+		if after, final = s.attemptDelay(ctx, err, final); final != nil {
 			return false, final
 		}
 	}
@@ -153,7 +153,7 @@ func (t *retryState) waitForRetry(ctx context.Context, err error) (again bool, f
 		return true, nil
 	}
 	if graph.IsEmitEnabled(ctx) {
-		graph.Emit(ctx, RetryScheduled{Reason: reasonOf(err), Wait: after, Request: t.sent + 1})
+		graph.Emit(ctx, RetryScheduled{Reason: reasonOf(err), Wait: after, Request: s.sent + 1})
 	}
 	timer := time.NewTimer(after)
 	defer timer.Stop()
@@ -175,33 +175,33 @@ func contextError(ctx context.Context) error {
 
 // patienceDelay returns the pause before the same request is sent again as the patience
 // allows, or the error that the caller gets.
-func (t *retryState) patienceDelay(err error) (time.Duration, error) {
+func (s *retryState) patienceDelay(err error) (time.Duration, error) {
 	var failure *llm.Error
-	if t.Patience < 0 || !errors.As(err, &failure) || t.requests >= mostRequests(failure, t.fresh) {
+	if s.Patience < 0 || !errors.As(err, &failure) || s.requests >= mostRequests(failure, s.fresh) {
 		return 0, err
 	}
-	patience := cmp.Or(t.Patience, DefaultPatience)
-	left := patience - time.Since(t.since)
+	patience := cmp.Or(s.Patience, DefaultPatience)
+	left := patience - time.Since(s.since)
 	switch {
 	case failure.RetryAfter > left:
-		return 0, &PatienceError{Err: err, Patience: patience, Wait: failure.RetryAfter, Requests: t.sent}
+		return 0, &PatienceError{Err: err, Patience: patience, Wait: failure.RetryAfter, Requests: s.sent}
 	case failure.RetryAfter > 0:
 		return failure.RetryAfter, nil
 	case left > 0:
-		return min(t.backoffDelay(), left), nil
+		return min(s.backoffDelay(), left), nil
 	}
-	return 0, &PatienceError{Err: err, Patience: patience, Requests: t.sent}
+	return 0, &PatienceError{Err: err, Patience: patience, Requests: s.sent}
 }
 
 // attemptDelay returns the pause before a further attempt, or the error that the caller
 // gets: final, unless the provider asks for too much time.
-func (t *retryState) attemptDelay(ctx context.Context, err, final error) (time.Duration, error) {
-	if t.attempt >= t.Attempts || !t.If(err) {
+func (s *retryState) attemptDelay(ctx context.Context, err, final error) (time.Duration, error) {
+	if s.attempt >= s.Attempts || !s.If(err) {
 		return 0, final
 	}
 	patience := DefaultPatience
-	if t.Patience > 0 {
-		patience = t.Patience
+	if s.Patience > 0 {
+		patience = s.Patience
 	}
 	var after time.Duration
 	var failure *llm.Error
@@ -209,21 +209,21 @@ func (t *retryState) attemptDelay(ctx context.Context, err, final error) (time.D
 		after = failure.RetryAfter
 	}
 	if after > patience {
-		return 0, &PatienceError{Err: err, Patience: patience, Wait: after, Requests: t.sent}
+		return 0, &PatienceError{Err: err, Patience: patience, Wait: after, Requests: s.sent}
 	}
-	if t.Failed != nil {
-		t.Failed(ctx, t.attempt, err)
+	if s.Failed != nil {
+		s.Failed(ctx, s.attempt, err)
 	}
-	t.attempt++
-	t.requests = 0
+	s.attempt++
+	s.requests = 0
 	return after, nil
 }
 
 // backoffDelay returns the wait after the newest failure if the provider does not name one. A part
 // of it depends on the call, so that calls which failed together are not repeated together; it is
 // the same whenever the run is repeated.
-func (t *retryState) backoffDelay() time.Duration {
-	return backoff.DelayAfter(t.requests, t.seed).Round(100 * time.Millisecond)
+func (s *retryState) backoffDelay() time.Duration {
+	return backoff.DelayAfter(s.requests, s.seed).Round(100 * time.Millisecond)
 }
 
 // backoff doubles the wait from firstWait to longestWait, and adds up to a quarter.
@@ -261,8 +261,8 @@ func isBrokenReply(e *llm.Error) bool {
 
 // Text returns the event as text for people: "rate limited, trying again in 20
 // s (2nd request)".
-func (v RetryScheduled) Text() string {
-	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), formatOrdinal(v.Request))
+func (r RetryScheduled) Text() string {
+	return fmt.Sprintf("%s, trying again in %s (%s request)", r.Reason, spokenTime(r.Wait), formatOrdinal(r.Request))
 }
 
 // reasonOf describes a failure in a few words.

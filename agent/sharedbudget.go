@@ -153,9 +153,9 @@ func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Reques
 	for ; p != nil; p = p.outer {
 		h, err := p.openLedger(ctx)
 		if err == nil {
-			err = h.Await(ctx, func(t *ledger) (bool, error) {
-				h.reservation = b.pricedBudget(p).newReservation(t, r, c.estimate)
-				return p.tryReserve(t, h.reservation)
+			err = h.Await(ctx, func(l *ledger) (bool, error) {
+				h.reservation = b.pricedBudget(p).newReservation(l, r, c.estimate)
+				return p.tryReserve(l, h.reservation)
 			})
 		}
 		if err != nil {
@@ -181,9 +181,9 @@ func (p *sharedBudget) openLedger(ctx context.Context) (ledgerReservation, error
 }
 
 // newReservation returns what a call may cost.
-func (b *Budget) newReservation(t *ledger, r *llm.Request, estimate int) reservation {
-	u := llm.Usage{Input: estimate * max(t.Factor, percent) / percent, Output: r.MaxTokens}
-	u.Output = cmp.Or(u.Output, max(mostReply, t.Reply))
+func (b *Budget) newReservation(l *ledger, r *llm.Request, estimate int) reservation {
+	u := llm.Usage{Input: estimate * max(l.Factor, percent) / percent, Output: r.MaxTokens}
+	u.Output = cmp.Or(u.Output, max(mostReply, l.Reply))
 	h := reservation{calls: 1, tokens: u.Input + u.Output}
 	h.money, _ = b.replyCost("", u)
 	for name := range b.Prices { // the reply says which of them was used
@@ -195,19 +195,19 @@ func (b *Budget) newReservation(t *ledger, r *llm.Request, estimate int) reserva
 
 // tryReserve reserves an amount and returns true if there is room for it. It returns
 // an error if there will never be room.
-func (p *sharedBudget) tryReserve(t *ledger, h reservation) (bool, error) {
-	spent := p.base.add(t.Spent)
+func (p *sharedBudget) tryReserve(l *ledger, h reservation) (bool, error) {
+	spent := p.base.add(l.Spent)
 	if err := p.checkSpend(spent); err != nil {
 		return false, p.markShared(err)
 	}
-	all := t.reserved
+	all := l.reserved
 	all.add(h, 1)
 	full := p.Tokens > 0 && spent.Usage.Input+spent.Usage.Output+all.tokens > p.Tokens ||
 		p.Money > 0 && spent.Money+all.money > p.Money || p.Calls > 0 && spent.Calls+all.calls > p.Calls
-	if full && t.reserved.calls > 0 {
+	if full && l.reserved.calls > 0 {
 		return false, nil
 	}
-	t.reserved = all
+	l.reserved = all
 	return true, nil
 }
 
@@ -243,12 +243,12 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 		h := c.entries[0]
 		c.entries = c.entries[1:]
 		cost := b.pricedBudget(h.sharedBudget).replySpend(r)
-		err := h.Use(func(t *ledger) bool {
-			t.reserved.add(h.reservation, -1)
-			t.Spent = t.Spent.add(cost)
-			t.Reply = max(t.Reply, r.Usage.Output)
+		err := h.Use(func(l *ledger) bool {
+			l.reserved.add(h.reservation, -1)
+			l.Spent = l.Spent.add(cost)
+			l.Reply = max(l.Reply, r.Usage.Output)
 			if c.estimate > 0 {
-				t.Factor = min(max(t.Factor, r.Usage.Input*percent/c.estimate), mostFactor)
+				l.Factor = min(max(l.Factor, r.Usage.Input*percent/c.estimate), mostFactor)
 			}
 			return true
 		})
@@ -263,7 +263,7 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 // release releases the rest of the reservation of a call.
 func (c *callReservation) release() {
 	for _, h := range c.entries {
-		_ = h.Use(func(t *ledger) bool { t.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded
+		_ = h.Use(func(l *ledger) bool { l.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded
 	}
 	c.entries = nil
 }
@@ -283,15 +283,15 @@ func countToolCall(ctx context.Context) (done func(), err error) {
 			return nil, err
 		}
 		var over error
-		err = h.Use(func(t *ledger) bool {
-			if slices.Contains(t.CountedCalls, key) {
+		err = h.Use(func(l *ledger) bool {
+			if slices.Contains(l.CountedCalls, key) {
 				return false
 			}
-			if over = p.allowsTools(p.base.add(t.Spent), 1); over != nil {
+			if over = p.allowsTools(p.base.add(l.Spent), 1); over != nil {
 				return false
 			}
-			t.Spent.ToolCalls++
-			t.CountedCalls = append(t.CountedCalls, key)
+			l.Spent.ToolCalls++
+			l.CountedCalls = append(l.CountedCalls, key)
 			return true
 		})
 		if err == nil {
@@ -304,8 +304,8 @@ func countToolCall(ctx context.Context) (done func(), err error) {
 	}
 	return func() {
 		for _, h := range counted {
-			_ = h.Use(func(t *ledger) bool { // recorded together with the next change
-				t.CountedCalls = slices.DeleteFunc(t.CountedCalls, func(k string) bool { return k == key })
+			_ = h.Use(func(l *ledger) bool { // recorded together with the next change
+				l.CountedCalls = slices.DeleteFunc(l.CountedCalls, func(k string) bool { return k == key })
 				return false
 			})
 		}

@@ -23,7 +23,7 @@ const (
 
 // fitRequest leaves out what does not fit in the window. A summary needs one more
 // model call; if that fails, a note replaces what is left out.
-func (x *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFitter) error {
+func (st *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFitter) error {
 	at, crowded := f.findSummaryStart()
 	switch {
 	case !f.isWithinLimit() && crowded:
@@ -36,8 +36,8 @@ func (x *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFit
 	if at > f.from {
 		was, from := f.view.Summary, f.from
 		f.moveViewTo(at)
-		if f.view.Left > 0 && x.think.Window.Summary != nil {
-			text, err := x.summariseLines(ctx, s, f, from, was)
+		if f.view.Left > 0 && st.think.Window.Summary != nil {
+			text, err := st.summariseLines(ctx, s, f, from, was)
 			if err != nil {
 				return err
 			}
@@ -52,18 +52,18 @@ func (x *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFit
 
 // summariseLines returns a summary of the lines from the given one up to the start
 // of the view, and of what was left out before them.
-func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *requestFitter, from int, was string) (string, error) {
-	if err := x.think.Budget.checkSpend(Spent.Get(s).add(x.spent)); err != nil {
+func (st *thinkStep) summariseLines(ctx context.Context, s graph.State, f *requestFitter, from int, was string) (string, error) {
+	if err := st.think.Budget.checkSpend(Spent.Get(s).add(st.spent)); err != nil {
 		return "", err
 	}
 	most := max(f.requestLimit()/summaryShare, leastSummary)
-	prompt := cmp.Or(x.think.Window.Prompt, defaultSummary)
+	prompt := cmp.Or(st.think.Window.Prompt, defaultSummary)
 	text := formatTranscript(f.lines[from:f.from], was, f.requestLimit()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
 		ctx, release := Interruptible(ctx)
 		defer release()
-		r, err := llm.Generate(ctx, x.think.Retry.WrapModel(x.think.redactModel(x.think.Budget.MeterModel(x.think.Window.Summary)), false), req)
+		r, err := llm.Generate(ctx, st.think.Retry.WrapModel(st.think.redactModel(st.think.Budget.MeterModel(st.think.Window.Summary)), false), req)
 		if err == nil {
 			graph.Emit(ctx, SummaryDone{r.Model, r.Usage})
 		}
@@ -81,7 +81,7 @@ func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *reques
 	case err != nil:
 		return "", err
 	}
-	x.spent = x.spent.add(x.think.Budget.replySpend(&reply))
+	st.spent = st.spent.add(st.think.Budget.replySpend(&reply))
 	return truncateMiddle(strings.TrimSpace(reply.Text()), 2*most), nil
 }
 

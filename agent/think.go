@@ -82,7 +82,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &thinkStep{think: t, name: name, model: t.Retry.WrapModel(t.redactModel(wrapModel(t.Budget.MeterModel(model), t.Around)), countReplies(entries, name) == 0), writes: in.writes}
+	st := &thinkStep{think: t, name: name, model: t.Retry.WrapModel(t.redactModel(wrapModel(t.Budget.MeterModel(model), t.Around)), countReplies(entries, name) == 0), writes: in.writes}
 	req, err := t.buildRequest(ctx, s, o)
 	if err != nil && IsInterrupted(ctx) {
 		return t.interruptTurn(ctx, name, in.writes)
@@ -96,9 +96,9 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	}
 	f := newFitting(in.lines, &req, view, tokenFactor(entries, name))
 	f.limit, f.soft, f.keep, f.format = t.Window.requestLimit(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
-	reply, tokens, err := x.askModel(ctx, s, req, f)
+	reply, tokens, err := st.askModel(ctx, s, req, f)
 	if errors.Is(err, ErrInterrupted) && ctx.Err() == nil {
-		return t.interruptTurn(ctx, name, append(x.writes, Spent.Set(x.spent)))
+		return t.interruptTurn(ctx, name, append(st.writes, Spent.Set(st.spent)))
 	}
 	if err != nil {
 		return graph.Update{}, err
@@ -107,12 +107,12 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		graph.Emit(ctx, TurnInterrupted{})
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
-	x.writes = append(x.writes, Messages.Set([]Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
-	x.warnIncomplete(ctx, s, reply)
+	st.writes = append(st.writes, Messages.Set([]Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(st.spent))
+	st.warnIncomplete(ctx, s, reply)
 	if f.view != view && !in.once {
-		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
+		st.writes = append(st.writes, Views.Set(map[string]View{name: f.view}))
 	}
-	return graph.Put(x.writes...), nil
+	return graph.Put(st.writes...), nil
 }
 
 // interruptTurn returns the update that ends a turn without a further request.
@@ -122,11 +122,11 @@ func (t *Think) interruptTurn(ctx context.Context, name string, writes []graph.W
 }
 
 // warnIncomplete reports a reply that ends the turn without an answer.
-func (x *thinkStep) warnIncomplete(ctx context.Context, s graph.State, reply llm.Reply) {
+func (st *thinkStep) warnIncomplete(ctx context.Context, s graph.State, reply llm.Reply) {
 	if flaw, _ := reply.DescribeFlaw(); flaw != "" {
 		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})
 	}
-	most, open := x.think.continues, Todo.Get(s).Open()
+	most, open := st.think.continues, Todo.Get(s).Open()
 	if most > 0 && open > 0 && Continued.Get(s) >= most && len(reply.Message.ToolCalls()) == 0 {
 		graph.Emit(ctx, Warning{Text: OpenItems(open, most)})
 	}
@@ -156,9 +156,9 @@ func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override) (ll
 
 // askModel returns a reply. If the provider says that the request is too long, it
 // sends a shorter one. All requests are one effect, which records the reply.
-func (x *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request, f *requestFitter) (llm.Reply, int, error) {
+func (st *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request, f *requestFitter) (llm.Reply, int, error) {
 	for try := 0; ; try++ {
-		if err := x.fitRequest(ctx, s, f); err != nil {
+		if err := st.fitRequest(ctx, s, f); err != nil {
 			return llm.Reply{}, 0, err
 		}
 		messages, tokens, err := f.buildMessages()
@@ -166,14 +166,14 @@ func (x *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request
 			return llm.Reply{}, 0, err
 		}
 		req.Messages = messages
-		if err := x.think.Budget.checkSpend(Spent.Get(s).add(x.spent)); err != nil {
+		if err := st.think.Budget.checkSpend(Spent.Get(s).add(st.spent)); err != nil {
 			return llm.Reply{}, 0, err
 		}
-		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return streamReply(ctx, x.model, x.think.Budget, req) })
+		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return streamReply(ctx, st.model, st.think.Budget, req) })
 		if err == nil {
-			x.spent = x.spent.add(x.think.Budget.replySpend(&reply))
+			st.spent = st.spent.add(st.think.Budget.replySpend(&reply))
 			if graph.IsEmitEnabled(ctx) {
-				graph.Emit(ctx, SpendReport{Spent.Get(s).add(x.spent)})
+				graph.Emit(ctx, SpendReport{Spent.Get(s).add(st.spent)})
 			}
 			return reply, tokens, nil
 		}

@@ -16,10 +16,10 @@ type NodeCall struct {
 type NodeMiddleware func(ctx context.Context, c NodeCall, next func(context.Context) (string, error)) (string, error)
 
 // doNodeWork does the work of a node, inside the middleware of the host if there is one. makeInput is called only then.
-func (v *nodeRun) doNodeWork(ctx context.Context, makeInput func() string, work func(context.Context) (string, error)) (string, error) {
-	around := v.host().Around
+func (nr *nodeRun) doNodeWork(ctx context.Context, makeInput func() string, work func(context.Context) (string, error)) (string, error) {
+	around := nr.host().Around
 	if around == nil {
 		return work(ctx)
 	}
-	return around(ctx, NodeCall{Node: v.node.ID, Kind: v.node.Kind(), Input: makeInput()}, work)
+	return around(ctx, NodeCall{Node: nr.node.ID, Kind: nr.node.Kind(), Input: makeInput()}, work)
 }

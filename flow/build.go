@@ -143,16 +143,16 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
 		}
-		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, queue: n.QueueName()}
-		v.logEntry()
-		if err := v.readScopes(); err != nil {
+		nr := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, queue: n.QueueName()}
+		nr.logEntry()
+		if err := nr.readScopes(); err != nil {
 			return graph.Update{}, err
 		}
-		if err := n.Body.(nodeBody).run(v); err != nil {
+		if err := n.Body.(nodeBody).run(nr); err != nil {
 			return graph.Update{}, err
 		}
-		v.logMove()
-		return v.buildUpdate()
+		nr.logMove()
+		return nr.buildUpdate()
 	})
 }
 

@@ -29,12 +29,12 @@ type placeholderFiller struct {
 
 var specialName = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-func (t *placeholderFiller) fillText(text string) string {
-	for _, v := range t.variables {
+func (f *placeholderFiller) fillText(text string) string {
+	for _, v := range f.variables {
 		text = strings.ReplaceAll(text, "{{"+v.Key+"}}", v.Value)
 	}
 	return specialName.ReplaceAllStringFunc(text, func(found string) string {
-		if value, ok := t.specialValue(found[2 : len(found)-2]); ok {
+		if value, ok := f.specialValue(found[2 : len(found)-2]); ok {
 			return value
 		}
 		return found
@@ -42,7 +42,7 @@ func (t *placeholderFiller) fillText(text string) string {
 }
 
 // specialValue returns the value of a special variable.
-func (t *placeholderFiller) specialValue(name string) (string, bool) {
+func (f *placeholderFiller) specialValue(name string) (string, bool) {
 	switch name {
 	case "__os__":
 		return osName(goruntime.GOOS), true
@@ -56,15 +56,15 @@ func (t *placeholderFiller) specialValue(name string) (string, bool) {
 	case "__arch__":
 		return archName(goruntime.GOARCH), true
 	case "__shell__":
-		return t.shellName(), true
+		return f.shellName(), true
 	case "__locale__":
-		return t.localeTag(), true
+		return f.localeTag(), true
 	case "__now__":
-		return t.now.Format(time.RFC3339), true
+		return f.now.Format(time.RFC3339), true
 	case "__cwd__":
-		return t.cwd, true
+		return f.cwd, true
 	case "__tools__":
-		return toolList(t.tools), true
+		return toolList(f.tools), true
 	}
 	return "", false
 }
@@ -124,8 +124,8 @@ func distroName() string {
 // the instructions are made.
 var TextVariables = []string{"RADDLE_SHELL", "SHELL", "LC_ALL", "LC_MESSAGES", "LANG"}
 
-func (t *placeholderFiller) shellName() string {
-	shell := cmp.Or(t.env("RADDLE_SHELL"), t.env("SHELL"))
+func (f *placeholderFiller) shellName() string {
+	shell := cmp.Or(f.env("RADDLE_SHELL"), f.env("SHELL"))
 	name := strings.ToLower(strings.TrimSuffix(filepath.Base(filepath.ToSlash(shell)), ".exe"))
 	switch {
 	case shell == "" && goruntime.GOOS == "windows":
@@ -138,9 +138,9 @@ func (t *placeholderFiller) shellName() string {
 	return name
 }
 
-func (t *placeholderFiller) localeTag() string {
+func (f *placeholderFiller) localeTag() string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		value, _, _ := strings.Cut(t.env(name), ".")
+		value, _, _ := strings.Cut(f.env(name), ".")
 		if value != "" && value != "C" && value != "POSIX" {
 			return strings.ReplaceAll(value, "_", "-")
 		}

@@ -12,23 +12,23 @@ import (
 // extractData converts a text to data: directly, or else by asking a model, at most
 // twice. Node timeouts and attempts do not apply to it. The model of use is for
 // agents that name none.
-func (v *nodeRun) extractData(use modelUse, schema any, text string) (any, error) {
+func (nr *nodeRun) extractData(use modelUse, schema any, text string) (any, error) {
 	if value, ok := fastPath(text); ok {
 		return value, nil
 	}
-	if v.agent.modelID("") != "" {
+	if nr.agent.modelID("") != "" {
 		use.model = ""
 	}
 	reply := text
 	for attempt, name := range []string{effectExtract, effectRepair} {
-		if graph.IsEmitEnabled(v) {
-			graph.Emit(v, ExtractionStarted{Repair: attempt > 0})
+		if graph.IsEmitEnabled(nr) {
+			graph.Emit(nr, ExtractionStarted{Repair: attempt > 0})
 		}
 		prompt := extractorPrompt(schema, reply)
 		if attempt > 0 {
 			prompt = repairPrompt(schema, reply)
 		}
-		answer, err := v.askModel(v, name, use, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
+		answer, err := nr.askModel(nr, name, use, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
 		if err != nil {
 			return nil, newChainError("Structured-output extractor LLM call failed", err)
 		}

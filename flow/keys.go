@@ -51,37 +51,37 @@ type keySet struct {
 const mostKeys = 1000
 
 // openKey returns the key with a name, of either kind.
-func (r *keySet) openKey(name string) graph.AnyKey {
-	if r.isAppendOnly(name) {
+func (s *keySet) openKey(name string) graph.AnyKey {
+	if s.isAppendOnly(name) {
 		return graph.Append[any](name).WithCodec(listCodec)
 	}
-	return r.stateKey(name)
+	return s.stateKey(name)
 }
 
 // isAppendOnly reports whether a key is a list to which values are only added. If its
 // first value is not a list, its first write fails, as its reducer requires.
-func (r *keySet) isAppendOnly(name string) bool {
-	switch r.file.Reducer(name) {
+func (s *keySet) isAppendOnly(name string) bool {
+	switch s.file.Reducer(name) {
 	case "append", "extend":
 	default:
 		return false
 	}
-	first, present := r.file.InitialState.Get(name)
+	first, present := s.file.InitialState.Get(name)
 	_, list := first.([]any)
 	return !present || list
 }
 
-func (r *keySet) stateKey(name string) graph.Key[any] {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, ok := r.keys[name]
+func (s *keySet) stateKey(name string) graph.Key[any] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.keys[name]
 	if !ok {
-		k = newStateKey(name, spec.ReducersByKey[r.file.Reducer(name)])
-		if r.keys == nil {
-			r.keys = map[string]graph.Key[any]{}
+		k = newStateKey(name, spec.ReducersByKey[s.file.Reducer(name)])
+		if s.keys == nil {
+			s.keys = map[string]graph.Key[any]{}
 		}
-		if len(r.keys) < mostKeys {
-			r.keys[name] = k
+		if len(s.keys) < mostKeys {
+			s.keys[name] = k
 		}
 	}
 	return k
@@ -97,11 +97,11 @@ func newStateKey(name string, reduce spec.ReduceFunc) graph.Key[any] {
 }
 
 // writeValue writes a value through the key's reducer.
-func (r *keySet) writeValue(name string, v any) (graph.Write, error) {
-	if !r.isAppendOnly(name) {
-		return r.stateKey(name).Set(v), nil
+func (s *keySet) writeValue(name string, v any) (graph.Write, error) {
+	if !s.isAppendOnly(name) {
+		return s.stateKey(name).Set(v), nil
 	}
-	added, err := spec.ReducersByKey[r.file.Reducer(name)](nil, false, v)
+	added, err := spec.ReducersByKey[s.file.Reducer(name)](nil, false, v)
 	if err != nil {
 		return graph.Write{}, fmt.Errorf("key %q: %w", name, err)
 	}
@@ -109,11 +109,11 @@ func (r *keySet) writeValue(name string, v any) (graph.Write, error) {
 }
 
 // replaceValue replaces a value, whatever its key's reducer.
-func (r *keySet) replaceValue(name string, v any) graph.Write {
-	if list, ok := v.([]any); ok && r.isAppendOnly(name) {
+func (s *keySet) replaceValue(name string, v any) graph.Write {
+	if list, ok := v.([]any); ok && s.isAppendOnly(name) {
 		return graph.Append[any](name).WithCodec(listCodec).Reset(list)
 	}
-	return r.stateKey(name).Reset(v)
+	return s.stateKey(name).Reset(v)
 }
 
 // StateJSON returns a state as one compact JSON object, sorted by key.

@@ -26,7 +26,7 @@ type nodeBody interface {
 	// that it calls.
 	compile(c *nodeCompiler, node *graph.Node) error
 	// run executes the node: it writes values and routes.
-	run(v *nodeRun) error
+	run(nr *nodeRun) error
 }
 
 // nodeNeeds is what a node uses, as far as its file says.

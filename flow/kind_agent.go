@@ -65,45 +65,45 @@ func (b *agentNode) compile(c *nodeCompiler, node *graph.Node) error {
 }
 
 // run runs another agent and uses its result.
-func (b *agentNode) run(v *nodeRun) error {
-	prompt, err := v.renderStrict(b.prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.agent))
+func (b *agentNode) run(nr *nodeRun) error {
+	prompt, err := nr.renderStrict(b.prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.agent))
 	if err != nil {
 		return err
 	}
-	if graph.IsEmitEnabled(v) {
-		graph.Emit(v, ChildSpawned{b.agent, prompt})
+	if graph.IsEmitEnabled(nr) {
+		graph.Emit(nr, ChildSpawned{b.agent, prompt})
 	}
-	text, err := v.runChild(b, prompt)
+	text, err := nr.runChild(b, prompt)
 	if err != nil {
 		return err
 	}
 	value := any(text)
-	if v.node.OutputSchema != nil {
-		if value, err = v.extractData(modelUse{retry: retryPolicy(v.agent, nil, 1)}, v.node.OutputSchema, text); err != nil {
+	if nr.node.OutputSchema != nil {
+		if value, err = nr.extractData(modelUse{retry: retryPolicy(nr.agent, nil, 1)}, nr.node.OutputSchema, text); err != nil {
 			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.agent), err)
 		}
 	}
-	v.applyResult(value)
-	return v.goNext()
+	nr.applyResult(value)
+	return nr.goNext()
 }
 
 // runChild runs the child, within its timeout, and returns its text.
-func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
+func (nr *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.agent), err) }
-	depth, most := v.agentDepth()+1, v.host().maxDepth()
+	depth, most := nr.agentDepth()+1, nr.host().maxDepth()
 	if depth > most {
 		return "", failed(spec.Errorf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
-	if v.host().Bounds.NoSpawn {
+	if nr.host().Bounds.NoSpawn {
 		return "", failed(spec.Errorf("Function calling support must be enabled to spawn agents."))
 	}
-	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.timeout.Duration()), errNodeTimeout)
+	ctx, cancel := context.WithTimeoutCause(team.WithDepth(nr, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
-	text, err := v.doNodeWork(ctx, func() string { return prompt }, func(ctx context.Context) (string, error) {
-		return v.callChild(ctx, b, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
+	text, err := nr.doNodeWork(ctx, func() string { return prompt }, func(ctx context.Context) (string, error) {
+		return nr.callChild(ctx, b, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: nr.agent.modelID("")})
 	})
 	switch {
-	case err == nil || isWaiting(err) || v.Err() != nil:
+	case err == nil || isWaiting(err) || nr.Err() != nil:
 		return text, err
 	case context.Cause(ctx) == errNodeTimeout || errors.Is(err, errNodeTimeout):
 		return "", spec.Errorf("Agent '%s' timed out after %ds", b.agent, b.timeout)
@@ -113,7 +113,7 @@ func (v *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 
 // agentDepth returns the number of agents above the agent of the node. It is larger
 // than when the agent was loaded if the agent was spawned at a greater depth.
-func (v *nodeRun) agentDepth() int { return max(v.host().Depth, team.Depth(v)) }
+func (nr *nodeRun) agentDepth() int { return max(nr.host().Depth, team.Depth(nr)) }
 
 // childText returns the error of a child's file as a plain error, with the
 // position of each finding. Otherwise callers would treat it as an error in the
@@ -139,26 +139,26 @@ func childText(err error) error {
 }
 
 // callChild runs an agent as part of this run, or as a run of its own on a queue. An agent that was not loaded is one effect.
-func (v *nodeRun) callChild(ctx context.Context, b *agentNode, s Spawn) (string, error) {
-	child := v.agent.children[b.agent]
-	if err := cmp.Or(v.agent.childFault(b.agent), v.unbuilt[b.agent]); err != nil {
+func (nr *nodeRun) callChild(ctx context.Context, b *agentNode, s Spawn) (string, error) {
+	child := nr.agent.children[b.agent]
+	if err := cmp.Or(nr.agent.childFault(b.agent), nr.unbuilt[b.agent]); err != nil {
 		return "", childText(err)
 	}
-	queue := v.remoteQueue()
+	queue := nr.remoteQueue()
 	switch {
 	case child != nil && queue != "":
-		return v.callRemoteAgent(ctx, queue, child, s, b.timeout.Duration())
+		return nr.callRemoteAgent(ctx, queue, child, s, b.timeout.Duration())
 	case child != nil:
 		done, err := graph.Call(ctx, child.initialWrites(s.Prompt)...)
 		if err != nil && !isWaiting(err) {
 			err = child.Explain(err)
 		}
 		return newOutcome(done.Value).Output, err
-	case v.host().Child == nil:
+	case nr.host().Child == nil:
 		return "", fmt.Errorf("no graph agent of that name was found, and agents of other kinds cannot run yet")
 	}
 	return graph.Do(ctx, "agent", func(ctx context.Context) (string, error) {
-		text, err := v.host().Child(ctx, s)
-		return v.host().redact(text), err
+		text, err := nr.host().Child(ctx, s)
+		return nr.host().redact(text), err
 	})
 }

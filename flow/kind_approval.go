@@ -98,31 +98,31 @@ func (b *approvalNode) target(answer string) string {
 }
 
 // run asks a person to choose, and routes by the answer.
-func (b *approvalNode) run(v *nodeRun) error {
-	question, err := v.renderStrict(b.question, "Failed to interpolate approval question")
+func (b *approvalNode) run(nr *nodeRun) error {
+	question, err := nr.renderStrict(b.question, "Failed to interpolate approval question")
 	if err != nil {
 		return err
 	}
-	if v.host().Headless {
+	if nr.host().Headless {
 		return spec.Errorf("Approval response missing 'answer' field")
 	}
-	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
+	answer, err := graph.Interrupt[string](nr, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
 	if err != nil {
-		return v.refusalError("user__ask failed", "Approval interaction failed", err)
+		return nr.refusalError("user__ask failed", "Approval interaction failed", err)
 	}
-	answer = v.host().redact(answer)
-	v.applyUpdates("choice", answer)
-	return v.goTo(b.target(answer))
+	answer = nr.host().redact(answer)
+	nr.applyUpdates("choice", answer)
+	return nr.goTo(b.target(answer))
 }
 
 // refusalError returns why a question has no answer: at the root the person
 // refused it; in a child the question could not reach the person.
-func (v *nodeRun) refusalError(root, below string, err error) error {
+func (nr *nodeRun) refusalError(root, below string, err error) error {
 	var refused *graph.RefusedError
 	switch {
 	case isWaiting(err) || !errors.As(err, &refused):
 		return err
-	case v.agent.depth > 0:
+	case nr.agent.depth > 0:
 		return newChainError(below, err)
 	}
 	return newChainError(root, err)

@@ -54,12 +54,12 @@ func (b *endNode) compile(_ *nodeCompiler, node *graph.Node) error {
 }
 
 // run finishes the run with a rendered output.
-func (b *endNode) run(v *nodeRun) error {
-	v.applyUpdates("", nil)
-	text, err := v.renderLenient(b.output)
+func (b *endNode) run(nr *nodeRun) error {
+	nr.applyUpdates("", nil)
+	text, err := nr.renderLenient(b.output)
 	if err != nil {
 		return newChainError("the output of an end node", err)
 	}
-	v.halt = Outcome{Output: text, ExitCode: b.exitCode}.toHalt()
+	nr.halt = Outcome{Output: text, ExitCode: b.exitCode}.toHalt()
 	return nil
 }

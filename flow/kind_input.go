@@ -78,12 +78,12 @@ func (b *inputNode) checkAnswer(q graph.Question, a graph.Answer) error {
 }
 
 // run asks a person for a text.
-func (b *inputNode) run(v *nodeRun) error {
-	question, err := v.renderStrict(b.question, "Failed to interpolate input question")
+func (b *inputNode) run(nr *nodeRun) error {
+	question, err := nr.renderStrict(b.question, "Failed to interpolate input question")
 	if err != nil {
 		return err
 	}
-	fallback, err := b.fallback.RenderLenientWithin(v.lookupPlaceholder, v.host().mostValue())
+	fallback, err := b.fallback.RenderLenientWithin(nr.lookupPlaceholder, nr.host().mostValue())
 	if err != nil {
 		return newChainError("the default of an input node", err)
 	}
@@ -91,30 +91,30 @@ func (b *inputNode) run(v *nodeRun) error {
 		question += " [default: " + fallback + "]"
 	}
 	ask := graph.Ask{Kind: "input", Prompt: question, Default: fallback}
-	if n := graph.FailureCount(v); n > 0 && b.validation != "" {
+	if n := graph.FailureCount(nr); n > 0 && b.validation != "" {
 		ask.Name = fmt.Sprintf("after failure %d", n) // so that the rejected answer is not used again
 	}
-	answer, err := v.askText(ask)
+	answer, err := nr.askText(ask)
 	if err != nil {
-		return v.refusalError("user__input failed", "Input interaction failed", err)
+		return nr.refusalError("user__input failed", "Input interaction failed", err)
 	}
 	if takesDefault(answer, fallback) {
 		answer = fallback
 	} else if err := spec.ValidateInput(b.validation, answer); err != nil {
 		return err
 	}
-	v.applyUpdates("input", v.host().redact(answer))
-	if v.node.Next == nil {
+	nr.applyUpdates("input", nr.host().redact(answer))
+	if nr.node.Next == nil {
 		return spec.Errorf("Input node has no `next` set")
 	}
-	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
+	return nr.goTo(nr.node.Next[:min(1, len(nr.node.Next))]...)
 }
 
 // askText asks for a text. If there is no person to ask, it returns the default.
-func (v *nodeRun) askText(ask graph.Ask) (string, error) {
+func (nr *nodeRun) askText(ask graph.Ask) (string, error) {
 	switch {
-	case !v.host().Headless:
-		return graph.Interrupt[string](v, ask)
+	case !nr.host().Headless:
+		return graph.Interrupt[string](nr, ask)
 	case ask.Default == "":
 		return "", spec.Errorf("Input response missing 'answer' field")
 	}

@@ -118,79 +118,79 @@ var errNodeTimeout = errors.New("the node's timeout has passed")
 
 // run holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
-func (b *llmNode) run(v *nodeRun) error {
-	answer, err := b.askWithRetry(v)
+func (b *llmNode) run(nr *nodeRun) error {
+	answer, err := b.askWithRetry(nr)
 	if isWaiting(err) {
 		return err
 	}
 	if err != nil {
-		return b.followFailure(v, "LLM node failed: ", "llm node failed: ", err)
+		return b.followFailure(nr, "LLM node failed: ", "llm node failed: ", err)
 	}
 	value := any(answer)
-	if v.node.OutputSchema != nil {
-		if value, err = v.extractData(modelUse{b.model, retryPolicy(v.agent, b.patience, 1)}, v.node.OutputSchema, answer); err != nil {
-			return b.followFailure(v, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
+	if nr.node.OutputSchema != nil {
+		if value, err = nr.extractData(modelUse{b.model, retryPolicy(nr.agent, b.patience, 1)}, nr.node.OutputSchema, answer); err != nil {
+			return b.followFailure(nr, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
 		}
 	}
-	v.applyResult(value)
-	return v.goNext()
+	nr.applyResult(value)
+	return nr.goNext()
 }
 
 // applyResult stores a node's result in its state.
-func (v *nodeRun) applyResult(value any) {
-	v.output = &value
+func (nr *nodeRun) applyResult(value any) {
+	nr.output = &value
 	if o, ok := value.(*jsonvalue.Object); ok {
-		v.mergeObject(o)
+		nr.mergeObject(o)
 	}
-	v.applyUpdates("output", value)
+	nr.applyUpdates("output", value)
 }
 
 // followFailure follows the route of a failure: fallback, else next.
-func (b *llmNode) followFailure(v *nodeRun, result, log string, err error) error {
-	if isFatal(v, err) || v.branch && b.fallback == "" {
+func (b *llmNode) followFailure(nr *nodeRun, result, log string, err error) error {
+	if isFatal(nr, err) || nr.branch && b.fallback == "" {
 		return err
 	}
-	v.warnf("%s%v", log, err)
-	text := any(v.host().redact(result + outermostText(err)))
-	v.output = &text
-	v.applyUpdates("output", text)
+	nr.warnf("%s%v", log, err)
+	text := any(nr.host().redact(result + outermostText(err)))
+	nr.output = &text
+	nr.applyUpdates("output", text)
 	if b.fallback != "" {
-		return v.goTo(b.fallback)
+		return nr.goTo(b.fallback)
 	}
-	if v.node.Next == nil {
-		return newChainError(v.noNext().Error(), err)
+	if nr.node.Next == nil {
+		return newChainError(nr.noNext().Error(), err)
 	}
-	return v.goNext()
+	return nr.goNext()
 }
 
 // askWithRetry renders the node's texts and asks the model. It repeats the request
 // after temporary errors.
-func (b *llmNode) askWithRetry(v *nodeRun) (string, error) {
-	req, err := b.buildRequest(v)
+func (b *llmNode) askWithRetry(nr *nodeRun) (string, error) {
+	req, err := b.buildRequest(nr)
 	if err != nil {
 		return "", err
 	}
 	if b.maxAttempts > 0 && b.maxIterations == 0 {
 		return "", spec.Errorf("llm node ended without producing output")
 	}
-	ctx := context.Context(v)
+	ctx := context.Context(nr)
 	if b.timeout != nil {
-		limited, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
+		limited, cancel := context.WithTimeoutCause(nr, b.timeout.Duration(), errNodeTimeout)
 		defer cancel()
 		ctx = limited
 	}
-	if b.usesTools(v.agent, v.node) && b.maxAttempts > 0 {
-		return b.useTools(ctx, v, req)
+	if b.usesTools(nr.agent, nr.node) && b.maxAttempts > 0 {
+		return b.useTools(ctx, nr, req)
 	}
 	if b.maxAttempts == 0 {
 		return "", spec.Errorf("llm node exhausted retries")
 	}
-	if answer, ok := b.recordedAttempt(v); ok {
+	if answer, ok := b.recordedAttempt(nr); ok {
 		return answer, nil
 	}
-	v.announce = &ModelCall{Model: v.agent.modelID(b.model), Active: b.model == "", Tools: b.tools}
-	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.model, retryPolicy(v.agent, b.patience, b.maxAttempts)}, req)
-	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
+	nr.announce = &ModelCall{Model: nr.agent.modelID(b.model), Active: b.model == "", Tools: b.tools}
+	answer, err := nr.askModel(ctx, attemptName(1), modelUse{b.model, retryPolicy(nr.agent, b.patience, b.maxAttempts)}, req)
+	if err != nil && nr.Err() == nil && context.Cause(ctx) == errNodeTimeout {
 		return "", spec.Errorf("llm node timed out after %ds", *b.timeout)
 	}
 	return answer, err
@@ -201,8 +201,8 @@ const mostNamedAttempts = 10
 
 // recordedAttempt returns the reply to a later attempt than the first, recorded
 // by an older version in which each attempt was an effect.
-func (b *llmNode) recordedAttempt(v *nodeRun) (answer string, ok bool) {
-	over, cancel := context.WithCancel(v)
+func (b *llmNode) recordedAttempt(nr *nodeRun) (answer string, ok bool) {
+	over, cancel := context.WithCancel(nr)
 	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
 	for attempt := 2; attempt <= min(b.maxAttempts, mostNamedAttempts); attempt++ {
 		reply, err := graph.Do(over, attemptName(attempt), func(context.Context) (Reply, error) { return Reply{}, context.Canceled })
@@ -214,28 +214,28 @@ func (b *llmNode) recordedAttempt(v *nodeRun) (answer string, ok bool) {
 }
 
 // buildRequest returns the conversation at the start of the node.
-func (b *llmNode) buildRequest(v *nodeRun) (llm.Request, error) {
+func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 	var req llm.Request
 	var instructions string
 	var err error
 	if b.instructions != nil {
-		if instructions, err = v.renderStrict(*b.instructions, "Failed to interpolate llm node instructions"); err != nil {
+		if instructions, err = nr.renderStrict(*b.instructions, "Failed to interpolate llm node instructions"); err != nil {
 			return req, err
 		}
 	}
-	prompt, err := v.renderStrict(b.prompt, "Failed to interpolate llm node prompt")
+	prompt, err := nr.renderStrict(b.prompt, "Failed to interpolate llm node prompt")
 	if err != nil {
 		return req, err
 	}
 	switch {
-	case v.node.OutputSchema == nil:
+	case nr.node.OutputSchema == nil:
 	case b.instructions != nil:
-		instructions = withSchemaHint(instructions, v.node.OutputSchema)
+		instructions = withSchemaHint(instructions, nr.node.OutputSchema)
 	default:
-		prompt = withSchemaHint(prompt, v.node.OutputSchema)
+		prompt = withSchemaHint(prompt, nr.node.OutputSchema)
 	}
-	f, h := v.agent.File, v.host()
-	req = llm.Request{System: joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(v.agent, v.node)), Messages: []llm.Message{llm.User(prompt)},
+	f, h := nr.agent.File, nr.host()
+	req = llm.Request{System: joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(nr.agent, nr.node)), Messages: []llm.Message{llm.User(prompt)},
 		Temperature: firstSet(b.temperature, f.Temperature, h.Temperature), TopP: firstSet(b.topP, f.TopP, h.TopP), Effort: b.reasoningEffort}
 	req.Effort = cmp.Or(req.Effort, f.ReasoningEffort)
 	return req, nil
@@ -257,25 +257,25 @@ type modelUse struct {
 }
 
 // askModel gets one reply from a model and records it before it is used.
-func (v *nodeRun) askModel(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
-	id := v.agent.modelID(use.model)
+func (nr *nodeRun) askModel(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
+	id := nr.agent.modelID(use.model)
 	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
-		if v.announce != nil && graph.IsEmitEnabled(v) {
-			graph.Emit(v, *v.announce)
+		if nr.announce != nil && graph.IsEmitEnabled(nr) {
+			graph.Emit(nr, *nr.announce)
 		}
-		v.announce = nil
-		m, err := v.models.openModel(ctx, id)
+		nr.announce = nil
+		m, err := nr.models.openModel(ctx, id)
 		if err != nil {
 			return Reply{}, err
 		}
-		r, err := agent.AskModel(ctx, m, req, use.retry, agent.Budget{Price: v.agent.modelFacts(id).Price})
+		r, err := agent.AskModel(ctx, m, req, use.retry, agent.Budget{Price: nr.agent.modelFacts(id).Price})
 		if err != nil {
 			return Reply{}, err
 		}
 		return newReply(r), nil
 	})
 	if err == nil && reply.Flaw != "" {
-		v.warnf("node '%s': the reply of %s %s", v.node.ID, cmp.Or(reply.Model, "the model"), reply.Flaw)
+		nr.warnf("node '%s': the reply of %s %s", nr.node.ID, cmp.Or(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
 }
@@ -384,14 +384,14 @@ func (b *llmNode) resolveTools(a *Agent) (tools []tool.Tool, servers []string, e
 }
 
 // useTools holds the conversation and returns what the model has said in it.
-func (b *llmNode) useTools(ctx context.Context, v *nodeRun, req llm.Request) (string, error) {
+func (b *llmNode) useTools(ctx context.Context, nr *nodeRun, req llm.Request) (string, error) {
 	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
 	var limit *graph.LimitError
 	var budget *agent.BudgetError
 	switch {
 	case err == nil:
 		return turnText(done.State), nil
-	case isWaiting(err) || v.Err() != nil:
+	case isWaiting(err) || nr.Err() != nil:
 		return "", err
 	case context.Cause(ctx) == errNodeTimeout:
 		return "", spec.Errorf("llm node timed out after %ds", *b.timeout)

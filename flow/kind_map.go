@@ -142,37 +142,37 @@ func (b *mapNode) branchFunc(r *runtime, n *spec.Node, queue string) graph.Func 
 }
 
 // run runs the branch for every item and collects the results.
-func (b *mapNode) run(v *nodeRun) error {
-	if v.node.Next == nil {
-		return v.noNext()
+func (b *mapNode) run(nr *nodeRun) error {
+	if nr.node.Next == nil {
+		return nr.noNext()
 	}
-	name := fmt.Sprintf("map node '%s'", v.node.ID)
-	items, err := b.evalItems(v.before)
+	name := fmt.Sprintf("map node '%s'", nr.node.ID)
+	items, err := b.evalItems(nr.before)
 	if err != nil {
 		return spec.Errorf("%s: %w", name, err)
 	}
-	if branch := v.agent.File.Node(b.To); len(items) > 0 && !canBeBranch(branch) {
+	if branch := nr.agent.File.Node(b.To); len(items) > 0 && !canBeBranch(branch) {
 		if branch == nil {
-			return v.unknownNodeError(b.To)
+			return nr.unknownNodeError(b.To)
 		}
 		return spec.Errorf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.To, branch.Kind())
 	}
-	child, err := graph.Call(v)
+	child, err := graph.Call(nr)
 	if err != nil {
-		return b.branchError(v, name, err)
+		return b.branchError(nr, name, err)
 	}
 	results := branchResults.Get(child.State)
 	if results == nil {
 		results = []any{}
 	}
-	v.writes.Set(b.CollectInto, results)
-	return v.goNext()
+	nr.writes.Set(b.CollectInto, results)
+	return nr.goNext()
 }
 
 // branchError returns an error that names the first item that failed.
-func (b *mapNode) branchError(v *nodeRun, name string, err error) error {
+func (b *mapNode) branchError(nr *nodeRun, name string, err error) error {
 	var step *graph.StepError
-	if isWaiting(err) || v.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {
+	if isWaiting(err) || nr.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {
 		return err
 	}
 	first := step.Tasks[0]

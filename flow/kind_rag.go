@@ -183,33 +183,33 @@ type Chunk struct {
 
 // run searches the node's knowledge base with its query. The result is
 // recorded, so that a run that continues in another process uses the same one.
-func (b *ragNode) run(v *nodeRun) error {
-	query, err := v.renderStrict(b.query, "Failed to interpolate rag node query")
+func (b *ragNode) run(nr *nodeRun) error {
+	query, err := nr.renderStrict(b.query, "Failed to interpolate rag node query")
 	if err != nil {
 		return err
 	}
-	if v.agent.bases[v.node.ID] == nil {
-		return spec.Errorf("rag node '%s' has no initialized knowledge base", v.node.ID)
+	if nr.agent.bases[nr.node.ID] == nil {
+		return spec.Errorf("rag node '%s' has no initialized knowledge base", nr.node.ID)
 	}
-	ctx, cancel := context.WithTimeoutCause(v, b.timeout.Duration(), errNodeTimeout)
+	ctx, cancel := context.WithTimeoutCause(nr, b.timeout.Duration(), errNodeTimeout)
 	defer cancel()
-	found, err := searchBase(v.agent, ctx, SearchRequest{v.node.ID, query, valueOr(b.topK, 0)})
+	found, err := searchBase(nr.agent, ctx, SearchRequest{nr.node.ID, query, valueOr(b.topK, 0)})
 	switch {
 	case err == nil:
-	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
-		return spec.Errorf("rag node '%s' timed out after %ds", v.node.ID, b.timeout)
-	case v.Err() != nil:
+	case nr.Err() == nil && context.Cause(ctx) == errNodeTimeout:
+		return spec.Errorf("rag node '%s' timed out after %ds", nr.node.ID, b.timeout)
+	case nr.Err() != nil:
 		return err
 	default:
-		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", v.node.ID), err)
+		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", nr.node.ID), err)
 	}
 	hits := found.ragHits()
 	sources := []any{}
 	for _, s := range rag.SourcePaths(hits) {
 		sources = append(sources, s)
 	}
-	v.applyUpdates("output", jsonvalue.NewObject(jsonvalue.Member{Key: "context", Value: v.host().redact(rag.FormatContext(hits))}, jsonvalue.Member{Key: "sources", Value: sources}))
-	return v.goNext()
+	nr.applyUpdates("output", jsonvalue.NewObject(jsonvalue.Member{Key: "context", Value: nr.host().redact(rag.FormatContext(hits))}, jsonvalue.Member{Key: "sources", Value: sources}))
+	return nr.goNext()
 }
 
 // effectSearch is the name of the effect of a search.

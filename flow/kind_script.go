@@ -155,30 +155,30 @@ func scriptPath(dir, script string) string {
 }
 
 // run runs a script and merges the object that it prints.
-func (b *scriptNode) run(v *nodeRun) error {
-	if err := b.mayRun(v); err != nil {
+func (b *scriptNode) run(nr *nodeRun) error {
+	if err := b.mayRun(nr); err != nil {
 		return err
 	}
-	result, err := b.executeAndParse(v)
+	result, err := b.executeAndParse(nr)
 	if err != nil {
-		return b.followFailure(v, err)
+		return b.followFailure(nr, err)
 	}
 	if result.Rounded != "" {
-		v.warnf("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
+		nr.warnf("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", nr.agent.File.Name, nr.node.ID, result.Rounded)
 	}
-	v.mergeObject(result.Writes)
-	v.applyUpdates("", nil)
+	nr.mergeObject(result.Writes)
+	nr.applyUpdates("", nil)
 	switch {
 	case result.Routed:
-	case !v.branch && v.node.Next == nil:
-		return spec.Errorf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
+	case !nr.branch && nr.node.Next == nil:
+		return spec.Errorf("script node '%s' did not emit `_next` and has no static `next`", nr.node.ID)
 	default:
-		return v.goNext()
+		return nr.goNext()
 	}
-	if graph.IsEmitEnabled(v) {
-		graph.Emit(v, ScriptNext{result.Next})
+	if graph.IsEmitEnabled(nr) {
+		graph.Emit(nr, ScriptNext{result.Next})
 	}
-	return v.goTo(result.Next)
+	return nr.goTo(result.Next)
 }
 
 // KindTrust is the kind of a question whether something may run that the user
@@ -202,20 +202,20 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 }
 
 // mayRun asks before a script of an untrusted directory runs. It refuses every script if only reading is permitted.
-func (b *scriptNode) mayRun(v *nodeRun) error {
-	if v.host().onlyReads() {
-		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", v.node.ID, v.agent.Name)
+func (b *scriptNode) mayRun(nr *nodeRun) error {
+	if nr.host().onlyReads() {
+		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
 	}
-	doubts := v.host().Tooling.Doubts
-	if doubts == nil || !doubts(v.agent.Dir) {
+	doubts := nr.host().Tooling.Doubts
+	if doubts == nil || !doubts(nr.agent.Dir) {
 		return nil
 	}
-	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", v.node.ID, v.agent.Name, v.agent.Dir)
-	if v.host().Headless {
+	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", nr.node.ID, nr.agent.Name, nr.agent.Dir)
+	if nr.host().Headless {
 		return refused
 	}
-	answer, err := graph.Interrupt[string](v, graph.Ask{Name: "consent", Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
-		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.script, v.agent.Name, v.agent.Dir)})
+	answer, err := graph.Interrupt[string](nr, graph.Ask{Name: "consent", Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
+		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.script, nr.agent.Name, nr.agent.Dir)})
 	switch {
 	case isWaiting(err):
 		return err
@@ -239,28 +239,28 @@ func (e *notStartedError) Unwrap() error { return e.cause }
 // followFailure follows the route of a failure: fallback, else next. The output
 // of the script is dropped. If the script did not start, the run fails there
 // and continues there after the problem is solved.
-func (b *scriptNode) followFailure(v *nodeRun, err error) error {
+func (b *scriptNode) followFailure(nr *nodeRun, err error) error {
 	var (
 		plain      *plainError // an unknown node in _next is not a failure of the script
 		notStarted *notStartedError
 	)
-	if v.branch || isFatal(v, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
+	if nr.branch || isFatal(nr, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
 		return err
 	}
 	switch {
 	case b.fallback != "":
-		v.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.fallback, err)
-		return v.goTo(b.fallback)
-	case v.node.Next != nil:
-		v.warnf("[graph:%s] script '%s' failed, continuing with '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
-		return v.goNext()
+		nr.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", nr.agent.File.Name, nr.node.ID, b.fallback, err)
+		return nr.goTo(b.fallback)
+	case nr.node.Next != nil:
+		nr.warnf("[graph:%s] script '%s' failed, continuing with '%s': %v", nr.agent.File.Name, nr.node.ID, strings.Join(nr.node.Next, "', '"), err)
+		return nr.goNext()
 	}
 	return err
 }
 
 // executeAndParse runs the script and decodes its output.
-func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
-	path := scriptPath(v.agent.Dir, b.script)
+func (b *scriptNode) executeAndParse(nr *nodeRun) (scriptResult, error) {
+	path := scriptPath(nr.agent.Dir, b.script)
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return scriptResult{}, spec.Errorf("Script file not found: '%s'", path)
 	}
@@ -268,19 +268,19 @@ func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
 		return scriptResult{}, err
 	}
 	var result scriptResult
-	stdout, err := graph.Do(v, "script", func(ctx context.Context) (string, error) {
-		if graph.IsEmitEnabled(v) {
-			graph.Emit(v, ScriptRun{b.script})
+	stdout, err := graph.Do(nr, "script", func(ctx context.Context) (string, error) {
+		if graph.IsEmitEnabled(nr) {
+			graph.Emit(nr, ScriptRun{b.script})
 		}
-		input := func() string { return string(StateJSON(v.before)) }
-		stdout, err := v.doNodeWork(ctx, input, func(ctx context.Context) (string, error) { return b.executeScript(ctx, v, path) })
+		input := func() string { return string(StateJSON(nr.before)) }
+		stdout, err := nr.doNodeWork(ctx, input, func(ctx context.Context) (string, error) { return b.executeScript(ctx, nr, path) })
 		if err != nil {
 			return "", err
 		}
 		if result, err = readScriptOutput(path, stdout); err != nil {
 			return "", err
 		}
-		return stdout, v.checkResult(result)
+		return stdout, nr.checkResult(result)
 	})
 	if err != nil || result.Writes != nil {
 		return result, err
@@ -290,13 +290,13 @@ func (b *scriptNode) executeAndParse(v *nodeRun) (scriptResult, error) {
 
 // checkResult rejects, before it is recorded, output with which the node can never
 // continue: when the script is corrected, a resumed run must run it again.
-func (v *nodeRun) checkResult(r scriptResult) error {
-	if r.Routed && !v.branch && v.agent.File.Node(r.Next) == nil {
-		return v.unknownNodeError(r.Next)
+func (nr *nodeRun) checkResult(r scriptResult) error {
+	if r.Routed && !nr.branch && nr.agent.File.Node(r.Next) == nil {
+		return nr.unknownNodeError(r.Next)
 	}
-	if v.branch && v.outputKey != "" {
-		_, written := r.Writes.Get(v.outputKey)
-		if _, known := v.lookupKey(v.outputKey); !written && !known && !v.updatesKey(v.outputKey) {
+	if nr.branch && nr.outputKey != "" {
+		_, written := r.Writes.Get(nr.outputKey)
+		if _, known := nr.lookupKey(nr.outputKey); !written && !known && !nr.updatesKey(nr.outputKey) {
 			return errNoOutput
 		}
 	}
@@ -304,8 +304,8 @@ func (v *nodeRun) checkResult(r scriptResult) error {
 }
 
 // updatesKey reports whether state_updates write a key.
-func (v *nodeRun) updatesKey(key string) bool {
-	return slices.ContainsFunc(v.node.Updates, func(u spec.Update) bool { return u.Key == key })
+func (nr *nodeRun) updatesKey(key string) bool {
+	return slices.ContainsFunc(nr.node.Updates, func(u spec.Update) bool { return u.Key == key })
 }
 
 // checkExtension rejects a script whose extension has no interpreter.
@@ -327,7 +327,7 @@ func scriptExtension(path string) string {
 // interpreterOf returns the program that runs a script, and the arguments
 // before the script's own. It loads nothing only because it is in the
 // workspace. cleanup removes the files that this needs.
-func (v *nodeRun) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
+func (nr *nodeRun) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
 	cleanup = func() {}
 	switch scriptExtension(path) {
 	case "sh":
@@ -340,7 +340,7 @@ func (v *nodeRun) interpreterOf(path string, env []string) (program string, args
 		return "", nil, cleanup, err
 	}
 	cleanup = remove
-	search := interpreter.Search{Packages: v.host().packageDirs(v.agent.Dir), Workspace: v.host().Workspace}
+	search := interpreter.Search{Packages: nr.host().packageDirs(nr.agent.Dir), Workspace: nr.host().Workspace}
 	for _, pair := range env {
 		if list, ok := strings.CutPrefix(pair, "PATH="); ok {
 			search.Path = list
@@ -353,21 +353,21 @@ func (v *nodeRun) interpreterOf(path string, env []string) (program string, args
 // executeScript runs the child process and returns its output, trimmed. It records
 // the identity of the process as soon as it runs, so that a later drive can end
 // it.
-func (b *scriptNode) executeScript(ctx context.Context, v *nodeRun, path string) (string, error) {
+func (b *scriptNode) executeScript(ctx context.Context, nr *nodeRun, path string) (string, error) {
 	timeout := b.timeout.Duration()
 	key := graph.EffectKey(ctx)
-	env, cleanup, err := v.scriptEnv(key)
+	env, cleanup, err := nr.scriptEnv(key)
 	if err != nil {
 		return "", &notStartedError{err}
 	}
 	defer cleanup()
-	program, args, cleanup, err := v.interpreterOf(path, env)
+	program, args, cleanup, err := nr.interpreterOf(path, env)
 	defer cleanup()
 	if err != nil {
 		return "", &notStartedError{err}
 	}
 	res, err := proc.Run(ctx, proc.Command{
-		Path: program, Args: args, Dir: b.directory(v), Env: env, Timeout: max(timeout, time.Nanosecond),
+		Path: program, Args: args, Dir: b.directory(nr), Env: env, Timeout: max(timeout, time.Nanosecond),
 		Mark: keyVariable + "=" + key,
 		Started: func(h proc.Handle) error {
 			note, err := json.Marshal(h)
@@ -378,26 +378,26 @@ func (b *scriptNode) executeScript(ctx context.Context, v *nodeRun, path string)
 		},
 	})
 	if err != nil {
-		return "", v.scriptError(path, timeout, res, err)
+		return "", nr.scriptError(path, timeout, res, err)
 	}
 	if res.StdoutDropped > 0 {
 		return "", spec.Errorf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
 	}
-	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
+	return nr.host().redact(strings.TrimSpace(string(res.Stdout))), nil
 }
 
 // directory returns the directory in which the script of a node runs. "" means
 // that of the process, for programs that set no workspace.
-func (b *scriptNode) directory(v *nodeRun) string {
-	if b.workingDir == spec.WorkingDirAgent || b.workingDir == "" && v.agent.File.WorkingDir == spec.WorkingDirAgent {
-		return v.agent.Dir
+func (b *scriptNode) directory(nr *nodeRun) string {
+	if b.workingDir == spec.WorkingDirAgent || b.workingDir == "" && nr.agent.File.WorkingDir == spec.WorkingDirAgent {
+		return nr.agent.Dir
 	}
-	return v.host().Workspace
+	return nr.host().Workspace
 }
 
 // scriptError returns the failure of a child process in the words of the file
 // format.
-func (v *nodeRun) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
+func (nr *nodeRun) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
 	var (
 		late   *proc.TimeoutError
 		exit   *proc.ExitError
@@ -412,7 +412,7 @@ func (v *nodeRun) scriptError(path string, timeout time.Duration, res proc.Resul
 			code = fmt.Sprintf("Some(%d)", exit.Code)
 		}
 		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
-		return spec.Errorf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
+		return spec.Errorf("Script '%s' failed with exit code %s:\n%s", path, code, nr.host().redact(stderr))
 	case errors.As(err, &absent):
 		return &notStartedError{newChainError(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
 	}
@@ -430,22 +430,22 @@ const inlineState = 32768
 
 // scriptEnv returns the environment of a script: the host's, the state, and the
 // variables of raddle. cleanup removes the state's file.
-func (v *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error) {
-	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1", keyVariable: key,
+func (nr *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error) {
+	set := map[string]string{"LLM_AGENT_DATA_DIR": nr.agent.Dir, "AUTO_CONFIRM": "true", "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1", keyVariable: key,
 		"PYTHONDONTWRITEBYTECODE": "1"} // raddle must not write into the agent's directory
-	if dir := v.host().ConfigDir; dir != "" {
+	if dir := nr.host().ConfigDir; dir != "" {
 		set["LLM_ROOT_DIR"] = dir
 	}
-	if dir := v.host().Workspace; dir != "" {
+	if dir := nr.host().Workspace; dir != "" {
 		set["RADDLE_WORKSPACE"] = dir
 	}
-	v.setHelpers(set)
-	for _, variable := range v.agent.File.Variables {
+	nr.setHelpers(set)
+	for _, variable := range nr.agent.File.Variables {
 		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
-		set["LLM_AGENT_VAR_"+name] = variableValue(v.agent, variable)
+		set["LLM_AGENT_VAR_"+name] = variableValue(nr.agent, variable)
 	}
 	cleanup = func() {}
-	state := StateJSON(v.before)
+	state := StateJSON(nr.before)
 	if len(state) <= inlineState {
 		set["GRAPH_STATE"] = string(state)
 	} else {
@@ -456,7 +456,7 @@ func (v *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error
 		set["GRAPH_STATE_FILE"] = file
 		cleanup = remove
 	}
-	for _, pair := range v.host().childEnviron() {
+	for _, pair := range nr.host().childEnviron() {
 		name, _, _ := strings.Cut(pair, "=")
 		if _, ours := set[name]; !ours && name != "GRAPH_STATE" && name != "GRAPH_STATE_FILE" {
 			env = append(env, pair)
@@ -470,12 +470,12 @@ func (v *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error
 
 // setHelpers sets the file of helpers for bash, and a PATH that starts with the
 // programs of the global tools.
-func (v *nodeRun) setHelpers(set map[string]string) {
-	tooling := v.host().Tooling
+func (nr *nodeRun) setHelpers(set map[string]string) {
+	tooling := nr.host().Tooling
 	if tooling.PromptUtils != nil {
 		path, err := tooling.PromptUtils()
 		if err != nil {
-			v.warnf("[graph:%s] script '%s' runs without LLM_PROMPT_UTILS_FILE: %v", v.agent.File.Name, v.node.ID, err)
+			nr.warnf("[graph:%s] script '%s' runs without LLM_PROMPT_UTILS_FILE: %v", nr.agent.File.Name, nr.node.ID, err)
 		} else {
 			set["LLM_PROMPT_UTILS_FILE"] = path
 		}
@@ -484,7 +484,7 @@ func (v *nodeRun) setHelpers(set map[string]string) {
 		return
 	}
 	set["PATH"] = tooling.Bin
-	for _, pair := range v.host().childEnviron() {
+	for _, pair := range nr.host().childEnviron() {
 		if list, ok := strings.CutPrefix(pair, "PATH="); ok && list != "" {
 			set["PATH"] = tooling.Bin + string(filepath.ListSeparator) + list
 		}

@@ -41,39 +41,39 @@ type nodeRun struct {
 }
 
 // lookupKey returns the value of a key as the node sees it now.
-func (v *nodeRun) lookupKey(name string) (any, bool) {
-	if v.hidden != "" && name == v.hidden {
-		return v.value, true
+func (nr *nodeRun) lookupKey(name string) (any, bool) {
+	if nr.hidden != "" && name == nr.hidden {
+		return nr.value, true
 	}
-	if val, ok := v.writes.Get(name); ok {
+	if val, ok := nr.writes.Get(name); ok {
 		return val, true
 	}
-	return v.before.Value(name)
+	return nr.before.Value(name)
 }
 
 // lookupPlaceholder returns what a placeholder selects from: the value of a key, or the values of a scope.
-func (v *nodeRun) lookupPlaceholder(name string) (any, bool) {
-	if val, ok := v.lookupKey(name); ok || v.scopes[name] == nil {
+func (nr *nodeRun) lookupPlaceholder(name string) (any, bool) {
+	if val, ok := nr.lookupKey(name); ok || nr.scopes[name] == nil {
 		return val, ok
 	}
-	return spec.Scope{Values: v.scopes[name]}, true
+	return spec.Scope{Values: nr.scopes[name]}, true
 }
 
 // renderStrict renders a template in which every placeholder must have a value, and
 // removes secrets from the text.
-func (v *nodeRun) renderStrict(t spec.Template, failure string) (string, error) {
-	text, err := t.RenderStrictWithin(v.lookupPlaceholder, v.host().mostValue())
+func (nr *nodeRun) renderStrict(t spec.Template, failure string) (string, error) {
+	text, err := t.RenderStrictWithin(nr.lookupPlaceholder, nr.host().mostValue())
 	if err != nil {
 		return "", newChainError(failure, err)
 	}
-	return v.host().redact(text), nil
+	return nr.host().redact(text), nil
 }
 
 // renderLenient renders a template in which placeholders without a value are empty,
 // and removes secrets from the text.
-func (v *nodeRun) renderLenient(t spec.Template) (string, error) {
-	text, err := t.RenderLenientWithin(v.lookupPlaceholder, v.host().mostValue())
-	return v.host().redact(text), err
+func (nr *nodeRun) renderLenient(t spec.Template) (string, error) {
+	text, err := t.RenderLenientWithin(nr.lookupPlaceholder, nr.host().mostValue())
+	return nr.host().redact(text), err
 }
 
 // mostValues is how many texts of the maximum size the state_updates of one
@@ -82,81 +82,81 @@ const mostValues = 4
 
 // countBytes adds the size of a text that state_updates created, and fails above
 // the limit.
-func (v *nodeRun) countBytes(n int) error {
-	v.writtenBytes += n
-	if most := v.host().mostValue(); most > 0 && v.writtenBytes/mostValues > most {
+func (nr *nodeRun) countBytes(n int) error {
+	nr.writtenBytes += n
+	if most := nr.host().mostValue(); most > 0 && nr.writtenBytes/mostValues > most {
 		return fmt.Errorf("all texts of the node together: %w", &spec.ValueSizeError{Limit: most})
 	}
 	return nil
 }
 
 // applyUpdates runs state_updates, with the node's result under a scoped name.
-func (v *nodeRun) applyUpdates(scoped string, value any) {
-	v.hidden, v.value = scoped, value
+func (nr *nodeRun) applyUpdates(scoped string, value any) {
+	nr.hidden, nr.value = scoped, value
 	var own any
 	written := false
-	for _, u := range v.node.Updates {
-		text, err := v.renderLenient(u.Value)
+	for _, u := range nr.node.Updates {
+		text, err := nr.renderLenient(u.Value)
 		if err == nil {
-			err = v.countBytes(len(text))
+			err = nr.countBytes(len(text))
 		}
 		if err != nil {
-			v.fault = cmp.Or(v.fault, newChainError("state_updates, key '"+u.Key+"'", err))
+			nr.fault = cmp.Or(nr.fault, newChainError("state_updates, key '"+u.Key+"'", err))
 			continue
 		}
 		if u.Key == scoped && scoped != "" {
 			own, written = text, true // stored under the name when the scope ends
 			continue
 		}
-		v.writes.Set(u.Key, text)
+		nr.writes.Set(u.Key, text)
 	}
-	v.hidden, v.value = "", nil
+	nr.hidden, nr.value = "", nil
 	if written {
-		v.writes.Set(scoped, own)
+		nr.writes.Set(scoped, own)
 	}
 }
 
 // mergeObject writes the members of an object, and emits an event.
-func (v *nodeRun) mergeObject(o *jsonvalue.Object) {
+func (nr *nodeRun) mergeObject(o *jsonvalue.Object) {
 	keys := make([]string, 0, o.Len())
 	for name, val := range o.All() {
-		v.writes.Set(name, val)
+		nr.writes.Set(name, val)
 		keys = append(keys, name)
 	}
-	if len(keys) > 0 && graph.IsEmitEnabled(v) {
+	if len(keys) > 0 && graph.IsEmitEnabled(nr) {
 		slices.Sort(keys)
-		graph.Emit(v, KeysMerged{keys})
+		graph.Emit(nr, KeysMerged{keys})
 	}
 }
 
 // goNext routes to the node's next.
-func (v *nodeRun) goNext() error {
-	if v.branch {
+func (nr *nodeRun) goNext() error {
+	if nr.branch {
 		return nil
 	}
-	if v.node.Next == nil {
-		return v.noNext()
+	if nr.node.Next == nil {
+		return nr.noNext()
 	}
-	return v.goTo(v.node.Next...)
+	return nr.goTo(nr.node.Next...)
 }
 
 // noNext returns the failure of a node that has no next node.
-func (v *nodeRun) noNext() error {
-	return spec.Errorf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
+func (nr *nodeRun) noNext() error {
+	return spec.Errorf("%s node '%s' has no `next` and is not an end node", nr.node.Kind(), nr.node.ID)
 }
 
 // goTo routes to nodes by name.
-func (v *nodeRun) goTo(ids ...string) error {
-	if v.branch {
+func (nr *nodeRun) goTo(ids ...string) error {
+	if nr.branch {
 		return nil
 	}
-	v.next = []string{}
+	nr.next = []string{}
 	for _, id := range ids {
-		if v.agent.File.Node(id) == nil {
-			return v.unknownNodeError(id)
+		if nr.agent.File.Node(id) == nil {
+			return nr.unknownNodeError(id)
 		}
-		if !slices.Contains(v.next, id) {
-			v.next = append(v.next, id)
+		if !slices.Contains(nr.next, id) {
+			nr.next = append(nr.next, id)
 		}
 	}
 	return nil
@@ -164,17 +164,17 @@ func (v *nodeRun) goTo(ids ...string) error {
 
 // buildUpdate returns the changes of the node: keys whose value differs from the
 // value before.
-func (v *nodeRun) buildUpdate() (graph.Update, error) {
-	u := graph.Update{Goto: v.next, Halt: v.halt}
-	if v.fault != nil {
-		return u, v.fault
+func (nr *nodeRun) buildUpdate() (graph.Update, error) {
+	u := graph.Update{Goto: nr.next, Halt: nr.halt}
+	if nr.fault != nil {
+		return u, nr.fault
 	}
-	for name, val := range v.writes.All() {
-		was, present := v.before.Value(name)
+	for name, val := range nr.writes.All() {
+		was, present := nr.before.Value(name)
 		if present && jsonvalue.Equal(was, val) {
 			continue
 		}
-		w, err := v.keySet.writeValue(name, val)
+		w, err := nr.keySet.writeValue(name, val)
 		if err != nil {
 			return u, err
 		}
@@ -183,19 +183,19 @@ func (v *nodeRun) buildUpdate() (graph.Update, error) {
 	return u, nil
 }
 
-func (v *nodeRun) host() *Host { return v.agent.host }
+func (nr *nodeRun) host() *Host { return nr.agent.host }
 
 // warnf reports a failure that does not stop the run.
-func (v *nodeRun) warnf(format string, args ...any) {
-	text := v.host().redact(fmt.Sprintf(format, args...))
-	v.host().log().Warn(text)
-	graph.Emit(v, agent.Warning{Text: text})
+func (nr *nodeRun) warnf(format string, args ...any) {
+	text := nr.host().redact(fmt.Sprintf(format, args...))
+	nr.host().log().Warn(text)
+	graph.Emit(nr, agent.Warning{Text: text})
 }
 
-func (v *nodeRun) logf(level slog.Level, format string, args ...any) {
-	log := v.host().log()
-	if log.Enabled(v, level) {
-		log.Log(v, level, "[graph:"+v.agent.File.Name+"] "+fmt.Sprintf(format, args...))
+func (nr *nodeRun) logf(level slog.Level, format string, args ...any) {
+	log := nr.host().log()
+	if log.Enabled(nr, level) {
+		log.Log(nr, level, "[graph:"+nr.agent.File.Name+"] "+fmt.Sprintf(format, args...))
 	}
 }
 
@@ -203,25 +203,25 @@ func (v *nodeRun) logf(level slog.Level, format string, args ...any) {
 // levels of log/slog.
 const LevelTrace = slog.LevelDebug - 4
 
-func (v *nodeRun) logEntry() {
-	if v.branch || !v.host().log().Enabled(v, slog.LevelDebug) {
+func (nr *nodeRun) logEntry() {
+	if nr.branch || !nr.host().log().Enabled(nr, slog.LevelDebug) {
 		return
 	}
-	v.logf(slog.LevelDebug, "entering '%s' (visit %d)", v.node.ID, graph.Visit(v))
-	if !v.agent.File.Settings.LogStateSnapshots {
+	nr.logf(slog.LevelDebug, "entering '%s' (visit %d)", nr.node.ID, graph.Visit(nr))
+	if !nr.agent.File.Settings.LogStateSnapshots {
 		return
 	}
-	state := StateJSON(v.before)
-	keys := v.before.Keys()
+	state := StateJSON(nr.before)
+	keys := nr.before.Keys()
 	for i, k := range keys {
 		keys[i] = string(jsonvalue.AppendString(nil, k))
 	}
-	v.logf(slog.LevelDebug, "[%s] state: %d bytes, keys=[%s]", v.node.ID, len(state), strings.Join(keys, ", "))
-	v.logf(LevelTrace, "[%s] full state: %s", v.node.ID, state)
+	nr.logf(slog.LevelDebug, "[%s] state: %d bytes, keys=[%s]", nr.node.ID, len(state), strings.Join(keys, ", "))
+	nr.logf(LevelTrace, "[%s] full state: %s", nr.node.ID, state)
 }
 
-func (v *nodeRun) logMove() {
-	if len(v.next) > 0 {
-		v.logf(slog.LevelDebug, "%s -> %s", v.node.ID, strings.Join(v.next, ", "))
+func (nr *nodeRun) logMove() {
+	if len(nr.next) > 0 {
+		nr.logf(slog.LevelDebug, "%s -> %s", nr.node.ID, strings.Join(nr.next, ", "))
 	}
 }

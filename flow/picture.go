@@ -165,11 +165,11 @@ func conversationStructure(a *Agent, above map[string]bool) graph.Structure {
 // memberStructures returns the structures of the agents that files name. Other agents
 // are only boxes, because all agents of the directories would make the picture
 // unreadable.
-func (c *spawnSet) memberStructures(above map[string]bool) map[string]graph.Structure {
+func (s *spawnSet) memberStructures(above map[string]bool) map[string]graph.Structure {
 	shapes := map[string]graph.Structure{}
-	for name, m := range c.agents {
+	for name, m := range s.agents {
 		shapes[name] = graph.Structure{Name: name}
-		if slices.Contains(c.named, name) && !above[m.Dir] {
+		if slices.Contains(s.named, name) && !above[m.Dir] {
 			shapes[name] = buildStructure(m, above)
 		}
 	}

@@ -45,20 +45,20 @@ type RemoteResult struct {
 
 // remoteQueue returns the queue whose workers run the children of the node; "": this process runs them. Members of a team run
 // all of theirs in the process, because a team answers the questions of its members.
-func (v *nodeRun) remoteQueue() string {
-	if !v.host().Bounds.Remote || v.agent.member || v.agent.nonInteractive {
+func (nr *nodeRun) remoteQueue() string {
+	if !nr.host().Bounds.Remote || nr.agent.member || nr.agent.nonInteractive {
 		return ""
 	}
-	return v.queue
+	return nr.queue
 }
 
 // callRemoteAgent waits for a run of an agent on a queue, and returns its output.
-func (v *nodeRun) callRemoteAgent(ctx context.Context, queue string, child *Agent, s Spawn, timeout time.Duration) (string, error) {
-	return v.callRemote(ctx, queue, RemoteInput{Agent: child.Name, Dir: child.Dir, Prompt: s.Prompt, Model: s.Model, Depth: s.Depth, Timeout: max(timeout, 1)})
+func (nr *nodeRun) callRemoteAgent(ctx context.Context, queue string, child *Agent, s Spawn, timeout time.Duration) (string, error) {
+	return nr.callRemote(ctx, queue, RemoteInput{Agent: child.Name, Dir: child.Dir, Prompt: s.Prompt, Model: s.Model, Depth: s.Depth, Timeout: max(timeout, 1)})
 }
 
 // callRemote waits for a run on a queue, and returns its output. What the run has spent is paid from the shared budgets of ctx.
-func (v *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput) (string, error) {
+func (nr *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput) (string, error) {
 	res, err := graph.Remote[RemoteResult](ctx, queue, func() (any, error) {
 		var err error
 		in.Budget, err = agent.BudgetLeft(ctx)
@@ -81,10 +81,10 @@ func (v *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput) 
 }
 
 // runRemoteBranch runs the branch of a map for one item as a run of its own, and returns its result.
-func (v *nodeRun) runRemoteBranch(queue, output string) (any, error) {
+func (nr *nodeRun) runRemoteBranch(queue, output string) (any, error) {
 	state := &jsonvalue.Object{}
-	for _, name := range v.before.Keys() {
-		if value, ok := v.before.Value(name); ok && name != branchResults.Name() {
+	for _, name := range nr.before.Keys() {
+		if value, ok := nr.before.Value(name); ok && name != branchResults.Name() {
 			state.Set(name, value)
 		}
 	}
@@ -92,8 +92,8 @@ func (v *nodeRun) runRemoteBranch(queue, output string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := v.callRemote(v, queue, RemoteInput{Agent: v.agent.Name, Dir: v.agent.Dir, Model: v.agent.modelID(""), Depth: v.agentDepth(),
-		Branch: &Branch{Node: v.node.ID, Output: output}, State: encoded})
+	text, err := nr.callRemote(nr, queue, RemoteInput{Agent: nr.agent.Name, Dir: nr.agent.Dir, Model: nr.agent.modelID(""), Depth: nr.agentDepth(),
+		Branch: &Branch{Node: nr.node.ID, Output: output}, State: encoded})
 	if err != nil {
 		return nil, err
 	}
@@ -127,23 +127,23 @@ func (b *builder) compileBranch(a *Agent, branch Branch) (*graph.Graph, error) {
 
 // runBranch runs a node for one item of a map, in this process or on a queue, and returns its result.
 func (r *runtime) runBranch(ctx context.Context, s graph.State, n *spec.Node, output, queue string) (any, error) {
-	v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: output, queue: queue}
-	if queue := v.remoteQueue(); queue != "" && needsOf(n).agent == "" {
-		return v.runRemoteBranch(queue, output)
+	nr := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: output, queue: queue}
+	if queue := nr.remoteQueue(); queue != "" && needsOf(n).agent == "" {
+		return nr.runRemoteBranch(queue, output)
 	}
-	if err := v.readScopes(); err != nil {
+	if err := nr.readScopes(); err != nil {
 		return nil, err
 	}
-	if err := n.Body.(nodeBody).run(v); err != nil {
+	if err := n.Body.(nodeBody).run(nr); err != nil {
 		return nil, err
 	}
-	result, ok := v.writes.Get(output)
+	result, ok := nr.writes.Get(output)
 	switch {
 	case ok:
-	case v.output != nil:
-		result = *v.output
+	case nr.output != nil:
+		result = *nr.output
 	default:
-		if result, ok = v.lookupKey(output); !ok {
+		if result, ok = nr.lookupKey(output); !ok {
 			return nil, errNoOutput
 		}
 	}

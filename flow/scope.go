@@ -14,9 +14,9 @@ import (
 // readScopes reads the values that outlive runs and that the node's placeholders name, as one effect for each scope:
 // a node that runs again after a crash or an answer sees the values that it has seen before. A value that does not
 // exist is the empty text. A key of the state with the name of a scope hides the scope.
-func (v *nodeRun) readScopes() error {
+func (nr *nodeRun) readScopes() error {
 	wanted := map[string][]string{}
-	for _, u := range v.node.AllTemplates() {
+	for _, u := range nr.node.AllTemplates() {
 		for _, part := range u.Template.Parts {
 			if part.Path == nil {
 				continue
@@ -27,10 +27,10 @@ func (v *nodeRun) readScopes() error {
 		}
 	}
 	for _, scope := range []string{"user", "app"} {
-		if _, hidden := v.before.Value(scope); hidden || wanted[scope] == nil {
+		if _, hidden := nr.before.Value(scope); hidden || wanted[scope] == nil {
 			continue
 		}
-		found, err := graph.Do(v, "read "+scope, func(ctx context.Context) (map[string]string, error) { return v.readScope(ctx, scope, wanted[scope]) })
+		found, err := graph.Do(nr, "read "+scope, func(ctx context.Context) (map[string]string, error) { return nr.readScope(ctx, scope, wanted[scope]) })
 		if err != nil {
 			return fmt.Errorf("values of %s: %w", scope, err)
 		}
@@ -44,27 +44,27 @@ func (v *nodeRun) readScopes() error {
 				values.Set(key, value)
 			}
 		}
-		if v.scopes == nil {
-			v.scopes = map[string]*jsonvalue.Object{}
+		if nr.scopes == nil {
+			nr.scopes = map[string]*jsonvalue.Object{}
 		}
-		v.scopes[scope] = values
+		nr.scopes[scope] = values
 	}
 	return nil
 }
 
 // readScope returns the values of keys as JSON.
-func (v *nodeRun) readScope(ctx context.Context, scope string, keys []string) (map[string]string, error) {
+func (nr *nodeRun) readScope(ctx context.Context, scope string, keys []string) (map[string]string, error) {
 	found := map[string]string{}
-	if v.host().Retrieval.Memory == nil {
+	if nr.host().Retrieval.Memory == nil {
 		return found, nil
 	}
-	st, err := v.host().Retrieval.Memory()
+	st, err := nr.host().Retrieval.Memory()
 	if err != nil {
 		return nil, err
 	}
 	namespace := memory.UserNamespace(graph.UserOf(ctx))
 	if scope == "app" {
-		namespace = memory.AppNamespace(v.agent.Name)
+		namespace = memory.AppNamespace(nr.agent.Name)
 	}
 	for _, key := range keys {
 		e, err := st.GetEntry(ctx, namespace, key)
@@ -73,7 +73,7 @@ func (v *nodeRun) readScope(ctx context.Context, scope string, keys []string) (m
 		case err != nil:
 			return nil, err
 		default:
-			text := v.host().redact(string(e.Value))
+			text := nr.host().redact(string(e.Value))
 			if !json.Valid([]byte(text)) {
 				text = `"[redacted]"`
 			}

@@ -92,22 +92,22 @@ func (l *loader) resolveSpawnSet(a *Agent) {
 
 // loadSpawnSet loads a spawn set.
 func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
-	c := a.spawnSet
+	s := a.spawnSet
 	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range spawnableNames(queue[0], c) {
-			if c.dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
+		for _, name := range spawnableNames(queue[0], s) {
+			if s.dirs[name] == "" || s.agents[name] != nil || s.faults[name] != nil {
 				continue
 			}
-			at.dir = c.dirs[name]
+			at.dir = s.dirs[name]
 			child, err := l.loadAgent(at)
 			if err == nil {
 				err = child.checkRunnable()
 			}
 			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
-				c.faults[name] = spec.Errorf("Agent '%s' failed: %w", name, err)
+				s.faults[name] = spec.Errorf("Agent '%s' failed: %w", name, err)
 				continue
 			}
-			if c.agents[name] = child; child.Config != nil && child.canSpawn() {
+			if s.agents[name] = child; child.Config != nil && child.canSpawn() {
 				queue = append(queue, child)
 			}
 		}
@@ -116,22 +116,22 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 
 // spawnableNames returns the agents that a member may spawn, and records those that it
 // names.
-func spawnableNames(a *Agent, c *spawnSet) []string {
+func spawnableNames(a *Agent, s *spawnSet) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
-		return sortedNames(c.dirs)
+		return sortedNames(s.dirs)
 	}
 	for _, name := range *a.Config.Team.Spawnable {
-		if c.dirs[name] != "" && !slices.Contains(c.named, name) {
-			c.named = append(c.named, name)
+		if s.dirs[name] != "" && !slices.Contains(s.named, name) {
+			s.named = append(s.named, name)
 		}
 	}
 	return *a.Config.Team.Spawnable
 }
 
 // sortedAgents returns the agents sorted by name.
-func (c *spawnSet) sortedAgents() (all []*Agent) {
-	for _, name := range sortedNames(c.agents) {
-		all = append(all, c.agents[name])
+func (s *spawnSet) sortedAgents() (all []*Agent) {
+	for _, name := range sortedNames(s.agents) {
+		all = append(all, s.agents[name])
 	}
 	return all
 }
@@ -163,15 +163,15 @@ func (a *Agent) checkRunnable() error {
 }
 
 // checkSpawnNames adds findings about names in spawnable_agents that have no effect.
-func checkSpawnNames(a *Agent, c *spawnSet) {
+func checkSpawnNames(a *Agent, s *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
 	at := a.Config.Source.ItemPositions("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
-		switch err := c.faults[name]; {
-		case c.dirs[name] == "":
-			addWarning(a, strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
+		switch err := s.faults[name]; {
+		case s.dirs[name] == "":
+			addWarning(a, strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(s.dirs), "`"), Pos: at(i)})
 		case err != nil:
 			addWarning(a, strictyaml.Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}

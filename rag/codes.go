@@ -117,36 +117,36 @@ type topScores struct {
 }
 
 // leastScore returns the bound. It is zero while there are fewer numbers: results below zero are not wanted.
-func (f *topScores) leastScore() float32 {
-	if len(f.best) < f.top {
+func (t *topScores) leastScore() float32 {
+	if len(t.best) < t.top {
 		return 0
 	}
-	return max(0, f.best[0])
+	return max(0, t.best[0])
 }
 
-func (f *topScores) add(x float32) {
-	if len(f.best) < f.top {
-		f.best = append(f.best, x)
-		for i := len(f.best) - 1; i > 0 && f.best[i] < f.best[(i-1)/2]; i = (i - 1) / 2 {
-			f.best[i], f.best[(i-1)/2] = f.best[(i-1)/2], f.best[i]
+func (t *topScores) add(x float32) {
+	if len(t.best) < t.top {
+		t.best = append(t.best, x)
+		for i := len(t.best) - 1; i > 0 && t.best[i] < t.best[(i-1)/2]; i = (i - 1) / 2 {
+			t.best[i], t.best[(i-1)/2] = t.best[(i-1)/2], t.best[i]
 		}
 		return
 	}
-	if x <= f.best[0] {
+	if x <= t.best[0] {
 		return
 	}
-	f.best[0] = x
+	t.best[0] = x
 	for i := 0; ; {
 		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(f.best); child++ {
-			if f.best[child] < f.best[least] {
+		for child := 2*i + 1; child <= 2*i+2 && child < len(t.best); child++ {
+			if t.best[child] < t.best[least] {
 				least = child
 			}
 		}
 		if least == i {
 			return
 		}
-		f.best[i], f.best[least] = f.best[least], f.best[i]
+		t.best[i], t.best[least] = t.best[least], t.best[i]
 		i = least
 	}
 }
@@ -157,17 +157,17 @@ func filterEstimates(guesses []cosineEstimate, x float32) []cosineEstimate {
 }
 
 // scanRange compares with the vectors from one to another, and returns those that may be among the best top of them.
-func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstimate, f topScores) {
-	f.top = top
+func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstimate, t topScores) {
+	t.top = top
 	for i := from; i < to; i++ {
 		g := c.estimateRough(q, i)
-		if g.value+g.error < f.leastScore() || c.scale[i] == 0 {
+		if g.value+g.error < t.leastScore() || c.scale[i] == 0 {
 			continue
 		}
-		f.add(g.value - g.error)
+		t.add(g.value - g.error)
 		found = append(found, g)
 	}
-	return found, f
+	return found, t
 }
 
 // nearestVectors returns a set of vectors that includes the best top, as small as the codes allow.
@@ -176,8 +176,8 @@ func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
 	var found []cosineEstimate
 	all := topScores{top: top}
 	for _, part := range mapParts(len(c.scale), func(from, to int) scanResult {
-		guesses, f := c.scanRange(q, from, to, top)
-		return scanResult{guesses, f}
+		guesses, t := c.scanRange(q, from, to, top)
+		return scanResult{guesses, t}
 	}) {
 		for _, x := range part.floor.best {
 			all.add(x)

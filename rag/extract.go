@@ -62,23 +62,23 @@ func (w *builder) extractEntities(ctx context.Context) error {
 	if w.settings.ExtractorModel == "" {
 		return nil
 	}
-	x := &extraction{builder: w, recipe: recipeOf(&w.settings), chunks: map[textHash][]int64{}, paths: map[textHash]string{},
+	e := &extraction{builder: w, recipe: recipeOf(&w.settings), chunks: map[textHash][]int64{}, paths: map[textHash]string{},
 		lost: map[textHash]bool{}, texts: map[int64][]textHash{}}
 	for _, s := range w.order {
-		if s.extracted == x.recipe {
+		if s.extracted == e.recipe {
 			continue
 		}
-		if err := x.planCalls(ctx, s); err != nil {
+		if err := e.planCalls(ctx, s); err != nil {
 			return err
 		}
-		w.late = x
+		w.late = e
 	}
-	return x.askChunks(ctx)
+	return e.askChunks(ctx)
 }
 
 // planCalls adds the chunks of a document whose text has no row yet to the plan, and links the others to their rows.
-func (x *extraction) planCalls(ctx context.Context, s storedDocument) error {
-	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
+func (e *extraction) planCalls(ctx context.Context, s storedDocument) error {
+	return runTransaction(ctx, e.base.db, func(tx *sql.Tx) error {
 		chunks, err := textsOf(ctx, tx, s.id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE document SET extracted = '' WHERE id = ? AND extracted <> ''", s.id)
@@ -86,20 +86,20 @@ func (x *extraction) planCalls(ctx context.Context, s storedDocument) error {
 		if err != nil {
 			return err
 		}
-		x.texts[s.id] = nil
+		e.texts[s.id] = nil
 		for _, c := range chunks {
-			x.texts[s.id] = append(x.texts[s.id], c.hash)
+			e.texts[s.id] = append(e.texts[s.id], c.hash)
 			var row int64
-			err := tx.QueryRowContext(ctx, "SELECT id FROM extract WHERE recipe = ? AND hash = ?", x.recipe, c.hash[:]).Scan(&row)
+			err := tx.QueryRowContext(ctx, "SELECT id FROM extract WHERE recipe = ? AND hash = ?", e.recipe, c.hash[:]).Scan(&row)
 			switch {
 			case err == nil:
-				err = x.linkChunk(ctx, tx, c.id, row)
+				err = e.linkChunk(ctx, tx, c.id, row)
 			case errors.Is(err, sql.ErrNoRows):
-				if x.chunks[c.hash] == nil {
-					x.todo, x.paths[c.hash] = append(x.todo, c.hash), s.path
+				if e.chunks[c.hash] == nil {
+					e.todo, e.paths[c.hash] = append(e.todo, c.hash), s.path
 				}
-				x.chunks[c.hash] = append(x.chunks[c.hash], c.id)
-				err = x.linkChunk(ctx, tx, c.id, nil)
+				e.chunks[c.hash] = append(e.chunks[c.hash], c.id)
+				err = e.linkChunk(ctx, tx, c.id, nil)
 			}
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ func (x *extraction) planCalls(ctx context.Context, s storedDocument) error {
 }
 
 // linkChunk links a chunk to the row with its facts; nil: to none.
-func (x *extraction) linkChunk(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
+func (e *extraction) linkChunk(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
 	_, err := tx.ExecContext(ctx, "UPDATE chunk SET extract = ?1 WHERE id = ?2 AND extract IS NOT ?1", row, chunk)
 	return err
 }
@@ -146,23 +146,23 @@ type answer struct {
 }
 
 // askChunks makes all calls, some at a time, and stores each answer when it arrives.
-func (x *extraction) askChunks(ctx context.Context) error {
-	if len(x.todo) == 0 {
+func (e *extraction) askChunks(ctx context.Context) error {
+	if len(e.todo) == 0 {
 		return nil
 	}
-	if err := x.openExtractor(ctx); err != nil {
-		return &ExtractError{x.settings.ExtractorModel, err}
+	if err := e.openExtractor(ctx); err != nil {
+		return &ExtractError{e.settings.ExtractorModel, err}
 	}
-	x.reportProgress("", nil)
+	e.reportProgress("", nil)
 	ctx, cancel := context.WithCancel(ctx)
 	todo, answers := make(chan textHash), make(chan answer)
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer cancel()
-	for range min(x.base.o.Extraction.Calls, len(x.todo)) {
+	for range min(e.base.o.Extraction.Calls, len(e.todo)) {
 		wait.Go(func() {
 			for h := range todo {
-				f, err := x.askChunk(ctx, x.chunks[h][0])
+				f, err := e.askChunk(ctx, e.chunks[h][0])
 				select {
 				case answers <- answer{h, f, err}:
 				case <-ctx.Done():
@@ -172,7 +172,7 @@ func (x *extraction) askChunks(ctx context.Context) error {
 	}
 	wait.Go(func() {
 		defer close(todo)
-		for _, h := range x.todo {
+		for _, h := range e.todo {
 			select {
 			case todo <- h:
 			case <-ctx.Done():
@@ -180,10 +180,10 @@ func (x *extraction) askChunks(ctx context.Context) error {
 			}
 		}
 	})
-	for range x.todo {
+	for range e.todo {
 		select {
 		case a := <-answers:
-			if err := x.handleAnswer(ctx, a); err != nil {
+			if err := e.handleAnswer(ctx, a); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -194,12 +194,12 @@ func (x *extraction) askChunks(ctx context.Context) error {
 }
 
 // openExtractor opens the model.
-func (x *extraction) openExtractor(ctx context.Context) (err error) {
-	open := x.base.o.Extraction.Open
+func (e *extraction) openExtractor(ctx context.Context) (err error) {
+	open := e.base.o.Extraction.Open
 	if open == nil {
 		return errors.New("there is no way to it")
 	}
-	x.model, err = open(ctx, x.settings.ExtractorModel)
+	e.model, err = open(ctx, e.settings.ExtractorModel)
 	return err
 }
 
@@ -207,22 +207,22 @@ func (x *extraction) openExtractor(ctx context.Context) (err error) {
 var errChunkLost = errors.New("another build has removed what this one prepared: build again")
 
 // askChunk asks about a chunk.
-func (x *extraction) askChunk(ctx context.Context, chunk int64) (facts, error) {
+func (e *extraction) askChunk(ctx context.Context, chunk int64) (facts, error) {
 	var text string
-	if err := x.base.db.QueryRowContext(ctx, "SELECT text FROM chunk WHERE id = ?", chunk).Scan(&text); err != nil {
+	if err := e.base.db.QueryRowContext(ctx, "SELECT text FROM chunk WHERE id = ?", chunk).Scan(&text); err != nil {
 		return facts{}, fmt.Errorf("%w: %w", errChunkLost, err)
 	}
-	prompt := x.settings.ExtractorPrompt
+	prompt := e.settings.ExtractorPrompt
 	if prompt == "" {
 		prompt = extractPrompt
 	}
 	prompt = strings.ReplaceAll(prompt, ChunkMark, text)
-	if redact := x.base.o.Extraction.Redact; redact != nil {
+	if redact := e.base.o.Extraction.Redact; redact != nil {
 		prompt = redact(prompt)
 	}
 	var reply llm.Reply
-	_, err := retryCall(ctx, x.base.o.Attempts, func() (err error) {
-		reply, err = llm.Generate(ctx, x.model, llm.Request{Messages: []llm.Message{llm.User(prompt)}, Temperature: new(0.0)})
+	_, err := retryCall(ctx, e.base.o.Attempts, func() (err error) {
+		reply, err = llm.Generate(ctx, e.model, llm.Request{Messages: []llm.Message{llm.User(prompt)}, Temperature: new(0.0)})
 		return err
 	})
 	if err != nil {
@@ -236,39 +236,39 @@ func (x *extraction) askChunk(ctx context.Context, chunk int64) (facts, error) {
 }
 
 // handleAnswer stores an answer, and decides whether to continue after a failure.
-func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
+func (e *extraction) handleAnswer(ctx context.Context, a answer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	x.report.Asked++
+	e.report.Asked++
 	var failure *llm.Error
 	told := errors.As(a.err, &failure)
 	switch {
 	case errors.Is(a.err, errChunkLost):
 		return a.err
 	case told && affectsEveryChunk(failure):
-		return &ExtractError{x.settings.ExtractorModel, a.err}
+		return &ExtractError{e.settings.ExtractorModel, a.err}
 	case a.err == nil:
-		x.answered++
-		x.down = 0
-		if err := x.storeFacts(ctx, a.hash, &a.facts); err != nil {
+		e.answered++
+		e.down = 0
+		if err := e.storeFacts(ctx, a.hash, &a.facts); err != nil {
 			return err
 		}
-		x.reportProgress(x.paths[a.hash], nil)
+		e.reportProgress(e.paths[a.hash], nil)
 		return nil
 	case errors.Is(a.err, errAnswer), told && finalClasses[failure.Class]:
-		x.useless++
-		if err := x.storeFacts(ctx, a.hash, nil); err != nil {
+		e.useless++
+		if err := e.storeFacts(ctx, a.hash, nil); err != nil {
 			return err
 		}
 	default:
-		x.down++
-		x.lost[a.hash] = true
+		e.down++
+		e.lost[a.hash] = true
 	}
-	x.report.Missed++
-	x.reportProgress(x.paths[a.hash], a.err)
-	if x.down >= maxFailures || x.answered == 0 && x.useless+x.down >= maxFailures {
-		return &ExtractError{x.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", maxFailures, a.err)}
+	e.report.Missed++
+	e.reportProgress(e.paths[a.hash], a.err)
+	if e.down >= maxFailures || e.answered == 0 && e.useless+e.down >= maxFailures {
+		return &ExtractError{e.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", maxFailures, a.err)}
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func affectsEveryChunk(e *llm.Error) bool {
 }
 
 // storeFacts writes the row of a text and links its chunks to it. A row without facts also means that the model is not asked about the text again.
-func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {
+func (e *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {
 	var data any
 	if f != nil {
 		text, err := json.Marshal(f)
@@ -288,13 +288,13 @@ func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error
 		}
 		data = string(text)
 	}
-	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
+	return runTransaction(ctx, e.base.db, func(tx *sql.Tx) error {
 		var row int64
 		err := tx.QueryRowContext(ctx, `INSERT INTO extract (recipe, hash, data) VALUES (?, ?, ?)
-			ON CONFLICT (recipe, hash) DO UPDATE SET recipe = recipe RETURNING id`, x.recipe, h[:], data).Scan(&row)
-		for _, chunk := range x.chunks[h] {
+			ON CONFLICT (recipe, hash) DO UPDATE SET recipe = recipe RETURNING id`, e.recipe, h[:], data).Scan(&row)
+		for _, chunk := range e.chunks[h] {
 			if err == nil {
-				err = x.linkChunk(ctx, tx, chunk, row)
+				err = e.linkChunk(ctx, tx, chunk, row)
 			}
 		}
 		return err
@@ -302,26 +302,26 @@ func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error
 }
 
 // isComplete reports whether all chunks of a document have a row now.
-func (x *extraction) isComplete(document int64) bool {
-	texts, late := x.texts[document]
-	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return x.lost[h] })
+func (e *extraction) isComplete(document int64) bool {
+	texts, late := e.texts[document]
+	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return e.lost[h] })
 }
 
 // hasNewFacts reports whether there are facts to publish.
-func (x *extraction) hasNewFacts() bool {
-	return x != nil && (x.answered > 0 || slices.ContainsFunc(x.order, func(s storedDocument) bool { return x.isComplete(s.id) }))
+func (e *extraction) hasNewFacts() bool {
+	return e != nil && (e.answered > 0 || slices.ContainsFunc(e.order, func(s storedDocument) bool { return e.isComplete(s.id) }))
 }
 
 // markComplete marks the documents that are complete, so that the next build skips them.
-func (x *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
-	if x == nil {
+func (e *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
+	if e == nil {
 		return nil
 	}
-	for _, s := range x.order {
-		if !x.isComplete(s.id) {
+	for _, s := range e.order {
+		if !e.isComplete(s.id) {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE document SET extracted = ? WHERE id = ?", x.recipe, s.id); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE document SET extracted = ? WHERE id = ?", e.recipe, s.id); err != nil {
 			return err
 		}
 	}
@@ -329,7 +329,7 @@ func (x *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
 }
 
 // reportProgress reports how many calls are done.
-func (x *extraction) reportProgress(path string, failure error) {
-	x.progress(Progress{Path: path, Done: x.done, Total: x.total, Embedded: x.report.Embedded,
-		Asked: x.report.Asked, ToAsk: len(x.todo), Missed: failure})
+func (e *extraction) reportProgress(path string, failure error) {
+	e.progress(Progress{Path: path, Done: e.done, Total: e.total, Embedded: e.report.Embedded,
+		Asked: e.report.Asked, ToAsk: len(e.todo), Missed: failure})
 }

@@ -31,61 +31,61 @@ type callLimiter struct {
 }
 
 func newCallLimiter(n int) *callLimiter {
-	p := &callLimiter{slots: make(chan struct{}, n), limit: n, ceiling: n}
+	l := &callLimiter{slots: make(chan struct{}, n), limit: n, ceiling: n}
 	for range n {
-		p.slots <- struct{}{}
+		l.slots <- struct{}{}
 	}
-	return p
+	return l
 }
 
 // acquireSlot waits for a slot, and until the model may be called. It returns how many calls are allowed at a time.
-func (p *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
+func (l *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
 	select {
 	case <-ctx.Done():
-	case <-p.slots:
+	case <-l.slots:
 		if ctx.Err() != nil {
-			p.slots <- struct{}{}
+			l.slots <- struct{}{}
 		}
 	}
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	p.mu.Lock()
-	p.active++
-	limit, wait := p.limit, time.Until(p.resume)
-	p.mu.Unlock()
+	l.mu.Lock()
+	l.active++
+	limit, wait := l.limit, time.Until(l.resume)
+	l.mu.Unlock()
 	if wait <= 0 {
 		return limit, nil
 	}
 	select {
 	case <-ctx.Done():
-		p.releaseSlot()
+		l.releaseSlot()
 		return 0, ctx.Err()
 	case <-time.After(wait):
 		return limit, nil
 	}
 }
 
-func (p *callLimiter) releaseSlot() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.active--
-	if p.slotsToDrop > 0 {
-		p.slotsToDrop--
+func (l *callLimiter) releaseSlot() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active--
+	if l.slotsToDrop > 0 {
+		l.slotsToDrop--
 		return
 	}
-	p.slots <- struct{}{}
+	l.slots <- struct{}{}
 }
 
 // recordOutcome records how a call ended; allowed is the limit when the call began. It reports whether the call must be repeated because there may
 // have been too many at the same time.
-func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (l *callLimiter) recordOutcome(limit int, err error) (again bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err == nil {
-		if p.successes++; p.successes >= raiseAfter && p.limit < p.ceiling && p.slotsToDrop == 0 {
-			p.successes, p.limit = 0, p.limit+1
-			p.slots <- struct{}{}
+		if l.successes++; l.successes >= raiseAfter && l.limit < l.ceiling && l.slotsToDrop == 0 {
+			l.successes, l.limit = 0, l.limit+1
+			l.slots <- struct{}{}
 		}
 		return false
 	}
@@ -95,20 +95,20 @@ func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	}
 	switch failure.Class {
 	case llm.RateLimited, llm.Overloaded:
-		if at := time.Now().Add(max(firstPause, min(failure.RetryAfter, longestPause))); at.After(p.resume) {
-			p.resume = at
+		if at := time.Now().Add(max(firstPause, min(failure.RetryAfter, longestPause))); at.After(l.resume) {
+			l.resume = at
 		}
 	case llm.Timeout:
-		p.ceiling = max(1, p.limit/2)
+		l.ceiling = max(1, l.limit/2)
 	default:
 		return false
 	}
-	p.successes = 0
-	if p.limit > 1 {
-		p.slotsToDrop += p.limit - p.limit/2
-		p.limit /= 2
+	l.successes = 0
+	if l.limit > 1 {
+		l.slotsToDrop += l.limit - l.limit/2
+		l.limit /= 2
 	}
-	return limit > 1 && p.active > 1
+	return limit > 1 && l.active > 1
 }
 
 // A pacedEmbedder is an Embedder whose calls wait for a callLimiter. It handles failures caused by too many calls itself. A call that waits ends with its own context. A

@@ -32,37 +32,37 @@ func (a args) agentIDs() (ids []string, several bool) {
 }
 
 // collectAgents waits until agents have finished, or until one waits for a reply.
-func collectAgents(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+func collectAgents(ctx context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error) {
 	ids, several := a.agentIDs()
 	switch {
 	case several:
-		return s.collectSeveral(ctx, c, ids, bool(a.Any))
+		return h.collectSeveral(ctx, c, ids, bool(a.Any))
 	case len(ids) == 0:
 		return tool.FailedResult(toolFailed + "'id' is required"), nil
 	}
-	return s.collectOne(ctx, c, ids[0])
+	return h.collectOne(ctx, c, ids[0])
 }
 
-func (s agentHandle) collectOne(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+func (h agentHandle) collectOne(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
 	known := false
-	s.mu.Lock()
+	h.mu.Lock()
 	for {
-		m := s.state.childOf(s.id, id)
-		_, again := s.old[c.Key]
+		m := h.state.childOf(h.id, id)
+		_, again := h.old[c.Key]
 		switch {
 		case m == nil && known && !again:
-			s.mu.Unlock()
+			h.mu.Unlock()
 			return formatOutcome(refuseEntry("Agent '%s' was cancelled, or another call has collected it.", id)), nil
 		case m == nil || m.status != running || again:
-			s.mu.Unlock()
-			return s.deliverOutput(ctx, c, id)
+			h.mu.Unlock()
+			return h.deliverOutput(ctx, c, id)
 		}
 		known = true
-		open, err := s.awaitOrAsk(ctx, []string{id}, time.Time{})
+		open, err := h.awaitOrAsk(ctx, []string{id}, time.Time{})
 		if open == nil && err == nil {
 			continue
 		}
-		s.mu.Unlock()
+		h.mu.Unlock()
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -87,28 +87,28 @@ type collectResult struct {
 // returns as soon as one of them has finished, with the output of all that
 // have. An empty list means all agents that the caller has started and not
 // collected.
-func (s agentHandle) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
-	s.mu.Lock()
+func (h agentHandle) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
+	h.mu.Lock()
 	for {
-		finished, busy, unknown := s.state.sortChildren(s.id, ids)
-		_, again := s.old[c.Key]
+		finished, busy, unknown := h.state.sortChildren(h.id, ids)
+		_, again := h.old[c.Key]
 		switch {
 		case again || len(finished) > 0 && (one || len(busy) == 0):
-			s.mu.Unlock()
-			return s.deliverSeveral(ctx, c, finished, unknown)
+			h.mu.Unlock()
+			return h.deliverSeveral(ctx, c, finished, unknown)
 		case len(busy) == 0:
-			s.mu.Unlock()
+			h.mu.Unlock()
 			if len(ids) == 0 {
 				return formatOutcome(refuseEntry("You have no agents to collect.")), nil
 			}
 			return formatOutcome(refuseEntry("None of these agents can be collected: %s. Use agent__list to see those that you have started and not collected.", joinIDs(ids))), nil
 		}
-		open, err := s.awaitOrAsk(ctx, busy, time.Time{})
+		open, err := h.awaitOrAsk(ctx, busy, time.Time{})
 		if open == nil && err == nil {
 			continue
 		}
-		left := s.state.childIDs(s.id)
-		s.mu.Unlock()
+		left := h.state.childIDs(h.id)
+		h.mu.Unlock()
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -149,8 +149,8 @@ func (s *state) childIDs(of string) []string {
 }
 
 // deliverOutput returns the output of an agent, summarized if it is long.
-func (s agentHandle) deliverOutput(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
-	out, err := s.changeState(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
+func (h agentHandle) deliverOutput(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+	out, err := h.changeState(entry{Op: opCollect, Key: c.Key, By: h.id, ID: id})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -158,19 +158,19 @@ func (s agentHandle) deliverOutput(ctx context.Context, c tool.Call, id string) 
 	if !ok {
 		return formatOutcome(out), nil
 	}
-	if f.Output, err = s.summarizeOutput(ctx, f); err != nil {
+	if f.Output, err = h.summarizeOutput(ctx, f); err != nil {
 		return tool.Result{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f.Pending = s.state.pendingQuestions(s.id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Pending = h.state.pendingQuestions(h.id)
 	return tool.JSONResult(f), nil
 }
 
 // deliverSeveral returns the output of several agents, each summarized if it is
 // long.
-func (s agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
-	out, err := s.changeState(entry{Op: opCollect, Key: c.Key, By: s.id, IDs: ids})
+func (h agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
+	out, err := h.changeState(entry{Op: opCollect, Key: c.Key, By: h.id, IDs: ids})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -180,13 +180,13 @@ func (s agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unkno
 	}
 	g.Agents = slices.Clone(g.Agents)
 	for i, f := range g.Agents {
-		if g.Agents[i].Output, err = s.summarizeOutput(ctx, f); err != nil {
+		if g.Agents[i].Output, err = h.summarizeOutput(ctx, f); err != nil {
 			return tool.Result{}, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g.Unknown, g.Pending = unknown, s.state.pendingQuestions(s.id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g.Unknown, g.Pending = unknown, h.state.pendingQuestions(h.id)
 	return tool.JSONResult(g), nil
 }
 
@@ -205,17 +205,17 @@ const firstPause = 10 * time.Second
 // question ends the calls of one reply immediately. A later call waits first,
 // so that a model that never answers does not call in a loop. If until is not
 // zero, the wait ends then. The caller must hold mu.
-func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
-	open = s.state.pendingQuestions(s.id)
+func (h agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
+	open = h.state.pendingQuestions(h.id)
 	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
 	if !until.IsZero() {
 		wait = max(1, until.Sub(now))
 	}
 	for _, x := range open {
-		p, shown := s.prompted[x.ID]
+		p, shown := h.prompted[x.ID]
 		rest := p.at.Add(p.pause).Sub(now)
 		if !shown || p.task == task || rest <= 0 {
-			s.recordPrompt(open, task, now)
+			h.recordPrompt(open, task, now)
 			return open, nil
 		}
 		if wait == 0 || rest < wait {
@@ -223,11 +223,11 @@ func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Tim
 		}
 	}
 	if wait == 0 {
-		return nil, s.awaitChange(ctx, on, nil)
+		return nil, h.awaitChange(ctx, on, nil)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	if err = s.awaitChange(ctx, on, timer.C); errors.Is(err, errTime) {
+	if err = h.awaitChange(ctx, on, timer.C); errors.Is(err, errTime) {
 		err = nil
 	}
 	return nil, err
@@ -235,10 +235,10 @@ func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Tim
 
 // recordPrompt records that questions were returned to the caller. The caller must
 // hold mu.
-func (s agentHandle) recordPrompt(open []*escalation, task string, now time.Time) {
+func (h agentHandle) recordPrompt(open []*escalation, task string, now time.Time) {
 	for _, x := range open {
-		if p := s.prompted[x.ID]; p.task != task {
-			s.prompted[x.ID] = promptRecord{task, now, max(firstPause, 2*p.pause)}
+		if p := h.prompted[x.ID]; p.task != task {
+			h.prompted[x.ID] = promptRecord{task, now, max(firstPause, 2*p.pause)}
 		}
 	}
 }

@@ -97,25 +97,25 @@ func AgentOf(id string) string {
 }
 
 // emitStarted emits the event for an agent that is launched.
-func (x *supervisor) emitStarted(m *member) {
+func (sup *supervisor) emitStarted(m *member) {
 	if m.id != lead {
-		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.relaunched})
+		graph.Emit(sup.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !sup.relaunched})
 	}
 }
 
 // emitWaiting emits events for the agents and the tasks that now wait for a
 // place. The caller must hold mu.
-func (x *supervisor) emitWaiting() {
-	for _, m := range x.state.newlyQueued {
-		if m.queued && x.state.agents[m.id] == m { // otherwise it was cancelled in the meantime
-			graph.Emit(x.ctx, AgentQueued{ID: m.id, Agent: m.name, Parent: m.parent, Purpose: m.purpose})
+func (sup *supervisor) emitWaiting() {
+	for _, m := range sup.state.newlyQueued {
+		if m.queued && sup.state.agents[m.id] == m { // otherwise it was cancelled in the meantime
+			graph.Emit(sup.ctx, AgentQueued{ID: m.id, Agent: m.name, Parent: m.parent, Purpose: m.purpose})
 		}
 	}
-	x.state.newlyQueued = nil
-	for _, w := range x.state.waitingTasks {
+	sup.state.newlyQueued = nil
+	for _, w := range sup.state.waitingTasks {
 		if w.task.Status == taskPending {
-			graph.Emit(x.ctx, TaskWaiting{ID: w.task.ID, Subject: w.task.Subject, Agent: *w.task.Agent, Parent: w.by})
+			graph.Emit(sup.ctx, TaskWaiting{ID: w.task.ID, Subject: w.task.Subject, Agent: *w.task.Agent, Parent: w.by})
 		}
 	}
-	x.state.waitingTasks = nil
+	sup.state.waitingTasks = nil
 }

@@ -18,34 +18,34 @@ const longestWait = 300
 
 // checkInbox takes the messages out of the caller's inbox. With wait_seconds it
 // first waits for a message, as long as an agent is running that may write one.
-func checkInbox(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+func checkInbox(ctx context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error) {
 	until, fault := a.waitDeadline(time.Now())
 	if fault != "" {
 		return tool.FailedResult("%s%s", toolFailed, fault), nil
 	}
-	s.mu.Lock()
+	h.mu.Lock()
 	for time.Now().Before(until) {
-		m := s.state.agents[s.id]
-		_, again := s.old[c.Key]
+		m := h.state.agents[h.id]
+		_, again := h.old[c.Key]
 		if again || m == nil || len(m.inbox) > 0 {
 			break
 		}
-		writers := s.state.writerIDs(m)
+		writers := h.state.writerIDs(m)
 		if len(writers) == 0 {
 			break
 		}
-		open, err := s.awaitOrAsk(ctx, writers, until)
+		open, err := h.awaitOrAsk(ctx, writers, until)
 		if err != nil {
-			s.mu.Unlock()
+			h.mu.Unlock()
 			return tool.Result{}, err
 		}
 		if open != nil {
-			s.mu.Unlock()
+			h.mu.Unlock()
 			return tool.JSONResult(inboxResult{Messages: []inboxMessage{}, Pending: open}), nil
 		}
 	}
-	s.mu.Unlock()
-	return s.changeResult(entry{Op: opInbox, Key: c.Key, By: s.id})
+	h.mu.Unlock()
+	return h.changeResult(entry{Op: opInbox, Key: c.Key, By: h.id})
 }
 
 // waitDeadline returns when the wait that a call asks for ends, or what is wrong with
@@ -86,13 +86,13 @@ const noticeText = "Agents wait for your reply and do nothing until then. Answer
 func noticeMiddleware(next agent.ToolFunc) agent.ToolFunc {
 	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 		r, err := next(ctx, t, c)
-		s, ok := handleOf(ctx)
+		h, ok := handleOf(ctx)
 		if err != nil || !ok || strings.HasPrefix(t.Name, "agent__") || len(r.Content) > 1 {
 			return r, err
 		}
-		s.mu.Lock()
-		open := s.state.pendingQuestions(s.id)
-		s.mu.Unlock()
+		h.mu.Lock()
+		open := h.state.pendingQuestions(h.id)
+		h.mu.Unlock()
 		if len(open) == 0 {
 			return r, nil
 		}

@@ -63,75 +63,75 @@ func IsLog(what string) bool {
 
 // Add adds the next entry. The first entry of another turn starts from scratch.
 // Add fails if the entry cannot be decoded or does not match the earlier ones.
-func (p *History) Add(data []byte) error {
+func (h *History) Add(data []byte) error {
 	var e entry
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("team: an entry of the log: %w", err)
 	}
-	if e.Op == opBegin || p.state == nil {
-		for i := range p.Agents {
-			p.recordEnd(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
+	if e.Op == opBegin || h.state == nil {
+		for i := range h.Agents {
+			h.recordEnd(h.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
 		}
-		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
+		h.state, h.at, h.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
 	}
-	if by := p.state.agents[e.By]; by == nil && e.By != "" {
+	if by := h.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log names agent %s, which was never spawned", e.By)
 	}
-	ended := p.state.applyEntry(e).ended
-	p.addSpawned(e)
+	ended := h.state.applyEntry(e).ended
+	h.addSpawned(e)
 	if e.Op == opEnd {
-		p.recordEnd(e.ID, e)
+		h.recordEnd(e.ID, e)
 	}
 	if e.Op == opCancel {
-		p.recordEnd(e.ID, entry{At: e.At})
+		h.recordEnd(e.ID, entry{At: e.At})
 	}
 	for _, id := range ended {
-		p.recordEnd(id, entry{At: e.At})
+		h.recordEnd(id, entry{At: e.At})
 	}
-	if a := p.findAccount(e.ID); a != nil && e.Op == opSpent {
+	if a := h.findAccount(e.ID); a != nil && e.Op == opSpent {
 		a.Spent = e.Spent
 	}
-	p.updateTasks(e)
+	h.updateTasks(e)
 	return nil
 }
 
 // addSpawned adds the agents that an entry started, or that it made wait for a
 // place.
-func (p *History) addSpawned(e entry) {
-	for _, m := range p.state.newlyQueued {
-		p.account(m).Status = queued
+func (h *History) addSpawned(e entry) {
+	for _, m := range h.state.newlyQueued {
+		h.account(m).Status = queued
 	}
-	for _, m := range p.state.newlyStarted {
-		a := p.account(m)
+	for _, m := range h.state.newlyStarted {
+		a := h.account(m)
 		a.Status, a.Began = running, e.At
 	}
-	p.state.newlyQueued, p.state.newlyStarted = nil, nil
+	h.state.newlyQueued, h.state.newlyStarted = nil, nil
 }
 
 // account returns the account of an agent, and creates it if there is none.
-func (p *History) account(m *member) *Account {
-	if a := p.findAccount(m.id); a != nil {
+func (h *History) account(m *member) *Account {
+	if a := h.findAccount(m.id); a != nil {
 		return a
 	}
-	p.at[m.id] = len(p.Agents)
-	p.Agents = append(p.Agents, Account{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose})
-	return &p.Agents[len(p.Agents)-1]
+	h.at[m.id] = len(h.Agents)
+	h.Agents = append(h.Agents, Account{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose})
+	return &h.Agents[len(h.Agents)-1]
 }
 
 // queued is the status of an agent that waits for a place.
 const queued = "queued"
 
-func (p *History) findAccount(id string) *Account {
-	if i, ok := p.at[id]; ok {
-		return &p.Agents[i]
+func (h *History) findAccount(id string) *Account {
+	if i, ok := h.at[id]; ok {
+		return &h.Agents[i]
 	}
 	return nil
 }
 
 // recordEnd records how an agent has ended. An entry that does not say how means
 // that the agent was cancelled.
-func (p *History) recordEnd(id string, e entry) {
-	a := p.findAccount(id)
+func (h *History) recordEnd(id string, e entry) {
+	a := h.findAccount(id)
 	if a == nil || a.Status != running && a.Status != queued {
 		return
 	}
@@ -145,12 +145,12 @@ func (p *History) recordEnd(id string, e entry) {
 }
 
 // updateTasks updates the tasks of the queue that an entry may have changed.
-func (p *History) updateTasks(e entry) {
+func (h *History) updateTasks(e entry) {
 	by := e.By
 	switch e.Op {
 	case opCreate, opComplete, opFail, opCancel:
 	case opEnd:
-		a := p.findAccount(e.ID)
+		a := h.findAccount(e.ID)
 		if a == nil {
 			return
 		}
@@ -158,16 +158,16 @@ func (p *History) updateTasks(e entry) {
 	default:
 		return
 	}
-	q := p.state.queues[by]
+	q := h.state.queues[by]
 	if q == nil {
 		return
 	}
 	for i, t := range q.tasks {
-		if i == len(p.tasks[by]) {
-			p.tasks[by] = append(p.tasks[by], len(p.Tasks))
-			p.Tasks = append(p.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
+		if i == len(h.tasks[by]) {
+			h.tasks[by] = append(h.tasks[by], len(h.Tasks))
+			h.Tasks = append(h.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
 		}
-		now := &p.Tasks[p.tasks[by][i]]
+		now := &h.Tasks[h.tasks[by][i]]
 		now.Status, now.AgentID, now.BlockedBy = t.Status, t.AgentID, slices.Clone(t.BlockedBy)
 		if t.Agent != nil {
 			now.Agent = *t.Agent
@@ -176,7 +176,7 @@ func (p *History) updateTasks(e entry) {
 	}
 	for _, t := range q.stuckTasks(false) {
 		i := slices.Index(q.tasks, q.findTask(t.ID))
-		p.Tasks[p.tasks[by][i]].BlockedForEver = t.Failed
+		h.Tasks[h.tasks[by][i]].BlockedForEver = t.Failed
 	}
 }
 

@@ -176,10 +176,10 @@ func (s *state) reportStuck(by string) []stuckTask {
 // newlyStuck returns the tasks of the agent that stay blocked permanently and
 // that neither a result nor a reminder of this drive has named. The caller must
 // hold mu.
-func (s agentHandle) newlyStuck() (list []stuckTask) {
-	for _, t := range s.state.queues[s.id].stuckTasks(true) {
-		if key := s.id + "/" + t.ID; !s.supervisor.stuck[key] {
-			s.supervisor.stuck[key] = true
+func (h agentHandle) newlyStuck() (list []stuckTask) {
+	for _, t := range h.state.queues[h.id].stuckTasks(true) {
+		if key := h.id + "/" + t.ID; !h.supervisor.stuck[key] {
+			h.supervisor.stuck[key] = true
 			list = append(list, t)
 		}
 	}

@@ -53,8 +53,8 @@ type agentHandle struct {
 type agentHandleKey struct{}
 
 func handleOf(ctx context.Context) (agentHandle, bool) {
-	s, ok := ctx.Value(agentHandleKey{}).(agentHandle)
-	return s, ok
+	h, ok := ctx.Value(agentHandleKey{}).(agentHandle)
+	return h, ok
 }
 
 type depthKey struct{}
@@ -80,66 +80,66 @@ func (c *Config) runTeam(ctx context.Context, s graph.State) (graph.Update, erro
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &supervisor{log: l, team: c, before: s, runningAgents: map[string]*runningAgent{}, prompted: map[string]promptRecord{}, stuck: map[string]bool{}}
-	x.childCtx, x.halt = context.WithCancel(c.leadBudget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
-	defer x.halt()
-	if err := x.dropEndedFrames(fresh); err != nil {
+	sup := &supervisor{log: l, team: c, before: s, runningAgents: map[string]*runningAgent{}, prompted: map[string]promptRecord{}, stuck: map[string]bool{}}
+	sup.childCtx, sup.halt = context.WithCancel(c.leadBudget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
+	defer sup.halt()
+	if err := sup.dropEndedFrames(fresh); err != nil {
 		return graph.Update{}, err
 	}
-	x.mu.Lock()
-	x.interrupted = agent.IsInterrupted(ctx)
-	x.startAgent(*x.state.agents[lead])
-	x.startPending()
-	x.relaunched = true
-	x.mu.Unlock()
+	sup.mu.Lock()
+	sup.interrupted = agent.IsInterrupted(ctx)
+	sup.startAgent(*sup.state.agents[lead])
+	sup.startPending()
+	sup.relaunched = true
+	sup.mu.Unlock()
 	run, release := agent.Interruptible(ctx)
-	defer context.AfterFunc(run, func() { x.stopMembers(run) })()
-	x.work.Wait()
+	defer context.AfterFunc(run, func() { sup.stopMembers(run) })()
+	sup.work.Wait()
 	release()
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	sup.mu.Lock()
+	defer sup.mu.Unlock()
 	switch {
-	case x.failed != nil:
-		return graph.Update{}, x.failed
-	case x.broke != nil && x.state.agents[lead].status == running:
-		return graph.Update{}, x.broke
-	case x.runningAgents[lead].blocked:
+	case sup.failed != nil:
+		return graph.Update{}, sup.failed
+	case sup.broke != nil && sup.state.agents[lead].status == running:
+		return graph.Update{}, sup.broke
+	case sup.runningAgents[lead].blocked:
 		return graph.Update{}, graph.ErrWaiting // or it is paused: the engine knows which
 	}
-	return x.leadUpdate(s), nil
+	return sup.leadUpdate(s), nil
 }
 
 // dropEndedFrames removes the frames of agents that have ended. A team that has no log,
 // after a fork or an edit, starts from scratch.
-func (x *supervisor) dropEndedFrames(fresh bool) error {
-	names, err := graph.ChildNames(x.ctx)
+func (sup *supervisor) dropEndedFrames(fresh bool) error {
+	names, err := graph.ChildNames(sup.ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		m := x.state.agents[name]
+		m := sup.state.agents[name]
 		if fresh || name != lead && (m == nil || m.status != running) { // the lead's messages are only in its frame
-			if err := graph.DropChild(x.ctx, name); err != nil {
+			if err := graph.DropChild(sup.ctx, name); err != nil {
 				return err
 			}
 		}
 	}
 	if fresh {
-		_, err = x.addEntry(entry{Op: opBegin, Places: x.state.concurrencyLimits()})
+		_, err = sup.addEntry(entry{Op: opBegin, Places: sup.state.concurrencyLimits()})
 	}
 	return err
 }
 
 // stopMembers stops all agents but the lead if the lead's turn was interrupted. The end of the lead
 // drops them.
-func (x *supervisor) stopMembers(run context.Context) {
+func (sup *supervisor) stopMembers(run context.Context) {
 	if context.Cause(run) != agent.ErrInterrupted {
 		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.interrupted = true
-	for id, p := range x.runningAgents {
+	sup.mu.Lock()
+	defer sup.mu.Unlock()
+	sup.interrupted = true
+	for id, p := range sup.runningAgents {
 		if id != lead {
 			p.cancel()
 		}
@@ -148,45 +148,45 @@ func (x *supervisor) stopMembers(run context.Context) {
 
 // startPending starts the agents that have a place and are not running yet. The
 // caller must hold mu.
-func (x *supervisor) startPending() {
-	if x.interrupted {
+func (sup *supervisor) startPending() {
+	if sup.interrupted {
 		return
 	}
-	for _, m := range x.state.newlyStarted {
-		if m.status == running && x.state.agents[m.id] == m { // otherwise an earlier drive has ended it
-			x.startAgent(*m)
+	for _, m := range sup.state.newlyStarted {
+		if m.status == running && sup.state.agents[m.id] == m { // otherwise an earlier drive has ended it
+			sup.startAgent(*m)
 		}
 	}
-	x.state.newlyStarted = nil
-	x.emitWaiting()
+	sup.state.newlyStarted = nil
+	sup.emitWaiting()
 }
 
 // startAgent starts an agent. m is a copy of its current state. The caller must hold
 // mu.
-func (x *supervisor) startAgent(m member) {
-	ctx, cancel := context.WithCancel(x.childCtx)
+func (sup *supervisor) startAgent(m member) {
+	ctx, cancel := context.WithCancel(sup.childCtx)
 	p := &runningAgent{cancel: cancel, called: make(chan struct{})}
-	x.runningAgents[m.id] = p
-	x.emitStarted(&m)
+	sup.runningAgents[m.id] = p
+	sup.emitStarted(&m)
 	if m.id != lead {
 		ctx = agent.WithoutInterrupt(ctx)
 	}
-	x.work.Go(func() {
-		child, err := x.callAgent(WithDepth(context.WithValue(ctx, agentHandleKey{}, agentHandle{x, m.id}), m.depth), &m)
+	sup.work.Go(func() {
+		child, err := sup.callAgent(WithDepth(context.WithValue(ctx, agentHandleKey{}, agentHandle{sup, m.id}), m.depth), &m)
 		cancel()
 		p.spent = spendOf(child.State)
 		close(p.called)
-		x.handleReturn(m.id, child, err)
+		sup.handleReturn(m.id, child, err)
 	})
 }
 
 // callAgent runs an agent until it ends or stops: the lead on the conversation of its turn, all
 // others with their prompt.
-func (x *supervisor) callAgent(ctx context.Context, m *member) (graph.Child, error) {
+func (sup *supervisor) callAgent(ctx context.Context, m *member) (graph.Child, error) {
 	if m.id == lead {
-		return graph.CallChild(ctx, lead, lead, x.overrideWrites(lead)...)
+		return graph.CallChild(ctx, lead, lead, sup.overrideWrites(lead)...)
 	}
-	a, known := x.team.Agents[m.name]
+	a, known := sup.team.Agents[m.name]
 	switch {
 	case !known: // it existed when it was spawned or when its task was created
 		return graph.Child{}, fmt.Errorf("agent '%s' no longer exists", m.name)
@@ -203,7 +203,7 @@ func (x *supervisor) callAgent(ctx context.Context, m *member) (graph.Child, err
 		return graph.Child{}, err
 	}
 	if a.Graph == nil {
-		set = append(set, x.overrideWrites(kindOf(m.name))...)
+		set = append(set, sup.overrideWrites(kindOf(m.name))...)
 	}
 	return graph.CallChild(ctx, m.id, kindOf(m.name), set...)
 }
@@ -211,13 +211,13 @@ func (x *supervisor) callAgent(ctx context.Context, m *member) (graph.Child, err
 // overrideWrites returns what the turn changes in an agent's configuration, by the
 // path of the team's node and the agent's name. The lead also has the overrides
 // of the turn itself.
-func (x *supervisor) overrideWrites(kind string) []graph.Write {
-	all := agent.Overrides.Get(x.before)
+func (sup *supervisor) overrideWrites(kind string) []graph.Write {
+	all := agent.Overrides.Get(sup.before)
 	below := slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(path string) bool { return path == Node || strings.HasPrefix(path, Node+"/") })
 	if len(all) == 0 || kind == lead && !below {
 		return nil
 	}
-	own := []graph.Write{agent.OverridesFor(x.before, Node+"/"+kind)}
+	own := []graph.Write{agent.OverridesFor(sup.before, Node+"/"+kind)}
 	if kind == lead {
 		own = append([]graph.Write{agent.Overrides.Set(all)}, own...)
 	}
@@ -226,132 +226,132 @@ func (x *supervisor) overrideWrites(kind string) []graph.Write {
 
 // handleReturn handles the end of an agent's call. An agent that waits for a person, is paused, or was
 // interrupted together with the run has not ended: a later drive continues it.
-func (x *supervisor) handleReturn(id string, child graph.Child, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	m := x.state.agents[id]
+func (sup *supervisor) handleReturn(id string, child graph.Child, err error) {
+	sup.mu.Lock()
+	defer sup.mu.Unlock()
+	m := sup.state.agents[id]
 	switch {
 	case errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused):
-		if p := x.runningAgents[id]; p != nil { // otherwise it was cancelled in the meantime
+		if p := sup.runningAgents[id]; p != nil { // otherwise it was cancelled in the meantime
 			p.blocked = true
-			x.notifyChange()
+			sup.notifyChange()
 		}
-	case x.childCtx.Err() != nil && err != nil: // the run is interrupted and will continue from here
-		x.stopAll(context.Cause(x.childCtx))
-	case err != nil && agent.IsBudgetExhausted(x.childCtx, err): // of all agents: no agent has failed, and each continues with a larger budget
-		x.broke = cmp.Or(x.broke, err)
-		x.notifyChange()
-	case err != nil && id != lead && x.interrupted: // the end of the lead drops it
-		if p := x.runningAgents[id]; p != nil {
+	case sup.childCtx.Err() != nil && err != nil: // the run is interrupted and will continue from here
+		sup.stopAll(context.Cause(sup.childCtx))
+	case err != nil && agent.IsBudgetExhausted(sup.childCtx, err): // of all agents: no agent has failed, and each continues with a larger budget
+		sup.broke = cmp.Or(sup.broke, err)
+		sup.notifyChange()
+	case err != nil && id != lead && sup.interrupted: // the end of the lead drops it
+		if p := sup.runningAgents[id]; p != nil {
 			p.blocked = true
-			x.notifyChange()
+			sup.notifyChange()
 		}
 	case err != nil && id == lead:
-		x.stopAll(err)
+		sup.stopAll(err)
 	case id == lead:
-		x.result = child.State
-		x.recordEnd(id, child, nil)
+		sup.result = child.State
+		sup.recordEnd(id, child, nil)
 	default:
 		if m != nil && m.status == running { // otherwise it was cancelled
-			x.recordEnd(id, child, err)
+			sup.recordEnd(id, child, err)
 		}
 	}
 }
 
 // recordEnd records how an agent has ended. The caller must hold mu.
-func (x *supervisor) recordEnd(id string, child graph.Child, err error) {
+func (sup *supervisor) recordEnd(id string, child graph.Child, err error) {
 	e := entry{Op: opEnd, ID: id, Key: "end " + id}
-	m := x.state.agents[id]
+	m := sup.state.agents[id]
 	done := AgentEnded{ID: id, Agent: m.name, Status: completed}
 	if id != lead {
-		e.Spent = x.runningAgents[id].spent
+		e.Spent = sup.runningAgents[id].spent
 		done.Spent = e.Spent
 	}
 	if err == nil && id != lead {
-		e.Text, err = x.team.Agents[m.name].outputText(child)
+		e.Text, err = sup.team.Agents[m.name].outputText(child)
 	}
 	if err != nil {
-		err = x.team.Agents[m.name].explainError(err)
+		err = sup.team.Agents[m.name].explainError(err)
 		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
 	}
-	stuck := x.state.queues[id].stuckTasks(false)
-	out, err := x.addEntryLocked(e)
+	stuck := sup.state.queues[id].stuckTasks(false)
+	out, err := sup.addEntryLocked(e)
 	if err != nil {
-		x.stopAll(err)
+		sup.stopAll(err)
 		return
 	}
-	x.dropAgents(out.ended)
+	sup.dropAgents(out.ended)
 	if len(stuck) > 0 {
 		of := ""
 		if id != lead {
 			of = " of " + id
 		}
-		graph.Emit(x.ctx, agent.Warning{Text: "In the queue" + of + ", " + describeStuck(stuck) + "."})
+		graph.Emit(sup.ctx, agent.Warning{Text: "In the queue" + of + ", " + describeStuck(stuck) + "."})
 	}
 	if id != lead {
-		graph.Emit(x.ctx, done)
-		x.discardAgent(id)
+		graph.Emit(sup.ctx, done)
+		sup.discardAgent(id)
 	}
-	x.startPending()
+	sup.startPending()
 }
 
 // stopAll ends all agents because of a failure. The caller must hold mu.
-func (x *supervisor) stopAll(err error) {
-	x.failed = cmp.Or(x.failed, err)
-	x.halt()
+func (sup *supervisor) stopAll(err error) {
+	sup.failed = cmp.Or(sup.failed, err)
+	sup.halt()
 }
 
 // dropAgents ends agents that were cancelled. The caller must hold mu, which is
 // released while it waits for them.
-func (x *supervisor) dropAgents(ids []string) {
+func (sup *supervisor) dropAgents(ids []string) {
 	for _, id := range ids { // cancel all of them before waiting for the first
-		if p := x.runningAgents[id]; p != nil {
+		if p := sup.runningAgents[id]; p != nil {
 			p.cancel()
 		}
 	}
 	for _, id := range ids {
-		p := x.runningAgents[id]
+		p := sup.runningAgents[id]
 		if p == nil { // it never had a place
-			graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled})
+			graph.Emit(sup.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled})
 			continue
 		}
-		x.discardAgent(id)
-		graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled, Spent: p.spent})
+		sup.discardAgent(id)
+		graph.Emit(sup.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled, Spent: p.spent})
 		if p.spent == (agent.Spend{}) {
 			continue
 		}
-		if _, err := x.addEntryLocked(entry{Op: opSpent, ID: id, Spent: p.spent}); err != nil {
-			x.stopAll(err)
+		if _, err := sup.addEntryLocked(entry{Op: opSpent, ID: id, Spent: p.spent}); err != nil {
+			sup.stopAll(err)
 		}
 	}
 }
 
 // discardAgent removes an agent whose end is recorded. The caller must hold mu,
 // which is released while it waits for the agent.
-func (x *supervisor) discardAgent(id string) {
-	p := x.runningAgents[id]
-	x.mu.Unlock()
+func (sup *supervisor) discardAgent(id string) {
+	p := sup.runningAgents[id]
+	sup.mu.Unlock()
 	if p != nil { // it may not have started: DropChild would not find it
 		p.cancel()
 		<-p.called
 	}
-	err := graph.DropChild(x.ctx, id)
-	x.mu.Lock()
-	if delete(x.runningAgents, id); err != nil {
-		x.stopAll(err)
+	err := graph.DropChild(sup.ctx, id)
+	sup.mu.Lock()
+	if delete(sup.runningAgents, id); err != nil {
+		sup.stopAll(err)
 	}
 }
 
 // changeState makes a change for a tool, and does what follows from the change.
-func (x *supervisor) changeState(e entry) (outcome, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	out, err := x.addEntryLocked(e)
+func (sup *supervisor) changeState(e entry) (outcome, error) {
+	sup.mu.Lock()
+	defer sup.mu.Unlock()
+	out, err := sup.addEntryLocked(e)
 	if err != nil {
 		return out, err
 	}
-	x.dropAgents(out.ended)
-	x.startPending()
+	sup.dropAgents(out.ended)
+	sup.startPending()
 	return out, nil
 }
 
@@ -415,11 +415,11 @@ func assistantText(s graph.State) string {
 
 // leadUpdate returns what the lead has added to the conversation, and the cost of
 // all agents.
-func (x *supervisor) leadUpdate(s graph.State) graph.Update {
-	r := x.result
+func (sup *supervisor) leadUpdate(s graph.State) graph.Update {
+	r := sup.result
 	before := agent.Messages.Get(s)
 	u := graph.Put(agent.Messages.Set(agent.Messages.Get(r)[len(before):]),
-		agent.Spent.Reset(sumSpend(agent.Spent.Get(r), x.state.spent)),
+		agent.Spent.Reset(sumSpend(agent.Spent.Get(r), sup.state.spent)),
 		agent.Grants.Set(agent.Grants.Get(r)[len(agent.Grants.Get(s)):]),
 		agent.Continued.Set(agent.Continued.Get(r)), agent.Views.Set(agent.Views.Get(r)),
 		agent.UserInput.Reset(agent.UserInput.Get(r)), agent.OneShots.Reset(agent.OneShots.Get(r)))

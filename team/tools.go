@@ -87,7 +87,7 @@ type teamTool struct {
 	required  []string // of them
 	shared    bool     // calls of one reply run concurrently
 	mail      bool     // every agent has it; if not set, only agents that may spawn have it
-	run       func(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error)
+	run       func(ctx context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error)
 }
 
 const (
@@ -154,7 +154,7 @@ func (t *teamTool) argsSchema() json.RawMessage {
 
 // runCall runs the tool for the agent that ctx belongs to.
 func (t *teamTool) runCall(ctx context.Context, c tool.Call) (tool.Result, error) {
-	s, ok := handleOf(ctx)
+	h, ok := handleOf(ctx)
 	if !ok && t.name == "agent__spawn" {
 		return tool.FailedResult(toolFailed + "No supervisor active; Agent spawning not enabled"), nil
 	}
@@ -173,14 +173,14 @@ func (t *teamTool) runCall(ctx context.Context, c tool.Call) (tool.Result, error
 			return tool.FailedResult(toolFailed+"'%s' is required", name), nil
 		}
 	}
-	return t.run(ctx, s, c, a)
+	return t.run(ctx, h, c, a)
 }
 
 // changeTool returns the function of a tool that makes one entry and returns its
 // result.
 func changeTool(o op) func(context.Context, agentHandle, tool.Call, args) (tool.Result, error) {
-	return func(_ context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
-		e := entry{Op: o, Key: c.Key, By: s.id, ID: string(a.ID)}
+	return func(_ context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error) {
+		e := entry{Op: o, Key: c.Key, By: h.id, ID: string(a.ID)}
 		switch o {
 		case opSpawn:
 			e.Agent, e.Text = string(a.Agent), string(a.Prompt)
@@ -191,13 +191,13 @@ func changeTool(o op) func(context.Context, agentHandle, tool.Call, args) (tool.
 		case opSend:
 			e.Text = string(a.Message)
 		}
-		return s.changeResult(e)
+		return h.changeResult(e)
 	}
 }
 
 // changeResult makes a change and returns its outcome for the model.
-func (s agentHandle) changeResult(e entry) (tool.Result, error) {
-	out, err := s.changeState(e)
+func (h agentHandle) changeResult(e entry) (tool.Result, error) {
+	out, err := h.changeState(e)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -218,12 +218,12 @@ func formatOutcome(out outcome) tool.Result {
 	return r
 }
 
-func createTask(_ context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+func createTask(_ context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error) {
 	if a.Agent != "" && strings.TrimSpace(string(a.Prompt)) == "" {
 		return tool.FailedResult(toolFailed + "'prompt' is required when 'agent' is set"), nil
 	}
 	t := newTask{Subject: string(a.Subject), Description: string(a.Description), BlockedBy: a.BlockedBy, Agent: string(a.Agent), Prompt: string(a.Prompt)}
-	return s.changeResult(entry{Op: opCreate, Key: c.Key, By: s.id, Task: &t})
+	return h.changeResult(entry{Op: opCreate, Key: c.Key, By: h.id, Task: &t})
 }
 
 type agentList struct {
@@ -238,13 +238,13 @@ type listedAgent struct {
 	Status string `json:"status"`
 }
 
-func listAgents(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
-	return s.viewResult(func(st *state) any {
+func listAgents(_ context.Context, h agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return h.viewResult(func(st *state) any {
 		l := agentList{Agents: []listedAgent{}}
-		if m := st.agents[s.id]; m != nil { // otherwise it was cancelled
+		if m := st.agents[h.id]; m != nil { // otherwise it was cancelled
 			l.Active, l.Max = m.atWork, st.maxConcurrent(m)
 		}
-		for _, m := range st.childrenOf(s.id) {
+		for _, m := range st.childrenOf(h.id) {
 			status := "finished"
 			switch {
 			case m.queued:
@@ -263,17 +263,17 @@ type catalogue struct {
 	Agents []spawnableAgent `json:"agents"`
 }
 
-func listAvailable(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
-	return s.viewResult(func(st *state) any {
-		list := s.team.spawnableAgents(st.spawnRule(s.id))
+func listAvailable(_ context.Context, h agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return h.viewResult(func(st *state) any {
+		list := h.team.spawnableAgents(st.spawnRule(h.id))
 		return catalogue{len(list), append([]spawnableAgent{}, list...)}
 	})
 }
 
-func listTasks(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
-	return s.viewResult(func(st *state) any {
+func listTasks(_ context.Context, h agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return h.viewResult(func(st *state) any {
 		tasks := []*task{}
-		if q := st.queues[s.id]; q != nil {
+		if q := st.queues[h.id]; q != nil {
 			tasks = append(tasks, q.tasks...)
 		}
 		return map[string]any{"tasks": tasks}
@@ -281,8 +281,8 @@ func listTasks(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Resu
 }
 
 // viewResult returns a view of the state as a result. It changes nothing.
-func (s agentHandle) viewResult(at func(*state) any) (tool.Result, error) {
-	b, err := s.viewState(at)
+func (h agentHandle) viewResult(at func(*state) any) (tool.Result, error) {
+	b, err := h.viewState(at)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("read the state of the team: %w", err)
 	}
@@ -312,23 +312,23 @@ type pendingResult struct {
 }
 
 // checkAgent returns the output of an agent if there is one.
-func checkAgent(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+func checkAgent(ctx context.Context, h agentHandle, c tool.Call, a args) (tool.Result, error) {
 	id := string(a.ID)
-	s.mu.Lock()
-	m := s.state.childOf(s.id, id)
-	if _, again := s.old[c.Key]; m != nil && m.status == running && !again {
-		defer s.mu.Unlock()
+	h.mu.Lock()
+	m := h.state.childOf(h.id, id)
+	if _, again := h.old[c.Key]; m != nil && m.status == running && !again {
+		defer h.mu.Unlock()
 		text := "Agent is still running"
 		if m.queued {
 			text = "Agent waits for a place"
 		}
-		return tool.JSONResult(pendingResult{"pending", id, text, s.state.pendingQuestions(s.id)}), nil
+		return tool.JSONResult(pendingResult{"pending", id, text, h.state.pendingQuestions(h.id)}), nil
 	} else if m == nil && !again {
-		s.mu.Unlock()
+		h.mu.Unlock()
 		return formatOutcome(refuseEntry("No agent found with id '%s'", id)), nil
 	}
-	s.mu.Unlock()
-	return s.deliverOutput(ctx, c, id)
+	h.mu.Unlock()
+	return h.deliverOutput(ctx, c, id)
 }
 
 // errTime ends a wait that has reached its time limit.
@@ -337,22 +337,22 @@ var errTime = errors.New("the time has passed")
 // awaitChange waits for a change. on are the agents that the caller needs, at least
 // one: if none of them can make progress in this drive, awaitChange suspends the
 // node. The caller must hold mu, which is released during the wait.
-func (s agentHandle) awaitChange(ctx context.Context, on []string, limit <-chan time.Time) error {
-	if s.broke != nil {
-		return s.broke
+func (h agentHandle) awaitChange(ctx context.Context, on []string, limit <-chan time.Time) error {
+	if h.broke != nil {
+		return h.broke
 	}
-	if s.interrupted { // then every context ends, that of the lead's calls, too
-		s.mu.Unlock()
-		defer s.mu.Lock()
+	if h.interrupted { // then every context ends, that of the lead's calls, too
+		h.mu.Unlock()
+		defer h.mu.Lock()
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	if !slices.ContainsFunc(on, s.canProgress) {
+	if !slices.ContainsFunc(on, h.canProgress) {
 		return graph.Suspend(ctx)
 	}
-	changed := s.changed
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	changed := h.changed
+	h.mu.Unlock()
+	defer h.mu.Lock()
 	select {
 	case <-changed:
 		return nil
@@ -366,33 +366,33 @@ func (s agentHandle) awaitChange(ctx context.Context, on []string, limit <-chan 
 // canProgress reports whether an agent can make progress in this drive. An agent that
 // waits for a place can if one of the agents that have the places can. The
 // caller must hold mu.
-func (x *supervisor) canProgress(id string) bool {
-	if p := x.runningAgents[id]; p != nil {
+func (sup *supervisor) canProgress(id string) bool {
+	if p := sup.runningAgents[id]; p != nil {
 		return !p.blocked
 	}
-	m := x.state.agents[id]
+	m := sup.state.agents[id]
 	if m == nil || !m.queued {
 		return true
 	}
-	return slices.ContainsFunc(x.state.childrenOf(m.parent), func(o *member) bool {
-		return o.status == running && !o.queued && x.canProgress(o.id)
+	return slices.ContainsFunc(sup.state.childrenOf(m.parent), func(o *member) bool {
+		return o.status == running && !o.queued && sup.canProgress(o.id)
 	})
 }
 
 // spawnedHandle returns the handle of the spawned agent that ctx belongs to. The
 // lead of a team inside an agent of another team uses that agent's handle.
-func spawnedHandle(ctx context.Context) (s agentHandle, ok bool) {
-	for s, ok = handleOf(ctx); ok && s.id == lead; {
-		s, ok = handleOf(s.ctx)
+func spawnedHandle(ctx context.Context) (h agentHandle, ok bool) {
+	for h, ok = handleOf(ctx); ok && h.id == lead; {
+		h, ok = handleOf(h.ctx)
 	}
-	return s, ok
+	return h, ok
 }
 
 // escalateTool returns the function of a tool that asks the agent's spawner
 // instead of a person. u checks the arguments.
 func escalateTool(u tool.Tool, patience time.Duration) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		s, ok := spawnedHandle(ctx)
+		h, ok := spawnedHandle(ctx)
 		if !ok {
 			return u.Run(ctx, c)
 		}
@@ -404,7 +404,7 @@ func escalateTool(u tool.Tool, patience time.Duration) func(context.Context, too
 		if err != nil || r.Error || json.Unmarshal([]byte(r.Text()), &asked) != nil {
 			return r, err
 		}
-		out, err := s.changeState(entry{Op: opEscalate, Key: c.Key, By: s.id, Text: fmt.Sprintf("[%s] %s", asked.Action, asked.Question), Options: asked.Options})
+		out, err := h.changeState(entry{Op: opEscalate, Key: c.Key, By: h.id, Text: fmt.Sprintf("[%s] %s", asked.Action, asked.Question), Options: asked.Options})
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -412,7 +412,7 @@ func escalateTool(u tool.Tool, patience time.Duration) func(context.Context, too
 		if !open { // it was cancelled in the meantime
 			return formatOutcome(out), nil
 		}
-		return s.awaitReply(ctx, x.ID, patience)
+		return h.awaitReply(ctx, x.ID, patience)
 	}
 }
 
@@ -425,22 +425,22 @@ type noReply struct {
 const fallback = "Make your best judgment and proceed"
 
 // awaitReply waits for the reply to a question.
-func (s agentHandle) awaitReply(ctx context.Context, id string, patience time.Duration) (tool.Result, error) {
+func (h agentHandle) awaitReply(ctx context.Context, id string, patience time.Duration) (tool.Result, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for {
-		x := s.state.findEscalation(id)
+		x := h.state.findEscalation(id)
 		switch {
 		case x == nil: // the wait was ended before this drive
 			return tool.JSONResult(timeoutReply(patience)), nil
 		case x.replied:
 			return tool.JSONResult(map[string]string{"answer": x.reply}), nil
 		}
-		err := s.awaitChange(ctx, []string{x.to}, timer.C)
+		err := h.awaitChange(ctx, []string{x.to}, timer.C)
 		if errors.Is(err, errTime) {
-			if _, err = s.addEntryLocked(entry{Op: opGiveUp, By: s.id, ID: id}); err == nil {
+			if _, err = h.addEntryLocked(entry{Op: opGiveUp, By: h.id, ID: id}); err == nil {
 				continue
 			}
 		}
@@ -467,18 +467,18 @@ func (s *state) findEscalation(id string) *escalation {
 // summarizeOutput returns an agent's output, summarized if it is longer than the
 // threshold of the agent that collects it. If the summary fails, the output is
 // cut.
-func (s agentHandle) summarizeOutput(ctx context.Context, f outputResult) (string, error) {
-	s.mu.Lock()
-	rule, name := s.state.spawnRule(s.id), ""
-	if m := s.state.agents[s.id]; m != nil {
+func (h agentHandle) summarizeOutput(ctx context.Context, f outputResult) (string, error) {
+	h.mu.Lock()
+	rule, name := h.state.spawnRule(h.id), ""
+	if m := h.state.agents[h.id]; m != nil {
 		name = m.name
 	}
-	s.mu.Unlock()
+	h.mu.Unlock()
 	if utf8.RuneCountInString(f.Output) < rule.Threshold || f.Status != completed {
 		return f.Output, nil
 	}
 	reply, err := graph.DoEffect(ctx, graph.Effect{Name: "summary", Key: f.ID}, func(ctx context.Context) (llm.Reply, error) {
-		return summarizeOutput(ctx, rule.Summary, s.team.memberByName(name).Agent.Redact, f)
+		return summarizeOutput(ctx, rule.Summary, h.team.memberByName(name).Agent.Redact, f)
 	})
 	text := strings.TrimSpace(reply.Text())
 	switch {

@@ -25,7 +25,7 @@ type Kind struct {
 
 	// Decode reads the fields of the type and returns the body of the node. It
 	// adds the node's own edges and templates, and sets its branch.
-	Decode func(m *NodeFields) any
+	Decode func(f *NodeFields) any
 }
 
 // Routing says how a node of a type chooses the nodes that run after it.
@@ -46,31 +46,31 @@ func (r Routing) IgnoresNext() bool { return r == RouteOwn || r == RouteEnd }
 type Kinds []*Kind
 
 // Find returns the type with a name, or nil if there is none.
-func (list Kinds) Find(name string) *Kind {
-	i := slices.IndexFunc(list, func(k *Kind) bool { return k.Name == name })
+func (kinds Kinds) Find(name string) *Kind {
+	i := slices.IndexFunc(kinds, func(k *Kind) bool { return k.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return list[i]
+	return kinds[i]
 }
 
 // Names returns the names of the types in their order.
-func (list Kinds) Names() []string {
-	names := make([]string, len(list))
-	for i, k := range list {
+func (kinds Kinds) Names() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
 		names[i] = k.Name
 	}
 	return names
 }
 
 // IsScoped reports whether a name is the variable of some type's state_updates.
-func (list Kinds) IsScoped(name string) bool {
-	return name != "" && slices.ContainsFunc(list, func(k *Kind) bool { return k.Scoped == name })
+func (kinds Kinds) IsScoped(name string) bool {
+	return name != "" && slices.ContainsFunc(kinds, func(k *Kind) bool { return k.Scoped == name })
 }
 
 // firstVersion returns the types of the first version of the file format.
-func (list Kinds) firstVersion() Kinds {
-	return slices.DeleteFunc(slices.Clone(list), func(k *Kind) bool { return k.Late })
+func (kinds Kinds) firstVersion() Kinds {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k *Kind) bool { return k.Late })
 }
 
 // hasField reports whether nodes of the type have a field.
@@ -80,12 +80,12 @@ func (k *Kind) hasField(name string) bool {
 
 // hintForKey returns a function that returns a hint for a key that a node of
 // type k does not have: the types that have it, or "" if there are none.
-func (list Kinds) hintForKey(k *Kind) func(key string) string {
+func (kinds Kinds) hintForKey(k *Kind) func(key string) string {
 	return func(key string) string {
 		if slices.Contains(conditionKeys, key) {
 			return "conditions are in scripts, which print {\"_next\": \"NODE\"}, and in the routes of an approval: see raddle help cookbook"
 		}
-		owners := slices.DeleteFunc(slices.Clone(list), func(k *Kind) bool { return !k.hasField(key) }).Names()
+		owners := slices.DeleteFunc(slices.Clone(kinds), func(k *Kind) bool { return !k.hasField(key) }).Names()
 		if len(owners) == 0 {
 			return ""
 		}
@@ -105,39 +105,39 @@ type NodeFields struct {
 
 // AddStrict parses a template of the node. Every placeholder in it must have a
 // value when the node runs.
-func (m *NodeFields) AddStrict(field, text string) Template {
+func (f *NodeFields) AddStrict(field, text string) Template {
 	t := ParseTemplate(text)
-	m.Node.Templates = append(m.Node.Templates, TemplateUse{Field: field, Template: t, Strict: true})
+	f.Node.Templates = append(f.Node.Templates, TemplateUse{Field: field, Template: t, Strict: true})
 	return t
 }
 
 // AddLenient parses a template of the node. A placeholder without a value is
 // replaced by the empty text.
-func (m *NodeFields) AddLenient(field, text string) Template {
+func (f *NodeFields) AddLenient(field, text string) Template {
 	t := ParseTemplate(text)
-	m.Node.Templates = append(m.Node.Templates, TemplateUse{Field: field, Template: t})
+	f.Node.Templates = append(f.Node.Templates, TemplateUse{Field: field, Template: t})
 	return t
 }
 
 // ReadTargets reads the nodes that the node may choose itself.
-func (m *NodeFields) ReadTargets() { m.Node.Targets = m.ReadTexts("targets", strictyaml.Optional) }
+func (f *NodeFields) ReadTargets() { f.Node.Targets = f.ReadTexts("targets", strictyaml.Optional) }
 
 // ReadQueue reads the queue whose workers run the children of the node.
-func (m *NodeFields) ReadQueue() {
-	if m.HasValue("queue") {
-		m.Node.Queue = new(m.ReadText("queue", strictyaml.Optional))
+func (f *NodeFields) ReadQueue() {
+	if f.HasValue("queue") {
+		f.Node.Queue = new(f.ReadText("queue", strictyaml.Optional))
 	}
 }
 
 // AddEdge adds an edge that the node declares in a field other than next.
-func (m *NodeFields) AddEdge(e Edge) { m.Node.edges = append(m.Node.edges, e) }
+func (f *NodeFields) AddEdge(e Edge) { f.Node.edges = append(f.Node.edges, e) }
 
 // ReadFallback returns the node after a failure and adds the edge to it, or
 // returns "" if the node has none.
-func (m *NodeFields) ReadFallback(updates bool) string {
-	id := m.ReadText("fallback", strictyaml.Optional)
+func (f *NodeFields) ReadFallback(updates bool) string {
+	id := f.ReadText("fallback", strictyaml.Optional)
 	if id != "" {
-		m.AddEdge(Edge{To: id, Field: "fallback", Role: EdgeFailure, Updates: updates, Picture: "fallback"})
+		f.AddEdge(Edge{To: id, Field: "fallback", Role: EdgeFailure, Updates: updates, Picture: "fallback"})
 	}
 	return id
 }

@@ -43,14 +43,14 @@ func Parse(path string, text []byte, kinds Kinds) (*File, error) {
 // before those of the structure, and the first one in the file is the text of
 // the error. Missing top-level fields come last, because they are only noticed
 // at the end of the file.
-func (list Kinds) newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Finding) *ParseError {
+func (kinds Kinds) newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Finding) *ParseError {
 	e := &ParseError{Path: d.Path}
 	strictyaml.SortFindings(d.List)
 	if len(d.List) > 0 {
 		first := slices.IndexFunc(d.List, func(f strictyaml.Finding) bool {
 			return f.Code != "missing-field" || f.Pos.Line > 1 || f.Pos.Col > 1
 		})
-		e.text = list.yamlError(d.List[max(first, 0)])
+		e.text = kinds.yamlError(d.List[max(first, 0)])
 	} else {
 		e.text = structure[0].Message
 	}
@@ -61,12 +61,12 @@ func (list Kinds) newParseError(d *strictyaml.Document, structure, warnings []st
 
 // yamlError returns the text of a problem with the reading of a file, with
 // advice for its kind.
-func (list Kinds) yamlError(f strictyaml.Finding) string {
+func (kinds Kinds) yamlError(f strictyaml.Finding) string {
 	text := fmt.Sprintf("YAML parsing error: %s at line %d column %d", f.Message, f.Pos.Line, f.Pos.Col)
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
 	}
-	return text + list.typeHint(f.Message)
+	return text + kinds.typeHint(f.Message)
 }
 
 // FileParser fills a File.

@@ -7,13 +7,13 @@ import (
 
 // typeHint returns advice for a problem with the reading of a file, selected by
 // the words of the problem.
-func (list Kinds) typeHint(detail string) string {
+func (kinds Kinds) typeHint(detail string) string {
 	switch {
 	case strings.Contains(detail, "missing field"):
-		return list.missingHint()
+		return kinds.missingHint()
 	case strings.Contains(detail, "unknown field"), strings.Contains(detail, "unknown variant"):
 		return "\n\nHint: Check for typos in field names or `type:` values.\n" +
-			"Valid node types: " + strings.Join(list.firstVersion().Names(), ", ") + "."
+			"Valid node types: " + strings.Join(kinds.firstVersion().Names(), ", ") + "."
 	case strings.Contains(detail, "invalid type"):
 		return "\n\nHint: Check that field values have the correct type.\n" +
 			"- Strings should be quoted if they contain special characters\n" +
@@ -26,15 +26,15 @@ func (list Kinds) typeHint(detail string) string {
 
 // missingHint returns the required fields of the types of the file format's
 // first version.
-func (list Kinds) missingHint() string {
+func (kinds Kinds) missingHint() string {
 	var b strings.Builder
 	b.WriteString("\n\nHint: Check that all required fields are present.")
-	if list == nil { // a config.yaml has no nodes
+	if kinds == nil { // a config.yaml has no nodes
 		return b.String()
 	}
 	b.WriteString("\nTop-level required fields: `name`, `start`, `nodes`.\n" +
 		"Each node requires `type` plus that type's fields:")
-	for _, k := range list.firstVersion() {
+	for _, k := range kinds.firstVersion() {
 		fields := "(no required fields)"
 		if k.Required != nil {
 			fields = "`" + strings.Join(k.Required, "`, `") + "`"

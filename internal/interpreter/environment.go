@@ -36,13 +36,13 @@ type RemovedEntry struct {
 // below one of the packages stay. If the home directory lies in the workspace,
 // absolute entries below home also stay: they are the user's own programs.
 func FilterEnvironment(env []string, workspace string, packages []string) (kept []string, left []RemovedEntry) {
-	c := environmentFilter{workspace: resolveLinks(workspace)}
+	f := environmentFilter{workspace: resolveLinks(workspace)}
 	for _, dir := range packages {
-		c.packages = append(c.packages, resolveLinks(dir))
+		f.packages = append(f.packages, resolveLinks(dir))
 	}
 	for _, pair := range env {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) && isBelow(resolveLinks(home), c.workspace) {
-			c.packages = append(c.packages, resolveLinks(home))
+		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) && isBelow(resolveLinks(home), f.workspace) {
+			f.packages = append(f.packages, resolveLinks(home))
 		}
 	}
 	kept = make([]string, 0, len(env))
@@ -51,7 +51,7 @@ func FilterEnvironment(env []string, workspace string, packages []string) (kept 
 		switch upper := strings.ToUpper(name); {
 		case value == "":
 		case slices.Contains(searched, upper):
-			clean, gone := c.filterList(value)
+			clean, gone := f.filterList(value)
 			for _, entry := range gone {
 				left = append(left, RemovedEntry{name, entry})
 			}
@@ -61,7 +61,7 @@ func FilterEnvironment(env []string, workspace string, packages []string) (kept 
 			if gone != nil && clean == "" {
 				continue
 			}
-		case slices.Contains(loaded, upper) && !c.isUsablePath(value), slices.Contains(options, upper) && !c.areFlagsSafe(value):
+		case slices.Contains(loaded, upper) && !f.isUsablePath(value), slices.Contains(options, upper) && !f.areFlagsSafe(value):
 			left = append(left, RemovedEntry{name, value})
 			continue
 		}
@@ -77,10 +77,10 @@ type environmentFilter struct {
 }
 
 // filterList returns a list without the entries that may not be used, and those entries.
-func (c environmentFilter) filterList(value string) (clean string, left []string) {
+func (f environmentFilter) filterList(value string) (clean string, left []string) {
 	var kept []string
 	for _, entry := range filepath.SplitList(value) {
-		if c.isUsablePath(entry) {
+		if f.isUsablePath(entry) {
 			kept = append(kept, entry)
 			continue
 		}
@@ -91,24 +91,24 @@ func (c environmentFilter) filterList(value string) (clean string, left []string
 
 // isUsablePath reports whether a path is absolute and does not lie in the workspace, or
 // lies in its packages.
-func (c environmentFilter) isUsablePath(path string) bool {
+func (f environmentFilter) isUsablePath(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
 	}
 	at := resolveLinks(path)
-	if c.workspace == "" || !isBelow(at, c.workspace) {
+	if f.workspace == "" || !isBelow(at, f.workspace) {
 		return true
 	}
-	return slices.ContainsFunc(c.packages, func(dir string) bool { return isBelow(at, dir) })
+	return slices.ContainsFunc(f.packages, func(dir string) bool { return isBelow(at, dir) })
 }
 
 // areFlagsSafe reports whether flags name no code, or only code that may be used.
-func (c environmentFilter) areFlagsSafe(flags string) bool {
+func (f environmentFilter) areFlagsSafe(flags string) bool {
 	words := strings.FieldsFunc(flags, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == ',' || r == '"' || r == '\'' })
 	for i, w := range words {
 		switch w {
 		case "-r", "--require", "--import", "--loader", "--experimental-loader", "-I", "-M", "-m":
-			if i+1 >= len(words) || !c.isUsablePath(words[i+1]) {
+			if i+1 >= len(words) || !f.isUsablePath(words[i+1]) {
 				return false
 			}
 			continue
@@ -119,7 +119,7 @@ func (c environmentFilter) areFlagsSafe(flags string) bool {
 			}
 			continue
 		}
-		if strings.ContainsAny(w, `/\`) && !c.isUsablePath(w) {
+		if strings.ContainsAny(w, `/\`) && !f.isUsablePath(w) {
 			return false
 		}
 	}

@@ -28,15 +28,15 @@ var suggested = map[string][]string{
 }
 
 // ListChoices returns the models to offer to a person who has chosen none: those of the clients that are ready, or only those of one client.
-func (m *Resolver) ListChoices(only string) []Model {
+func (r *Resolver) ListChoices(only string) []Model {
 	list := []Model{}
-	for i := range m.clients {
-		c := &m.clients[i]
+	for i := range r.clients {
+		c := &r.clients[i]
 		if !c.isReady() || only != "" && c.Name != only {
 			continue
 		}
 		for _, name := range c.chatChoices() {
-			list = append(list, m.describeModel(c.Name+":"+name, name))
+			list = append(list, r.describeModel(c.Name+":"+name, name))
 		}
 	}
 	return list
@@ -64,13 +64,13 @@ type KnownProvider struct {
 }
 
 // ListProviders returns the providers that only need a key.
-func (m *Resolver) ListProviders() []KnownProvider {
+func (r *Resolver) ListProviders() []KnownProvider {
 	var list []KnownProvider
 	for _, p := range providers {
 		if p.free {
 			continue
 		}
-		c, _ := m.findClient(p.name + ":x")
+		c, _ := r.findClient(p.name + ":x")
 		list = append(list, KnownProvider{Name: p.name, Variable: p.keys[0], Ready: c.isReady()})
 	}
 	return list
@@ -80,15 +80,15 @@ func (m *Resolver) ListProviders() []KnownProvider {
 const localWait = 300 * time.Millisecond
 
 // ListLocalModels returns the models of Ollama on this machine, if it answers at once. It connects only to loopback addresses.
-func (m *Resolver) ListLocalModels(ctx context.Context) []Model {
+func (r *Resolver) ListLocalModels(ctx context.Context) []Model {
 	var list []Model
-	for i := range m.clients {
-		c := &m.clients[i]
+	for i := range r.clients {
+		c := &r.clients[i]
 		if c.Type != "ollama" || !isLoopback(c.Base) {
 			continue
 		}
 		for _, name := range listOllama(ctx, strings.TrimSuffix(ollamaBase(c.Base), "/v1")) {
-			list = append(list, m.describeModel(c.Name+":"+name, name))
+			list = append(list, r.describeModel(c.Name+":"+name, name))
 		}
 	}
 	return list
@@ -139,17 +139,17 @@ func listOllama(ctx context.Context, base string) []string {
 }
 
 // SuggestModel returns a model that can be called now, otherwise an example and the client that needs a key first.
-func (m *Resolver) SuggestModel() (model, needs string) {
-	if list := m.ListChoices(""); len(list) > 0 {
+func (r *Resolver) SuggestModel() (model, needs string) {
+	if list := r.ListChoices(""); len(list) > 0 {
 		return list[0].ID, ""
 	}
 	return "openai:" + suggested["openai"][0], "openai"
 }
 
 // FindKey returns where the key of a client comes from, and whether raddle knows the client.
-func (m *Resolver) FindKey(name string) (info ClientInfo, known bool) {
+func (r *Resolver) FindKey(name string) (info ClientInfo, known bool) {
 	name = cmp.Or(config.ClientAliases[name], name)
-	list := m.ListClients()
+	list := r.ListClients()
 	i := slices.IndexFunc(list, func(c ClientInfo) bool { return c.Client == name })
 	if i < 0 {
 		return ClientInfo{}, false

@@ -169,10 +169,10 @@ func ListKeyVariables(c *config.Config) []string {
 }
 
 // ListKeysFound returns the names of the variables that hold a provider's key.
-func (m *Resolver) ListKeysFound() []string {
+func (r *Resolver) ListKeysFound() []string {
 	var found []string
-	for _, name := range ListKeyVariables(m.config) {
-		if _, ok := m.env.Lookup(name); ok {
+	for _, name := range ListKeyVariables(r.config) {
+		if _, ok := r.env.Lookup(name); ok {
 			found = append(found, name)
 		}
 	}

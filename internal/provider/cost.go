@@ -12,8 +12,8 @@ import (
 // UsageCost returns the cost of a reply in US dollars, by the name that its provider uses
 // for its model. known is false if neither config.yaml nor the catalogue has a
 // price.
-func (m *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
-	price, known := m.modelPrice(model)
+func (r *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
+	price, known := r.modelPrice(model)
 	if !known {
 		return 0, false
 	}
@@ -25,9 +25,9 @@ func (m *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known 
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
 // unknown, and the number of calls with and without a price. It does not count
 // replays of a transcript.
-func (m *Resolver) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
+func (r *Resolver) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
 	for _, made := range c.Models {
-		cost, known := m.UsageCost(made.Model, made.Usage)
+		cost, known := r.UsageCost(made.Model, made.Usage)
 		switch {
 		case known:
 			priced += made.Count
@@ -48,11 +48,11 @@ const replayPrefix = "script:"
 
 // modelPrice returns the price of the model whose configured name is the longest prefix of
 // the provider's name, otherwise the price in the catalogue.
-func (m *Resolver) modelPrice(model string) (price agent.Price, known bool) {
+func (r *Resolver) modelPrice(model string) (price agent.Price, known bool) {
 	longest := 0
-	for i := range m.config.Clients {
-		for j := range m.config.Clients[i].Models {
-			listed := &m.config.Clients[i].Models[j]
+	for i := range r.config.Clients {
+		for j := range r.config.Clients[i].Models {
+			listed := &r.config.Clients[i].Models[j]
 			if (listed.InputPrice != nil || listed.OutputPrice != nil) && len(listed.Name) > longest && strings.HasPrefix(model, listed.Name) {
 				longest, price = len(listed.Name), agent.Price{Input: floatOrZero(listed.InputPrice), Output: floatOrZero(listed.OutputPrice)}
 			}

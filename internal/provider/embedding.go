@@ -10,19 +10,19 @@ import (
 )
 
 // EmbeddingConfig returns where a model of embedding or reranking is called, and with which key.
-func (m *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
-	c, name := m.findClient(id)
+func (r *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
+	c, name := r.findClient(id)
 	if c == nil {
-		return embed.Config{}, m.unknownClientError(id)
+		return embed.Config{}, r.unknownClientError(id)
 	}
-	c, err := m.withKey(c)
+	c, err := r.withKey(c)
 	switch {
 	case err != nil:
 		return embed.Config{}, err
 	case c.Key == "" && c.needsKey():
 		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0] + ", or store one: raddle login " + c.Name}
 	}
-	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(m.env), Model: name, Timeout: m.config.ReadTimeout}
+	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(r.env), Model: name, Timeout: r.config.ReadTimeout}
 	switch c.Type {
 	case "gemini":
 		e.API = embed.Gemini

@@ -17,9 +17,9 @@ var vendors = map[string][]string{
 
 // ListModels returns the models of the clients that are ready, those that the
 // configuration names first.
-func (m *Resolver) ListModels() []Model {
+func (r *Resolver) ListModels() []Model {
 	list := []Model{}
-	for _, c := range m.ListClients() {
+	for _, c := range r.ListClients() {
 		if !c.Ready {
 			continue
 		}
@@ -32,7 +32,7 @@ func (m *Resolver) ListModels() []Model {
 		}
 		for _, name := range names {
 			id := c.Client + ":" + name
-			list = append(list, m.describeModel(id, name))
+			list = append(list, r.describeModel(id, name))
 		}
 	}
 	return list
@@ -49,13 +49,13 @@ func catalogueNames(client string) (names []string) {
 	return names
 }
 
-func (m *Resolver) describeModel(id, name string) Model {
+func (r *Resolver) describeModel(id, name string) Model {
 	info := Model{ID: id}
 	if name == "" {
 		return info
 	}
-	info.Window = m.Facts("", id).Window
-	if price, known := m.modelPrice(name); known {
+	info.Window = r.Facts("", id).Window
+	if price, known := r.modelPrice(name); known {
 		info.Input, info.Output = &price.Input, &price.Output
 	}
 	return info

@@ -46,26 +46,26 @@ func NewResolver(c *config.Config, dirs config.Dirs, env config.Environ) *Resolv
 
 // UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
 // before all other methods. learned is called with every key that is read.
-func (m *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
-	m.stored, m.learned = keys, learned
-	for i := range m.clients {
-		if c := &m.clients[i]; c.Key == "" {
+func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
+	r.stored, r.learned = keys, learned
+	for i := range r.clients {
+		if c := &r.clients[i]; c.Key == "" {
 			c.stored = keys.PlaceOf(c.Name)
 		}
 	}
 }
 
 // withKey returns a client with the key that is stored for it, if it has no other.
-func (m *Resolver) withKey(c *client) (*client, error) {
+func (r *Resolver) withKey(c *client) (*client, error) {
 	if c.Key != "" || c.stored == keystore.Nowhere {
 		return c, nil
 	}
-	key, err := m.stored.Read(c.Name)
+	key, err := r.stored.Read(c.Name)
 	if err != nil {
 		return nil, &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name)}
 	}
-	if m.learned != nil {
-		m.learned(key)
+	if r.learned != nil {
+		r.learned(key)
 	}
 	with := *c
 	with.Key = key
@@ -75,15 +75,15 @@ func (m *Resolver) withKey(c *client) (*client, error) {
 // ForRun returns the same models for one run: transcripts start after the replies that the
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
-func (m *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, stored: m.stored, learned: m.learned, recorded: recorded, replays: replays}
+func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
+	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, stored: r.stored, learned: r.learned, recorded: recorded, replays: replays}
 }
 
 // findClient returns the client and the model's name for an id.
-func (m *Resolver) findClient(id string) (*client, string) {
+func (r *Resolver) findClient(id string) (*client, string) {
 	clientName, name := splitModel(id)
 	named := func(name string) int {
-		return slices.IndexFunc(m.clients, func(c client) bool { return c.Name == name })
+		return slices.IndexFunc(r.clients, func(c client) bool { return c.Name == name })
 	}
 	i := named(clientName)
 	if i < 0 {
@@ -92,23 +92,23 @@ func (m *Resolver) findClient(id string) (*client, string) {
 	if i < 0 {
 		return nil, ""
 	}
-	c := &m.clients[i]
+	c := &r.clients[i]
 	name = cmp.Or(name, c.firstChatModel())
 	return c, name
 }
 
 // IsKnown implements [flow.Models].
-func (m *Resolver) IsKnown(dir, id string) bool {
-	if c, name := m.findClient(id); c != nil {
-		return name != "" && (c.Type != "script" || isTranscript(m.transcriptPath(dir, c, name)))
+func (r *Resolver) IsKnown(dir, id string) bool {
+	if c, name := r.findClient(id); c != nil {
+		return name != "" && (c.Type != "script" || isTranscript(r.transcriptPath(dir, c, name)))
 	}
 	file, ok := strings.CutPrefix(id, "script:")
-	return ok && isTranscript(m.transcriptPath(dir, nil, file))
+	return ok && isTranscript(r.transcriptPath(dir, nil, file))
 }
 
 // Facts implements [flow.Models].
-func (m *Resolver) Facts(_, id string) flow.ModelFacts {
-	c, name := m.findClient(id)
+func (r *Resolver) Facts(_, id string) flow.ModelFacts {
+	c, name := r.findClient(id)
 	if c == nil {
 		return flow.ModelFacts{}
 	}
@@ -123,34 +123,34 @@ func (m *Resolver) Facts(_, id string) flow.ModelFacts {
 
 // Open implements [flow.Models]. It opens no connection: a wrong key or address of a
 // client is an error of the first call.
-func (m *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
-	c, name := m.findClient(id)
+func (r *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	c, name := r.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && c.Type == "script":
-		return m.openTranscript(m.transcriptPath(dir, c, name))
+		return r.openTranscript(r.transcriptPath(dir, c, name))
 	case c != nil && name == "":
 		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazyModel{open: func() (llm.Model, error) { return m.openClientModel(c, name) }}, nil
+		return &lazyModel{open: func() (llm.Model, error) { return r.openClientModel(c, name) }}, nil
 	case script:
-		return m.openTranscript(m.transcriptPath(dir, nil, file))
+		return r.openTranscript(r.transcriptPath(dir, nil, file))
 	}
-	return nil, m.unknownClientError(id)
+	return nil, r.unknownClientError(id)
 }
 
 // Hint implements [flow.Hinter].
-func (m *Resolver) Hint(id string) string {
+func (r *Resolver) Hint(id string) string {
 	clientName, _ := splitModel(id)
-	return cmp.Or(config.ClientHint(clientName), m.suggestID(id))
+	return cmp.Or(config.ClientHint(clientName), r.suggestID(id))
 }
 
 // suggestID returns the id that an unknown one probably means: a model without its client, or a misspelt client. Otherwise it says what ids
 // look like.
-func (m *Resolver) suggestID(id string) string {
+func (r *Resolver) suggestID(id string) string {
 	clientName, model, hasClient := strings.Cut(id, ":")
 	names := []string{}
-	for _, c := range m.clients {
+	for _, c := range r.clients {
 		if !hasClient && slices.ContainsFunc(c.Models, func(k config.Model) bool { return k.Name == id }) {
 			return "write " + c.Name + ":" + id
 		}
@@ -179,10 +179,10 @@ func vendorOf(model string) string {
 }
 
 // unknownClientError returns the error for an id that names no client.
-func (m *Resolver) unknownClientError(id string) *failure.Error {
+func (r *Resolver) unknownClientError(id string) *failure.Error {
 	clientName, _ := splitModel(id)
 	var names []string
-	for _, c := range m.clients {
+	for _, c := range r.clients {
 		names = append(names, c.Name)
 	}
 	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""),
@@ -192,9 +192,9 @@ func (m *Resolver) unknownClientError(id string) *failure.Error {
 
 // transcriptPath returns the file that a script model replays: relative to the agent's
 // directory, or, for a client of config.yaml, to that file's.
-func (m *Resolver) transcriptPath(dir string, c *client, name string) string {
+func (r *Resolver) transcriptPath(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
-		name, dir = c.Base, m.dirs.Config
+		name, dir = c.Base, r.dirs.Config
 	}
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -204,27 +204,27 @@ func (m *Resolver) transcriptPath(dir string, c *client, name string) string {
 
 // openTranscript returns the one model that replays a file: several nodes take their
 // replies from the same transcript, in the order of their calls.
-func (m *Resolver) openTranscript(path string) (llm.Model, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if model := m.scripts[path]; model != nil {
+func (r *Resolver) openTranscript(path string) (llm.Model, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if model := r.scripts[path]; model != nil {
 		return model, nil
 	}
 	model := &lazyModel{open: func() (llm.Model, error) {
 		var recorded []string
-		if m.recorded != nil {
-			recorded = m.recorded()
+		if r.recorded != nil {
+			recorded = r.recorded()
 		}
 		model, err := openScript(path, recorded)
-		if err == nil && m.replays != nil {
-			m.replays(path)
+		if err == nil && r.replays != nil {
+			r.replays(path)
 		}
 		return model, err
 	}}
-	if m.scripts == nil {
-		m.scripts = map[string]*lazyModel{}
+	if r.scripts == nil {
+		r.scripts = map[string]*lazyModel{}
 	}
-	m.scripts[path] = model
+	r.scripts[path] = model
 	return model, nil
 }
 
@@ -246,19 +246,19 @@ type ClientInfo struct {
 }
 
 // ListClients returns the clients that can be named in model ids.
-func (m *Resolver) ListClients() []ClientInfo {
+func (r *Resolver) ListClients() []ClientInfo {
 	var infos []ClientInfo
-	for _, c := range m.clients {
+	for _, c := range r.clients {
 		info := ClientInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
 		for _, model := range c.Models {
 			info.Models = append(info.Models, model.Name)
 		}
 		for _, name := range c.keyNames {
-			if _, ok := m.env.Lookup(name); ok && info.Key == "" {
+			if _, ok := r.env.Lookup(name); ok && info.Key == "" {
 				info.Key = name
 			}
 		}
-		if c.configured && configuredKey(m.config, c.Name) != "" {
+		if c.configured && configuredKey(r.config, c.Name) != "" {
 			info.Key = config.FileName
 		}
 		if info.Key == "" && c.stored != keystore.Nowhere {

@@ -12,16 +12,16 @@ import (
 )
 
 // openClientModel returns the model of a client with the limits of the configuration. It opens no connection.
-func (m *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
-	c, err := m.withKey(c)
+func (r *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
+	c, err := r.withKey(c)
 	if err != nil {
 		return nil, err
 	}
-	model, err := wireOf(c, name, *m.config)
+	model, err := wireOf(c, name, *r.config)
 	if err != nil {
 		return nil, err
 	}
-	return &explainedModel{model: model, client: c, env: m.env}, nil
+	return &explainedModel{model: model, client: c, env: r.env}, nil
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.

@@ -42,8 +42,8 @@ type runRef struct {
 }
 
 // containsRecord reports whether a record of the thread belongs to the run.
-func (s runRef) containsRecord(seq int64) bool {
-	return seq >= s.first && (s.last == 0 || seq <= s.last)
+func (r runRef) containsRecord(seq int64) bool {
+	return seq >= r.first && (r.last == 0 || seq <= r.last)
 }
 
 // RunOf returns the id of the last run of a thread.

@@ -27,11 +27,11 @@ type Point struct {
 }
 
 // String returns the place in the form that commands take.
-func (a Point) String() string {
-	if a.At == 0 {
-		return a.Run
+func (p Point) String() string {
+	if p.At == 0 {
+		return p.Run
 	}
-	return a.Run + "@" + strconv.FormatInt(a.At, 10)
+	return p.Run + "@" + strconv.FormatInt(p.At, 10)
 }
 
 // ListForks returns the runs of an archive that were forked from a run, the newest first, and the records at which they were forked.

@@ -105,17 +105,17 @@ func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Bran
 	if err != nil {
 		return nil, nil, err
 	}
-	g := newTreeBuilder(d)
+	tb := newTreeBuilder(d)
 	for _, e := range slices.Backward(entries) {
-		g.addEntry(e)
+		tb.addEntry(e)
 	}
 	hasContent := func(e history.Entry) bool {
 		return e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID))
 	}
-	if err := s.readContents(ctx, at, entries, hasContent, g.addContent); err != nil {
+	if err := s.readContents(ctx, at, entries, hasContent, tb.addContent); err != nil {
 		return nil, nil, err
 	}
-	return g.finishTree(d), g.remote, nil
+	return tb.finishTree(d), tb.remote, nil
 }
 
 // A treeBuilder builds a tree from the records of a journal.
@@ -188,57 +188,57 @@ func taskOf(e history.Entry) string {
 }
 
 // openBranch returns the branch of a path, and creates it if it is new.
-func (g *treeBuilder) openBranch(path string, began time.Time) *Branch {
-	b := g.paths[path]
+func (tb *treeBuilder) openBranch(path string, began time.Time) *Branch {
+	b := tb.paths[path]
 	if b == nil {
 		b = &Branch{Path: path, Started: began}
 		if i := strings.LastIndexByte(path, '/'); i >= 0 || team.AgentOf(path) != "" {
 			b.Agent = team.AgentOf(path[i+1:])
 		}
-		g.paths[path] = b
-		g.order = append(g.order, b)
+		tb.paths[path] = b
+		tb.order = append(tb.order, b)
 	}
 	return b
 }
 
 // effectBranch returns the branch of an effect: that of its frame for a conversation,
 // otherwise that of its task.
-func (g *treeBuilder) effectBranch(e history.Entry) *Branch {
+func (tb *treeBuilder) effectBranch(e history.Entry) *Branch {
 	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
-		return g.openBranch(publicPath(e.Path), g.steps[e.Path])
+		return tb.openBranch(publicPath(e.Path), tb.steps[e.Path])
 	}
-	b := g.openBranch(publicPath(e.Path+taskOf(e)+"/"), g.steps[e.Path])
-	g.in[b] = e.Path
+	b := tb.openBranch(publicPath(e.Path+taskOf(e)+"/"), tb.steps[e.Path])
+	tb.in[b] = e.Path
 	return b
 }
 
 // addEntry adds the head of a record.
-func (g *treeBuilder) addEntry(e history.Entry) {
+func (tb *treeBuilder) addEntry(e history.Entry) {
 	switch e.Kind {
 	case journal.KindStart, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
-		g.steps[e.Path] = e.Time
+		tb.steps[e.Path] = e.Time
 	case journal.KindCall:
-		g.steps[e.Path] = e.Time
-		b := g.openBranch(publicPath(e.Path), e.Time)
-		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
+		tb.steps[e.Path] = e.Time
+		b := tb.openBranch(publicPath(e.Path), e.Time)
+		b.Ended, tb.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
 	case journal.KindEffect:
 		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
-		b := g.effectBranch(e)
+		b := tb.effectBranch(e)
 		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
 			b.Tools++
 		}
 	case journal.KindTask:
-		g.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
+		tb.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
 	case journal.KindReturn:
-		g.endBranch(publicPath(e.Path), e.Time)
+		tb.endBranch(publicPath(e.Path), e.Time)
 	case journal.KindStep:
-		g.steps[e.Path] = e.Time
-		g.endBranches(e.Path, e.Time)
+		tb.steps[e.Path] = e.Time
+		tb.endBranches(e.Path, e.Time)
 	}
 	for path := publicPath(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
-		if b := g.paths[path]; b != nil && b != g.root {
+		if b := tb.paths[path]; b != nil && b != tb.root {
 			b.Updated = e.Time
 		}
 		if path == "" {
@@ -247,16 +247,16 @@ func (g *treeBuilder) addEntry(e history.Entry) {
 	}
 }
 
-func (g *treeBuilder) endBranch(path string, at time.Time) {
-	if b := g.paths[path]; b != nil && b != g.root && b.Ended.IsZero() {
+func (tb *treeBuilder) endBranch(path string, at time.Time) {
+	if b := tb.paths[path]; b != nil && b != tb.root && b.Ended.IsZero() {
 		b.Ended = at
 	}
 }
 
 // endBranches ends what a step of a frame has run.
-func (g *treeBuilder) endBranches(frame string, at time.Time) {
-	for _, b := range g.order {
-		if g.in[b] == frame && b.Ended.IsZero() {
+func (tb *treeBuilder) endBranches(frame string, at time.Time) {
+	for _, b := range tb.order {
+		if tb.in[b] == frame && b.Ended.IsZero() {
 			b.Ended = at
 		}
 	}
@@ -268,45 +268,45 @@ func parentFrame(path string) string {
 }
 
 // addContent adds what a record holds in addition to its head.
-func (g *treeBuilder) addContent(e history.Entry, r journal.Record) error {
+func (tb *treeBuilder) addContent(e history.Entry, r journal.Record) error {
 	if e.Kind != journal.KindQuestion {
-		return g.addEffect(e, r.Data)
+		return tb.addEffect(e, r.Data)
 	}
 	c, err := history.DecodeContent(r)
 	if err != nil {
 		return err
 	}
 	if call, ok := graph.RemoteCallOf(c.Question); ok {
-		b := g.openBranch(c.Question.ID, e.Time)
+		b := tb.openBranch(c.Question.ID, e.Time)
 		b.Run = call.Run
-		g.remote = append(g.remote, b)
+		tb.remote = append(tb.remote, b)
 	}
 	return nil
 }
 
 // addEffect adds the outcome of an effect.
-func (g *treeBuilder) addEffect(e history.Entry, data []byte) error {
+func (tb *treeBuilder) addEffect(e history.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
-		g.addTeamLog(e, data)
+		tb.addTeamLog(e, data)
 		return nil
 	}
 	r, err := flow.ReadReply(data)
 	if err == nil {
-		g.effectBranch(e).Calls.addReply(r)
+		tb.effectBranch(e).Calls.addReply(r)
 	}
 	return err
 }
 
 // addTeamLog adds an entry of a team's log. Without the beginning of the log, only the
 // existence of its agents is known.
-func (g *treeBuilder) addTeamLog(e history.Entry, data []byte) {
+func (tb *treeBuilder) addTeamLog(e history.Entry, data []byte) {
 	task := e.Path + taskOf(e)
-	i := slices.IndexFunc(g.teams, func(c *teamLog) bool { return c.task == task })
+	i := slices.IndexFunc(tb.teams, func(l *teamLog) bool { return l.task == task })
 	if i < 0 {
-		i = len(g.teams)
-		g.teams = append(g.teams, &teamLog{task: task, path: publicPath(task + "/")})
+		i = len(tb.teams)
+		tb.teams = append(tb.teams, &teamLog{task: task, path: publicPath(task + "/")})
 	}
-	if c := g.teams[i]; !c.torn {
-		c.torn = c.past.Add(data) != nil
+	if l := tb.teams[i]; !l.torn {
+		l.torn = l.past.Add(data) != nil
 	}
 }

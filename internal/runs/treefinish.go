@@ -11,31 +11,31 @@ import (
 )
 
 // finishTree moves each branch to its place in the tree, and sets its status.
-func (g *treeBuilder) finishTree(d *Detail) *Branch {
-	g.root.Status, g.root.Error, g.root.Updated = d.Status, d.Reason, d.Updated
+func (tb *treeBuilder) finishTree(d *Detail) *Branch {
+	tb.root.Status, tb.root.Error, tb.root.Updated = d.Status, d.Reason, d.Updated
 	if d.At > 0 {
-		g.root.Status, g.root.Updated = d.Snapshot.Status.String(), d.Snapshot.Updated
-		g.root.Error = d.Snapshot.Reason
+		tb.root.Status, tb.root.Updated = d.Snapshot.Status.String(), d.Snapshot.Updated
+		tb.root.Error = d.Snapshot.Reason
 	}
 	if d.Snapshot.Status.Final() {
-		g.root.Ended = g.root.Updated
+		tb.root.Ended = tb.root.Updated
 	}
-	for _, c := range g.teams {
-		g.addTeamAgents(c)
+	for _, l := range tb.teams {
+		tb.addTeamAgents(l)
 	}
-	slices.SortStableFunc(g.order, compareBranches)
-	g.assignQuestions(d)
-	for _, b := range g.order {
-		b.Status = g.branchStatus(b)
+	slices.SortStableFunc(tb.order, compareBranches)
+	tb.assignQuestions(d)
+	for _, b := range tb.order {
+		b.Status = tb.branchStatus(b)
 	}
-	for _, b := range g.order {
-		above := g.parentBranch(b)
+	for _, b := range tb.order {
+		above := tb.parentBranch(b)
 		above.Children = append(above.Children, b)
 	}
-	for _, c := range g.teams {
-		g.addQueuedTasks(c)
+	for _, l := range tb.teams {
+		tb.addQueuedTasks(l)
 	}
-	return g.root
+	return tb.root
 }
 
 // compareBranches compares branches by their start. Branches of one step start together,
@@ -65,11 +65,11 @@ func splitIndex(path string) (node string, index int) {
 }
 
 // addTeamAgents adds what a team's log says about its agents.
-func (g *treeBuilder) addTeamAgents(c *teamLog) {
-	for i := range c.past.Agents {
-		a := &c.past.Agents[i]
-		b := g.openBranch(c.agentPath(a.ID), a.Began)
-		g.by[b.Path] = c.agentPath(a.Parent)
+func (tb *treeBuilder) addTeamAgents(l *teamLog) {
+	for i := range l.past.Agents {
+		a := &l.past.Agents[i]
+		b := tb.openBranch(l.agentPath(a.ID), a.Began)
+		tb.by[b.Path] = l.agentPath(a.Parent)
 		b.Agent, b.Error, b.Purpose, b.Ended, b.Started = a.Agent, a.Error, a.Purpose, a.Ended, a.Began
 		if b.Updated.Before(a.Began) {
 			b.Updated = a.Began
@@ -77,7 +77,7 @@ func (g *treeBuilder) addTeamAgents(c *teamLog) {
 		if a.Status != "running" {
 			b.Status = strings.Replace(a.Status, "completed", graph.Done.String(), 1)
 		}
-		for _, t := range c.past.Tasks {
+		for _, t := range l.past.Tasks {
 			if t.AgentID == a.ID {
 				b.Task = &t
 			}
@@ -86,30 +86,30 @@ func (g *treeBuilder) addTeamAgents(c *teamLog) {
 }
 
 // addQueuedTasks adds the tasks that no agent works on, below the agent that owns them.
-func (g *treeBuilder) addQueuedTasks(c *teamLog) {
-	for _, t := range c.past.Tasks {
+func (tb *treeBuilder) addQueuedTasks(l *teamLog) {
+	for _, t := range l.past.Tasks {
 		if t.AgentID != "" || t.Status == "completed" {
 			continue
 		}
-		above := g.nearestBranch(c.agentPath(t.Parent))
+		above := tb.nearestBranch(l.agentPath(t.Parent))
 		above.Children = append(above.Children, &Branch{Path: above.Path, Agent: t.Agent, Status: t.Status, Task: &t})
 	}
 }
 
 // agentPath returns the path of an agent of a team: that of the lead is the path of the branch that has the team.
-func (c *teamLog) agentPath(id string) string {
+func (l *teamLog) agentPath(id string) string {
 	if id == team.Lead {
-		return parentPath(c.path)
+		return parentPath(l.path)
 	}
-	return c.path + "/" + id
+	return l.path + "/" + id
 }
 
 func parentPath(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
 
 // nearestBranch returns the innermost branch around a path.
-func (g *treeBuilder) nearestBranch(path string) *Branch {
+func (tb *treeBuilder) nearestBranch(path string) *Branch {
 	for {
-		if b := g.paths[path]; b != nil {
+		if b := tb.paths[path]; b != nil {
 			return b
 		}
 		path = parentPath(path)
@@ -117,44 +117,44 @@ func (g *treeBuilder) nearestBranch(path string) *Branch {
 }
 
 // parentBranch returns the parent of a branch: of a spawned agent the agent that has spawned it.
-func (g *treeBuilder) parentBranch(b *Branch) *Branch {
-	if by, ok := g.by[b.Path]; ok {
-		return g.nearestBranch(by)
+func (tb *treeBuilder) parentBranch(b *Branch) *Branch {
+	if by, ok := tb.by[b.Path]; ok {
+		return tb.nearestBranch(by)
 	}
-	return g.nearestBranch(parentPath(b.Path))
+	return tb.nearestBranch(parentPath(b.Path))
 }
 
 // assignQuestions assigns each open question to the innermost branch that it comes from.
-func (g *treeBuilder) assignQuestions(d *Detail) {
+func (tb *treeBuilder) assignQuestions(d *Detail) {
 	if d.Snapshot.Status.Final() {
 		return
 	}
 	for _, q := range d.Snapshot.Questions {
 		path, _, _ := strings.Cut(q.ID, "#")
 		path = strings.ReplaceAll(path, team.Node+"/"+team.Lead+"/", "")
-		b := g.nearestBranch(path)
+		b := tb.nearestBranch(path)
 		b.Questions = append(b.Questions, q.ID)
 	}
 }
 
 // branchStatus returns the status of a branch that is not the run.
-func (g *treeBuilder) branchStatus(b *Branch) string {
+func (tb *treeBuilder) branchStatus(b *Branch) string {
 	switch {
 	case b.Status != "":
 		return b.Status
 	case !b.Ended.IsZero():
 		return graph.Done.String()
-	case g.hasOpenQuestion(b):
+	case tb.hasOpenQuestion(b):
 		return graph.Waiting.String()
-	case g.root.Status == graph.Waiting.String(): // for one that works
+	case tb.root.Status == graph.Waiting.String(): // for one that works
 		return graph.Paused.String()
 	}
-	return g.root.Status
+	return tb.root.Status
 }
 
 // hasOpenQuestion reports whether a branch, or one below it, has an open question.
-func (g *treeBuilder) hasOpenQuestion(b *Branch) bool {
-	for _, o := range g.order {
+func (tb *treeBuilder) hasOpenQuestion(b *Branch) bool {
+	for _, o := range tb.order {
 		if len(o.Questions) > 0 && (o == b || strings.HasPrefix(o.Path, b.Path+"/")) {
 			return true
 		}

@@ -41,11 +41,11 @@ func NewFields(p *Problems, src Mapping, path string) *Fields {
 type Pair struct{ Key, Value string }
 
 // FindField returns the node of a field, or nil if the field is missing or invalid.
-func (m *Fields) FindField(name string) *yaml.Node {
-	if !slices.Contains(m.Known, name) {
-		m.Known = append(m.Known, name)
+func (fs *Fields) FindField(name string) *yaml.Node {
+	if !slices.Contains(fs.Known, name) {
+		fs.Known = append(fs.Known, name)
 	}
-	n := m.Source.FieldNode(name)
+	n := fs.Source.FieldNode(name)
 	if n == nil || IsBroken(ResolveAlias(n)) {
 		return nil
 	}
@@ -53,44 +53,44 @@ func (m *Fields) FindField(name string) *yaml.Node {
 }
 
 // HasValue reports whether a field is set and not null.
-func (m *Fields) HasValue(name string) bool {
-	n := m.FindField(name)
+func (fs *Fields) HasValue(name string) bool {
+	n := fs.FindField(name)
 	return n != nil && !IsEmpty(ResolveAlias(n))
 }
 
 // GetField returns the node of a field to decode, or nil if there is nothing to
 // decode.
-func (m *Fields) GetField(name string, p presence) *yaml.Node {
-	n := m.FindField(name)
+func (fs *Fields) GetField(name string, p presence) *yaml.Node {
+	n := fs.FindField(name)
 	switch {
 	case n == nil:
-		if p == Required && m.Source.FieldNode(name) == nil {
-			m.ReportMissing(name)
+		if p == Required && fs.Source.FieldNode(name) == nil {
+			fs.ReportMissing(name)
 		}
 		return nil
-	case (p == Optional || p == Defaulted && m.Forgiving) && IsEmpty(ResolveAlias(n)):
+	case (p == Optional || p == Defaulted && fs.Forgiving) && IsEmpty(ResolveAlias(n)):
 		return nil
 	}
 	return n
 }
 
-func (m *Fields) ReportMissing(name string) {
-	m.Problems.Add(Finding{
-		Code: "missing-field", Message: PrefixPath(m.Path, fmt.Sprintf("missing field `%s`", name)), Pos: m.Source.Pos, Fix: fmt.Sprintf("add `%s: ...`", name),
+func (fs *Fields) ReportMissing(name string) {
+	fs.Problems.Add(Finding{
+		Code: "missing-field", Message: PrefixPath(fs.Path, fmt.Sprintf("missing field `%s`", name)), Pos: fs.Source.Pos, Fix: fmt.Sprintf("add `%s: ...`", name),
 	})
 }
 
 // fieldPath returns the path of a field of the mapping.
-func (m *Fields) fieldPath(name string) string {
-	if m.Path == "" {
+func (fs *Fields) fieldPath(name string) string {
+	if fs.Path == "" {
 		return name
 	}
-	return m.Path + "." + name
+	return fs.Path + "." + name
 }
 
 // AddFault reports a problem with the field name at node n.
-func (m *Fields) AddFault(n *yaml.Node, name, code, message string) {
-	m.Problems.Add(Finding{Code: code, Message: PrefixPath(m.fieldPath(name), message), Pos: m.Source.PositionOf(n)})
+func (fs *Fields) AddFault(n *yaml.Node, name, code, message string) {
+	fs.Problems.Add(Finding{Code: code, Message: PrefixPath(fs.fieldPath(name), message), Pos: fs.Source.PositionOf(n)})
 }
 
 // These are the types that fields may have, as messages name them. The names of
@@ -104,17 +104,17 @@ const (
 	WantMapping = "a map"
 )
 
-func (m *Fields) WrongType(n *yaml.Node, name, want string) {
-	if m.Problems.isFull() {
+func (fs *Fields) WrongType(n *yaml.Node, name, want string) {
+	if fs.Problems.isFull() {
 		return
 	}
 	hint := ""
 	if s := ResolveAlias(n); want == wantText && s.Kind == yaml.ScalarNode && !IsEmpty(s) {
 		hint = fmt.Sprintf("quote it: %q", wording.CutText(s.Value, 60, "..."))
 	}
-	m.Problems.Add(Finding{
-		Code: "invalid-type", Message: PrefixPath(m.fieldPath(name), fmt.Sprintf("invalid type: %s, expected %s", describeNode(n), want)),
-		Hint: hint, Fix: fixType(name, ResolveAlias(n), want), Pos: m.Source.PositionOf(n),
+	fs.Problems.Add(Finding{
+		Code: "invalid-type", Message: PrefixPath(fs.fieldPath(name), fmt.Sprintf("invalid type: %s, expected %s", describeNode(n), want)),
+		Hint: hint, Fix: fixType(name, ResolveAlias(n), want), Pos: fs.Source.PositionOf(n),
 	})
 }
 
@@ -162,21 +162,21 @@ func ScalarText(n *yaml.Node, plain bool) (string, bool) {
 	return "", false
 }
 
-func (m *Fields) DecodeText(n *yaml.Node, name string, plain bool) string {
+func (fs *Fields) DecodeText(n *yaml.Node, name string, plain bool) string {
 	s, ok := ScalarText(n, plain)
 	if !ok {
-		m.WrongType(n, name, wantText)
+		fs.WrongType(n, name, wantText)
 	}
 	return s
 }
 
 // decodeTexts reads the elements of a list.
-func (m *Fields) decodeTexts(items []*yaml.Node, name string, plain bool) []string {
+func (fs *Fields) decodeTexts(items []*yaml.Node, name string, plain bool) []string {
 	texts := make([]string, len(items))
 	for i, item := range items {
 		s, ok := ScalarText(item, plain)
-		if !ok && !m.Problems.isFull() {
-			m.WrongType(item, fmt.Sprintf("%s[%d]", name, i), wantText)
+		if !ok && !fs.Problems.isFull() {
+			fs.WrongType(item, fmt.Sprintf("%s[%d]", name, i), wantText)
 		}
 		texts[i] = s
 	}
@@ -184,97 +184,97 @@ func (m *Fields) decodeTexts(items []*yaml.Node, name string, plain bool) []stri
 }
 
 // ReadText reads a text.
-func (m *Fields) ReadText(name string, p presence) string {
-	if n := m.GetField(name, p); n != nil {
-		return m.DecodeText(n, name, m.Plain)
+func (fs *Fields) ReadText(name string, p presence) string {
+	if n := fs.GetField(name, p); n != nil {
+		return fs.DecodeText(n, name, fs.Plain)
 	}
 	return ""
 }
 
 // ReadPlainText reads a text that may be written as any plain scalar.
-func (m *Fields) ReadPlainText(name string) string {
-	if n := m.GetField(name, Optional); n != nil {
-		return m.DecodeText(n, name, true)
+func (fs *Fields) ReadPlainText(name string) string {
+	if n := fs.GetField(name, Optional); n != nil {
+		return fs.DecodeText(n, name, true)
 	}
 	return ""
 }
 
 // ReadTexts reads a list of texts. The result is nil if the field is not set, and
 // otherwise not nil.
-func (m *Fields) ReadTexts(name string, p presence) []string {
-	n := m.GetField(name, p)
+func (fs *Fields) ReadTexts(name string, p presence) []string {
+	n := fs.GetField(name, p)
 	if n == nil {
 		return nil
 	}
 	list := ResolveAlias(n)
 	if list.Kind != yaml.SequenceNode {
-		m.WrongType(n, name, WantList)
+		fs.WrongType(n, name, WantList)
 		return nil
 	}
-	return m.decodeTexts(list.Content, name, m.Plain)
+	return fs.decodeTexts(list.Content, name, fs.Plain)
 }
 
 // ReadPairs reads a map of texts in order. The result is nil if the field is not
 // set, and otherwise not nil.
-func (m *Fields) ReadPairs(name string, p presence) []Pair {
-	n := m.GetField(name, p)
+func (fs *Fields) ReadPairs(name string, p presence) []Pair {
+	n := fs.GetField(name, p)
 	if n == nil {
 		return nil
 	}
 	list := ResolveAlias(n)
 	if list.Kind != yaml.MappingNode {
-		m.WrongType(n, name, WantMapping)
+		fs.WrongType(n, name, WantMapping)
 		return nil
 	}
 	pairs := make([]Pair, 0, len(list.Content)/2)
 	for i := 0; i+1 < len(list.Content); i += 2 {
 		if key := list.Content[i]; !IsBroken(key) {
-			pairs = append(pairs, Pair{key.Value, m.DecodeText(list.Content[i+1], name+"."+key.Value, m.Plain)})
+			pairs = append(pairs, Pair{key.Value, fs.DecodeText(list.Content[i+1], name+"."+key.Value, fs.Plain)})
 		}
 	}
 	return pairs
 }
 
 // ReadNext reads one target or a list of targets.
-func (m *Fields) ReadNext() []string {
-	n := m.GetField("next", Optional)
+func (fs *Fields) ReadNext() []string {
+	n := fs.GetField("next", Optional)
 	if n == nil {
 		return nil
 	}
 	switch target := ResolveAlias(n); target.Kind {
 	case yaml.ScalarNode:
-		return []string{m.DecodeText(n, "next", true)}
+		return []string{fs.DecodeText(n, "next", true)}
 	case yaml.SequenceNode:
-		return m.decodeTexts(target.Content, "next", true)
+		return fs.decodeTexts(target.Content, "next", true)
 	}
-	m.WrongType(n, "next", "a string or a list of strings")
+	fs.WrongType(n, "next", "a string or a list of strings")
 	return nil
 }
 
 // ReadMapping returns the node of a mapping, or nil if the field is not set or not
 // a mapping.
-func (m *Fields) ReadMapping(name string) *yaml.Node {
-	n := m.GetField(name, Optional)
+func (fs *Fields) ReadMapping(name string) *yaml.Node {
+	n := fs.GetField(name, Optional)
 	if n == nil {
 		return nil
 	}
 	if ResolveAlias(n).Kind != yaml.MappingNode {
-		m.WrongType(n, name, WantMapping)
+		fs.WrongType(n, name, WantMapping)
 		return nil
 	}
 	return n
 }
 
 // ReadAny reads a value of any type, or nil if the field is not set.
-func (m *Fields) ReadAny(name string) any {
-	if n := m.GetField(name, Optional); n != nil {
+func (fs *Fields) ReadAny(name string) any {
+	if n := fs.GetField(name, Optional); n != nil {
 		return DecodeValue(n)
 	}
 	return nil
 }
 
 // decodeUnsigned reads a whole number that is not negative.
-func (m *Fields) decodeUnsigned(n *yaml.Node, name, want string) uint64 {
+func (fs *Fields) decodeUnsigned(n *yaml.Node, name, want string) uint64 {
 	s := ResolveAlias(n)
 	if s.Kind == yaml.ScalarNode {
 		switch v, _ := DecodeScalar(s); x := v.(type) {
@@ -282,50 +282,50 @@ func (m *Fields) decodeUnsigned(n *yaml.Node, name, want string) uint64 {
 			if x >= 0 {
 				return uint64(x)
 			}
-			m.AddFault(n, name, "invalid-value", fmt.Sprintf("invalid value: integer `%d`, expected %s", x, want))
+			fs.AddFault(n, name, "invalid-value", fmt.Sprintf("invalid value: integer `%d`, expected %s", x, want))
 			return 0
 		case uint64:
 			return x
 		}
 	}
-	m.WrongType(n, name, want)
+	fs.WrongType(n, name, want)
 	return 0
 }
 
-func (m *Fields) ReadSeconds(name string, def Seconds) Seconds {
-	if n := m.GetField(name, Defaulted); n != nil {
-		return Seconds(m.decodeUnsigned(n, name, wantSeconds))
+func (fs *Fields) ReadSeconds(name string, def Seconds) Seconds {
+	if n := fs.GetField(name, Defaulted); n != nil {
+		return Seconds(fs.decodeUnsigned(n, name, wantSeconds))
 	}
 	return def
 }
 
-func (m *Fields) ReadOptionalSeconds(name string) *Seconds {
-	if n := m.GetField(name, Optional); n != nil {
-		return new(Seconds(m.decodeUnsigned(n, name, wantSeconds)))
+func (fs *Fields) ReadOptionalSeconds(name string) *Seconds {
+	if n := fs.GetField(name, Optional); n != nil {
+		return new(Seconds(fs.decodeUnsigned(n, name, wantSeconds)))
 	}
 	return nil
 }
 
 // ReadCount reads a number of things; a number that does not fit in an int becomes
 // the largest int.
-func (m *Fields) ReadCount(name string, def int) int {
-	if n := m.GetField(name, Defaulted); n != nil {
-		return clampInt(m.decodeUnsigned(n, name, wantCount))
+func (fs *Fields) ReadCount(name string, def int) int {
+	if n := fs.GetField(name, Defaulted); n != nil {
+		return clampInt(fs.decodeUnsigned(n, name, wantCount))
 	}
 	return def
 }
 
-func (m *Fields) ReadOptionalCount(name string) *int {
-	if n := m.GetField(name, Optional); n != nil {
-		return new(clampInt(m.decodeUnsigned(n, name, wantCount)))
+func (fs *Fields) ReadOptionalCount(name string) *int {
+	if n := fs.GetField(name, Optional); n != nil {
+		return new(clampInt(fs.decodeUnsigned(n, name, wantCount)))
 	}
 	return nil
 }
 
 func clampInt(u uint64) int { return int(min(u, math.MaxInt)) }
 
-func (m *Fields) ReadFloat(name string) *float64 {
-	n := m.GetField(name, Optional)
+func (fs *Fields) ReadFloat(name string) *float64 {
+	n := fs.GetField(name, Optional)
 	if n == nil {
 		return nil
 	}
@@ -335,20 +335,20 @@ func (m *Fields) ReadFloat(name string) *float64 {
 			return &f
 		}
 	}
-	m.WrongType(n, name, wantNumber)
+	fs.WrongType(n, name, wantNumber)
 	return nil
 }
 
-func (m *Fields) ReadFlag(name string, def bool) bool {
-	if n := m.GetField(name, Defaulted); n != nil {
-		return m.decodeBool(n, name)
+func (fs *Fields) ReadFlag(name string, def bool) bool {
+	if n := fs.GetField(name, Defaulted); n != nil {
+		return fs.decodeBool(n, name)
 	}
 	return def
 }
 
-func (m *Fields) ReadOptionalFlag(name string) *bool {
-	if n := m.GetField(name, Optional); n != nil {
-		return new(m.decodeBool(n, name))
+func (fs *Fields) ReadOptionalFlag(name string) *bool {
+	if n := fs.GetField(name, Optional); n != nil {
+		return new(fs.decodeBool(n, name))
 	}
 	return nil
 }
@@ -357,16 +357,16 @@ func (m *Fields) ReadOptionalFlag(name string) *bool {
 var switchWords = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
 
 // decodeBool reads true or false; in a config.yaml also yes, no, on and off.
-func (m *Fields) decodeBool(n *yaml.Node, name string) bool {
+func (fs *Fields) decodeBool(n *yaml.Node, name string) bool {
 	if s := ResolveAlias(n); s.Kind == yaml.ScalarNode {
 		v, _ := DecodeScalar(s)
 		if b, ok := v.(bool); ok {
 			return b
 		}
-		if b, ok := switchWords[strings.ToLower(s.Value)]; ok && m.Forgiving && s.Style == 0 {
+		if b, ok := switchWords[strings.ToLower(s.Value)]; ok && fs.Forgiving && s.Style == 0 {
 			return b
 		}
 	}
-	m.WrongType(n, name, "a boolean")
+	fs.WrongType(n, name, "a boolean")
 	return false
 }

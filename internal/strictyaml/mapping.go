@@ -10,14 +10,14 @@ type Mapping struct {
 	Node *yaml.Node
 }
 
-func (s Mapping) PositionOf(n *yaml.Node) Pos { return Pos{s.Pos.File, n.Line, n.Column} }
+func (m Mapping) PositionOf(n *yaml.Node) Pos { return Pos{m.Pos.File, n.Line, n.Column} }
 
 // FieldNode returns the node of a field, or nil if the field is missing.
-func (s Mapping) FieldNode(field string) *yaml.Node {
-	if s.Node == nil {
+func (m Mapping) FieldNode(field string) *yaml.Node {
+	if m.Node == nil {
 		return nil
 	}
-	content := ResolveAlias(s.Node).Content
+	content := ResolveAlias(m.Node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		if content[i].Value == field && !IsBroken(content[i]) {
 			return content[i+1]
@@ -26,43 +26,43 @@ func (s Mapping) FieldNode(field string) *yaml.Node {
 	return nil
 }
 
-func (s Mapping) FieldPosition(field string) Pos {
-	if n := s.FieldNode(field); n != nil {
-		return s.PositionOf(n)
+func (m Mapping) FieldPosition(field string) Pos {
+	if n := m.FieldNode(field); n != nil {
+		return m.PositionOf(n)
 	}
-	return s.Pos
+	return m.Pos
 }
 
 // ItemPositions returns a function with the position of every element of a list field,
 // of every value of a map field, or of the only scalar.
-func (s Mapping) ItemPositions(field string) func(i int) Pos {
-	n := s.FieldNode(field)
+func (m Mapping) ItemPositions(field string) func(i int) Pos {
+	n := m.FieldNode(field)
 	if n == nil {
-		return func(int) Pos { return s.Pos }
+		return func(int) Pos { return m.Pos }
 	}
 	list := ResolveAlias(n)
 	return func(i int) Pos {
 		switch {
 		case list.Kind == yaml.SequenceNode && i < len(list.Content):
-			return s.PositionOf(list.Content[i])
+			return m.PositionOf(list.Content[i])
 		case list.Kind == yaml.MappingNode && 2*i+1 < len(list.Content):
-			return s.PositionOf(list.Content[2*i+1])
+			return m.PositionOf(list.Content[2*i+1])
 		}
-		return s.PositionOf(n)
+		return m.PositionOf(n)
 	}
 }
 
 // KeyPositions returns a function with the position of every key of a map field.
-func (s Mapping) KeyPositions(field string) func(i int) Pos {
-	n := s.FieldNode(field)
+func (m Mapping) KeyPositions(field string) func(i int) Pos {
+	n := m.FieldNode(field)
 	if n == nil || ResolveAlias(n).Kind != yaml.MappingNode {
-		return func(int) Pos { return s.Pos }
+		return func(int) Pos { return m.Pos }
 	}
 	list := ResolveAlias(n)
 	return func(i int) Pos {
 		if 2*i < len(list.Content) {
-			return s.PositionOf(list.Content[2*i])
+			return m.PositionOf(list.Content[2*i])
 		}
-		return s.PositionOf(n)
+		return m.PositionOf(n)
 	}
 }

@@ -10,28 +10,28 @@ import (
 // UnknownKeys returns a finding for every key that was not read from m. node is the
 // id of the node that m belongs to, and may be empty. If hint is not nil, its
 // result for a key is preferred to the nearest known key.
-func (m *Fields) UnknownKeys(node string, hint func(key string) string) []Finding {
-	if m.Source.Node == nil {
+func (fs *Fields) UnknownKeys(node string, hint func(key string) string) []Finding {
+	if fs.Source.Node == nil {
 		return nil
 	}
 	var found []Finding
-	content := ResolveAlias(m.Source.Node).Content
+	content := ResolveAlias(fs.Source.Node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		key := content[i]
-		if IsBroken(key) || slices.Contains(m.Known, key.Value) || len(found) >= MaxFindings {
+		if IsBroken(key) || slices.Contains(fs.Known, key.Value) || len(found) >= MaxFindings {
 			continue
 		}
 		found = append(found, Finding{
 			Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Node: node,
-			Message: fmt.Sprintf("unknown key `%s` is ignored", m.fieldPath(key.Value)),
-			Hint:    m.hintForKey(key.Value, hint), Pos: m.Source.PositionOf(key),
+			Message: fmt.Sprintf("unknown key `%s` is ignored", fs.fieldPath(key.Value)),
+			Hint:    fs.hintForKey(key.Value, hint), Pos: fs.Source.PositionOf(key),
 		})
 	}
 	return found
 }
 
 // hintForKey returns what an unknown key probably means.
-func (m *Fields) hintForKey(key string, hint func(key string) string) string {
+func (fs *Fields) hintForKey(key string, hint func(key string) string) string {
 	if key == "<<" {
 		return "YAML 1.2 has no merge keys: write all fields"
 	}
@@ -40,5 +40,5 @@ func (m *Fields) hintForKey(key string, hint func(key string) string) string {
 			return text
 		}
 	}
-	return wording.SuggestNearest(key, m.Known, "`")
+	return wording.SuggestNearest(key, fs.Known, "`")
 }

@@ -18,30 +18,30 @@ import (
 )
 
 // compare returns what differs between two runs.
-func (a *killedRun) compare(b *killedRun) (list []string) {
+func (k *killedRun) compare(b *killedRun) (list []string) {
 	differ := func(what, x, y string) {
-		if x, y = a.cleanValue(x), b.cleanValue(y); x != y {
+		if x, y = k.cleanValue(x), b.cleanValue(y); x != y {
 			x, y = quoteDifference(x, y)
 			list = append(list, fmt.Sprintf("%s is %s, and without a crash %s", what, y, x))
 		}
 	}
 	if b.over {
-		differ("the status", a.result.Status, b.result.Status) // the journal has the error with other words
+		differ("the status", k.result.Status, b.result.Status) // the journal has the error with other words
 	} else {
-		differ("the status", a.result.Status+errorSuffix(a.result), b.result.Status+errorSuffix(b.result))
+		differ("the status", k.result.Status+errorSuffix(k.result), b.result.Status+errorSuffix(b.result))
 	}
-	differ("the output", a.result.Output, b.result.Output)
-	differ("the exit code", fmt.Sprint(a.result.ExitCode), fmt.Sprint(b.result.ExitCode))
-	differ("the open question", promptsOf(a.questions), promptsOf(b.questions))
-	x, y := stateTexts(a.result.State), stateTexts(b.result.State)
+	differ("the output", k.result.Output, b.result.Output)
+	differ("the exit code", fmt.Sprint(k.result.ExitCode), fmt.Sprint(b.result.ExitCode))
+	differ("the open question", promptsOf(k.questions), promptsOf(b.questions))
+	x, y := stateTexts(k.result.State), stateTexts(b.result.State)
 	if b.over {
 		x, y = nil, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(mergeKeys(x, y))) {
 		differ("the state's "+key, x[key], y[key])
 	}
-	for _, name := range slices.Sorted(maps.Keys(mergeKeys(a.files, b.files))) {
-		x, inA := a.files[name]
+	for _, name := range slices.Sorted(maps.Keys(mergeKeys(k.files, b.files))) {
+		x, inA := k.files[name]
 		y, inB := b.files[name]
 		switch {
 		case !inB:
@@ -61,13 +61,13 @@ func (a *killedRun) compare(b *killedRun) (list []string) {
 var instants = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 
 // cleanValue returns a value without what differs between any two runs: the name of the scratch directory, and times.
-func (a *killedRun) cleanValue(text string) string {
-	return instants.ReplaceAllString(strings.ReplaceAll(text, a.scratch, "SCRATCH"), "TIME")
+func (k *killedRun) cleanValue(text string) string {
+	return instants.ReplaceAllString(strings.ReplaceAll(text, k.scratch, "SCRATCH"), "TIME")
 }
 
 // explain returns how a killed run differs from the one without a crash, nil if it does not.
-func (a *killedRun) explain(b *killedRun) *Difference {
-	d := &Difference{Point: b.kill.describePoint(), What: a.compare(b)}
+func (k *killedRun) explain(b *killedRun) *Difference {
+	d := &Difference{Point: b.kill.describePoint(), What: k.compare(b)}
 	for _, name := range b.kill.repeated {
 		d.What = append(d.What, name+" ran again although its result was saved")
 	}

@@ -20,18 +20,18 @@ const sharedDir = ".shared"
 // reads what decides about that: the user's configuration, the agents of the run
 // with what their scripts name outside their directories, and the programs of
 // servers. No tool may write there without permission.
-func (b *Toolbox) codePaths() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	paths := []string{b.shared.Dirs.Config, b.shared.Dirs.Functions, b.shared.Dirs.Agents}
-	for _, dir := range slices.Sorted(maps.Keys(b.agents)) {
-		if b.agents[dir] == nil {
-			b.agents[dir] = append([]string{dir, filepath.Join(filepath.Dir(dir), sharedDir)}, namedBeside(dir)...)
+func (tb *Toolbox) codePaths() []string {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	paths := []string{tb.shared.Dirs.Config, tb.shared.Dirs.Functions, tb.shared.Dirs.Agents}
+	for _, dir := range slices.Sorted(maps.Keys(tb.agents)) {
+		if tb.agents[dir] == nil {
+			tb.agents[dir] = append([]string{dir, filepath.Join(filepath.Dir(dir), sharedDir)}, namedBeside(dir)...)
 		}
-		paths = append(paths, b.agents[dir]...)
+		paths = append(paths, tb.agents[dir]...)
 	}
-	for _, path := range slices.Sorted(maps.Keys(b.servers)) {
-		for _, program := range b.servers[path].ProgramPaths() {
+	for _, path := range slices.Sorted(maps.Keys(tb.servers)) {
+		for _, program := range tb.servers[path].ProgramPaths() {
 			if config.IsFile(program) {
 				paths = append(paths, program)
 			}

@@ -41,12 +41,12 @@ const (
 )
 
 // NewGate reads the rules for a run in a workspace. Each decision reads the mode, which may be nil.
-func (s *Shared) NewGate(b *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
+func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
-	project := filepath.Join(b.workspace, projectFile)
-	g := &Gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
-		Rules: []permission.Rules{s.Config.Permissions}, Workspace: b.workspace, Home: s.Dirs.Home,
-		Readable: []string{agentDir, filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: b.IsTrusted,
+	project := filepath.Join(tb.workspace, projectFile)
+	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
+		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home,
+		Readable: []string{agentDir, filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
 	own, err := rulesOf(remember)
@@ -61,7 +61,7 @@ func (s *Shared) NewGate(b *Toolbox, agentDir string, mode *permission.ModeSwitc
 		theirs = theirs.WithoutAllow()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)
-	b.policy = g.policy
+	tb.policy = g.policy
 	return g, nil
 }
 

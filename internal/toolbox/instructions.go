@@ -22,12 +22,12 @@ type Terminal struct {
 
 // buildInstructions returns what runs the function of an agent's file that makes its
 // instructions.
-func (b *Toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
+func (tb *Toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		if !b.TrustsDir(n.Dir) {
-			return "", failure.NewStale("read the files, then name the agent: raddle run "+b.shared.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.shared.Dirs.ShortPath(n.Dir))
+		if !tb.TrustsDir(n.Dir) {
+			return "", failure.NewStale("read the files, then name the agent: raddle run "+tb.shared.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, tb.shared.Dirs.ShortPath(n.Dir))
 		}
-		t, absent := b.borrowTerminal(ctx)
+		t, absent := tb.borrowTerminal(ctx)
 		if absent != nil {
 			text, err := h.Instructions(ctx, nil)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, script.ErrNoInstructions) {
@@ -57,14 +57,14 @@ const interruptWait = time.Second
 // borrowTerminal returns the terminal for a script that ctx belongs to. Only the
 // agent that was started gets it: others may run at the same time. The error says why
 // there is none.
-func (b *Toolbox) borrowTerminal(ctx context.Context) (*Terminal, error) {
+func (tb *Toolbox) borrowTerminal(ctx context.Context) (*Terminal, error) {
 	switch {
 	case graph.TaskInfo(ctx).Path != "":
 		return nil, errors.New("another agent has started this one: only the agent that you start may ask on the terminal")
-	case b.Terminal == nil:
+	case tb.Terminal == nil:
 		return nil, errNoTerminal
 	}
-	return b.Terminal()
+	return tb.Terminal()
 }
 
 // errNoTerminal is the reason where raddle is not used from a terminal.

@@ -18,15 +18,15 @@ import (
 
 // PackageDirs returns the directories whose interpreters and packages the scripts of an
 // agent may use, in order of preference.
-func (b *Toolbox) PackageDirs(agentDir string) []string {
-	s := b.shared
+func (tb *Toolbox) PackageDirs(agentDir string) []string {
+	s := tb.shared
 	var list []string
-	if b.isApproved(agentDir) {
+	if tb.isApproved(agentDir) {
 		list = append(list, agentDir)
 	}
 	list = append(list, s.Dirs.Functions)
-	for _, dir := range b.FoundPackages(agentDir) {
-		if s.hasTreeConsent(dir, b.workspace) {
+	for _, dir := range tb.FoundPackages(agentDir) {
+		if s.hasTreeConsent(dir, tb.workspace) {
 			list = append(list, dir)
 		}
 	}
@@ -36,24 +36,24 @@ func (b *Toolbox) PackageDirs(agentDir string) []string {
 // FoundPackages returns the directories with interpreters or packages that the user has
 // not named: of an agent that was picked up, between an agent and the workspace around
 // it, in the workspace, and in the PATH.
-func (b *Toolbox) FoundPackages(agentDir string) (dirs []string) {
+func (tb *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 	add := func(dir string) {
 		if config.IsDir(dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	if agentDir != "" && !b.isApproved(agentDir) {
+	if agentDir != "" && !tb.isApproved(agentDir) {
 		add(filepath.Join(agentDir, ".venv"))
 		add(filepath.Join(agentDir, "node_modules"))
 	}
-	add(filepath.Join(b.workspace, ".venv"))
-	if agentDir != "" && isBelow(agentDir, b.workspace) {
-		for dir := filepath.Dir(agentDir); dir != b.workspace && isBelow(dir, b.workspace); dir = filepath.Dir(dir) { // the root is its own parent
+	add(filepath.Join(tb.workspace, ".venv"))
+	if agentDir != "" && isBelow(agentDir, tb.workspace) {
+		for dir := filepath.Dir(agentDir); dir != tb.workspace && isBelow(dir, tb.workspace); dir = filepath.Dir(dir) { // the root is its own parent
 			add(filepath.Join(dir, "node_modules"))
 		}
 	}
-	add(filepath.Join(b.workspace, "node_modules"))
-	for _, dir := range b.pathPackages() {
+	add(filepath.Join(tb.workspace, "node_modules"))
+	for _, dir := range tb.pathPackages() {
 		add(dir)
 	}
 	return dirs
@@ -61,13 +61,13 @@ func (b *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 
 // pathPackages returns the directories that entries of PATH in the workspace belong
 // to.
-func (b *Toolbox) pathPackages() (dirs []string) {
-	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.shared.ScriptEnv(), b.workspace, nil) })
-	for _, l := range b.left {
-		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(b.workspace, l.Entry) {
+func (tb *Toolbox) pathPackages() (dirs []string) {
+	tb.leftOnce.Do(func() { _, tb.left = interpreter.FilterEnvironment(tb.shared.ScriptEnv(), tb.workspace, nil) })
+	for _, l := range tb.left {
+		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(tb.workspace, l.Entry) {
 			continue
 		}
-		dirs = append(dirs, packageRoot(filepath.Clean(l.Entry), b.workspace))
+		dirs = append(dirs, packageRoot(filepath.Clean(l.Entry), tb.workspace))
 	}
 	return dirs
 }
@@ -104,11 +104,11 @@ func (s *Shared) hasTreeConsent(dir, workspace string) bool {
 
 // ChildEnv returns the environment of child processes in a workspace: that of scripts,
 // without what leads into the workspace. Packages that the user has agreed to stay.
-func (b *Toolbox) ChildEnv() []string {
-	b.envOnce.Do(func() {
-		b.env, _ = interpreter.FilterEnvironment(b.shared.ScriptEnv(), b.workspace, b.PackageDirs(""))
+func (tb *Toolbox) ChildEnv() []string {
+	tb.envOnce.Do(func() {
+		tb.env, _ = interpreter.FilterEnvironment(tb.shared.ScriptEnv(), tb.workspace, tb.PackageDirs(""))
 	})
-	return b.env
+	return tb.env
 }
 
 // WorkEnv returns the environment of child processes in the working directory that belong to no agent.
@@ -128,7 +128,7 @@ func runsPrograms(a *flow.Agent) bool {
 
 // findPackageDirs returns the packages that a run would use with the user's consent.
 func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
-	b := &Toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
+	tb := &Toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
 		python, typescript := false, false
@@ -138,20 +138,20 @@ func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 		for _, file := range child.ScriptFiles() {
 			typescript = typescript || filepath.Ext(file) == ".ts"
 		}
-		for _, dir := range b.FoundPackages(child.Dir) {
+		for _, dir := range tb.FoundPackages(child.Dir) {
 			environment := filepath.Base(dir) == ".venv"
 			if environment && python || filepath.Base(dir) == "node_modules" && typescript {
 				wanted[dir] = true
 			}
 		}
 		if runsPrograms(child) {
-			for _, dir := range b.pathPackages() {
+			for _, dir := range tb.pathPackages() {
 				wanted[dir] = true
 			}
 		}
 	}
 	for _, child := range a.Agents() {
-		for _, dir := range b.FoundPackages(child.Dir) {
+		for _, dir := range tb.FoundPackages(child.Dir) {
 			if !wanted[dir] {
 				continue
 			}

@@ -17,10 +17,10 @@ func ProjectSkillDirs(workspace string) []string {
 
 // SkillDirs returns the directories of skills that agents may use: those of the workspace that the user has consented to, and the user's
 // own.
-func (b *Toolbox) SkillDirs() (dirs []string) {
-	s := b.shared
-	for _, dir := range ProjectSkillDirs(b.workspace) {
-		if len(check.InstalledSkills(filepath.Dir(dir))) > 0 && (s.isNamedOrInstalled(dir, b.named) || s.hasTreeConsent(dir, b.workspace)) {
+func (tb *Toolbox) SkillDirs() (dirs []string) {
+	s := tb.shared
+	for _, dir := range ProjectSkillDirs(tb.workspace) {
+		if len(check.InstalledSkills(filepath.Dir(dir))) > 0 && (s.isNamedOrInstalled(dir, tb.named) || s.hasTreeConsent(dir, tb.workspace)) {
 			dirs = append(dirs, dir)
 		}
 	}

@@ -58,8 +58,8 @@ func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []error
-	for _, b := range s.boxes {
-		failed = append(failed, b.Close())
+	for _, tb := range s.boxes {
+		failed = append(failed, tb.Close())
 	}
 	s.boxes = nil
 	return errors.Join(failed...)
@@ -98,61 +98,61 @@ var _ flow.Toolbox = (*Toolbox)(nil)
 // NewToolbox returns the toolbox of a run in a workspace. named is the directory of the agent that the user named. Close of
 // the Shared closes it.
 func (s *Shared) NewToolbox(workspace, named string) *Toolbox {
-	b := &Toolbox{shared: s, workspace: workspace, named: named, Log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
+	tb := &Toolbox{shared: s, workspace: workspace, named: named, Log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.boxes = append(s.boxes, b)
-	return b
+	s.boxes = append(s.boxes, tb)
+	return tb
 }
 
 // Open implements [flow.Toolbox].
-func (b *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
-	b.mu.Lock()
-	b.agents[n.Dir] = nil
-	b.mu.Unlock()
-	h := b.scriptHost(n)
+func (tb *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
+	tb.mu.Lock()
+	tb.agents[n.Dir] = nil
+	tb.mu.Unlock()
+	h := tb.scriptHost(n)
 	set := &flow.Toolset{}
 	for _, name := range n.Global {
-		b.addGlobalTool(h, n, name, set)
+		tb.addGlobalTool(h, n, name, set)
 	}
 	own, problems := h.OwnTools()
 	for _, p := range problems {
 		set.Problems = append(set.Problems, newScriptProblem(p))
 	}
-	b.addTools(set, own, b.TrustsDir(n.Dir))
-	for _, text := range b.shared.findUnresolvedVariables(n.Agent, n.Variables) {
+	tb.addTools(set, own, tb.TrustsDir(n.Dir))
+	for _, text := range tb.shared.findUnresolvedVariables(n.Agent, n.Variables) {
 		set.Problems = append(set.Problems, flow.ToolProblem{Text: text})
 	}
 	if file := ownFile(n.Dir); file == "" {
-		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
+		tb.otherLanguage(set, filepath.Join(n.Dir, "tools"))
 	} else {
 		set.Scripts = append(set.Scripts, file)
-		set.Instructions = b.buildInstructions(h, n)
+		set.Instructions = tb.buildInstructions(h, n)
 	}
 	set.RunWords = runWords(h, n.Dir)
-	if err := permission.CheckTools(b.policy.Rules, set.Tools); err != nil {
+	if err := permission.CheckTools(tb.policy.Rules, set.Tools); err != nil {
 		return nil, rulesError(err)
 	}
-	return set, b.findServers(n, set)
+	return set, tb.findServers(n, set)
 }
 
 // TrustsDir reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
-func (b *Toolbox) TrustsDir(dir string) bool {
-	return b.isApproved(dir) || b.shared.hasConsent(dir)
+func (tb *Toolbox) TrustsDir(dir string) bool {
+	return tb.isApproved(dir) || tb.shared.hasConsent(dir)
 }
 
 // isApproved reports whether an agent's directory needs no consent.
-func (b *Toolbox) isApproved(dir string) bool {
-	return b.shared.isNamedOrInstalled(dir, b.named) || slices.Contains(b.Approved, dir)
+func (tb *Toolbox) isApproved(dir string) bool {
+	return tb.shared.isNamedOrInstalled(dir, tb.named) || slices.Contains(tb.Approved, dir)
 }
 
 // addTools adds tools of files. A tool with the name of a built-in tool is judged like the
 // built-in one, whatever its file does: the rules and defaults for the name apply to it.
-func (b *Toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
-	b.recordTrust(tools, trusted)
+func (tb *Toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
+	tb.recordTrust(tools, trusted)
 	for i, t := range tools {
-		if touches, ok := builtin.TouchesNamed(t.Name, b.builtinHost()); ok {
+		if touches, ok := builtin.TouchesNamed(t.Name, tb.builtinHost()); ok {
 			tools[i].Touches = touches
 		}
 	}
@@ -161,37 +161,37 @@ func (b *Toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 
 // recordTrust records whether tools are trusted, by their names. If two have the same name and
 // the user has not approved one of them, the name is not trusted.
-func (b *Toolbox) recordTrust(tools []tool.Tool, trusted bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (tb *Toolbox) recordTrust(tools []tool.Tool, trusted bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
 	for _, t := range tools {
-		before, known := b.trusted[t.Name]
-		b.trusted[t.Name] = trusted && (before || !known)
+		before, known := tb.trusted[t.Name]
+		tb.trusted[t.Name] = trusted && (before || !known)
 	}
 }
 
 // IsTrusted reports whether a tool comes from a file that the user has approved.
-func (b *Toolbox) IsTrusted(name string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.trusted[name]
+func (tb *Toolbox) IsTrusted(name string) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return tb.trusted[name]
 }
 
 // IsUntrusted reports whether a tool comes from a file that the user has not approved.
-func (b *Toolbox) IsUntrusted(name string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	trusted, known := b.trusted[name]
+func (tb *Toolbox) IsUntrusted(name string) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	trusted, known := tb.trusted[name]
 	return known && !trusted
 }
 
 // scriptHost returns the surroundings of an agent's scripts.
-func (b *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
+func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: b.shared.Dirs.Config, Functions: b.shared.Dirs.Functions, Workspace: b.workspace, Env: b.shared.ScriptEnv(),
-		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: b.Homes[n.Dir], Variables: b.shared.resolveVariables(n.Variables)},
-		Packages: b.PackageDirs(n.Dir),
-		Timeout:  b.shared.Config.ToolTimeout,
+		Config: tb.shared.Dirs.Config, Functions: tb.shared.Dirs.Functions, Workspace: tb.workspace, Env: tb.shared.ScriptEnv(),
+		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: tb.Homes[n.Dir], Variables: tb.shared.resolveVariables(n.Variables)},
+		Packages: tb.PackageDirs(n.Dir),
+		Timeout:  tb.shared.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
 }
@@ -202,8 +202,8 @@ var toolEndings = []string{"", ".sh", ".py", ".ts"}
 
 // addGlobalTool finds a tool that an agent's file names: next to the agent, among the
 // user's functions, then in the program.
-func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
-	for _, dir := range []string{n.Dir, b.shared.Dirs.Functions} {
+func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
+	for _, dir := range []string{n.Dir, tb.shared.Dirs.Functions} {
 		file := toolFile(filepath.Join(dir, "tools"), name)
 		if file == "" {
 			continue
@@ -214,16 +214,16 @@ func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 		for _, p := range problems {
 			set.Problems = append(set.Problems, newScriptProblem(p))
 		}
-		b.addTools(set, tools, dir != n.Dir || b.TrustsDir(dir))
+		tb.addTools(set, tools, dir != n.Dir || tb.TrustsDir(dir))
 		set.Scripts = append(set.Scripts, file)
 		return
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
-	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.shared.Dirs.Functions, "tools", stem))
-	found := builtin.LookupGroup(name, b.builtinHost())
+	other := tb.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || tb.otherLanguage(set, filepath.Join(tb.shared.Dirs.Functions, "tools", stem))
+	found := builtin.LookupGroup(name, tb.builtinHost())
 	for _, t := range found {
 		if t.Touches != nil && !t.Effect.MayRepeat() {
-			t.Repeats = func(args json.RawMessage) bool { return b.policy.OnlyReads(t, args) }
+			t.Repeats = func(args json.RawMessage) bool { return tb.policy.OnlyReads(t, args) }
 		}
 		if !slices.ContainsFunc(set.Tools, func(have tool.Tool) bool { return have.Name == t.Name }) {
 			set.Tools = append(set.Tools, t)
@@ -234,13 +234,13 @@ func (b *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, se
 	}
 	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.ToolNames(), "")
 	if next == "" {
-		next = "put its file into " + b.shared.Dirs.ShortPath(filepath.Join(b.shared.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
+		next = "put its file into " + tb.shared.Dirs.ShortPath(filepath.Join(tb.shared.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
 	set.Problems = append(set.Problems, flow.ToolProblem{Tool: name, Text: fmt.Sprintf("there is no tool %q: %s", name, next)})
 }
 
-func (b *Toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.ChildEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter, Memory: b.shared.toolMemory()}
+func (tb *Toolbox) builtinHost() builtin.Host {
+	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter, Memory: tb.shared.toolMemory()}
 }
 
 // toolMemory returns what the tools of memory use.
@@ -274,12 +274,12 @@ var otherEndings = []string{".js", ".mjs", ".cjs"}
 
 // otherLanguage reports a file of tools, given without its ending, that raddle does
 // not run.
-func (b *Toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
+func (tb *Toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	for _, ending := range otherEndings {
 		if config.IsFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
 			set.Problems = append(set.Problems, flow.ToolProblem{Tool: filepath.Base(path), Text: fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
-				b.shared.Dirs.ShortPath(path+ending), filepath.Base(path))})
+				tb.shared.Dirs.ShortPath(path+ending), filepath.Base(path))})
 			return true
 		}
 	}
@@ -293,10 +293,10 @@ const serversFile = "mcp.json"
 const workspaceVariable = "RADDLE_WORKSPACE"
 
 // serverFiles returns the files that list MCP servers; the first one that has an id counts.
-func (b *Toolbox) serverFiles(agentDir string) []string {
-	d := b.shared.Dirs
+func (tb *Toolbox) serverFiles(agentDir string) []string {
+	d := tb.shared.Dirs
 	files := []string{filepath.Join(agentDir, serversFile), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
-	if own := b.shared.Config.MCPFile; own != "" {
+	if own := tb.shared.Config.MCPFile; own != "" {
 		if !filepath.IsAbs(own) {
 			own = filepath.Join(d.Config, own)
 		}
@@ -306,8 +306,8 @@ func (b *Toolbox) serverFiles(agentDir string) []string {
 }
 
 // callTimeout returns the time limit of one call where it cannot be "none".
-func (b *Toolbox) callTimeout() time.Duration {
-	if t := b.shared.Config.ToolTimeout; t >= 0 {
+func (tb *Toolbox) callTimeout() time.Duration {
+	if t := tb.shared.Config.ToolTimeout; t >= 0 {
 		return t
 	}
 	const ages = 10_000 * time.Hour
@@ -315,22 +315,22 @@ func (b *Toolbox) callTimeout() time.Duration {
 }
 
 // findServers finds the servers that an agent uses. It starts none.
-func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
+func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
 		return nil
 	}
-	if on := b.shared.Config.MCP; on != nil && !*on {
+	if on := tb.shared.Config.MCP; on != nil && !*on {
 		set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: "mcp_server_support is off: the agent's MCP servers are not used"})
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
-	for i, path := range b.serverFiles(n.Dir) {
-		if i == 0 && config.IsFile(path) && !b.TrustsDir(n.Dir) {
-			set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.shared.Dirs.ShortPath(path))})
+	for i, path := range tb.serverFiles(n.Dir) {
+		if i == 0 && config.IsFile(path) && !tb.TrustsDir(n.Dir) {
+			set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(path))})
 			continue
 		}
-		servers, err := b.openServers(path, set)
+		servers, err := tb.openServers(path, set)
 		if err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		if home[id] == nil {
 			next := wording.SuggestNearest(id, known, "")
 			if next == "" {
-				next = "name it in " + b.shared.Dirs.ShortPath(b.serverFiles(n.Dir)[1])
+				next = "name it in " + tb.shared.Dirs.ShortPath(tb.serverFiles(n.Dir)[1])
 			}
 			set.Problems = append(set.Problems, flow.ToolProblem{Server: id, Text: fmt.Sprintf("there is no MCP server %q: %s", id, next)})
 			continue
@@ -364,10 +364,10 @@ func (b *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 }
 
 // openServers reads the servers of a file, once.
-func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s := b.servers[path]; s != nil {
+func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if s := tb.servers[path]; s != nil {
 		return s, nil
 	}
 	file, err := mcp.Load(path)
@@ -379,17 +379,17 @@ func (b *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 	}
 	lookup := func(name string) (string, bool) {
 		if name == workspaceVariable {
-			return b.workspace, true
+			return tb.workspace, true
 		}
-		return b.shared.env.Lookup(name)
+		return tb.shared.env.Lookup(name)
 	}
-	secrets := b.shared.SecretSet()
+	secrets := tb.shared.SecretSet()
 	secrets.Add(file.Secrets(lookup)...)
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
-	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.ChildEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
-		Log: b.Log, CallTimeout: b.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart})
-	b.servers[path] = s
+	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
+		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart})
+	tb.servers[path] = s
 	return s, nil
 }
 
@@ -403,11 +403,11 @@ func emitServerStart(ctx context.Context, server string) (ended func()) {
 }
 
 // Close ends all servers.
-func (b *Toolbox) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (tb *Toolbox) Close() error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
 	var first error
-	for _, s := range b.servers {
+	for _, s := range tb.servers {
 		if err := s.Close(); err != nil && first == nil {
 			first = err
 		}

@@ -95,55 +95,55 @@ func NewBest(top int, less func(a, b uint32) bool) *Best {
 }
 
 // Add adds m, and drops the worst match if there are more than top.
-func (h *Best) Add(m Match) {
-	if h.top <= 0 {
+func (b *Best) Add(m Match) {
+	if b.top <= 0 {
 		return
 	}
-	if len(h.all) < h.top {
-		h.all = append(h.all, m)
-		for i := len(h.all) - 1; i > 0 && h.isWorse(i, (i-1)/2); i = (i - 1) / 2 {
-			h.all[i], h.all[(i-1)/2] = h.all[(i-1)/2], h.all[i]
+	if len(b.all) < b.top {
+		b.all = append(b.all, m)
+		for i := len(b.all) - 1; i > 0 && b.isWorse(i, (i-1)/2); i = (i - 1) / 2 {
+			b.all[i], b.all[(i-1)/2] = b.all[(i-1)/2], b.all[i]
 		}
 		return
 	}
-	if worst := h.all[0]; m.Score < worst.Score || m.Score == worst.Score && !h.less(m.Text, worst.Text) {
+	if worst := b.all[0]; m.Score < worst.Score || m.Score == worst.Score && !b.less(m.Text, worst.Text) {
 		return
 	}
-	h.all[0] = m
-	h.siftDown()
+	b.all[0] = m
+	b.siftDown()
 }
 
-func (h *Best) isWorse(i, j int) bool {
-	x, y := h.all[i], h.all[j]
-	return x.Score < y.Score || x.Score == y.Score && h.less(y.Text, x.Text)
+func (b *Best) isWorse(i, j int) bool {
+	x, y := b.all[i], b.all[j]
+	return x.Score < y.Score || x.Score == y.Score && b.less(y.Text, x.Text)
 }
 
-func (h *Best) siftDown() {
+func (b *Best) siftDown() {
 	for i := 0; ; {
 		worst := i
 		for _, child := range []int{2*i + 1, 2*i + 2} {
-			if child < len(h.all) && h.isWorse(child, worst) {
+			if child < len(b.all) && b.isWorse(child, worst) {
 				worst = child
 			}
 		}
 		if worst == i {
 			return
 		}
-		h.all[i], h.all[worst] = h.all[worst], h.all[i]
+		b.all[i], b.all[worst] = b.all[worst], b.all[i]
 		i = worst
 	}
 }
 
 // SortMatches returns the matches, best first. Do not use h after it.
-func (h *Best) SortMatches() []Match {
-	slices.SortFunc(h.all, func(x, y Match) int {
+func (b *Best) SortMatches() []Match {
+	slices.SortFunc(b.all, func(x, y Match) int {
 		if c := cmp.Compare(y.Score, x.Score); c != 0 {
 			return c
 		}
-		if h.less(x.Text, y.Text) {
+		if b.less(x.Text, y.Text) {
 			return -1
 		}
 		return 1
 	})
-	return h.all
+	return b.all
 }

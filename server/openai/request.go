@@ -92,24 +92,24 @@ func readRequest(r *http.Request) (*request, error) {
 }
 
 // checkOptions returns an error for an option that would change what the caller gets, and that raddle does not have.
-func (q *request) checkOptions() error {
+func (r *request) checkOptions() error {
 	refuse := func(param, why string) error { return newBadRequest("unsupported_parameter", param, why) }
 	switch {
-	case q.N != nil && *q.N != 1:
+	case r.N != nil && *r.N != 1:
 		return refuse("n", "one run gives one answer: n must be 1")
-	case isSet(q.Tools):
+	case isSet(r.Tools):
 		return refuse("tools", "an agent has its own tools: tools of the request are not supported")
-	case isSet(q.Functions):
+	case isSet(r.Functions):
 		return refuse("functions", "an agent has its own tools: functions of the request are not supported")
-	case q.ResponseFormat != nil && q.ResponseFormat.Type != "text" && q.ResponseFormat.Type != "":
+	case r.ResponseFormat != nil && r.ResponseFormat.Type != "text" && r.ResponseFormat.Type != "":
 		return refuse("response_format", "the form of the answer is the agent's matter: response_format must be text")
-	case isSet(q.Stop):
+	case isSet(r.Stop):
 		return refuse("stop", "stop sequences are not supported")
-	case q.Logprobs:
+	case r.Logprobs:
 		return refuse("logprobs", "logprobs are not supported")
-	case slices.ContainsFunc(q.Modalities, func(m string) bool { return m != "text" }):
+	case slices.ContainsFunc(r.Modalities, func(m string) bool { return m != "text" }):
 		return refuse("modalities", "an agent answers with text: modalities must be [\"text\"]")
-	case isSet(q.WebSearch):
+	case isSet(r.WebSearch):
 		return refuse("web_search_options", "an agent has its own tools: web_search_options are not supported")
 	}
 	return nil
@@ -121,11 +121,11 @@ func isSet(v json.RawMessage) bool {
 }
 
 // checkMessages returns an error unless the messages are texts and the user's is the last one.
-func (q *request) checkMessages() error {
-	if len(q.Messages) == 0 {
+func (r *request) checkMessages() error {
+	if len(r.Messages) == 0 {
 		return newBadRequest("missing_messages", "messages", "there are no messages")
 	}
-	for i, m := range q.Messages {
+	for i, m := range r.Messages {
 		param := fmt.Sprintf("messages[%d]", i)
 		for j, part := range m.Content.parts {
 			if part != "" {
@@ -139,9 +139,9 @@ func (q *request) checkMessages() error {
 			return newBadRequest("unknown_role", param+".role", fmt.Sprintf("the role %q is not known: it must be system, developer, user or assistant", m.Role))
 		}
 	}
-	if last := len(q.Messages) - 1; q.Messages[last].Role != "user" {
+	if last := len(r.Messages) - 1; r.Messages[last].Role != "user" {
 		return newBadRequest("no_user_message", fmt.Sprintf("messages[%d]", last), "the last message must be of the user: it is the prompt, or the answer to a question")
-	} else if strings.TrimSpace(q.Messages[last].Content.text) == "" {
+	} else if strings.TrimSpace(r.Messages[last].Content.text) == "" {
 		return newBadRequest("empty_message", fmt.Sprintf("messages[%d].content", last), "the last message is empty")
 	}
 	return nil
@@ -151,13 +151,13 @@ func (q *request) checkMessages() error {
 var titles = map[string]string{"system": "System", "developer": "System", "user": "User", "assistant": "Assistant"}
 
 // lastText returns the text of the last message.
-func (q *request) lastText() string { return q.Messages[len(q.Messages)-1].Content.text }
+func (r *request) lastText() string { return r.Messages[len(r.Messages)-1].Content.text }
 
 // formatPrompt returns the prompt of a run that has no earlier turns: the last message, after the instructions of the client and a
 // transcript of what was said before.
-func (q *request) formatPrompt() string {
+func (r *request) formatPrompt() string {
 	var instructions, earlier []string
-	for _, m := range q.Messages[:len(q.Messages)-1] {
+	for _, m := range r.Messages[:len(r.Messages)-1] {
 		text := strings.TrimSpace(m.Content.text)
 		switch {
 		case text == "":
@@ -168,12 +168,12 @@ func (q *request) formatPrompt() string {
 		}
 	}
 	if len(instructions)+len(earlier) == 0 {
-		return q.lastText()
+		return r.lastText()
 	}
 	blocks := instructions
 	if len(earlier) > 0 {
 		blocks = append(append(blocks, "The conversation so far:"), earlier...)
 		blocks = append(blocks, "The user's next message:")
 	}
-	return strings.Join(append(blocks, q.lastText()), "\n\n")
+	return strings.Join(append(blocks, r.lastText()), "\n\n")
 }

@@ -21,56 +21,56 @@ type expansion struct {
 
 // expandServer returns s with its references filled in, and the secrets among them.
 func expandServer(s Server, lookup func(string) (string, bool)) (Server, []string, error) {
-	x := expansion{lookup: lookup}
-	s.Command = x.expandText("", s.Command)
+	e := expansion{lookup: lookup}
+	s.Command = e.expandText("", s.Command)
 	s.Args = slices.Clone(s.Args)
 	for i, a := range s.Args {
-		s.Args[i] = x.expandText("", a)
+		s.Args[i] = e.expandText("", a)
 	}
-	s.Env = x.expandTable(s.Env)
-	s.Dir = x.expandText("", s.Dir)
-	s.URL = x.expandText("", s.URL)
-	s.Headers = x.expandTable(s.Headers)
+	s.Env = e.expandTable(s.Env)
+	s.Dir = e.expandText("", s.Dir)
+	s.URL = e.expandText("", s.URL)
+	s.Headers = e.expandTable(s.Headers)
 	for _, text := range append([]string{s.URL, s.Command}, s.Args...) {
-		x.secrets = append(x.secrets, redact.FindPasswords(text)...)
+		e.secrets = append(e.secrets, redact.FindPasswords(text)...)
 	}
 	for i, a := range s.Args[:max(0, len(s.Args)-1)] {
 		if strings.HasPrefix(a, "-") && redact.IsSecretName(a) {
-			x.addSecret(s.Args[i+1])
+			e.addSecret(s.Args[i+1])
 		}
 	}
-	if len(x.missing) > 0 {
-		slices.Sort(x.missing)
-		return s, x.foundSecrets(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
-			s.Pos, strings.Join(slices.Compact(x.missing), ", "))
+	if len(e.missing) > 0 {
+		slices.Sort(e.missing)
+		return s, e.foundSecrets(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
+			s.Pos, strings.Join(slices.Compact(e.missing), ", "))
 	}
-	return s, x.foundSecrets(), nil
+	return s, e.foundSecrets(), nil
 }
 
-func (x *expansion) expandTable(m map[string]string) map[string]string {
+func (e *expansion) expandTable(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for _, name := range sortedKeys(m) {
-		out[name] = x.expandText(name, m[name])
+		out[name] = e.expandText(name, m[name])
 		if redact.IsSecretField(name) {
-			x.addSecret(out[name])
+			e.addSecret(out[name])
 		}
-		x.secrets = append(x.secrets, redact.FindPasswords(out[name])...)
+		e.secrets = append(e.secrets, redact.FindPasswords(out[name])...)
 	}
 	return out
 }
 
 // expandText fills in a text; name is the variable or header that it is the value of.
-func (x *expansion) expandText(name, s string) string {
+func (e *expansion) expandText(name, s string) string {
 	return reference.ReplaceAllStringFunc(s, func(ref string) string {
 		match := reference.FindStringSubmatch(ref)
 		plain, vault := match[1], match[2]
-		v, ok := x.lookup(plain + vault)
+		v, ok := e.lookup(plain + vault)
 		if !ok {
-			x.missing = append(x.missing, plain+vault)
+			e.missing = append(e.missing, plain+vault)
 			return ""
 		}
 		if vault != "" || redact.IsSecretField(plain) || redact.IsSecretField(name) {
-			x.addSecret(v)
+			e.addSecret(v)
 		}
 		return v
 	})
@@ -78,17 +78,17 @@ func (x *expansion) expandText(name, s string) string {
 
 // foundSecrets returns the values that were noted, sorted, without those that no redactor
 // looks for.
-func (x *expansion) foundSecrets() []string {
-	list := slices.DeleteFunc(x.secrets, func(v string) bool { return !redact.IsFindable(v) })
+func (e *expansion) foundSecrets() []string {
+	list := slices.DeleteFunc(e.secrets, func(v string) bool { return !redact.IsFindable(v) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // addSecret notes a value, and what follows the scheme in a header like "Bearer x".
-func (x *expansion) addSecret(v string) {
-	x.secrets = append(x.secrets, v)
+func (e *expansion) addSecret(v string) {
+	e.secrets = append(e.secrets, v)
 	if _, token, ok := strings.Cut(v, " "); ok {
-		x.secrets = append(x.secrets, token)
+		e.secrets = append(e.secrets, token)
 	}
 }
 

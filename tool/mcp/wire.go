@@ -37,15 +37,15 @@ func newInbox(reject func(text []byte), progress func(*sdk.ProgressNotificationP
 }
 
 // recordRequest remembers a request until its answer or its cancellation.
-func (b *inbox) recordRequest(m jsonrpc.Message) {
+func (in *inbox) recordRequest(m jsonrpc.Message) {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if request.IsCall() {
-		b.pending[request.ID] = true
+		in.pending[request.ID] = true
 		return
 	}
 	var cancelled struct {
@@ -53,20 +53,20 @@ func (b *inbox) recordRequest(m jsonrpc.Message) {
 	}
 	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil {
 		if id, err := jsonrpc.MakeID(cancelled.ID); err == nil {
-			delete(b.pending, id)
+			delete(in.pending, id)
 		}
 	}
 }
 
 // parseMessages returns the messages of a line, or of the lines of one value. Everything
 // else of the text is rejected.
-func (b *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
+func (in *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.ToValidUTF8(line, []byte("\uFFFD")), []byte("\uFEFF")))
 	if json.Valid(line) {
-		return b.parseValue(line, false)
+		return in.parseValue(line, false)
 	}
 	if value, rest, ok := cutValue(line); ok {
-		list, line = b.parseValue(value, true), rest
+		list, line = in.parseValue(value, true), rest
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
 	for range mostStarts {
@@ -79,17 +79,17 @@ func (b *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 		if at < 0 {
 			break
 		}
-		b.rejectText(line[:at])
+		in.rejectText(line[:at])
 		value, rest, ok := cutValue(line[at:])
 		if !ok {
-			b.rejectText(line[at : at+1])
+			in.rejectText(line[at : at+1])
 			line = line[at+1:]
 			continue
 		}
-		list = append(list, b.parseValue(value, true)...)
+		list = append(list, in.parseValue(value, true)...)
 		line = rest
 	}
-	b.rejectText(line)
+	in.rejectText(line)
 	return list
 }
 
@@ -105,21 +105,21 @@ func cutValue(text []byte) (value json.RawMessage, rest []byte, ok bool) {
 	return value, text[dec.InputOffset():], true
 }
 
-func (b *inbox) rejectText(text []byte) {
+func (in *inbox) rejectText(text []byte) {
 	if text = bytes.TrimSpace(text); len(text) > 0 {
-		b.reject(text)
+		in.reject(text)
 	}
 }
 
 // parseValue returns the messages of a JSON value: an object is one, a list may hold several.
 // Of a value that follows other text only answers count, because servers also print
 // the requests that they get.
-func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
+func (in *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
 		list = []json.RawMessage{value}
 	} else if len(list) == 0 {
-		b.rejectText(value)
+		in.rejectText(value)
 	}
 	var messages []jsonrpc.Message
 	for _, item := range list {
@@ -127,16 +127,16 @@ func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Me
 		var m jsonrpc.Message
 		if json.Unmarshal(item, &fields) == nil && fields != nil {
 			if fields["method"] == nil {
-				m = b.parseReply(fields)
+				m = in.parseReply(fields)
 			} else if !onlyReplies {
 				m, _ = jsonrpc.DecodeMessage(item) // anything other than a message is rejected below
 			}
 		}
 		if m == nil {
-			b.rejectText(item)
+			in.rejectText(item)
 			continue
 		}
-		if !b.takeProgress(m) {
+		if !in.takeProgress(m) {
 			messages = append(messages, m)
 		}
 	}
@@ -144,29 +144,29 @@ func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Me
 }
 
 // takeProgress passes on a report of progress, and reports whether the message is one.
-func (b *inbox) takeProgress(m jsonrpc.Message) bool {
+func (in *inbox) takeProgress(m jsonrpc.Message) bool {
 	note, ok := m.(*jsonrpc.Request)
 	if !ok || note.IsCall() || note.Method != "notifications/progress" {
 		return false
 	}
 	var p sdk.ProgressNotificationParams
 	if err := json.Unmarshal(note.Params, &p); err != nil {
-		b.rejectText(note.Params)
+		in.rejectText(note.Params)
 	} else {
-		b.progress(&p)
+		in.progress(&p)
 	}
 	return true
 }
 
 // parseReply returns the answer to one of our requests, nil if the fields are none. What
 // is wrong with the answer becomes the error of the request.
-func (b *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
+func (in *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
 	result, failure := nonNull(fields["result"]), nonNull(fields["error"])
 	versioned := string(fields["jsonrpc"]) == `"2.0"`
 	if result == nil && failure == nil && !versioned {
 		return nil // a line of a log that happens to have an id
 	}
-	id, ok := b.takePending(fields["id"], failure != nil)
+	id, ok := in.takePending(fields["id"], failure != nil)
 	if !ok {
 		return nil
 	}
@@ -190,13 +190,13 @@ func nonNull(value json.RawMessage) json.RawMessage {
 // takePending returns the request that an answer with this id is for, and takes it from
 // the pending ones. A number that has become a string is the number. A failure without an id is for
 // the only request that there is.
-func (b *inbox) takePending(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (in *inbox) takePending(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if nonNull(raw) == nil {
-		if failed && len(b.pending) == 1 {
-			for id := range b.pending {
-				delete(b.pending, id)
+		if failed && len(in.pending) == 1 {
+			for id := range in.pending {
+				delete(in.pending, id)
 				return id, true
 			}
 		}
@@ -210,25 +210,25 @@ func (b *inbox) takePending(raw json.RawMessage, failed bool) (jsonrpc.ID, bool)
 	if err != nil {
 		return jsonrpc.ID{}, false
 	}
-	if text, ok := v.(string); ok && !b.pending[id] {
+	if text, ok := v.(string); ok && !in.pending[id] {
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 			id, _ = jsonrpc.MakeID(float64(n)) // a number always is an id
 		}
 	}
-	known := b.pending[id]
-	delete(b.pending, id)
+	known := in.pending[id]
+	delete(in.pending, id)
 	return id, known
 }
 
 // tooLong fails the request that a line above the limit answers.
-func (b *inbox) tooLong(long *longLineError) []jsonrpc.Message {
+func (in *inbox) tooLong(long *longLineError) []jsonrpc.Message {
 	var id jsonrpc.ID
 	ok := false
 	if long.isReply {
-		id, ok = b.takePending(long.id, false)
+		id, ok = in.takePending(long.id, false)
 	}
 	if !ok {
-		b.reject(slices.Concat(long.start, []byte(" ...")))
+		in.reject(slices.Concat(long.start, []byte(" ...")))
 		return nil
 	}
 	return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unreadableError(

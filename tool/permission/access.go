@@ -122,7 +122,7 @@ func (s *shellAnalyzer) parentListed(w word) {
 // command asks anyway.
 func (s *shellAnalyzer) addReads(words []word, asked bool) {
 	name, args := words[0].text, words[1:]
-	h, ok := readers[name]
+	r, ok := readers[name]
 	switch {
 	case !ok:
 		return
@@ -135,7 +135,7 @@ func (s *shellAnalyzer) addReads(words []word, asked bool) {
 	case name == "test" || name == "[":
 		s.addTestedFiles(args)
 	}
-	if h.text {
+	if r.text {
 		for _, a := range args {
 			s.addListing(a)
 			s.maybeListed(a)
@@ -143,7 +143,7 @@ func (s *shellAnalyzer) addReads(words []word, asked bool) {
 		return
 	}
 	how, here := reachOf(name, args)
-	files := h.fileArguments(args)
+	files := r.fileArguments(args)
 	if len(files) == 0 && here && (s.reading || name != "rg") {
 		files = []word{literalWord(".")}
 	}

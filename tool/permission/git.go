@@ -66,12 +66,12 @@ func gitCheck(args []word) string {
 	if !ok || fits != nil && !fits(all[1:]) {
 		return "is a command of git that is not known to read only"
 	}
-	h := readOnlyRule{flags: gitActs, letters: "O"}
+	r := readOnlyRule{flags: gitActs, letters: "O"}
 	for _, a := range all[1:] {
 		if a == "--" {
 			break
 		}
-		if strings.HasPrefix(a, "-") && len(a) > 1 && h.forbidsFlag(a) {
+		if strings.HasPrefix(a, "-") && len(a) > 1 && r.forbidsFlag(a) {
 			return "does more than read with " + a
 		}
 	}

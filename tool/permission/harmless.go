@@ -79,14 +79,14 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	if slices.Contains(versions, name) && len(args) == 1 && args[0].isPlain() && args[0].text == "--version" {
 		return Allow, ""
 	}
-	h, ok := readers[name]
+	r, ok := readers[name]
 	if !ok {
 		return Ask, unknownCommand
 	}
-	if h.anywhere {
+	if r.anywhere {
 		return Allow, ""
 	}
-	if why := h.findViolation(args); why != "" {
+	if why := r.findViolation(args); why != "" {
 		return Ask, why
 	}
 	if name == "git" && s.feignedRepository(args) {
@@ -101,10 +101,10 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 // findViolation returns the reason why the command does more than read.
 // It is empty if the command only reads. An argument that only the shell knows is refused, unless
 // the check of the rule looks at it: it might turn into a flag.
-func (h readOnlyRule) findViolation(args []word) string {
+func (r readOnlyRule) findViolation(args []word) string {
 	operands, ended := 0, false
 	for i, a := range args {
-		if (a.vague || a.splits) && h.check == nil {
+		if (a.vague || a.splits) && r.check == nil {
 			return "has an argument that is known only when it runs"
 		}
 		switch {
@@ -112,15 +112,15 @@ func (h readOnlyRule) findViolation(args []word) string {
 			operands++
 		case a.text == "--":
 			ended = true
-		case h.forbidsFlag(a.text):
+		case r.forbidsFlag(a.text):
 			return "does more than read with " + args[i].text
 		}
 	}
-	if h.most > 0 && operands > h.most {
+	if r.most > 0 && operands > r.most {
 		return "writes a file with so many arguments"
 	}
-	if h.check != nil {
-		return h.check(args)
+	if r.check != nil {
+		return r.check(args)
 	}
 	return ""
 }
@@ -128,26 +128,26 @@ func (h readOnlyRule) findViolation(args []word) string {
 // forbidsFlag reports whether a flag is one with which the command does more than read.
 // Of a long flag any abbreviation counts, as programs accept it. A word such as -rf counts if one
 // of its letters does.
-func (h readOnlyRule) forbidsFlag(flag string) bool {
+func (r readOnlyRule) forbidsFlag(flag string) bool {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
 		long, _, _ = strings.Cut(long, "=")
-		return long != "" && slices.ContainsFunc(h.flags, func(f string) bool { return strings.HasPrefix(f, long) })
+		return long != "" && slices.ContainsFunc(r.flags, func(f string) bool { return strings.HasPrefix(f, long) })
 	}
-	return strings.ContainsAny(flag[1:], h.letters) || slices.Contains(h.flags, flag[1:])
+	return strings.ContainsAny(flag[1:], r.letters) || slices.Contains(r.flags, flag[1:])
 }
 
 // fileArguments returns the arguments that may be files: operands, and values of flags. An argument
 // that turns out not to be a file does no harm: as a relative name, it lies in the workspace.
 // The first pass finds out whether the operands before the files, such as the pattern of grep, are
 // given by a flag instead: then all operands are files.
-func (h readOnlyRule) fileArguments(args []word) (files []word) {
-	skip := h.skip
+func (r readOnlyRule) fileArguments(args []word) (files []word) {
+	skip := r.skip
 	for _, a := range args {
 		if a.text == "--" {
 			break
 		}
 		long := strings.HasPrefix(a.text, "--")
-		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, h.skipped) || long && replacesPattern(a.text)) {
+		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, r.skipped) || long && replacesPattern(a.text)) {
 			skip = 0 // the flag may be in any position
 		}
 	}

@@ -32,24 +32,24 @@ const noResult = "There is no result: the call was interrupted."
 // Adding messages at the end of a history does not change the messages before
 // them, as the providers' prompt caches require.
 func RepairCalls(r llm.Request, rule CallRule) llm.Request {
-	h := callRepair{
+	c := callRepair{
 		rule: rule, names: map[string]string{}, taken: map[string]bool{}, ids: map[string]bool{},
 		results: pairResults(r.Messages), messages: make([]llm.Message, 0, len(r.Messages)),
 	}
 	for _, t := range r.Tools {
-		h.names[t.Name], h.taken[t.Name] = t.Name, true
+		c.names[t.Name], c.taken[t.Name] = t.Name, true
 	}
 	for i, m := range r.Messages {
 		switch m.Role {
 		case llm.RoleAssistant:
-			h.addCalls(i, m)
+			c.addCalls(i, m)
 		case llm.RoleTool:
-			h.addOthers(i, m)
+			c.addOthers(i, m)
 		default:
-			h.messages = append(h.messages, m)
+			c.messages = append(c.messages, m)
 		}
 	}
-	r.Messages = h.messages
+	r.Messages = c.messages
 	return r
 }
 
@@ -119,7 +119,7 @@ type callRepair struct {
 }
 
 // addCalls adds a message of the assistant, and one with the results of its calls.
-func (h *callRepair) addCalls(i int, m llm.Message) {
+func (c *callRepair) addCalls(i int, m llm.Message) {
 	parts := make([]llm.Part, len(m.Parts))
 	var results []llm.Part
 	for j, part := range m.Parts {
@@ -128,83 +128,83 @@ func (h *callRepair) addCalls(i int, m llm.Message) {
 			parts[j] = part
 			continue
 		}
-		result, ok := h.results.of[place{i, j}]
+		result, ok := c.results.of[place{i, j}]
 		if !ok {
 			result = llm.ToolResult{Content: []llm.Part{llm.Text{Text: noResult}}, Error: true}
 		}
-		call.Name, call.ID = h.validName(call.Name), h.validID(call.ID)
+		call.Name, call.ID = c.validName(call.Name), c.validID(call.ID)
 		result.Name, result.CallID = call.Name, call.ID
 		parts[j], results = call, append(results, result)
 	}
-	h.messages = append(h.messages, llm.Message{Role: m.Role, Parts: parts})
+	c.messages = append(c.messages, llm.Message{Role: m.Role, Parts: parts})
 	if len(results) > 0 {
-		h.messages = append(h.messages, llm.Message{Role: llm.RoleTool, Parts: results})
+		c.messages = append(c.messages, llm.Message{Role: llm.RoleTool, Parts: results})
 	}
 }
 
 // addOthers adds the parts of a message of results that are not results of
 // calls.
-func (h *callRepair) addOthers(i int, m llm.Message) {
+func (c *callRepair) addOthers(i int, m llm.Message) {
 	var foreign, stray []llm.Part
 	for j, part := range m.Parts {
 		result, ok := part.(llm.ToolResult)
 		switch {
 		case !ok:
 			foreign = append(foreign, part)
-		case !h.results.known[place{i, j}] && len(result.Content) > 0:
+		case !c.results.known[place{i, j}] && len(result.Content) > 0:
 			stray = append(stray, llm.Text{Text: "Result of an earlier call of the tool " + strconv.Quote(result.Name) + ":\n"})
 			stray = append(stray, result.Content...)
 		}
 	}
 	if len(foreign) > 0 {
-		h.messages = append(h.messages, llm.Message{Role: m.Role, Parts: foreign})
+		c.messages = append(c.messages, llm.Message{Role: m.Role, Parts: foreign})
 	}
 	if len(stray) > 0 {
-		h.messages = append(h.messages, llm.Message{Role: llm.RoleUser, Parts: stray})
+		c.messages = append(c.messages, llm.Message{Role: llm.RoleUser, Parts: stray})
 	}
 }
 
 // validName returns the name that the provider receives for a tool.
-func (h *callRepair) validName(name string) string {
-	if valid, ok := h.names[name]; ok {
+func (c *callRepair) validName(name string) string {
+	if valid, ok := c.names[name]; ok {
 		return valid
 	}
 	valid := name
-	if !h.acceptsName(name) {
-		stem := replaceRunes(name, h.rule.NameMarks)
+	if !c.acceptsName(name) {
+		stem := replaceRunes(name, c.rule.NameMarks)
 		if strings.Trim(stem, "_") == "" {
 			stem = "unnamed_tool"
 		}
-		if first := stem[0]; h.rule.LetterFirst && !isLetter(rune(first)) && first != '_' {
+		if first := stem[0]; c.rule.LetterFirst && !isLetter(rune(first)) && first != '_' {
 			stem = "_" + stem
 		}
-		valid = stem[:min(len(stem), h.rule.NameMax)]
-		for n := 2; h.taken[valid]; n++ {
+		valid = stem[:min(len(stem), c.rule.NameMax)]
+		for n := 2; c.taken[valid]; n++ {
 			end := "_" + strconv.Itoa(n)
-			valid = stem[:min(len(stem), h.rule.NameMax-len(end))] + end
+			valid = stem[:min(len(stem), c.rule.NameMax-len(end))] + end
 		}
 	}
-	h.names[name], h.taken[valid] = valid, true
+	c.names[name], c.taken[valid] = valid, true
 	return valid
 }
 
-func (h *callRepair) acceptsName(name string) bool {
-	return name != "" && len(name) <= h.rule.NameMax && replaceRunes(name, h.rule.NameMarks) == name &&
-		(!h.rule.LetterFirst || isLetter(rune(name[0])) || name[0] == '_')
+func (c *callRepair) acceptsName(name string) bool {
+	return name != "" && len(name) <= c.rule.NameMax && replaceRunes(name, c.rule.NameMarks) == name &&
+		(!c.rule.LetterFirst || isLetter(rune(name[0])) || name[0] == '_')
 }
 
 // validID returns an id that no earlier call has. Generated ids contain the
 // number of the call, so that they stay the same while a conversation grows.
-func (h *callRepair) validID(id string) string {
-	h.calls++
+func (c *callRepair) validID(id string) string {
+	c.calls++
 	valid := id
-	if id == "" || len(id) > h.rule.IDMax || (!h.rule.AnyID && replaceRunes(id, "") != id) || h.ids[id] {
-		valid = "call_" + strconv.Itoa(h.calls)
-		for n := 2; h.ids[valid]; n++ {
-			valid = "call_" + strconv.Itoa(h.calls) + "_" + strconv.Itoa(n)
+	if id == "" || len(id) > c.rule.IDMax || (!c.rule.AnyID && replaceRunes(id, "") != id) || c.ids[id] {
+		valid = "call_" + strconv.Itoa(c.calls)
+		for n := 2; c.ids[valid]; n++ {
+			valid = "call_" + strconv.Itoa(c.calls) + "_" + strconv.Itoa(n)
 		}
 	}
-	h.ids[valid] = true
+	c.ids[valid] = true
 	return valid
 }
 
