@@ -264,3 +264,14 @@ func ExampleToolsEdge() {
 	// the clerk says: Five.
 	// <nil>
 }
+
+// A graph of your own can look at a reply before its calls are made.
+func ExampleHasCalls() {
+	for _, reply := range []llm.Message{call("a", "count", `{"article":"bolts"}`), say("Five.")} {
+		s, err := graph.NewState(agent.AppendMessages(llm.User("How many bolts?"), reply))
+		fmt.Println(agent.HasCalls(s), err)
+	}
+	// Output:
+	// true <nil>
+	// false <nil>
+}

@@ -106,6 +106,32 @@ func ExampleAppend() {
 	// Output: [a b c] 3 7 <nil>
 }
 
+// Concat adds each write as a line, and Min keeps the least value. The first write to a key
+// is kept as it is.
+func ExampleConcat() {
+	log, cheapest := graph.Concat("log"), graph.Min[int]("cheapest")
+	offer := func(name string, price int) graph.Node {
+		return aNode(name, func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Put(log.Set(fmt.Sprintf("%s: %d", name, price)), cheapest.Set(price)), nil
+		})
+	}
+	g := sound(graph.Def{
+		Name:  "offers",
+		Keys:  []graph.AnyKey{log, cheapest},
+		Nodes: []graph.Node{offer("a", 7), offer("b", 5), offer("c", 9)},
+		Edges: []graph.Edge{anEdge("a", "b"), anEdge("b", "c"), anEdge("c", graph.End)},
+		Start: []string{"a"},
+	})
+	res, err := (&graph.Runner{Graph: g}).Invoke(context.Background(), graph.Input{})
+	fmt.Println(log.Get(res.State))
+	fmt.Println(cheapest.Get(res.State), err)
+	// Output:
+	// a: 7
+	// b: 5
+	// c: 9
+	// 5 <nil>
+}
+
 // An edge with Pick is a branch: it is asked after the step for the labels to
 // follow. A branch that leads back is a loop.
 func ExampleEdge() {

@@ -239,9 +239,6 @@ func (s *Server) URL(database string) string {
 	return u.String()
 }
 
-// Addr returns the host and the port of the server.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
-
 // NewDatabase creates a database and returns its URL.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
