@@ -166,9 +166,6 @@ func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
 	d.watch.started = true // which run it is does not matter to the person
 	if run.Agent.Config != nil {
 		d.watch.showReplies(b.raw)
-		if d.watch.live != nil {
-			d.watch.live.Mute, d.watch.speech.ShowPending = true, true
-		}
 	}
 	b.env.watching.Store(d.watch)
 	d.stop = newTurnStopper(b.env, c.Interrupt, c.Cancel)

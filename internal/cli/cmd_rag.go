@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/flow"
-	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
@@ -68,10 +67,7 @@ func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
 		}
 	}
 	if who := env.newPrompter(); who != nil {
-		s.Confirm = func(what string) (bool, error) {
-			answer, err := question.Ask(ctx, who, graph.Question{Kind: "confirm", Prompt: what, Options: []string{"yes", "no"}, Default: "yes"}, env.err.Colors)
-			return answer == true || answer == "yes", err
-		}
+		s.Confirm = func(what string) (bool, error) { return env.newGuide().AskYesNo(ctx, what) }
 		s.Ask = func(what, usual string) (string, error) {
 			text, err := question.AskText(ctx, who, fmt.Sprintf("%s [%s] ", what, usual))
 			if strings.TrimSpace(text) == "" {

@@ -64,9 +64,6 @@ func (d *drive) runAndReport() error {
 	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
 	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
 		d.watch.showReplies(d.raw)
-		if d.watch.live != nil {
-			d.watch.live.Mute, d.watch.speech.ShowPending = true, d.env.err.IsTerminal()
-		}
 	}
 	d.env.watching.Store(d.watch)
 	d.stop = newStopper(d.env)

@@ -70,11 +70,14 @@ func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWa
 	return w
 }
 
-// showReplies shows the text of replies while models write it.
+// showReplies shows the text of replies while models write it: with live lines also the end that is not final, which they need not show then.
 func (w *runWatcher) showReplies(raw bool) {
 	w.speech = progress.NewReplyStream(w.env.err, w.env.out, w.env.markdownRenderer(raw))
 	if w.report != nil {
 		w.report.Replies = true
+	}
+	if w.live != nil {
+		w.live.Mute, w.speech.ShowPending = true, true
 	}
 }
 
