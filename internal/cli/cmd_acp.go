@@ -30,10 +30,7 @@ the next message is the answer. Without AGENT, the assistant answers.`,
 }
 
 func runACP(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	agent := editorAgent
-	if len(args) > 0 {
-		agent = args[0]
-	}
+	agent := firstOrEmpty(append(args, editorAgent))
 	if _, err := env.process.FindAgent(agent); err != nil {
 		return err
 	}

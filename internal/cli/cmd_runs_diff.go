@@ -108,14 +108,8 @@ func changeText(c *runs.Change, colors term.Colors) string {
 
 // formatDiff shows the lines in which two values differ.
 func formatDiff(was, is []string, colors term.Colors) string {
-	head := 0
-	for head < min(len(was), len(is)) && was[head] == is[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
-		tail++
-	}
+	head := term.CountCommonStart(was, is)
+	tail := term.CountCommonEnd(was[head:], is[head:])
 	var b strings.Builder
 	same := func(n int) {
 		if n > 0 {

@@ -60,11 +60,8 @@ type Prompter interface {
 // NewPrompter returns what asks the person at a terminal, or nil unless both the input and the screen are a
 // terminal. leave says what Esc does, in a few words. The caller handles signals and ends the contexts.
 func NewPrompter(in *os.File, screen *Screen, keys *Keyboard, leave string) Prompter {
-	switch {
-	case !IsTerminal(in) || !screen.IsTerminal():
-		return nil
-	case IsDumb():
-		return &linePrompter{in: in, screen: screen, keys: keys}
+	if plain := NewLinePrompter(in, screen, keys); plain == nil || IsDumb() {
+		return plain
 	}
 	return &formPrompter{in: in, screen: screen, keys: keys, leave: leave}
 }

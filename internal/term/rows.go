@@ -70,9 +70,9 @@ func (w *rowWriter) moveTo(row, col int) {
 // deleteSlide removes rows from the top of what differs, if the rows below them are what is shown there next.
 func (w *rowWriter) deleteSlide(next []string) {
 	const farthest, least = 4, 2 // rows to delete; rows that need not be written again then
-	top := commonRows(w.rows, next)
+	top := CountCommonStart(w.rows, next)
 	for n := 1; n <= farthest && top+n+least <= len(w.rows); n++ {
-		if commonRows(w.rows[top+n:], next[top:]) >= least {
+		if CountCommonStart(w.rows[top+n:], next[top:]) >= least {
 			w.deleteRows(top, n)
 			return
 		}
@@ -81,12 +81,8 @@ func (w *rowWriter) deleteSlide(next []string) {
 
 // alignEnds inserts or removes rows, so that equal rows at the end need not be written again.
 func (w *rowWriter) alignEnds(next []string) {
-	top := commonRows(w.rows, next)
-	old, rest := w.rows[top:], next[top:]
-	same := 0
-	for same < min(len(old), len(rest)) && old[len(old)-1-same] == rest[len(rest)-1-same] {
-		same++
-	}
+	top := CountCommonStart(w.rows, next)
+	same := CountCommonEnd(w.rows[top:], next[top:])
 	n := len(next) - len(w.rows)
 	switch at := len(w.rows) - same; {
 	case same == 0 || n == 0:
@@ -111,9 +107,17 @@ func (w *rowWriter) deleteRows(at, n int) {
 	}
 }
 
-func commonRows(a, b []string) int {
-	n := 0
+// CountCommonStart returns how many elements at the start of two lists are equal.
+func CountCommonStart[T comparable](a, b []T) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// CountCommonEnd returns how many elements at the end of two lists are equal.
+func CountCommonEnd[T comparable](a, b []T) (n int) {
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}
 	return n
@@ -142,14 +146,9 @@ func (w *rowWriter) setRow(i int, row string) {
 		w.col = -1
 		return
 	}
-	head, tail := 0, 0
-	for head < min(len(before), len(after)) && before[head] == after[head] {
-		head++
-	}
+	head, tail := CountCommonStart(before, after), 0
 	if cellsWidth(before) == cellsWidth(after) {
-		for tail < min(len(before), len(after))-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
-			tail++
-		}
+		tail = CountCommonEnd(before[head:], after[head:])
 	}
 	middle := after[head : len(after)-tail]
 	w.moveTo(i, cellsWidth(after[:head]))

@@ -85,12 +85,7 @@ func commonPrefix(list []Candidate) string {
 	}
 	common := []rune(list[0].Text)
 	for _, c := range list[1:] {
-		other := []rune(c.Text)
-		n := 0
-		for n < min(len(common), len(other)) && common[n] == other[n] {
-			n++
-		}
-		common = common[:n]
+		common = common[:term.CountCommonStart(common, []rune(c.Text))]
 	}
 	return string(common)
 }

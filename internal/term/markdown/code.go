@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,9 +72,7 @@ type highlighter struct {
 
 func newHighlighter(theme Theme, name string) *highlighter {
 	name = strings.ToLower(name)
-	if known := languageNames[name]; known != "" {
-		name = known
-	}
+	name = cmp.Or(languageNames[name], name)
 	l := languages[name]
 	return &highlighter{theme: theme, language: l, diff: name == "diff", keywords: strings.Fields(l.keywords)}
 }

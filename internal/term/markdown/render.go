@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -54,11 +55,7 @@ func (r *Renderer) renderBlocks(source string) []string {
 
 // columns returns the width of a line.
 func (r *Renderer) columns() int {
-	width := r.Width
-	if width == 0 {
-		width = 80
-	}
-	return max(minColumns, min(width, maxColumns))
+	return max(minColumns, min(cmp.Or(r.Width, 80), maxColumns))
 }
 
 // A page is one piece of Markdown on its way to lines.
