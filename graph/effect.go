@@ -107,7 +107,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 
 // Note records something about the running effect before it has a result, for example
 // the id of a child process. It is durable when Note returns. After a crash
-// Snapshot.InDoubt lists it.
+// history.Snapshot.InDoubt lists it.
 func Note(ctx context.Context, note []byte) error {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {
