@@ -21,7 +21,7 @@ import (
 func TestBundledAgents(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
-	if err := p.InstallBundled(); err != nil {
+	if err := p.Bundled.InstallOnce(); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -101,7 +101,7 @@ func TestBundledLater(t *testing.T) {
 func TestBundledOnce(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
-	if err := p.InstallBundled(); err != nil {
+	if err := p.Bundled.InstallOnce(); err != nil {
 		t.Fatal(err)
 	}
 	coder := filepath.Join(p.Dirs.Agents, "coder")
@@ -131,7 +131,7 @@ func TestJiraHelper(t *testing.T) {
 		{"2", "mcp_invoke_atlassian", `{"tool":"check_stock","arguments":{"sku":"R-210"}}`}, {"3", "user__confirm", `{"question":"Write the issue?"}`}}}}
 	w.serve(m)
 	p, _ := w.process(-1)
-	if err := p.InstallBundled(); err != nil {
+	if err := p.Bundled.InstallOnce(); err != nil {
 		t.Fatal(err)
 	}
 	w.write("home/.config/raddle/agents/jira-helper/mcp.json", `{"mcpServers": {"atlassian": {"command": "`+server+`"}}}`)
@@ -162,12 +162,12 @@ func BenchmarkInstalled(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := p.InstallBundled(); err != nil {
+	if err := p.Bundled.InstallOnce(); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		p.bundled = bundleInstall{}
-		if err := p.InstallBundled(); err != nil {
+		p.Bundled = &Bundled{dirs: p.Dirs}
+		if err := p.Bundled.InstallOnce(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func (p *Process) FindAgent(agent string) (place Place, err error) {
 			return Place{}, p.unknownAgent(agent)
 		}
 	}
-	_ = p.InstallBundled() // unknownAgent reports it if it matters
+	_ = p.Bundled.InstallOnce() // unknownAgent reports it if it matters
 	if !config.IsDir(place.Dir) {
 		return Place{}, p.unknownAgent(agent)
 	}
@@ -72,7 +72,7 @@ func (p *Process) unknownAgent(name string) error {
 		next = "the directory here is ./" + name
 	case slices.Contains(bundle.Names(), name):
 		next = "it comes with raddle: raddle agents install " + name
-		if err := p.InstallBundled(); err != nil {
+		if err := p.Bundled.InstallOnce(); err != nil {
 			next = "it comes with raddle, and could not be installed: " + err.Error()
 		}
 	case next != "":

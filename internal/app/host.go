@@ -105,7 +105,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		h.Depth, h.Bounds.Branch = in.Depth, in.Branch
 		h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget)
 	}
-	p.traceHost(&h)
+	p.trace.wrapHost(&h)
 	if s.Adjust != nil {
 		s.Adjust(&h)
 	}

@@ -16,6 +16,12 @@ import (
 	"raddle.dev/rag"
 )
 
+// Knowledge manages the knowledge bases of agents. Process.Knowledge makes it.
+type Knowledge struct{ process *Process }
+
+// Knowledge returns what manages the knowledge bases of agents.
+func (p *Process) Knowledge() Knowledge { return Knowledge{p} }
+
 // KnowledgeBase describes one knowledge base of an agent.
 type KnowledgeBase struct {
 	flow.BaseFile
@@ -23,26 +29,27 @@ type KnowledgeBase struct {
 	Built bool `json:"built"`
 }
 
-// ListKnowledgeBases returns the state of the knowledge bases of an agent. It builds nothing.
-func (p *Process) ListKnowledgeBases(ctx context.Context, agent string) ([]KnowledgeBase, error) {
-	a, err := p.Load(LoadRequest{Agent: agent})
+// ListBases returns the state of the knowledge bases of an agent. It builds nothing.
+func (k Knowledge) ListBases(ctx context.Context, agent string) ([]KnowledgeBase, error) {
+	a, err := k.process.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return nil, err
 	}
 	list := []KnowledgeBase{}
 	for _, f := range a.BaseFiles() {
-		k := KnowledgeBase{BaseFile: f, Built: f.Store != ""}
-		if k.Built {
-			if k.Status, err = p.knowledgeStatus(ctx, f.Store); err != nil {
-				return nil, failure.NewInvalid("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.ShortPath(f.Store), err)
+		base := KnowledgeBase{BaseFile: f, Built: f.Store != ""}
+		if base.Built {
+			if base.Status, err = k.readStatus(ctx, f.Store); err != nil {
+				return nil, failure.NewInvalid("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", k.process.Dirs.ShortPath(f.Store), err)
 			}
 		}
-		list = append(list, k)
+		list = append(list, base)
 	}
 	return list, nil
 }
 
-func (p *Process) knowledgeStatus(ctx context.Context, path string) (rag.Status, error) {
+// readStatus reads the state of the base in a file.
+func (k Knowledge) readStatus(ctx context.Context, path string) (rag.Status, error) {
 	base, err := rag.Open(path, rag.Options{})
 	if err != nil {
 		return rag.Status{}, err
@@ -58,16 +65,16 @@ type KnowledgeBuild struct {
 	Hooks   UIHooks
 }
 
-// BuildKnowledge builds the knowledge bases of an agent that are missing, and updates
+// BuildBases builds the knowledge bases of an agent that are missing, and updates
 // the others. It reports to UIHooks.Notify those that it leaves with other settings than
 // the agent's file has.
-func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
-	place, err := p.FindAgent(b.Agent)
+func (k Knowledge) BuildBases(ctx context.Context, b KnowledgeBuild) error {
+	place, err := k.process.FindAgent(b.Agent)
 	if err != nil {
 		return err
 	}
 	s := b.Hooks
-	host, err := p.newHost(&runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
+	host, err := k.process.newHost(&runs.Record{Agent: place.Name, Dir: place.Dir, Model: k.process.Config.Model, Workspace: k.process.Dirs.Work}, s)
 	if err != nil {
 		return err
 	}
@@ -106,17 +113,17 @@ func reportDifferences(a *flow.Agent, b KnowledgeBuild) {
 	}
 }
 
-// SearchKnowledge sends a query to a knowledge base of an agent; if id is "", to its
+// SearchBase sends a query to a knowledge base of an agent; if id is "", to its
 // only one.
-func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
-	f, err := p.baseFile(agent, id)
+func (k Knowledge) SearchBase(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
+	f, err := k.findBase(agent, id)
 	if err != nil {
 		return nil, err
 	}
 	if f.Store == "" {
 		return nil, failure.NewUsage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
 	}
-	r := p.newRetrieval(UIHooks{})
+	r := k.process.newRetrieval(UIHooks{})
 	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
 	if err != nil {
 		return nil, err
@@ -130,10 +137,10 @@ func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, 
 	return chunks, err
 }
 
-// RemoveKnowledge deletes a knowledge base of an agent, or all of them if id is "".
+// RemoveBases deletes a knowledge base of an agent, or all of them if id is "".
 // It returns the files that defined them.
-func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error) {
-	a, err := p.Load(LoadRequest{Agent: agent})
+func (k Knowledge) RemoveBases(agent, id string) (removed []string, err error) {
+	a, err := k.process.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +161,9 @@ func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error
 	return removed, nil
 }
 
-// baseFile finds a knowledge base of an agent by its id.
-func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
-	a, err := p.Load(LoadRequest{Agent: agent})
+// findBase finds a knowledge base of an agent by its id.
+func (k Knowledge) findBase(agent, id string) (flow.BaseFile, error) {
+	a, err := k.process.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return flow.BaseFile{}, err
 	}

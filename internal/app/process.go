@@ -3,13 +3,11 @@ package app
 import (
 	"errors"
 	"log/slog"
-	"sync"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
-	"raddle.dev/internal/telemetry"
 	"raddle.dev/internal/toolbox"
 )
 
@@ -34,16 +32,13 @@ type Process struct {
 
 	Keys *keystore.Store // keys of providers that the user stored
 
+	Bundled *Bundled // agents that come with the program
+
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
-	env     config.Environ
-	log     *slog.Logger // nil: no log
-	bundled bundleInstall
-
-	traceFile      string // where spans are written to; empty: nowhere
-	telemetryOnce  sync.Once
-	telemetry      *telemetry.Telemetry // nil: none
-	telemetryError error
+	env   config.Environ
+	log   *slog.Logger // nil: no log
+	trace tracer
 }
 
 // Open finds the directories and reads the configuration. If the configuration
@@ -51,6 +46,7 @@ type Process struct {
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
 	p := &Process{env: config.NewEnviron(o.Environ), log: o.Log}
+	p.trace.process = p
 	var err error
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err == nil {
 		p.Config, err = config.Load(p.Dirs.Config, p.env)
@@ -58,6 +54,7 @@ func Open(o Options) (*Process, error) {
 			p.Config.Store = o.Store
 		}
 	}
+	p.Bundled = &Bundled{dirs: p.Dirs}
 	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
 	p.Tools = toolbox.NewShared(p.Dirs, &p.Config, p.env, o.Log)
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
@@ -73,5 +70,5 @@ func (p *Process) Environ() []string { return p.env }
 
 // Close ends the servers of tools, closes the store, and sends what telemetry has not sent yet.
 func (p *Process) Close() error {
-	return errors.Join(p.Tools.Close(), p.Runs.Close(), p.telemetry.Close())
+	return errors.Join(p.Tools.Close(), p.Runs.Close(), p.trace.telemetry.Close())
 }

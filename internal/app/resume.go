@@ -122,7 +122,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
-	traced, _ := p.openTelemetry()
+	traced, _ := p.trace.openTelemetry()
 	run := &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,

@@ -104,7 +104,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(permission.ModeEdits))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, user: cmp.Or(req.User, p.User)}
-	run.telemetry, _ = p.openTelemetry()
+	run.telemetry, _ = p.trace.openTelemetry()
 	if req.Adjust == nil {
 		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Templates: req.Templates, Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Distribution: runs.Distribution{Remote: req.Remote}, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.traceParent(req.TraceParent),
+		Strict:  req.Strict, Distribution: runs.Distribution{Remote: req.Remote}, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.trace.findParent(req.TraceParent),
 	}
 }
 

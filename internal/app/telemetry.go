@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"raddle.dev/agent"
@@ -17,8 +18,8 @@ import (
 // WriteTrace makes the process also write the spans of its runs to a file. It must be called
 // before the first run. CloseTrace reports whether the file is complete.
 func (p *Process) WriteTrace(path string) error {
-	p.traceFile = p.Dirs.AbsPath(path)
-	if _, err := p.openTelemetry(); err != nil {
+	p.trace.file = p.Dirs.AbsPath(path)
+	if _, err := p.trace.openTelemetry(); err != nil {
 		return failure.NewUsage("choose a file that can be written", "--trace: %v", err)
 	}
 	return nil
@@ -26,32 +27,53 @@ func (p *Process) WriteTrace(path string) error {
 
 // CloseTrace ends the telemetry of the process: nothing is traced from now on. The error says
 // that the file of the trace is not complete.
-func (p *Process) CloseTrace() error { return p.telemetry.Close() }
+func (p *Process) CloseTrace() error { return p.trace.telemetry.Close() }
 
-// openTelemetry returns the telemetry of the process, nil if the environment asks for none.
-func (p *Process) openTelemetry() (*telemetry.Telemetry, error) {
-	p.telemetryOnce.Do(func() {
-		if p.traceFile == "" && !telemetry.IsConfigured(p.env.Get) {
-			return
-		}
-		p.telemetry, p.telemetryError = telemetry.Open(telemetry.Setup{
-			Settings: telemetry.ReadSettings(p.env.Get), File: p.traceFile, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.log, Cost: p.Models.UsageCost,
-		})
-	})
-	return p.telemetry, p.telemetryError
+// A tracer opens the telemetry of a process when it is first needed.
+type tracer struct {
+	process *Process
+	file    string // where spans are written to; empty: nowhere
+
+	once      sync.Once
+	telemetry *telemetry.Telemetry // nil: none
+	err       error
 }
 
-// traceHost adds what makes the spans of models, tools and searches to the environment of an
+// openTelemetry returns the telemetry of the process, nil if the environment asks for none.
+func (t *tracer) openTelemetry() (*telemetry.Telemetry, error) {
+	t.once.Do(func() {
+		p := t.process
+		if t.file == "" && !telemetry.IsConfigured(p.env.Get) {
+			return
+		}
+		t.telemetry, t.err = telemetry.Open(telemetry.Setup{
+			Settings: telemetry.ReadSettings(p.env.Get), File: t.file, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.log, Cost: p.Models.UsageCost,
+		})
+	})
+	return t.telemetry, t.err
+}
+
+// wrapHost adds what makes the spans of models, tools and searches to the environment of an
 // agent.
-func (p *Process) traceHost(h *flow.Host) {
-	t, err := p.openTelemetry()
-	if t == nil || err != nil {
+func (t *tracer) wrapHost(h *flow.Host) {
+	opened, err := t.openTelemetry()
+	if opened == nil || err != nil {
 		return
 	}
-	h.Models = t.WrapModels(h.Models)
-	h.Tooling.Around = []agent.ToolMiddleware{t.WrapTool}
-	h.Retrieval.Around = t.WrapSearch
-	h.Retrieval.Embedder = t.WrapEmbedders(h.Retrieval.Embedder)
+	h.Models = opened.WrapModels(h.Models)
+	h.Tooling.Around = []agent.ToolMiddleware{opened.WrapTool}
+	h.Retrieval.Around = opened.WrapSearch
+	h.Retrieval.Embedder = opened.WrapEmbedders(h.Retrieval.Embedder)
+}
+
+// findParent returns the span that asks for a run, or else the one that started this process, for the start record of
+// the run; "" if there is none, or nothing is traced.
+func (t *tracer) findParent(asked string) string {
+	parent := cmp.Or(asked, t.process.env.Get(telemetry.VariableParent))
+	if opened, _ := t.openTelemetry(); opened == nil || !telemetry.IsParent(parent) {
+		return ""
+	}
+	return parent
 }
 
 // traceDrive returns a context and a driver that record what a drive does. End must be called
@@ -124,14 +146,4 @@ func (r *Run) readAskedTimes(ctx context.Context) map[string]time.Time {
 		}
 	}
 	return asked
-}
-
-// traceParent returns the span that asks for a run, or else the one that started this process, for the start record of
-// the run; "" if there is none, or nothing is traced.
-func (p *Process) traceParent(asked string) string {
-	parent := cmp.Or(asked, p.env.Get(telemetry.VariableParent))
-	if t, _ := p.openTelemetry(); t == nil || !telemetry.IsParent(parent) {
-		return ""
-	}
-	return parent
 }

@@ -39,7 +39,7 @@ type listedAgent struct {
 
 func runAgentsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
 	p := env.process
-	if err := p.InstallBundled(); err != nil {
+	if err := p.Bundled.InstallOnce(); err != nil {
 		env.printNote("raddle: the agents that come with raddle could not be installed: %v", err)
 	}
 	agents := []listedAgent{}
@@ -149,7 +149,7 @@ The first command that loads or lists agents installs them, too.`,
 }
 
 func runAgentsInstall(_ context.Context, env *environment, opts agentsInstallOptions, args []string) error {
-	outcomes, err := env.process.ReinstallBundled(args, opts.force)
+	outcomes, err := env.process.Bundled.Reinstall(args, opts.force)
 	for _, o := range outcomes {
 		env.out.PrintText(installedText(o))
 	}

@@ -193,7 +193,7 @@ func printAgentInfo(ctx context.Context, env *environment, name, output string) 
 		return err
 	}
 	r := reportOn(a)
-	if r.Knowledge, err = p.ListKnowledgeBases(ctx, name); err != nil {
+	if r.Knowledge, err = p.Knowledge().ListBases(ctx, name); err != nil {
 		r.Knowledge, r.Unreadable = []app.KnowledgeBase{}, err.Error()
 	}
 	return env.printResult(output, r, func() string { return agentText(&r, p.Dirs.ShortPath) })

@@ -50,7 +50,7 @@ func runRagBuild(ctx context.Context, env *environment, opts ragBuildOptions, ar
 	ctx, stop := signalContext(ctx)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal does not wait
-	err := env.process.BuildKnowledge(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: opts.rebuild, Hooks: newUIHooks(ctx, env)})
+	err := env.process.Knowledge().BuildBases(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: opts.rebuild, Hooks: newUIHooks(ctx, env)})
 	if err != nil && ctx.Err() != nil {
 		env.err.PrintLine("raddle: the build was stopped; the next build continues it")
 		return silentExit{exitInterrupted}
@@ -85,7 +85,7 @@ func newRagStatusCommand(env *environment) *cobra.Command {
 }
 
 func runRagStatus(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	list, err := env.process.ListKnowledgeBases(ctx, args[0])
+	list, err := env.process.Knowledge().ListBases(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func newRagSearchCommand(env *environment) *cobra.Command {
 }
 
 func runRagSearch(ctx context.Context, env *environment, opts ragSearchOptions, args []string) error {
-	chunks, err := env.process.SearchKnowledge(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
+	chunks, err := env.process.Knowledge().SearchBase(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func newRagRmCommand(env *environment) *cobra.Command {
 }
 
 func runRagRm(_ context.Context, env *environment, opts ragRmOptions, args []string) error {
-	removed, err := env.process.RemoveKnowledge(args[0], opts.node)
+	removed, err := env.process.Knowledge().RemoveBases(args[0], opts.node)
 	for _, path := range removed {
 		env.err.PrintLine("removed " + env.err.Name(env.process.Dirs.ShortPath(path)))
 	}

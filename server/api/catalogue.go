@@ -217,7 +217,7 @@ func (h *handler) listBases(ctx context.Context, in *basesInput) (*body[Page[Bas
 	}
 	var list []Base
 	for _, name := range names {
-		bases, err := h.process.ListKnowledgeBases(ctx, name)
+		bases, err := h.process.Knowledge().ListBases(ctx, name)
 		if err != nil && in.Agent != "" {
 			return nil, err
 		}
@@ -238,6 +238,6 @@ func (h *handler) searchBase(ctx context.Context, in *searchInput) (*body[[]flow
 		return nil, err
 	}
 	in.Body.Top = cmp.Or(in.Body.Top, 5)
-	found, err := h.process.SearchKnowledge(ctx, in.Body.Agent, in.ID, in.Body.Query, in.Body.Top)
+	found, err := h.process.Knowledge().SearchBase(ctx, in.Body.Agent, in.ID, in.Body.Query, in.Body.Top)
 	return &body[[]flow.Chunk]{append([]flow.Chunk{}, found...)}, err
 }

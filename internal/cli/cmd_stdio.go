@@ -3,13 +3,37 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
 	"raddle.dev/server"
 	"raddle.dev/server/acp"
+	"raddle.dev/server/mcp"
 )
+
+// serveStdio lets a program use the runs of this process over its stdin and stdout, which carry nothing but the protocol. It returns
+// when the program closes stdin, or with a signal, and then saves every run that still works.
+func serveStdio(ctx context.Context, env *environment, serve func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	s, err := server.New(env.process, server.Options{Log: env.devLog})
+	if err != nil {
+		return err
+	}
+	err = serve(ctx, s, env.in, stdoutOnly{env.out})
+	stop() // the next signal ends the process
+	ending, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	return errors.Join(err, s.Close(ending))
+}
+
+// stdoutOnly is the stdout of the process for a protocol. Closing it does nothing: the process does that.
+type stdoutOnly struct{ io.Writer }
+
+// Close does nothing.
+func (stdoutOnly) Close() error { return nil }
 
 // editorAgent is the agent that editors talk with unless an argument names another one.
 const editorAgent = "assistant"
@@ -71,4 +95,23 @@ func (o *editorServices) close() error {
 		errs = append(errs, end(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+func newMCPCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runMCP, &cobra.Command{
+		Use:   "mcp",
+		Short: "Offer the agents as tools of an MCP server, over stdin and stdout",
+		Long: `Speaks the Model Context Protocol with the program that starts it: each agent of the agents directory is a tool. A call starts a run,
+and cancelling the call cancels the run. Questions of a run are asked through the client if it can do that; otherwise the
+result of the call names them, and the tool raddle_answer continues the run. A call that needs permission can be
+allowed once, never for longer. Runs that still work when the client ends are saved: see raddle runs ls.`,
+		Example: `  {"mcpServers": {"raddle": {"command": "raddle", "args": ["mcp"]}}}    in the configuration of a client`,
+		Args:    checkArgCount(0, 0, ""),
+	})
+}
+
+func runMCP(ctx context.Context, env *environment, _ noOptions, _ []string) error {
+	return serveStdio(ctx, env, func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error {
+		return mcp.Serve(ctx, s, in, out, env.devLog)
+	})
 }
