@@ -203,8 +203,12 @@ func (s *Session) modelID() string {
 
 // changeTheme changes the colours of this conversation.
 func changeTheme(_ context.Context, s *Session, name string) error {
+	const next = "write: /theme auto, dark, light or mono"
+	if name == "" {
+		return failure.NewUsage(next, "/theme needs the name of a theme")
+	}
 	if !s.SetTheme(name) {
-		return failure.NewUsage("write: /theme auto, dark, light or mono", "unknown theme %q", name)
+		return failure.NewUsage(next, "unknown theme %q", name)
 	}
 	s.say("Theme: " + name)
 	return nil
