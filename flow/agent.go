@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -187,12 +188,7 @@ func (o Outcome) toHalt() *graph.Halt {
 // modelID returns the id of the model that a node of the agent calls, or "" if no
 // model is set.
 func (a *Agent) modelID(own string) string {
-	for _, id := range []string{a.host.Override, own, ownModel(a), a.parent, a.host.Model} {
-		if id != "" {
-			return id
-		}
-	}
-	return ""
+	return cmp.Or(a.host.Override, own, ownModel(a), a.parent, a.host.Model)
 }
 
 func ownModel(a *Agent) string {
@@ -305,10 +301,9 @@ func checkVariables(a *Agent) error {
 	return nil
 }
 
-func (a *Agent) missingVariables() []spec.Variable {
-	var missing []spec.Variable
+func (a *Agent) missingVariables() (missing []spec.Variable) {
 	for _, v := range a.Variables() {
-		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
+		if _, ok := variableValue(a, v); !ok {
 			missing = append(missing, v)
 		}
 	}
@@ -390,15 +385,12 @@ func (a *Agent) graphsBelow() []*Agent {
 	return all
 }
 
-// variableValue returns the value of an agent variable.
-func variableValue(a *Agent, v spec.Variable) string {
-	if s, ok := a.host.Variables[v.Name]; ok {
-		return s
+// variableValue returns the value of an agent variable; ok is false if it has none.
+func variableValue(a *Agent, v spec.Variable) (value string, ok bool) {
+	if value, ok = a.host.Variables[v.Name]; !ok && v.Default != nil {
+		return *v.Default, true
 	}
-	if v.Default != nil {
-		return *v.Default
-	}
-	return ""
+	return value, ok
 }
 
 // reachableNodes returns the nodes that a run can reach, sorted by id. A script may

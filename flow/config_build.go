@@ -147,7 +147,7 @@ func (c *conversation) loopConfig() agent.Config {
 	s := f.Sampling
 	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort}
 	if s.Model == "" {
-		req.Temperature, req.TopP = firstSet(s.Temperature, a.host.Temperature), firstSet(s.TopP, a.host.TopP)
+		req.Temperature, req.TopP = cmp.Or(s.Temperature, a.host.Temperature), cmp.Or(s.TopP, a.host.TopP)
 	}
 	l := baseLoopConfig(a, id, c.models)
 	l.Name, l.Request, l.System = a.Name, req, c.systemPrompt
@@ -367,7 +367,7 @@ func (c *conversation) withToolTexts(system string) string {
 	if f.Continue.Auto && f.Prompting.Tell.Todo {
 		texts = append(texts, agent.TodoInstructions)
 	}
-	texts = append(texts, c.ofTeam()...)
+	texts = append(texts, c.teamTexts()...)
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
 	}
@@ -388,8 +388,8 @@ plan for the user: the files that you would change and how, the commands that yo
 // onlyReads reports whether calls may only read now.
 func (h *Host) onlyReads() bool { return h.Tooling.OnlyReads != nil && h.Tooling.OnlyReads() }
 
-// ofTeam returns the texts about the tools of a team.
-func (c *conversation) ofTeam() (texts []string) {
+// teamTexts returns the texts about the tools of a team.
+func (c *conversation) teamTexts() (texts []string) {
 	if c.team == nil || c.hasNoTools() {
 		return nil
 	}

@@ -133,7 +133,7 @@ func (o *envOverrides) overrideVariables() {
 	}
 	list, ok := parsed.([]any)
 	if !ok {
-		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", jsonvalue.TypeName(parsed)))
+		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, and is of type %s", jsonvalue.TypeName(parsed)))
 		return
 	}
 	variables := make([]spec.Variable, 0, len(list))
@@ -151,7 +151,7 @@ func (o *envOverrides) overrideVariables() {
 func envVariable(item any) (spec.Variable, error) {
 	obj, ok := item.(*jsonvalue.Object)
 	if !ok {
-		return spec.Variable{}, fmt.Errorf("it must be an object with a name, not a %s", jsonvalue.TypeName(item))
+		return spec.Variable{}, fmt.Errorf("it must be an object with a name, and is of type %s", jsonvalue.TypeName(item))
 	}
 	text := func(key string) (string, bool) {
 		v, _ := obj.Get(key)

@@ -35,7 +35,7 @@ func (c *conversation) withDocuments(ctx context.Context, prompt string) (string
 	if a.bases[ownBase] == nil || strings.TrimSpace(prompt) == "" {
 		return prompt, nil
 	}
-	found, err := searchBase(a, ctx, SearchRequest{Query: prompt})
+	found, err := searchBase(ctx, a, SearchRequest{Query: prompt})
 	if err != nil || len(found.Chunks) == 0 {
 		return prompt, err
 	}
@@ -91,7 +91,7 @@ func queryTool(a *Agent) tool.Tool {
 			if a.bases[ownBase] == nil {
 				return tool.FailedResult("the documents of this agent have no knowledge base: it was not built"), nil
 			}
-			hits, err := findHits(a, ctx, SearchRequest{Query: in.Query, TopK: max(in.TopK, 0)})
+			hits, err := findHits(ctx, a, SearchRequest{Query: in.Query, TopK: max(in.TopK, 0)})
 			if err != nil {
 				return tool.FailedResult("RAG query failed: %v", err), nil
 			}

@@ -97,6 +97,19 @@ func TestParseConfigSaysAllThatIsWrong(t *testing.T) {
 	}
 }
 
+// Values of the environment for a graph that cannot be used are errors, all at once and in one order.
+func TestGraphEnvironmentReportsEveryValue(t *testing.T) {
+	env := map[string]string{"MY_GRAPH_TEMPERATURE": "warm", "MY_GRAPH_TOP_P": "much", "MY_GRAPH_GLOBAL_TOOLS": `["a", 1]`, "MY_GRAPH_MCP_SERVERS": "{}"}
+	err := applyGraphEnvironment(&Agent{Name: "my-graph", File: &spec.File{}}, func(name string) string { return env[name] })
+	want := `the environment variable MY_GRAPH_TEMPERATURE is "warm", which is not a number
+the environment variable MY_GRAPH_TOP_P is "much", which is not a number
+the environment variable MY_GRAPH_GLOBAL_TOOLS: it must be a JSON list of names, and element 2 is of type number
+the environment variable MY_GRAPH_MCP_SERVERS: it must be a JSON list of names, and is of type object`
+	if err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want\n%s", err, want)
+	}
+}
+
 func TestConfigOverrides(t *testing.T) {
 	env := map[string]string{
 		"MY_BOT_MODEL": "a:b", "MY_BOT_TEMPERATURE": "null", "MY_BOT_TOP_P": "much", "MY_BOT_AGENT_SESSION": "null",

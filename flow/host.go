@@ -232,3 +232,8 @@ func (h *Host) openToolset(n ToolNeed) (*Toolset, error) {
 	}
 	return h.Tooling.Box.Open(n)
 }
+
+// isUnknownModel reports whether a model that a file in dir names does not exist; "" names none.
+func (h *Host) isUnknownModel(dir, id string) bool {
+	return id != "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(dir, id)
+}

@@ -234,20 +234,16 @@ func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 	default:
 		prompt = withSchemaHint(prompt, nr.node.OutputSchema)
 	}
-	f, h := nr.agent.File, nr.host()
-	req = llm.Request{System: joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(nr.agent, nr.node)), Messages: []llm.Message{llm.User(prompt)},
-		Temperature: firstSet(b.temperature, f.Temperature, h.Temperature), TopP: firstSet(b.topP, f.TopP, h.TopP), Effort: b.reasoningEffort}
-	req.Effort = cmp.Or(req.Effort, f.ReasoningEffort)
+	req = b.baseRequest(nr.agent)
+	req.System = joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(nr.agent, nr.node))
+	req.Messages = []llm.Message{llm.User(prompt)}
 	return req, nil
 }
 
-func firstSet(values ...*float64) *float64 {
-	for _, f := range values {
-		if f != nil {
-			return f
-		}
-	}
-	return nil
+// baseRequest returns a request with the settings of the node, else those of the graph, else those of the host.
+func (b *llmNode) baseRequest(a *Agent) llm.Request {
+	f, h := a.File, a.host
+	return llm.Request{Temperature: cmp.Or(b.temperature, f.Temperature, h.Temperature), TopP: cmp.Or(b.topP, f.TopP, h.TopP), Effort: cmp.Or(b.reasoningEffort, f.ReasoningEffort)}
 }
 
 // modelUse says which model a node calls, empty for the agent's, and how often.
@@ -323,8 +319,7 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 	id := a.modelID(b.model)
 	c := baseLoopConfig(a, id, in.models)
 	c.Name, c.Tools, c.MaxIterations = n.ID, append(tools, skillTools(nodeSkills(a, n))...), b.maxIterations
-	c.Request = llm.Request{Temperature: firstSet(b.temperature, a.File.Temperature, a.host.Temperature),
-		TopP: firstSet(b.topP, a.File.TopP, a.host.TopP), Effort: cmp.Or(b.reasoningEffort, a.File.ReasoningEffort)}
+	c.Request = b.baseRequest(a)
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
 	c.ListTools = serverTools(a, servers)
 	c.Retry = retryPolicy(a, b.patience, b.maxAttempts)

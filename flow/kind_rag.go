@@ -193,7 +193,7 @@ func (b *ragNode) run(nr *nodeRun) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(nr, b.timeout.Duration(), errNodeTimeout)
 	defer cancel()
-	found, err := searchBase(nr.agent, ctx, SearchRequest{nr.node.ID, query, valueOr(b.topK, 0)})
+	found, err := searchBase(ctx, nr.agent, SearchRequest{nr.node.ID, query, valueOr(b.topK, 0)})
 	switch {
 	case err == nil:
 	case nr.Err() == nil && context.Cause(ctx) == errNodeTimeout:
@@ -216,12 +216,12 @@ func (b *ragNode) run(nr *nodeRun) error {
 const effectSearch = "search"
 
 // searchBase searches a base once: a recorded search is not repeated.
-func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) {
+func searchBase(ctx context.Context, a *Agent, s SearchRequest) (Search, error) {
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
 		if graph.IsEmitEnabled(ctx) {
 			graph.Emit(ctx, s)
 		}
-		hits, err := findHits(a, ctx, s)
+		hits, err := findHits(ctx, a, s)
 		if err != nil {
 			return Search{}, err
 		}
@@ -235,7 +235,7 @@ func searchBase(a *Agent, ctx context.Context, s SearchRequest) (Search, error) 
 }
 
 // findHits searches a base, inside of what the host puts around searches.
-func findHits(a *Agent, ctx context.Context, s SearchRequest) ([]rag.Hit, error) {
+func findHits(ctx context.Context, a *Agent, s SearchRequest) ([]rag.Hit, error) {
 	search := SearchFunc(func(ctx context.Context, s SearchRequest) ([]rag.Hit, error) {
 		return a.bases[cmp.Or(s.Node, ownBase)].Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -442,7 +443,7 @@ func (nr *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err erro
 	nr.setHelpers(set)
 	for _, variable := range nr.agent.File.Variables {
 		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
-		set["LLM_AGENT_VAR_"+name] = variableValue(nr.agent, variable)
+		set["LLM_AGENT_VAR_"+name], _ = variableValue(nr.agent, variable)
 	}
 	cleanup = func() {}
 	state := StateJSON(nr.before)
@@ -462,7 +463,7 @@ func (nr *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err erro
 			env = append(env, pair)
 		}
 	}
-	for _, name := range sortedNames(set) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		env = append(env, name+"="+set[name])
 	}
 	return env, cleanup, nil

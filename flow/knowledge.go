@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"raddle.dev/memory"
+	"slices"
 	"strconv"
 	"strings"
+
+	"raddle.dev/memory"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
@@ -120,7 +123,7 @@ func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 			a.bases[k.id] = base
 		}
 	}
-	for _, name := range sortedNames(a.children) {
+	for _, name := range slices.Sorted(maps.Keys(a.children)) {
 		if a.childFault(name) != nil {
 			continue // its node fails before it searches
 		}
@@ -154,7 +157,7 @@ func closeBases(a *Agent, seen map[*Agent]bool) []error {
 	}
 	seen[a] = true
 	failed := closeOwnBases(a)
-	for _, name := range sortedNames(a.children) {
+	for _, name := range slices.Sorted(maps.Keys(a.children)) {
 		failed = append(failed, closeBases(a.children[name], seen)...)
 	}
 	if a.spawnSet != nil {
@@ -167,7 +170,7 @@ func closeBases(a *Agent, seen map[*Agent]bool) []error {
 
 // closeOwnBases closes only the bases of the agent itself.
 func closeOwnBases(a *Agent) (failed []error) {
-	for _, id := range sortedNames(a.bases) {
+	for _, id := range slices.Sorted(maps.Keys(a.bases)) {
 		if b, ok := a.bases[id].(*rag.Base); ok {
 			failed = append(failed, b.Close())
 		}

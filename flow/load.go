@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,31 +251,43 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// applyGraphEnvironment applies the environment's values for this agent.
+// applyGraphEnvironment applies the environment's values for this agent. The error names every value that
+// cannot be used.
 func applyGraphEnvironment(a *Agent, getenv func(string) string) error {
-	prefix := strings.ToUpper(strings.ReplaceAll(a.Name, "-", "_")) + "_"
+	prefix := envPrefix(a.Name)
 	if v := getenv(prefix + "MODEL"); v != "" {
 		a.File.Model = v
 	}
-	for name, field := range map[string]**float64{"TEMPERATURE": &a.File.Temperature, "TOP_P": &a.File.TopP} {
-		if v := getenv(prefix + name); v != "" {
-			f, err := strconv.ParseFloat(v, 64)
-			if err != nil {
-				return fmt.Errorf("the environment variable %s%s is %q, which is not a number", prefix, name, v)
-			}
-			*field = &f
+	var faults []error
+	setFloat := func(name string, field **float64) {
+		v := getenv(prefix + name)
+		if v == "" {
+			return
 		}
-	}
-	for name, field := range map[string]*[]string{"GLOBAL_TOOLS": &a.File.GlobalTools, "MCP_SERVERS": &a.File.MCPServers} {
-		if v := getenv(prefix + name); v != "" {
-			list, err := parseNames(v)
-			if err != nil {
-				return fmt.Errorf("the environment variable %s%s: %w", prefix, name, err)
-			}
-			*field = list
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("the environment variable %s%s is %q, which is not a number", prefix, name, v))
+			return
 		}
+		*field = &f
 	}
-	return nil
+	setNames := func(name string, field *[]string) {
+		v := getenv(prefix + name)
+		if v == "" {
+			return
+		}
+		list, err := parseNames(v)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("the environment variable %s%s: %w", prefix, name, err))
+			return
+		}
+		*field = list
+	}
+	setFloat("TEMPERATURE", &a.File.Temperature)
+	setFloat("TOP_P", &a.File.TopP)
+	setNames("GLOBAL_TOOLS", &a.File.GlobalTools)
+	setNames("MCP_SERVERS", &a.File.MCPServers)
+	return errors.Join(faults...)
 }
 
 func parseNames(text string) ([]string, error) {
@@ -286,12 +297,12 @@ func parseNames(text string) ([]string, error) {
 	}
 	items, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("it must be a JSON list of names, not a %s", jsonvalue.TypeName(v))
+		return nil, fmt.Errorf("it must be a JSON list of names, and is of type %s", jsonvalue.TypeName(v))
 	}
 	names := make([]string, len(items))
 	for i, item := range items {
 		if names[i], ok = item.(string); !ok {
-			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is a %s", i+1, jsonvalue.TypeName(item))
+			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is of type %s", i+1, jsonvalue.TypeName(item))
 		}
 	}
 	return names, nil
@@ -300,7 +311,7 @@ func parseNames(text string) ([]string, error) {
 // checkFormat makes the checks of the file format that come before its validator.
 func checkFormat(a *Agent) error {
 	h, f := a.host, a.File
-	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
+	if id := f.Model; h.Override == "" && h.isUnknownModel(a.Dir, id) {
 		return &fieldError{unknownModel(h, a, id), spec.Errorf("%s", h.unknownModel(id))}
 	}
 	if h.Session != "" && a.depth == h.Depth {
@@ -343,10 +354,8 @@ func admitEffort(a *Agent) error {
 	if len(levels) == 0 {
 		return spec.Errorf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
 	}
-	for _, l := range levels {
-		if l == effort {
-			return nil
-		}
+	if slices.Contains(levels, effort) {
+		return nil
 	}
 	return spec.Errorf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
 }
@@ -416,9 +425,6 @@ func (l *loader) findAgentDir(a *Agent, name string) string {
 	return ""
 }
 
-// sortedNames returns the sorted keys of a map.
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // loadConfig reads a config.yaml into the agent.
 func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, configFile)
@@ -427,7 +433,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
-	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
+	if id := a.Config.Sampling.Model; h.Override == "" && h.isUnknownModel(a.Dir, id) {
 		return &fieldError{unknownModel(h, a, id), spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
 	}
 	if h.Bounds.NoSpawn {
@@ -438,10 +444,10 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	l.agents[a.loadContext] = a
 	a.Findings = slices.Concat(a.Config.Findings, toolFindings(a), skillFindings(a))
-	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
+	if id := a.Config.Team.SummaryModel; h.Override == "" && h.isUnknownModel(a.Dir, id) {
 		addWarning(a, strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
-	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
+	if id := a.Config.Documents.Model; id != rag.Keyword && h.isUnknownModel(a.Dir, id) {
 		addWarning(a, strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
 	adviseDocuments(a)
@@ -459,11 +465,8 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 func variableValues(a *Agent) map[string]string {
 	values := map[string]string{}
 	for _, v := range a.Variables() {
-		if s, ok := a.host.Variables[v.Name]; ok || v.Default != nil {
-			if !ok {
-				s = *v.Default
-			}
-			values[v.Name] = s
+		if value, ok := variableValue(a, v); ok {
+			values[v.Name] = value
 		}
 	}
 	return values

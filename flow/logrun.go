@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,7 +88,7 @@ func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 	if r.Status != graph.Done {
 		return
 	}
-	for _, id := range sortedNames(l.nodes) {
+	for _, id := range slices.Sorted(maps.Keys(l.nodes)) {
 		if l.agent.Config != nil {
 			break
 		}
@@ -97,7 +98,7 @@ func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 	}
 	l.logText(slog.LevelInfo, "performance summary (slowest first):")
 	list := make([]*nodeTime, 0, len(l.nodes))
-	for _, id := range sortedNames(l.nodes) {
+	for _, id := range slices.Sorted(maps.Keys(l.nodes)) {
 		list = append(list, l.nodes[id])
 	}
 	slices.SortStableFunc(list, func(a, b *nodeTime) int { return cmp.Compare(b.total, a.total) })

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (p *illustrator) pictureConfig(a *Agent) graph.Structure {
 		add(PictureDocuments, "rag", PictureDocuments, "")
 	}
 	if a.spawnSet != nil {
-		for _, name := range sortedNames(a.spawnSet.agents) {
+		for _, name := range slices.Sorted(maps.Keys(a.spawnSet.agents)) {
 			if slices.ContainsFunc(s.Nodes, func(n graph.NodeInfo) bool { return n.Name == name }) {
 				continue // its box would be another one
 			}

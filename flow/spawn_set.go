@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,7 +119,7 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 // names.
 func spawnableNames(a *Agent, s *spawnSet) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
-		return sortedNames(s.dirs)
+		return slices.Sorted(maps.Keys(s.dirs))
 	}
 	for _, name := range *a.Config.Team.Spawnable {
 		if s.dirs[name] != "" && !slices.Contains(s.named, name) {
@@ -130,7 +131,7 @@ func spawnableNames(a *Agent, s *spawnSet) []string {
 
 // sortedAgents returns the agents sorted by name.
 func (s *spawnSet) sortedAgents() (all []*Agent) {
-	for _, name := range sortedNames(s.agents) {
+	for _, name := range slices.Sorted(maps.Keys(s.agents)) {
 		all = append(all, s.agents[name])
 	}
 	return all
@@ -171,7 +172,7 @@ func checkSpawnNames(a *Agent, s *spawnSet) {
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := s.faults[name]; {
 		case s.dirs[name] == "":
-			addWarning(a, strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(s.dirs), "`"), Pos: at(i)})
+			addWarning(a, strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, slices.Sorted(maps.Keys(s.dirs)), "`"), Pos: at(i)})
 		case err != nil:
 			addWarning(a, strictyaml.Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
