@@ -23,7 +23,7 @@ type printedLines struct {
 // These are the limits of what is collected, in bytes.
 const (
 	longestPrinted = 4 << 10 // of a line; a longer one is divided
-	mostPrinted    = 8 << 10 // between two events; of more, the end is kept
+	maxPrinted    = 8 << 10 // between two events; of more, the end is kept
 )
 
 // add takes a piece of what the call prints. A return ends a line as well: programs show progress that way.
@@ -37,7 +37,7 @@ func (p *printedLines) add(text string) {
 	}
 	p.ready += p.rest[:end]
 	p.rest = p.rest[end:]
-	if over := len(p.ready) - mostPrinted; over > 0 {
+	if over := len(p.ready) - maxPrinted; over > 0 {
 		p.ready = p.ready[over:]
 		p.ready = p.ready[strings.IndexByte(p.ready, '\n')+1:]
 	}

@@ -27,7 +27,7 @@ func TestPrintedLines(t *testing.T) {
 		time.Sleep(2 * printedInterval)
 		synctest.Wait()
 		last := got[len(got)-1]
-		if len(last) > mostPrinted || !strings.HasPrefix(last, "line ") || !strings.HasSuffix(last, "line 1999\n") {
+		if len(last) > maxPrinted || !strings.HasPrefix(last, "line ") || !strings.HasSuffix(last, "line 1999\n") {
 			t.Errorf("of many lines, %d bytes are emitted: %.30q", len(last), last)
 		}
 		p.add("after the end\n")

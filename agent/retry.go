@@ -177,7 +177,7 @@ func contextError(ctx context.Context) error {
 // allows, or the error that the caller gets.
 func (s *retryState) patienceDelay(err error) (time.Duration, error) {
 	var failure *llm.Error
-	if s.Patience < 0 || !errors.As(err, &failure) || s.requests >= mostRequests(failure, s.fresh) {
+	if s.Patience < 0 || !errors.As(err, &failure) || s.requests >= maxRequests(failure, s.fresh) {
 		return 0, err
 	}
 	patience := cmp.Or(s.Patience, DefaultPatience)
@@ -229,11 +229,11 @@ func (s *retryState) backoffDelay() time.Duration {
 // backoff doubles the wait from firstWait to longestWait, and adds up to a quarter.
 var backoff = graph.Retry{Delay: firstWait * 5 / 4, Factor: 2, MaxDelay: longestWait * 5 / 4, Jitter: 0.2}
 
-// mostRequests returns how often a request may be sent in one attempt that had
+// maxRequests returns how often a request may be sent in one attempt that had
 // this failure. A request is sent once if repeating it cannot help. It is sent
 // a few times if repeating it hardly helps: after a reply that breaks the
 // protocol, and to an address that has not answered yet.
-func mostRequests(e *llm.Error, fresh bool) int {
+func maxRequests(e *llm.Error, fresh bool) int {
 	switch {
 	case e.Code == "insufficient_quota": // not a rate limit, in spite of its status
 		return 1

@@ -183,7 +183,7 @@ func (p *sharedBudget) openLedger(ctx context.Context) (ledgerReservation, error
 // newReservation returns what a call may cost.
 func (b *Budget) newReservation(l *ledger, r *llm.Request, estimate int) reservation {
 	u := llm.Usage{Input: estimate * max(l.Factor, percent) / percent, Output: r.MaxTokens}
-	u.Output = cmp.Or(u.Output, max(mostReply, l.Reply))
+	u.Output = cmp.Or(u.Output, max(maxReply, l.Reply))
 	h := reservation{calls: 1, tokens: u.Input + u.Output}
 	h.money, _ = b.replyCost("", u)
 	for name := range b.Prices { // the reply says which of them was used
@@ -248,7 +248,7 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 			l.Spent = l.Spent.add(cost)
 			l.Reply = max(l.Reply, r.Usage.Output)
 			if c.estimate > 0 {
-				l.Factor = min(max(l.Factor, r.Usage.Input*percent/c.estimate), mostFactor)
+				l.Factor = min(max(l.Factor, r.Usage.Input*percent/c.estimate), maxFactor)
 			}
 			return true
 		})

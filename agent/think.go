@@ -249,7 +249,7 @@ func tokenFactor(entries []Entry, name string) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		if e.By == name && e.Reply != nil && e.Reply.Usage.Input > 0 && e.Reply.Estimate > 0 {
-			return min(max(e.Reply.Usage.Input*percent/e.Reply.Estimate, leastFactor), mostFactor)
+			return min(max(e.Reply.Usage.Input*percent/e.Reply.Estimate, leastFactor), maxFactor)
 		}
 	}
 	return percent

@@ -181,9 +181,9 @@ func (h *Host) maxDepth() int {
 	return spec.DefaultMaxDepth
 }
 
-// mostValue returns the maximum size in bytes of a text that a template may
+// maxValue returns the maximum size in bytes of a text that a template may
 // create; negative: no limit.
-func (h *Host) mostValue() int { return cmp.Or(h.Bounds.Value, 16<<20) }
+func (h *Host) maxValue() int { return cmp.Or(h.Bounds.Value, 16<<20) }
 
 func (h *Host) getenv(name string) string {
 	if h.Getenv == nil {

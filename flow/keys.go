@@ -46,9 +46,9 @@ type keySet struct {
 	keys map[string]graph.Key[any]
 }
 
-// mostKeys limits how many keys a keySet caches; a key can always be created
+// maxKeys limits how many keys a keySet caches; a key can always be created
 // again.
-const mostKeys = 1000
+const maxKeys = 1000
 
 // openKey returns the key with a name, of either kind.
 func (s *keySet) openKey(name string) graph.AnyKey {
@@ -80,7 +80,7 @@ func (s *keySet) stateKey(name string) graph.Key[any] {
 		if s.keys == nil {
 			s.keys = map[string]graph.Key[any]{}
 		}
-		if len(s.keys) < mostKeys {
+		if len(s.keys) < maxKeys {
 			s.keys[name] = k
 		}
 	}

@@ -83,7 +83,7 @@ func (b *inputNode) run(nr *nodeRun) error {
 	if err != nil {
 		return err
 	}
-	fallback, err := b.fallback.RenderLenientWithin(nr.lookupPlaceholder, nr.host().mostValue())
+	fallback, err := b.fallback.RenderLenientWithin(nr.lookupPlaceholder, nr.host().maxValue())
 	if err != nil {
 		return newChainError("the default of an input node", err)
 	}

@@ -196,15 +196,15 @@ func (b *llmNode) askWithRetry(nr *nodeRun) (string, error) {
 	return answer, err
 }
 
-// mostNamedAttempts limits the search for replies that older versions recorded.
-const mostNamedAttempts = 10
+// maxNamedAttempts limits the search for replies that older versions recorded.
+const maxNamedAttempts = 10
 
 // recordedAttempt returns the reply to a later attempt than the first, recorded
 // by an older version in which each attempt was an effect.
 func (b *llmNode) recordedAttempt(nr *nodeRun) (answer string, ok bool) {
 	over, cancel := context.WithCancel(nr)
 	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
-	for attempt := 2; attempt <= min(b.maxAttempts, mostNamedAttempts); attempt++ {
+	for attempt := 2; attempt <= min(b.maxAttempts, maxNamedAttempts); attempt++ {
 		reply, err := graph.Do(over, attemptName(attempt), func(context.Context) (Reply, error) { return Reply{}, context.Canceled })
 		if err == nil {
 			return reply.Text, true

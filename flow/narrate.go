@@ -239,22 +239,22 @@ func (n *Narrator) narrateEmission(f frame, v any) {
 	}
 }
 
-// mostArgs is how many characters of the arguments of a call, or of a failure,
+// maxArgs is how many characters of the arguments of a call, or of a failure,
 // are shown.
-const mostArgs = 200
+const maxArgs = 200
 
 // narrateConversation prints what happens in a conversation with a model.
 func (n *Narrator) narrateConversation(indent string, v any) {
 	switch v := v.(type) {
 	case agent.ToolStarted:
-		n.printLine(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), mostArgs, "..."))
+		n.printLine(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), maxArgs, "..."))
 	case agent.ToolProgress:
-		n.printLine(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
+		n.printLine(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, maxArgs, "..."))
 	case agent.ToolDone:
 		if v.Error {
-			n.printLine(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
+			n.printLine(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, maxArgs, "..."))
 		} else if n.Detail {
-			n.printLine(indent, "tool done: %s in %s: %s", v.Name, formatElapsed(v.Took), wording.CutText(v.Text, mostArgs, "..."))
+			n.printLine(indent, "tool done: %s in %s: %s", v.Name, formatElapsed(v.Took), wording.CutText(v.Text, maxArgs, "..."))
 		}
 	case agent.RetryScheduled:
 		n.printLine(indent, "%s", v.Text())
@@ -438,7 +438,7 @@ func (n *Narrator) describeCost(e graph.Event, v team.AgentEnded) string {
 		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.startedAt), wording.FormatCount(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
-		text += ": " + wording.CutText(v.Error, mostArgs, "...")
+		text += ": " + wording.CutText(v.Error, maxArgs, "...")
 	}
 	return text
 }

@@ -62,7 +62,7 @@ func (nr *nodeRun) lookupPlaceholder(name string) (any, bool) {
 // renderStrict renders a template in which every placeholder must have a value, and
 // removes secrets from the text.
 func (nr *nodeRun) renderStrict(t spec.Template, failure string) (string, error) {
-	text, err := t.RenderStrictWithin(nr.lookupPlaceholder, nr.host().mostValue())
+	text, err := t.RenderStrictWithin(nr.lookupPlaceholder, nr.host().maxValue())
 	if err != nil {
 		return "", newChainError(failure, err)
 	}
@@ -72,19 +72,19 @@ func (nr *nodeRun) renderStrict(t spec.Template, failure string) (string, error)
 // renderLenient renders a template in which placeholders without a value are empty,
 // and removes secrets from the text.
 func (nr *nodeRun) renderLenient(t spec.Template) (string, error) {
-	text, err := t.RenderLenientWithin(nr.lookupPlaceholder, nr.host().mostValue())
+	text, err := t.RenderLenientWithin(nr.lookupPlaceholder, nr.host().maxValue())
 	return nr.host().redact(text), err
 }
 
-// mostValues is how many texts of the maximum size the state_updates of one
+// maxValues is how many texts of the maximum size the state_updates of one
 // node may create.
-const mostValues = 4
+const maxValues = 4
 
 // countBytes adds the size of a text that state_updates created, and fails above
 // the limit.
 func (nr *nodeRun) countBytes(n int) error {
 	nr.writtenBytes += n
-	if most := nr.host().mostValue(); most > 0 && nr.writtenBytes/mostValues > most {
+	if most := nr.host().maxValue(); most > 0 && nr.writtenBytes/maxValues > most {
 		return fmt.Errorf("all texts of the node together: %w", &spec.ValueSizeError{Limit: most})
 	}
 	return nil

@@ -56,8 +56,8 @@ func (p *illustrator) picture(a *Agent) graph.Structure {
 	return p.pictureConfig(a)
 }
 
-// mostToolNames is how many tools a picture names.
-const mostToolNames = 3
+// maxToolNames is how many tools a picture names.
+const maxToolNames = 3
 
 // pictureConfig returns the picture of an agent of a config.yaml.
 func (p *illustrator) pictureConfig(a *Agent) graph.Structure {
@@ -73,8 +73,8 @@ func (p *illustrator) pictureConfig(a *Agent) graph.Structure {
 	}
 	if a.Tools != nil {
 		if names := a.Tools.toolNames(); len(names) > 0 {
-			title := strings.Join(names[:min(len(names), mostToolNames)], "\n")
-			if more := len(names) - mostToolNames; more > 0 {
+			title := strings.Join(names[:min(len(names), maxToolNames)], "\n")
+			if more := len(names) - maxToolNames; more > 0 {
 				title = strings.Join(names[:2], "\n") + fmt.Sprintf("\nand %d more", len(names)-2)
 			}
 			add(PictureTools, "tools", title, "")

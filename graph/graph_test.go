@@ -617,8 +617,8 @@ func exponent(small, large uint64) float64 {
 	return math.Log(float64(large)/float64(small)) / math.Log(4)
 }
 
-// mostExponent allows for numbers that get longer.
-const mostExponent = 1.05
+// maxExponent allows for numbers that get longer.
+const maxExponent = 1.05
 
 // Bytes allocated, journaled and on the disk grow with a run, not faster. They do
 // not depend on how busy the machine is.
@@ -637,7 +637,7 @@ func TestBytesGrowInProportion(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			small, large := s.graph(t, s.small), s.graph(t, 4*s.small)
 			for _, c := range costs {
-				a, b, most := c.of(t, small), c.of(t, large), mostExponent
+				a, b, most := c.of(t, small), c.of(t, large), maxExponent
 				if s.name == "chain" && strings.HasSuffix(c.name, "with a store") {
 					most = 1.25 // a snapshot names every node that has been visited
 				}

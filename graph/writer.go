@@ -46,8 +46,8 @@ type journalWriter struct {
 	size    int // of live state
 }
 
-// mostPending is the largest number of gathered records, at every durability.
-const mostPending = 1000
+// maxPending is the largest number of gathered records, at every durability.
+const maxPending = 1000
 
 // addRecord gathers a record. If flush, it returns when the record is durable.
 func (j *journalWriter) addRecord(k journal.Kind, head, data []byte, flush bool) error {
@@ -95,7 +95,7 @@ func (j *journalWriter) queueRecords(recs []journal.Record) (n int, full bool, e
 		j.bytes += len(r.Head) + len(r.Data)
 		j.weight += len(r.Head) + len(r.Data) + fold.RecordWeight
 	}
-	return len(j.pending), len(j.pending) >= mostPending, nil
+	return len(j.pending), len(j.pending) >= maxPending, nil
 }
 
 // addStateSize adds a change of the size of live state, and returns the new size.

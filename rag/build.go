@@ -253,7 +253,7 @@ func (w *builder) addEntry(ctx context.Context, e load.Entry) error {
 		w.reportProblem(load.Problem{Source: e.Source, Path: e.Path, Err: err})
 		return nil
 	}
-	round := roundSize * mostAtOnce * w.base.o.Batch
+	round := roundSize * maxAtOnce * w.base.o.Batch
 	if w.texts >= round || len(w.waiting) >= round {
 		if err := w.storePrepared(ctx); err != nil {
 			return err

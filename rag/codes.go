@@ -23,7 +23,7 @@ const (
 	lastSteps = 2 * math.MaxInt8 // steps of last for one of first
 	slack     = 2e-5             // for the roundings of float32
 	rounding  = float32(3 << 22) // added and taken away again, it leaves a small number without its fraction
-	mostSum   = math.MaxInt32 / most
+	maxSum   = math.MaxInt32 / most
 )
 
 func newCodes(n, dims int) *codes {
@@ -75,7 +75,7 @@ func (c *codes) encodeQuery(q []float32) codedQuery {
 	for _, x := range q {
 		sum += math.Abs(float64(x))
 	}
-	unit := max(float64(largestOf(q))/math.MaxInt16, sum/(mostSum-float64(len(q))))
+	unit := max(float64(largestOf(q))/math.MaxInt16, sum/(maxSum-float64(len(q))))
 	out := codedQuery{codes: make([]int16, c.width), unit: float32(unit)}
 	if unit == 0 {
 		return out

@@ -96,21 +96,21 @@ const otherType = "OTHER"
 
 // The most bytes that are kept: an entity with a longer name is ignored.
 const (
-	mostName        = 200
-	mostDescription = 1000
+	maxName        = 200
+	maxDescription = 1000
 )
 
 // errAnswer is the error of an answer that holds no facts.
 var errAnswer = errors.New(`the answer is not a JSON object with "entities" and "relationships"`)
 
-// mostStarts is how many braces of an answer are taken for the beginning of its data.
-const mostStarts = 20
+// maxStarts is how many braces of an answer are taken for the beginning of its data.
+const maxStarts = 20
 
 // readFacts finds the data in an answer. Text before and after the data is ignored.
 func readFacts(answer string) (facts, error) {
 	found := errAnswer
 	at := 0
-	for range mostStarts {
+	for range maxStarts {
 		i := strings.IndexByte(answer[at:], '{')
 		if i < 0 {
 			break
@@ -153,8 +153,8 @@ func decodeFacts(text string) (facts, error) {
 		if e.Type = strings.ToUpper(strings.TrimSpace(e.Type)); e.Type == "" {
 			e.Type = otherType
 		}
-		if e.Description = strings.TrimSpace(e.Description); len(e.Description) > mostDescription {
-			e.Description = strings.ToValidUTF8(e.Description[:mostDescription], "")
+		if e.Description = strings.TrimSpace(e.Description); len(e.Description) > maxDescription {
+			e.Description = strings.ToValidUTF8(e.Description[:maxDescription], "")
 		}
 		if e.Name != "" {
 			f.Entities = append(f.Entities, e)
@@ -172,7 +172,7 @@ func decodeFacts(text string) (facts, error) {
 // plainName returns the form of a name that identifies an entity, or "" if it cannot be a name.
 func plainName(name string) string {
 	name = strings.ToLower(strings.Join(strings.Fields(name), " "))
-	if len(name) > mostName {
+	if len(name) > maxName {
 		return ""
 	}
 	return name

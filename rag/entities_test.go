@@ -20,7 +20,7 @@ func TestReadFacts(t *testing.T) {
 		"prose around": {`Here is the {data}: {"entities":[{"name":"ADA LOVELACE","type":"PERSON","description":"A mathematician."}]} That is all.`, ada},
 		"nothing":      {`{"entities":[],"relationships":[]}`, facts{Entities: []entity{}, Relations: []relation{}}},
 		"no type":      {`{"entities":[{"name":"X","description":null}]}`, facts{Entities: []entity{{"x", "OTHER", ""}}, Relations: []relation{}}},
-		"no name":      {`{"entities":[{"name":"  ","type":"A"},{"type":"B"},{"name":"` + strings.Repeat("n", mostName+1) + `"}]}`, facts{Entities: []entity{}, Relations: []relation{}}},
+		"no name":      {`{"entities":[{"name":"  ","type":"A"},{"type":"B"},{"name":"` + strings.Repeat("n", maxName+1) + `"}]}`, facts{Entities: []entity{}, Relations: []relation{}}},
 		"weights": {`{"entities":[],"relationships":[{"from":"A","to":"B","type":" uses "},{"from":"A","to":"B","weight":7},{"from":"A","to":"B","weight":-1},
 			{"from":"A","to":"B","weight":"0.25"},{"from":"A","to":"B","weight":"much"},{"from":"A","to":"B","weight":null},{"from":"A","to":""}]}`,
 			facts{Entities: []entity{}, Relations: []relation{{"a", "b", "uses", 1}, {"a", "b", "", 1}, {"a", "b", "", 0}, {"a", "b", "", 0.25}, {"a", "b", "", 1}, {"a", "b", "", 1}}}},
@@ -123,10 +123,10 @@ func TestSpreadIsBounded(t *testing.T) {
 		star[[2]int64{0, i + 1}] = float64(i+1) / 2000
 	}
 	got, err := spreadScores([]seed{{0, 1}}, 4, star.neighbours)
-	if err != nil || len(got) != mostReached {
+	if err != nil || len(got) != maxReached {
 		t.Fatalf("%d entities, %v", len(got), err)
 	}
-	if last := got[len(got)-1]; last.id != 2000-mostReached+2 {
+	if last := got[len(got)-1]; last.id != 2000-maxReached+2 {
 		t.Errorf("the last is %v: the best should be kept", last)
 	}
 }

@@ -85,8 +85,8 @@ func nested(open, end string, depth, size int) []byte {
 // from the system. A document of unique words becomes a base, too.
 func TestMemoryOfHostileDocuments(t *testing.T) {
 	const (
-		mostOfChunks = 80  // MB where a document may have 8; where it may have 32 they are four times as many at most
-		mostOfBuild  = 160 // MB that do not depend on the size of a document
+		maxOfChunks = 80  // MB where a document may have 8; where it may have 32 they are four times as many at most
+		maxOfBuild  = 160 // MB that do not depend on the size of a document
 	)
 	dir := t.TempDir()
 	// The race detector takes several times the memory and the time of the code, so the processes are built without it.
@@ -121,9 +121,9 @@ func TestMemoryOfHostileDocuments(t *testing.T) {
 		}
 	}
 	for name, document := range hostileDocuments {
-		check("TestChunksInProcess", name, document(), mostOfChunks)
+		check("TestChunksInProcess", name, document(), maxOfChunks)
 	}
-	check("TestBuildInProcess", "unique.txt", uniqueWords(), mostOfBuild)
+	check("TestBuildInProcess", "unique.txt", uniqueWords(), maxOfBuild)
 }
 
 func testDocument(t *testing.T) (dir, name string) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	mostAtOnce = 4  // batches that are with the embedding model at the same time
+	maxAtOnce = 4  // batches that are with the embedding model at the same time
 	roundSize  = 2  // batches that are collected for each of these before any is sent
 	raiseAfter = 16 // batches that must succeed before one more may be sent at the same time
 )
@@ -163,7 +163,7 @@ func (w *builder) embedInOrder(ctx context.Context, batches [][]string, keep fun
 	var failed error
 	sent := 0
 	for i, texts := range batches {
-		for ; sent < min(i+mostAtOnce, len(batches)) && sending.Err() == nil; sent++ {
+		for ; sent < min(i+maxAtOnce, len(batches)) && sending.Err() == nil; sent++ {
 			send(sent)
 		}
 		if i == sent {

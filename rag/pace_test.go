@@ -70,7 +70,7 @@ func embedBatches(t *testing.T, ctx context.Context, m *slowModel, n int) (kept 
 		batches = append(batches, []string{fmt.Sprint(i)})
 	}
 	m.start = time.Now()
-	w := &builder{base: &Base{o: Options{Attempts: 2}}, embed: embedding{model: m, limiter: newCallLimiter(mostAtOnce), dims: 2}}
+	w := &builder{base: &Base{o: Options{Attempts: 2}}, embed: embedding{model: m, limiter: newCallLimiter(maxAtOnce), dims: 2}}
 	err = w.embedInOrder(ctx, batches, func(texts []string, vectors [][]float32) error {
 		kept = append(kept, texts...)
 		return nil
@@ -89,7 +89,7 @@ func TestSeveralBatchesAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &slowModel{}
 		kept, err := embedBatches(t, t.Context(), m, 12)
-		if took := time.Since(m.start); err != nil || took != 3*time.Second || m.most != mostAtOnce {
+		if took := time.Since(m.start); err != nil || took != 3*time.Second || m.most != maxAtOnce {
 			t.Errorf("%s, %d at a time, %v", took, m.most, err)
 		}
 		if diff := cmp.Diff(numbers(12), kept); diff != "" {
@@ -170,7 +170,7 @@ func TestFailureKeepsWhatIsOnItsWay(t *testing.T) {
 		}}
 		kept, err := embedBatches(t, t.Context(), m, 40)
 		var wrong *llm.Error
-		if !errors.As(err, &wrong) || len(kept) != m.calls-1 || m.calls > mostAtOnce+1 {
+		if !errors.As(err, &wrong) || len(kept) != m.calls-1 || m.calls > maxAtOnce+1 {
 			t.Errorf("kept %v after %d calls, %v", kept, m.calls, err)
 		}
 	})

@@ -18,12 +18,12 @@ import (
 
 const (
 	segmentsKept = 12       // most segments before they are merged
-	mostHeld     = 32 << 20 // bytes of a segment that are collected before it is written
+	maxHeld     = 32 << 20 // bytes of a segment that are collected before it is written
 )
 
 // indexDocuments adds segments with the words of the documents in fresh: one, or several if one would not fit into memory.
 func indexDocuments(ctx context.Context, tx *sql.Tx) error {
-	if err := collectPostings(ctx, tx, mostHeld); err != nil {
+	if err := collectPostings(ctx, tx, maxHeld); err != nil {
 		return err
 	}
 	var segments int

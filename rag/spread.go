@@ -17,7 +17,7 @@ import (
 
 const (
 	leastSeed   = 0.5 // lowest score of an entity that the search begins at
-	mostReached = 500 // most entities of one search
+	maxReached = 500 // most entities of one search
 )
 
 // A seed is an entity that a search begins at.
@@ -150,7 +150,7 @@ func wordSuffixes(text string) (all []string) {
 	words := strings.Fields(text)
 	for _, word := range words[:max(0, len(words)-1)] {
 		for i := range word {
-			if len(word)-i <= mostName && (i == 0 || len(text) <= longQuery) {
+			if len(word)-i <= maxName && (i == 0 || len(text) <= longQuery) {
 				all = append(all, word[i:]+" ")
 			}
 		}
@@ -235,7 +235,7 @@ func compareReached(a, b reachedEntity) int {
 func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reachedEntity, error) {
 	at := map[int64]int{}
 	var all []reachedEntity
-	for _, s := range seeds[:min(len(seeds), mostReached)] {
+	for _, s := range seeds[:min(len(seeds), maxReached)] {
 		if _, known := at[s.id]; !known {
 			at[s.id] = len(all)
 			all = append(all, reachedEntity{id: s.id, score: s.score})
@@ -251,7 +251,7 @@ func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour
 		for _, r := range gained {
 			i, known := at[r.id]
 			switch {
-			case !known && len(all) < mostReached:
+			case !known && len(all) < maxReached:
 				at[r.id] = len(all)
 				all = append(all, r)
 			case known && r.score > all[i].score:

@@ -167,7 +167,7 @@ func (w *builder) openModel(ctx context.Context) (err error) {
 	if w.embed.dims, err = storedDimensions(ctx, w.base.db, w.settings.Model); err != nil {
 		return err
 	}
-	w.embed.limiter = newCallLimiter(mostAtOnce)
+	w.embed.limiter = newCallLimiter(maxAtOnce)
 	w.embed.model, err = w.base.openEmbedder(w.settings.Model)
 	return err
 }

@@ -180,8 +180,8 @@ func agentNames(env *environment) []string {
 	return names
 }
 
-// mostLast is how many of the newest runs have the completions last, last~1 and so on.
-const mostLast = 10
+// maxLast is how many of the newest runs have the completions last, last~1 and so on.
+const maxLast = 10
 
 // completeRuns completes arguments with ids of runs and with last, described by their agent and
 // status. keep selects the runs.
@@ -200,7 +200,7 @@ func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.C
 				ids = append(ids, describeCompletion(name, describeListedRun(&r)))
 			}
 		}
-		for back, r := range all[:min(len(all), mostLast)] {
+		for back, r := range all[:min(len(all), maxLast)] {
 			if back == 0 || strings.HasPrefix(word, "l") { // an empty word shows only one of them
 				add(runs.NameLast(back), r)
 			}

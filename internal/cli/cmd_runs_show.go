@@ -139,8 +139,8 @@ func searchesText(searches []flow.Search) string {
 	return b.String()
 }
 
-// mostPoints is how many checkpoints are shown to people.
-const mostPoints = 15
+// maxPoints is how many checkpoints are shown to people.
+const maxPoints = 15
 
 // formatPoints lists checkpoints, newest first, each with what it changed.
 func formatPoints(s *overview.Run) string {
@@ -150,7 +150,7 @@ func formatPoints(s *overview.Run) string {
 	}
 	var b strings.Builder
 	for i, c := range s.Points {
-		if i == mostPoints {
+		if i == maxPoints {
 			fmt.Fprintf(&b, "(%d more: --output json)", len(s.Points)-i)
 			break
 		}
@@ -224,10 +224,10 @@ func formatVariables(m map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-// mostStateLines is how many lines of a value of the state are shown, and mostStateText how many characters of a line.
+// maxStateLines is how many lines of a value of the state are shown, and maxStateText how many characters of a line.
 const (
-	mostStateLines = 3
-	mostStateText  = 160
+	maxStateLines = 3
+	maxStateText  = 160
 )
 
 // stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each value after some
@@ -244,12 +244,12 @@ func stateText(state json.RawMessage, talks, whole bool) string {
 			continue
 		}
 		lines := yamlLines(plainText(key), value)
-		if more := len(lines) - mostStateLines; !whole && more > 1 {
-			lines = append(lines[:mostStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
+		if more := len(lines) - maxStateLines; !whole && more > 1 {
+			lines = append(lines[:maxStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
 		}
 		for _, l := range lines {
 			if !whole {
-				l = wording.CutText(l, mostStateText, "…")
+				l = wording.CutText(l, maxStateText, "…")
 			}
 			b.WriteString(strings.TrimRight(plainText(l), " ") + "\n")
 		}

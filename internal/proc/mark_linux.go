@@ -18,10 +18,10 @@ func endMarked(mark string) {
 func endMarkedSince(mark string, child int, life time.Duration) {
 	const (
 		shortLife = 5 * time.Second // far less than the system needs to use all ids and start again
-		mostIDs   = 1000
+		maxIDs   = 1000
 	)
 	last, err := lastProcess()
-	if err != nil || life > shortLife || last < child || last-child > mostIDs {
+	if err != nil || life > shortLife || last < child || last-child > maxIDs {
 		endMarked(mark)
 		return
 	}

@@ -145,8 +145,8 @@ func (p *permit) describePlace() string {
 	return "in " + term.CleanLine(dir)
 }
 
-// mostBlockLines is how many lines of a command or of a change the question shows.
-const mostBlockLines = 40
+// maxBlockLines is how many lines of a command or of a change the question shows.
+const maxBlockLines = 40
 
 // describeCall returns the question: which agent wants what, the command or the change, and why it
 // asks.
@@ -159,8 +159,8 @@ func (p *permit) describeCall() string {
 	}
 	var lines []string
 	block := p.blockLines()
-	lines = append(lines, block[:min(len(block), mostBlockLines)]...)
-	if more := len(block) - mostBlockLines; more > 0 {
+	lines = append(lines, block[:min(len(block), maxBlockLines)]...)
+	if more := len(block) - maxBlockLines; more > 0 {
 		lines = append(lines, p.colors.Paint(term.Dim, fmt.Sprintf("… %d more lines: ? shows them", more)))
 	}
 	lines = append(lines, p.reasonLines()...)
@@ -290,7 +290,7 @@ func (p *permit) reasonLines() (lines []string) {
 // explain returns what decided about each part.
 func (p *permit) explain() string {
 	var b strings.Builder
-	if block := p.blockLines(); len(block) > mostBlockLines {
+	if block := p.blockLines(); len(block) > maxBlockLines {
 		b.WriteString(strings.Join(block, "\n") + "\n")
 	}
 	fmt.Fprintf(&b, "tool: %s\n", term.CleanLine(p.call.Tool))

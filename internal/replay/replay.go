@@ -47,14 +47,14 @@ func Execute(ctx context.Context, j Job) (*Result, error) {
 	// the same time: what differs only once was not recorded otherwise.
 	for try := 1; ; try++ {
 		res, err := j.execute(ctx)
-		if err != nil || res.Difference == nil || try == mostTries || res.Difference.What != "instructions" && !j.Recording.hasTeam() {
+		if err != nil || res.Difference == nil || try == maxTries || res.Difference.What != "instructions" && !j.Recording.hasTeam() {
 			return res, err
 		}
 	}
 }
 
-// mostTries limits how often a replay is repeated whose result depends on time.
-const mostTries = 3
+// maxTries limits how often a replay is repeated whose result depends on time.
+const maxTries = 3
 
 // hasTeam reports whether agents worked at the same time in the recorded run.
 func (r *Recording) hasTeam() bool {
@@ -224,8 +224,8 @@ func (r *Recording) sourceText(i int, path, agent, rel string) (text []byte, kno
 // toolFiles are the names of files from which tools are read.
 var toolFiles = []string{"tools.sh", "tools.py", "tools.ts"}
 
-// mostCopied limits the files of an agent that are linked to the copy.
-const mostCopied = 5000
+// maxCopied limits the files of an agent that are linked to the copy.
+const maxCopied = 5000
 
 // copyAgent makes a directory that has the files of another one as links, without hidden files.
 func copyAgent(from, to string) error {
@@ -246,7 +246,7 @@ func copyAgent(from, to string) error {
 		case e.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)
 		}
-		if n++; n > mostCopied {
+		if n++; n > maxCopied {
 			return filepath.SkipAll
 		}
 		if os.Symlink(path, filepath.Join(to, rel)) == nil {

@@ -44,7 +44,7 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 	f := &File{Header: Header{Format: Format, Run: d.Info, Thread: at.Thread, Version: from.Version, Exported: time.Now().UTC().Truncate(time.Second)}}
 	f.Run.PID, f.Run.Host = 0, ""
 	seen := map[string]bool{}
-	for point := at; point.Thread != "" && !seen[point.Thread] && len(f.Threads) < mostThreads; {
+	for point := at; point.Thread != "" && !seen[point.Thread] && len(f.Threads) < maxThreads; {
 		seen[point.Thread] = true
 		t := Thread{Name: point.Thread}
 		for r, err := range journal.Records(ctx, st, point.Thread, journal.Range{UpTo: point.Seq}) {
@@ -110,7 +110,7 @@ func collectFiles(rec *runs.Record) (list []AgentFile) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(rec.Dir, filepath.FromSlash(path))
 		}
-		if a, ok := readAgentFile(dirs, path); ok && len(list) < mostFiles {
+		if a, ok := readAgentFile(dirs, path); ok && len(list) < maxFiles {
 			a.Changed = is[i].Hash != s.Hash
 			list = append(list, a)
 		}

@@ -61,12 +61,12 @@ type Thread struct {
 
 // Limits of what is read. They are far above what runs need.
 const (
-	mostLine    = 256 << 20
-	mostBytes   = 1 << 30
-	mostRecords = 2_000_000
-	mostPruned  = 1_000_000 // records that are missing before the first ones of the threads, together
-	mostThreads = 100
-	mostFiles   = 1000
+	maxLine    = 256 << 20
+	maxBytes   = 1 << 30
+	maxRecords = 2_000_000
+	maxPruned  = 1_000_000 // records that are missing before the first ones of the threads, together
+	maxThreads = 100
+	maxFiles   = 1000
 	longestName = 200
 )
 
@@ -196,7 +196,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 // Read reads a file and checks it: its format, its checksum, those of its records, and that each journal can be folded. The error
 // is a [*FormatError] if the content is wrong.
 func Read(from io.Reader) (*File, error) {
-	r := &reader{in: bufio.NewReaderSize(io.LimitReader(from, mostBytes+1), 1<<16), sum: sha256.New()}
+	r := &reader{in: bufio.NewReaderSize(io.LimitReader(from, maxBytes+1), 1<<16), sum: sha256.New()}
 	f, err := r.readFile()
 	if err != nil {
 		return nil, err
@@ -229,9 +229,9 @@ func (r *reader) readLine() ([]byte, error) {
 	for {
 		part, err := r.in.ReadSlice('\n')
 		text = append(text, part...)
-		if r.bytes += int64(len(part)); r.bytes > mostBytes || len(text) > mostLine {
+		if r.bytes += int64(len(part)); r.bytes > maxBytes || len(text) > maxLine {
 			r.lines++
-			return nil, r.fail("the file is too large: at most %d MiB are read, and %d MiB of a line", mostBytes>>20, mostLine>>20)
+			return nil, r.fail("the file is too large: at most %d MiB are read, and %d MiB of a line", maxBytes>>20, maxLine>>20)
 		}
 		switch {
 		case err == nil, errors.Is(err, io.EOF) && len(text) > 0:
@@ -287,16 +287,16 @@ func (r *reader) readFile() (*File, error) {
 func (r *reader) addLine(f *File, l *line) error {
 	switch {
 	case l.File != nil:
-		if f.Agents = append(f.Agents, *l.File); len(f.Agents) > mostFiles {
-			return r.fail("there are more than %d files of agents", mostFiles)
+		if f.Agents = append(f.Agents, *l.File); len(f.Agents) > maxFiles {
+			return r.fail("there are more than %d files of agents", maxFiles)
 		}
 	case l.Thread != nil:
 		if err := f.checkLastThread(r); err != nil {
 			return err
 		}
 		r.records = l.Thread.Records
-		if f.Threads = append(f.Threads, Thread{Name: l.Thread.Name}); len(f.Threads) > mostThreads {
-			return r.fail("there are more than %d threads", mostThreads)
+		if f.Threads = append(f.Threads, Thread{Name: l.Thread.Name}); len(f.Threads) > maxThreads {
+			return r.fail("there are more than %d threads", maxThreads)
 		}
 	case l.Record != nil && len(f.Threads) > 0:
 		t := &f.Threads[len(f.Threads)-1]
@@ -310,8 +310,8 @@ func (r *reader) addLine(f *File, l *line) error {
 		if len(t.Records) == 0 {
 			r.pruned += rec.Seq - 1
 		}
-		if r.total++; r.total > mostRecords || r.pruned < 0 || r.pruned > mostPruned {
-			return r.fail("there are more than %d records, or more than %d were pruned", mostRecords, mostPruned)
+		if r.total++; r.total > maxRecords || r.pruned < 0 || r.pruned > maxPruned {
+			return r.fail("there are more than %d records, or more than %d were pruned", maxRecords, maxPruned)
 		}
 		t.Records = append(t.Records, rec)
 	default:

@@ -91,8 +91,8 @@ func (s *Store) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, e
 	return list, nil
 }
 
-// mostListed is the largest number of checkpoints that an error lists.
-const mostListed = 12
+// maxListed is the largest number of checkpoints that an error lists.
+const maxListed = 12
 
 // pointError returns the error for a checkpoint that does not exist; it names those that do.
 func (s *Store) pointError(ctx context.Context, at journal.Point, err error) error {
@@ -109,11 +109,11 @@ func (s *Store) DescribeCheckpoints(ctx context.Context, id string) string {
 		return "see: raddle runs show " + id
 	}
 	var names []string
-	for _, c := range list[:min(len(list), mostListed)] {
+	for _, c := range list[:min(len(list), maxListed)] {
 		names = append(names, fmt.Sprintf("@%d", c.At))
 	}
 	slices.Reverse(names)
-	if len(list) > mostListed {
+	if len(list) > maxListed {
 		names = append([]string{"..."}, names...)
 	}
 	return "its checkpoints are " + strings.Join(names, ", ") + "; see: raddle runs show " + id

@@ -30,7 +30,7 @@ const FileName = "SKILL.md"
 const (
 	longestDescription = 1024      // bytes
 	largestFile        = 256 << 10 // bytes
-	mostFiles          = 100       // in the list of a skill's files
+	maxFiles          = 100       // in the list of a skill's files
 )
 
 // ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does not exist has no
@@ -127,7 +127,7 @@ func (s Skill) ReadBody() (body string, files []string, err error) {
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
-		case len(files) >= mostFiles:
+		case len(files) >= maxFiles:
 			return fs.SkipAll
 		}
 		if rel, err := filepath.Rel(s.Dir, path); err == nil && rel != FileName {

@@ -235,7 +235,7 @@ func describeCall(m *runs.Moment) string {
 func describeArgs(args json.RawMessage) string {
 	var named map[string]any
 	if json.Unmarshal(args, &named) != nil {
-		return wording.CutText(question.UnescapeHTML(string(args)), mostArgText, "…")
+		return wording.CutText(question.UnescapeHTML(string(args)), maxArgText, "…")
 	}
 	for _, key := range []string{"command", "path", "pattern", "query", "url", "name", "prompt", "message"} {
 		if text, ok := named[key].(string); ok && text != "" {
@@ -243,20 +243,20 @@ func describeArgs(args json.RawMessage) string {
 			if more != "" {
 				first += " …"
 			}
-			return wording.CutText(first, mostArgText, "…")
+			return wording.CutText(first, maxArgText, "…")
 		}
 	}
 	if len(named) == 0 {
 		return ""
 	}
-	return wording.CutText(question.UnescapeHTML(string(args)), mostArgText, "…")
+	return wording.CutText(question.UnescapeHTML(string(args)), maxArgText, "…")
 }
 
-// mostArgText is how many characters of the arguments of a call are shown on its line.
-const mostArgText = 80
+// maxArgText is how many characters of the arguments of a call are shown on its line.
+const maxArgText = 80
 
-// mostOutcomeLines is how many lines of an outcome are shown.
-const mostOutcomeLines = 3
+// maxOutcomeLines is how many lines of an outcome are shown.
+const maxOutcomeLines = 3
 
 // previewOutcome returns the first lines of an outcome: of the text that a script printed, if it is one.
 func previewOutcome(outcome string) string {
@@ -267,9 +267,9 @@ func previewOutcome(outcome string) string {
 		return ShortenLine(outcome)
 	}
 	lines := strings.Split(strings.TrimSpace(*printed.Output), "\n")
-	more := len(lines) - mostOutcomeLines
+	more := len(lines) - maxOutcomeLines
 	if more > 0 {
-		lines = lines[:mostOutcomeLines]
+		lines = lines[:maxOutcomeLines]
 	}
 	for i, l := range lines {
 		lines[i] = ShortenLine(l)
@@ -373,8 +373,8 @@ func QuoteText(text string) string {
 
 // These limits say how much of what was said is shown to people.
 const (
-	mostSaid      = 40 // replies, calls and answers
-	mostReplyText = 12 // lines of a reply
+	maxSaid      = 40 // replies, calls and answers
+	maxReplyText = 12 // lines of a reply
 )
 
 // DescribeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
@@ -394,7 +394,7 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 	for i := range story {
 		switch m := &story[i]; {
 		case m.Reply != nil:
-			add(m.Node, cutLines(m.Reply.Text, mostReplyText))
+			add(m.Node, cutLines(m.Reply.Text, maxReplyText))
 			for _, c := range m.Asks {
 				if at := slices.IndexFunc(calls, func(k runs.ToolCall) bool { return k.Path == m.Path && k.ID == c.ID }); at >= 0 && !isEmptyLook(calls[at]) {
 					add(m.Node, describeCallLines(&calls[at]))
@@ -404,7 +404,7 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
 		}
 	}
-	if more := len(blocks) - mostSaid; more > 0 {
+	if more := len(blocks) - maxSaid; more > 0 {
 		blocks = append([]string{fmt.Sprintf("(%d before: raddle runs history)", more)}, blocks[more:]...)
 	}
 	return term.CleanText(strings.Join(blocks, "\n"))
@@ -444,14 +444,14 @@ func isEmptyLook(c runs.ToolCall) bool {
 	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
 }
 
-// mostCallText is how many characters of a text are shown on one line.
-const mostCallText = 160
+// maxCallText is how many characters of a text are shown on one line.
+const maxCallText = 160
 
 // ShortenLine returns a text on one line, cut to a maximum length.
 func ShortenLine(s string) string {
 	s = term.CleanText(strings.Join(strings.Fields(s), " "))
-	if r := []rune(s); len(r) > mostCallText {
-		return string(r[:mostCallText]) + "..."
+	if r := []rune(s); len(r) > maxCallText {
+		return string(r[:maxCallText]) + "..."
 	}
 	return s
 }

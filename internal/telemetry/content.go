@@ -31,13 +31,13 @@ type (
 
 // The limits of what one span contains of messages: spans wait in a queue.
 const (
-	mostText    = 32 << 10  // of one text
-	mostContent = 256 << 10 // of all messages together; the newest are kept
+	maxText    = 32 << 10  // of one text
+	maxContent = 256 << 10 // of all messages together; the newest are kept
 )
 
 // cleanText returns a text without secrets, cut to the limit.
 func (t *Telemetry) cleanText(text string) string {
-	return wording.CutText(t.redact(text), mostText, "…")
+	return wording.CutText(t.redact(text), maxText, "…")
 }
 
 // encodeInstructions returns a system prompt as JSON.
@@ -59,7 +59,7 @@ func (t *Telemetry) encodeMessages(messages []llm.Message, finish string) string
 				}
 			}
 		}
-		if size > mostContent && len(list) > 0 {
+		if size > maxContent && len(list) > 0 {
 			break
 		}
 		list = append(list, c)
@@ -77,7 +77,7 @@ func (t *Telemetry) convertPart(p llm.Part) (contentPart, bool) {
 		return contentPart{Type: "reasoning", Content: t.cleanText(p.Text)}, p.Text != ""
 	case llm.ToolCall:
 		part := contentPart{Type: "tool_call", ID: p.ID, Name: p.Name}
-		if json.Valid(p.Args) && len(p.Args) <= mostText {
+		if json.Valid(p.Args) && len(p.Args) <= maxText {
 			part.Arguments = redact.RedactJSON(p.Args, t.redact)
 		}
 		return part, true

@@ -231,7 +231,7 @@ func TestContent(t *testing.T) {
 	}
 	long[99] = llm.User("the newest")
 	text := tel.encodeMessages(long, "")
-	if len(text) > 2*mostContent || !json.Valid([]byte(text)) || !strings.Contains(text, "the newest") {
+	if len(text) > 2*maxContent || !json.Valid([]byte(text)) || !strings.Contains(text, "the newest") {
 		t.Errorf("%d bytes", len(text))
 	}
 }

@@ -120,13 +120,13 @@ func (f *menuField) toggleMark() {
 	}
 }
 
-// mostNumbers is how many choices have a number key.
-const mostNumbers = 9
+// maxNumbers is how many choices have a number key.
+const maxNumbers = 9
 
 // countNumbers returns how many choices have a number key.
 func (f *menuField) countNumbers() (n int) {
 	for _, c := range f.menu.Choices {
-		if c.Key == "" && n < mostNumbers {
+		if c.Key == "" && n < maxNumbers {
 			n++
 		}
 	}

@@ -15,14 +15,14 @@ type textField struct {
 	area   textarea.Model
 }
 
-// mostTextRows is how many rows of a text are shown at once.
-const mostTextRows = 12
+// maxTextRows is how many rows of a text are shown at once.
+const maxTextRows = 12
 
 func newTextField(prompt, text string) *textField {
 	f := &textField{prompt: prompt, area: textarea.New()}
 	a := &f.area
 	a.ShowLineNumbers, a.Prompt, a.CharLimit = false, "", 0
-	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight, a.MaxWidth = true, 1, mostTextRows, 1<<30, 0
+	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight, a.MaxWidth = true, 1, maxTextRows, 1<<30, 0
 	keys := &a.KeyMap
 	keys.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j") // a line feed adds a line: it may be part of a text that is pasted
 	keys.Paste.SetEnabled(false)                                     // it would start a program that reads the clipboard
@@ -73,7 +73,7 @@ func (f *textField) renderLines(cols, rows int) []string {
 		}
 		head = frame
 	}
-	f.area.MaxHeight = max(min(mostTextRows, rows-len(lines)), 1)
+	f.area.MaxHeight = max(min(maxTextRows, rows-len(lines)), 1)
 	f.area.SetWidth(max(cols-TextWidth(head)-1, 1))
 	for i, line := range strings.Split(f.area.View(), "\n") {
 		if i > 0 {

@@ -147,24 +147,24 @@ func readFloat(v any) (float64, bool) {
 	return jsonvalue.AsFloat(v)
 }
 
-// mostShown is the number of characters of a value that a message shows.
-const mostShown = 120
+// maxShown is the number of characters of a value that a message shows.
+const maxShown = 120
 
 // show returns a value for a message, in one line.
 func show(v any) string {
 	if text, ok := v.(string); ok {
-		return strconv.Quote(wording.CutText(strings.TrimRight(text, "\n"), mostShown, "…"))
+		return strconv.Quote(wording.CutText(strings.TrimRight(text, "\n"), maxShown, "…"))
 	}
 	if v == nil {
 		return "null"
 	}
-	return wording.CutText(Text(v), mostShown, "…")
+	return wording.CutText(Text(v), maxShown, "…")
 }
 
 // showAround returns the part of a text that is around what was found in it.
 func showAround(text, part string) string {
-	if at := strings.Index(text, part); at > mostShown/2 {
-		start := at - mostShown/2
+	if at := strings.Index(text, part); at > maxShown/2 {
+		start := at - maxShown/2
 		for start > 0 && text[start]&0xc0 == 0x80 {
 			start--
 		}
@@ -291,7 +291,7 @@ func listNames(all []Event) string {
 	if len(all) == 0 {
 		return "nothing"
 	}
-	return wording.CutText(strings.Join(eventNames(all), ", "), 2*mostShown, "…")
+	return wording.CutText(strings.Join(eventNames(all), ", "), 2*maxShown, "…")
 }
 
 // Check compares the texts that a node sent with what is expected.

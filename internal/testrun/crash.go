@@ -56,7 +56,7 @@ func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*C
 	points := reference.kill.listPoints()
 	trials := make([]*crashTrial, len(points))
 	err = forEach(ctx, len(points), jobs, func(i int) error {
-		for range mostAttempts {
+		for range maxAttempts {
 			run, err := r.runKilled(ctx, c, points[i])
 			if err != nil {
 				return err
@@ -77,8 +77,8 @@ func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*C
 	return out, nil
 }
 
-// mostAttempts is how often a run is made to reach one crash point. What nodes save while others work may depend on their timing.
-const mostAttempts = 3
+// maxAttempts is how often a run is made to reach one crash point. What nodes save while others work may depend on their timing.
+const maxAttempts = 3
 
 // crashTrial is a run that was killed at its crash point.
 type crashTrial struct {

@@ -220,7 +220,7 @@ func (c *Command) printCrashes(f *FileResult, g *GraphCrash) {
 	if failed || !c.Quiet {
 		c.Out.PrintText(term.OneLine(g.Agent) + ": " + c.Out.Paint(style, text))
 	}
-	most := mostDifferences
+	most := maxDifferences
 	if c.Verbose {
 		most = 0
 	}
@@ -234,5 +234,5 @@ func (c *Command) printCrashes(f *FileResult, g *GraphCrash) {
 	}
 }
 
-// mostDifferences is how many differences of a case are written without --verbose.
-const mostDifferences = 3
+// maxDifferences is how many differences of a case are written without --verbose.
+const maxDifferences = 3

@@ -86,8 +86,8 @@ func errorSuffix(r *Result) string {
 
 // Limits of what is shown of a value: in all, and before the first difference.
 const (
-	mostQuoted = 120
-	mostBefore = 30
+	maxQuoted = 120
+	maxBefore = 30
 )
 
 // quoteDifference quotes two values, long ones from shortly before the first difference on.
@@ -97,8 +97,8 @@ func quoteDifference(x, y string) (string, string) {
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++
 	}
-	from := max(0, same-mostBefore)
-	if max(len(a), len(b)) <= mostQuoted {
+	from := max(0, same-maxBefore)
+	if max(len(a), len(b)) <= maxQuoted {
 		from = 0
 	}
 	quote := func(text []rune) string {
@@ -106,7 +106,7 @@ func quoteDifference(x, y string) (string, string) {
 		if from > 0 {
 			short = "…" + short
 		}
-		return strconv.Quote(wording.CutText(short, mostQuoted, "…"))
+		return strconv.Quote(wording.CutText(short, maxQuoted, "…"))
 	}
 	return quote(a), quote(b)
 }

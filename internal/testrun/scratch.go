@@ -17,8 +17,8 @@ const agentsDir = "agents"
 
 // Limits of what is copied for a case.
 const (
-	mostFiles = 20_000
-	mostBytes = 256 << 20
+	maxFiles = 20_000
+	maxBytes = 256 << 20
 )
 
 // packageDirs are directories of packages that scripts use. They are not copied: a link leads to them.
@@ -124,8 +124,8 @@ func (c *copier) copyDir(from, to string, above []string) error {
 func (c *copier) copyFile(from, to string, info fs.FileInfo) error {
 	c.files++
 	c.bytes += info.Size()
-	if c.files > mostFiles || c.bytes > mostBytes {
-		return fmt.Errorf("the directory has more than %d files or %d MiB, and each test has its own copy: put the agent into a directory of its own", mostFiles, mostBytes>>20)
+	if c.files > maxFiles || c.bytes > maxBytes {
+		return fmt.Errorf("the directory has more than %d files or %d MiB, and each test has its own copy: put the agent into a directory of its own", maxFiles, maxBytes>>20)
 	}
 	in, err := os.Open(from)
 	if err != nil {

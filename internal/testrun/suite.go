@@ -215,7 +215,7 @@ func (s *Suite) stampFiles(paths []string) string {
 				return nil // it is gone: the text differs
 			case e.IsDir() && path != dir && (slices.Contains(packageDirs, name) || slices.Contains(skippedDirs, name)):
 				return fs.SkipDir
-			case b.Len() > mostFiles*100:
+			case b.Len() > maxFiles*100:
 				return errors.New("enough")
 			}
 			if info, err := e.Info(); err == nil && !e.IsDir() {

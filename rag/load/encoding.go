@@ -77,16 +77,16 @@ func guessText(data []byte) (text, note string, err error) {
 		at += size
 	}
 	const (
-		mostControls = 20 // text may have one control character in so many bytes
-		mostForeign  = 3  // text in a western language has at most one byte beyond ASCII in so many
+		maxControls = 20 // text may have one control character in so many bytes
+		maxForeign  = 3  // text in a western language has at most one byte beyond ASCII in so many
 	)
 	switch {
-	case controls > len(data)/mostControls:
+	case controls > len(data)/maxControls:
 		return "", "", errBinary
 	case valid > invalid:
 		return strings.ToValidUTF8(string(data), "\ufffd"), fmt.Sprintf("not valid UTF-8: %d bytes, the first of them 0x%02x in line %d, "+
 			"are read as \ufffd", invalid, bad, first), nil
-	case invalid <= max(1, len(data)/mostForeign):
+	case invalid <= max(1, len(data)/maxForeign):
 		decoded, err := charmap.Windows1252.NewDecoder().Bytes(data)
 		return string(decoded), fmt.Sprintf("not valid UTF-8 (byte 0x%02x in line %d), so it is read as Latin-1; "+
 			"save it as UTF-8 if its letters come out wrong", bad, first), err

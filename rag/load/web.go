@@ -18,7 +18,7 @@ import (
 
 const (
 	pagesAtOnce  = 5
-	mostRedirect = 5
+	maxRedirect = 5
 	crawlTime    = 10 * time.Minute // of one crawl
 )
 
@@ -141,7 +141,7 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 	host := req.URL.Hostname()
 	client := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		switch {
-		case len(via) > mostRedirect:
+		case len(via) > maxRedirect:
 			return errors.New("too many redirections")
 		case r.URL.Hostname() != host || !allowed(r.URL):
 			return fmt.Errorf("it redirects to %s, which the source does not name", r.URL.Redacted())

@@ -141,7 +141,7 @@ type memoryWatch struct {
 }
 
 const (
-	mostGrowth = 64 << 20 // the most bytes by which the memory in use may grow
+	maxGrowth = 64 << 20 // the most bytes by which the memory in use may grow
 	moreGrowth = 32 << 20 // bytes of new garbage before the watch collects again
 	largeHeap  = 64 << 20 // bytes of a heap that is collected before the start is measured
 )
@@ -152,7 +152,7 @@ func newMemoryWatch() *memoryWatch {
 	if w.start = w.usedBytes(); w.start > largeHeap {
 		w.start = w.countCollected()
 	}
-	w.next = w.start + mostGrowth
+	w.next = w.start + maxGrowth
 	return w
 }
 
@@ -174,8 +174,8 @@ func (w *memoryWatch) isExceeded() bool {
 		return false
 	}
 	used := w.countCollected()
-	w.next = max(used+moreGrowth, w.start+mostGrowth)
-	if used <= w.start+mostGrowth {
+	w.next = max(used+moreGrowth, w.start+maxGrowth)
+	if used <= w.start+maxGrowth {
 		return false
 	}
 	w.most = used
@@ -184,5 +184,5 @@ func (w *memoryWatch) isExceeded() bool {
 
 // isReleased reports whether the memory is free again after the file was released. If so, the file had used it.
 func (w *memoryWatch) isReleased() bool {
-	return w.most > 0 && w.countCollected()+mostGrowth/2 < w.most
+	return w.most > 0 && w.countCollected()+maxGrowth/2 < w.most
 }

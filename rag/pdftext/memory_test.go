@@ -90,7 +90,7 @@ func TestMemoryOfOthersDoesNotCount(t *testing.T) {
 	others.Wait()
 
 	var held [][]byte
-	grow := func() { held = append(held, bytes.Repeat([]byte("x"), mostGrowth+moreGrowth)) }
+	grow := func() { held = append(held, bytes.Repeat([]byte("x"), maxGrowth+moreGrowth)) }
 	elsewhere := newMemoryWatch()
 	if grow(); !elsewhere.isExceeded() || elsewhere.isReleased() {
 		t.Error("memory that stays is taken for the file's")

@@ -84,7 +84,7 @@ func historyOf(n *int, usual int) int {
 // The sizes of pages.
 const (
 	usualPage = 50
-	mostTasks = 100
+	maxTasks = 100
 )
 
 // ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
@@ -93,8 +93,8 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 		return nil, explainError(err)
 	}
 	size := cmp.Or(req.PageSize, usualPage)
-	if size < 1 || size > mostTasks {
-		return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the page size %d must be from 1 to %d", size, mostTasks))
+	if size < 1 || size > maxTasks {
+		return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the page size %d must be from 1 to %d", size, maxTasks))
 	}
 	all, err := t.service.Process().Runs.ListRuns(ctx, "")
 	if err != nil {

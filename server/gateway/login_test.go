@@ -209,11 +209,11 @@ func TestLoginExpires(t *testing.T) {
 			t.Error("a session has ended with the codes")
 		}
 		var codes []string
-		for range mostCodes + 1 {
+		for range maxCodes + 1 {
 			codes = append(codes, s.addCode())
 			time.Sleep(time.Second)
 		}
-		if s.useCode(codes[0]) || !s.useCode(codes[1]) || s.useCode(codes[1]) || !s.useCode(codes[mostCodes]) {
+		if s.useCode(codes[0]) || !s.useCode(codes[1]) || s.useCode(codes[1]) || !s.useCode(codes[maxCodes]) {
 			t.Error("not the newest codes are valid, each once")
 		}
 		over, _ := s.read(cookie)

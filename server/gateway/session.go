@@ -25,8 +25,8 @@ const (
 	sessionLife = 30 * 24 * time.Hour // of a browser session
 )
 
-// mostCodes is the largest number of one-time codes that are valid at a time.
-const mostCodes = 16
+// maxCodes is the largest number of one-time codes that are valid at a time.
+const maxCodes = 16
 
 // A session is what the cookie of a browser says. It is signed, and nothing of it is secret.
 type session struct {
@@ -84,7 +84,7 @@ func (s *Sessions) addCode() string {
 	code := base64.RawURLEncoding.EncodeToString(b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.codes) >= mostCodes {
+	for len(s.codes) >= maxCodes {
 		oldest := ""
 		for hash, expires := range s.codes {
 			if oldest == "" || expires.Before(s.codes[oldest]) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	mostFound   = 100      // files that fs_glob returns
+	maxFound   = 100      // files that fs_glob returns
 	mostHits    = 50       // lines that fs_grep returns
 	largestGrep = 10 << 20 // bytes; larger files are not searched
 )
@@ -130,8 +130,8 @@ func globFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	})
 	var b strings.Builder
 	for i, f := range all {
-		if i == mostFound {
-			fmt.Fprintf(&b, "(the newest %d of %d files; use a narrower pattern for the rest)\n", mostFound, len(all))
+		if i == maxFound {
+			fmt.Fprintf(&b, "(the newest %d of %d files; use a narrower pattern for the rest)\n", maxFound, len(all))
 			break
 		}
 		b.WriteString(h.displayPath(f.path) + "\n")

@@ -13,9 +13,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// mostExtensions is how many times the time limit of a call may begin again because the
+// maxExtensions is how many times the time limit of a call may begin again because the
 // server reports progress.
-const mostExtensions = 24
+const maxExtensions = 24
 
 // A request is a call of a tool of the server.
 type request struct {
@@ -86,7 +86,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 			view.showLast()
 		case text := <-o.moved:
 			view.addReport(text)
-			if extensions++; extensions <= mostExtensions {
+			if extensions++; extensions <= maxExtensions {
 				limit.Reset(s.options.CallTimeout)
 			}
 		case q := <-o.asker.questions:

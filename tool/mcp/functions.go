@@ -16,7 +16,7 @@ import (
 // How many tools a search returns if the model does not say, and at most.
 const (
 	usualHits = 8
-	mostHits  = 20
+	maxHits  = 20
 )
 
 // buildTools returns what a server offers: the three functions, then each of its
@@ -69,7 +69,7 @@ func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, err
 		if json.Unmarshal(v, &n) != nil || n < 0 || n != math.Trunc(n) {
 			return tool.FailedResult("Invalid 'top_k' in arguments"), nil
 		}
-		most = int(min(n, mostHits))
+		most = int(min(n, maxHits))
 	}
 	conn, err := s.connectWithTools(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostStarts is the number of places of a line at which a message is looked for behind
+// maxStarts is the number of places of a line at which a message is looked for behind
 // other text.
-const mostStarts = 8
+const maxStarts = 8
 
 // replyStarts are the beginnings of messages that may follow other text on a line.
 var replyStarts = [][]byte{[]byte(`{"jsonrpc"`), []byte(`{"result"`), []byte(`{"error"`), []byte(`{"id"`)}
@@ -69,7 +69,7 @@ func (in *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 		list, line = in.parseValue(value, true), rest
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
-	for range mostStarts {
+	for range maxStarts {
 		at := -1
 		for _, start := range replyStarts {
 			if i := bytes.Index(line, start); i >= 0 && (at < 0 || i < at) {

@@ -357,14 +357,14 @@ func pathsIn(text string) (paths []string) {
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") && len(text) > 2 {
 		add(text[2:])
 	}
-	for _, piece := range notInPaths().Split(text, mostPieces) {
+	for _, piece := range notInPaths().Split(text, maxPieces) {
 		add(piece)
 	}
 	return paths
 }
 
-// mostPieces is how many pieces of one argument are taken for paths.
-const mostPieces = 200
+// maxPieces is how many pieces of one argument are taken for paths.
+const maxPieces = 200
 
 // netPrograms take a host as an argument, not only a URL.
 var netPrograms = []string{"aria2c", "curl", "dig", "ftp", "host", "http", "https", "lynx", "nc", "ncat", "nslookup", "ping", "scp", "sftp", "socat", "ssh",

@@ -335,7 +335,7 @@ func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
 		// "cp -r DIR/. ." copies what is in the directory: its first level is looked at.
 		for _, dir := range s.dirs {
 			inside, err := filepath.Glob(filepath.Join(escapeGlob(joinDir(dir, from.text)), "*"))
-			if err != nil || len(inside) > mostFiles {
+			if err != nil || len(inside) > maxFiles {
 				continue
 			}
 			for _, path := range inside {

@@ -419,12 +419,12 @@ type pathPattern struct {
 	unclear       bool       // the pattern cannot be compared: it may match anything
 }
 
-// mostStars is how many ** a pattern may have: each multiplies the work.
-const mostStars = 5
+// maxStars is how many ** a pattern may have: each multiplies the work.
+const maxStars = 5
 
-// mostAlternatives is how many patterns may result from one with braces.
+// maxAlternatives is how many patterns may result from one with braces.
 // A rule beyond it is unclear, and may match anything.
-const mostAlternatives = 200
+const maxAlternatives = 200
 
 // deniedPaths returns the pattern of a rule. Links in the part before the first
 // wildcard count as they are and as where they lead.
@@ -457,7 +457,7 @@ func (p *pathPattern) addPattern(text string) bool {
 				stars++
 			}
 		}
-		if stars > mostStars || slices.Contains(parts, "..") {
+		if stars > maxStars || slices.Contains(parts, "..") {
 			return false
 		}
 		p.exact = append(p.exact, parts)
@@ -478,7 +478,7 @@ func expandBraces(pattern string) ([]string, bool) {
 			done = append(done, one)
 			continue
 		}
-		if len(done)+len(open)+len(commas) > mostAlternatives {
+		if len(done)+len(open)+len(commas) > maxAlternatives {
 			return nil, false
 		}
 		start := from + 1

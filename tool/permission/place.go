@@ -221,8 +221,8 @@ func (a area) isInside(f needKind, path string) bool {
 
 // The limits for looking up the names that a pattern of files matches.
 const (
-	mostFiles     = 500 // names
-	mostWildcards = 2   // parts of the path with a wildcard
+	maxFiles     = 500 // names
+	maxWildcards = 2   // parts of the path with a wildcard
 )
 
 // expandPattern returns the names that a pattern of files matches now. It reports false if there
@@ -252,7 +252,7 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 		}
 	}
 	paths, err := possiblePaths(dir, base)
-	if err != nil || wildcards > mostWildcards {
+	if err != nil || wildcards > maxWildcards {
 		return nil, false
 	}
 	for _, path := range paths {
@@ -263,7 +263,7 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	names, err = filepath.Glob(pattern)
 	parts := partsOf(pattern)
 	names = slices.DeleteFunc(names, func(name string) bool { return hidesDotFiles(parts, partsOf(name)) })
-	return names, err == nil && len(names) <= mostFiles
+	return names, err == nil && len(names) <= maxFiles
 }
 
 // widenClasses returns a pattern with ? for each class of characters such as [!a-z], which shells
@@ -357,8 +357,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// mostEntries is how many names below a directory are looked at.
-const mostEntries = 100_000
+// maxEntries is how many names below a directory are looked at.
+const maxEntries = 100_000
 
 // A subtree holds the names below a directory. Links are not followed.
 type subtree struct {
@@ -392,7 +392,7 @@ func readTree(dir string) *subtree {
 		switch {
 		case err != nil:
 			return nil // what raddle cannot read, its children cannot read either
-		case len(t.paths) >= mostEntries:
+		case len(t.paths) >= maxEntries:
 			t.whole = false
 			return fs.SkipAll
 		}

@@ -10,8 +10,8 @@ import (
 
 // The limits of what is said about files that a command removes.
 const (
-	mostRemoved = 3      // names
-	mostCounted = 10_000 // files below one name
+	maxRemoved = 3      // names
+	maxCounted = 10_000 // files below one name
 )
 
 // describeRemoved returns the files that a command removes, as a person reads them: "build/ (12 files), a.txt".
@@ -42,7 +42,7 @@ func (s *shellAnalyzer) describeRemoved(words []word) string {
 		}
 	}
 	var list []string
-	for _, path := range paths[:min(len(paths), mostRemoved)] {
+	for _, path := range paths[:min(len(paths), maxRemoved)] {
 		list = append(list, s.area.describeTree(path))
 	}
 	if more := len(paths) - len(list); more > 0 {
@@ -67,7 +67,7 @@ func (a area) describeTree(path string) string {
 	files, more := 0, ""
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			if files++; files >= mostCounted {
+			if files++; files >= maxCounted {
 				more = "at least "
 				return fs.SkipAll
 			}

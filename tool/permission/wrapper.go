@@ -102,7 +102,7 @@ func (s *shellAnalyzer) changeDirectory(words []word) {
 	if len(args) == 2 && args[0].text == "--" {
 		args = args[1:]
 	}
-	if len(args) != 1 || !args[0].isPlain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= mostDirs {
+	if len(args) != 1 || !args[0].isPlain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= maxDirs {
 		s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
 		s.lost = true
 		return

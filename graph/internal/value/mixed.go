@@ -213,13 +213,13 @@ var namedTypes = func() map[string]reflect.Type {
 	return m
 }()
 
-// mostNested is the largest depth of a type expression.
-const mostNested = 100
+// maxNested is the largest depth of a type expression.
+const maxNested = 100
 
 // typeExpression returns the Go syntax of a type that is built from namedTypes and
 // registered types, these in quotes; ok is false for other types.
 func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
-	if depth > mostNested {
+	if depth > maxNested {
 		return "", false
 	}
 	if name, registered := registeredName(t); registered {
@@ -260,7 +260,7 @@ var errTypeExpression = errors.New("damaged record: a value of unknown type")
 
 // parseType returns the type that typeExpression was called for.
 func parseType(expr string, depth int) (reflect.Type, error) {
-	if depth > mostNested {
+	if depth > maxNested {
 		return nil, errTypeExpression
 	}
 	if t, ok := namedTypes[expr]; ok {

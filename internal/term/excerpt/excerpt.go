@@ -21,7 +21,7 @@ type Look struct {
 
 // These limit what is shown: the size of a file above which there is no excerpt, and how much of a line there is.
 const (
-	mostSize  = 8 << 20
+	maxSize  = 8 << 20
 	lineWidth = 100
 )
 
@@ -40,7 +40,7 @@ func (l Look) FormatFinding(f strictyaml.Finding) string {
 // FormatExcerpt returns the line that a finding is about, and carets below its place; "" if its file cannot be read.
 func (l Look) FormatExcerpt(f strictyaml.Finding) string {
 	info, err := os.Stat(f.Pos.File)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostSize {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
 		return ""
 	}
 	text, err := os.ReadFile(f.Pos.File)

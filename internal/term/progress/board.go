@@ -271,7 +271,7 @@ func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 		r.calls = append(r.calls, runningCall{ToolStarted: v, since: now})
 	case agent.ToolProgress:
 		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
-			r.calls[i].progress = wording.CutText(v.Text, mostProgress, "...")
+			r.calls[i].progress = wording.CutText(v.Text, maxProgress, "...")
 		}
 	case agent.ServerStarting:
 		if r.starting = v.Server; v.Over {
@@ -411,8 +411,8 @@ func (r *boardRow) describeCalls() string {
 	return "calling " + strings.Join(names, ", ")
 }
 
-// mostProgress is how long the progress of a call may be in a row, in bytes.
-const mostProgress = 60
+// maxProgress is how long the progress of a call may be in a row, in bytes.
+const maxProgress = 60
 
 // collectTool is the tool that waits for a spawned agent.
 const collectTool = "agent__collect"
