@@ -61,9 +61,9 @@ func (r *callRecord) outcome() tool.Result {
 	if len(r.Edited) == 0 {
 		return *r.Result
 	}
-	told := *r.Result
-	told.Content = append([]llm.Part{llm.Text{Text: describeEdit(r.Edited)}}, told.Content...)
-	return told
+	result := *r.Result
+	result.Content = append([]llm.Part{llm.Text{Text: describeEdit(r.Edited)}}, result.Content...)
+	return result
 }
 
 // ReadOutcome decodes the record of a call: what the model read, or the question that a person must answer before the call

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -274,4 +275,31 @@ func ExampleHasCalls() {
 	// Output:
 	// true <nil>
 	// false <nil>
+}
+
+// A conversation can be read without its graph.
+func ExampleReadEntries() {
+	ctx, store := context.Background(), journal.NewMemory()
+	g := compiled(agent.Config{Model: &asked{answers: []llm.Message{say("Five.")}}}.Compile())
+	if _, err := (&graph.Runner{Graph: g, Store: store}).Invoke(ctx, graph.Input{Thread: "t1", Set: agent.TurnInput("How many bolts?")}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	snap, err := history.Inspect(ctx, store, "t1", 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	entries, err := agent.ReadEntries(snap.Values, 0)
+	for _, e := range entries {
+		fmt.Println(e.Message.Role, e.Message.Text())
+	}
+	fmt.Println(err)
+	_, err = agent.ReadEntries([]history.StoredValue{{Key: "messages", Parts: [][]byte{[]byte(`"text"`)}}}, 0)
+	fmt.Println(err != nil)
+	// Output:
+	// user How many bolts?
+	// assistant Five.
+	// <nil>
+	// true
 }

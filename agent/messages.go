@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/llm"
 )
 
@@ -262,4 +265,27 @@ func pairOutcomes(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
 		}
 	}
 	return parts
+}
+
+// ReadEntries returns the conversation that the stored values of a thread hold, as history.Inspect reads them; nil
+// without one. If last is not 0, it reads only so many of the newest writes. The error says that the key of Messages
+// holds something else, as in another kind of graph.
+func ReadEntries(values []history.StoredValue, last int) (all []Entry, err error) {
+	for _, v := range values {
+		if v.Key != Messages.Name() {
+			continue
+		}
+		parts := v.Parts
+		if last > 0 {
+			parts = parts[max(0, len(parts)-last):]
+		}
+		for _, part := range parts {
+			var entries []Entry
+			if err := json.Unmarshal(part, &entries); err != nil {
+				return nil, fmt.Errorf("the stored messages: %w", err)
+			}
+			all = append(all, entries...)
+		}
+	}
+	return all, nil
 }

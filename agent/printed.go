@@ -23,7 +23,7 @@ type printedLines struct {
 // These are the limits of what is collected, in bytes.
 const (
 	longestPrinted = 4 << 10 // of a line; a longer one is divided
-	maxPrinted    = 8 << 10 // between two events; of more, the end is kept
+	maxPrinted     = 8 << 10 // between two events; of more, the end is kept
 )
 
 // add takes a piece of what the call prints. A return ends a line as well: programs show progress that way.

@@ -46,14 +46,14 @@ func (e *WindowError) Error() string {
 }
 
 const (
-	maxReply    = 4096
+	maxReply     = 4096
 	replyShare   = 4                     // 1/4 of the window
 	keepPercent  = 60                    // of the room is used after messages were left out, so that the next requests fit
 	crowdedShare = 2                     // 1/2 of Window.Soft is the least that is summarized, so that not every reply needs a summary
 	smallest     = 64                    // tokens that a shortened outcome keeps at least
 	percent      = 100                   // makes factors integers
 	leastFactor  = percent / 2           // tokens count for at least half of the estimate
-	maxFactor   = percent * 4           // and for at most four times the estimate
+	maxFactor    = percent * 4           // and for at most four times the estimate
 	largestCut   = 8192                  // tokens of the longest outcome when outcomes are shortened
 	shareMarker  = "\n[… shortened …]\n" // marks the gap in shortened texts
 	leftOutNote  = "[%d earlier messages were left out to fit the context window.]"

@@ -289,9 +289,9 @@ func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
 
 // resolveNumber returns the host's setting, else the answer of a person, else the
 // usual value.
-func (b *baseOpener) resolveNumber(question string, said *int, usual int, ask bool) (int, error) {
-	if said != nil || !ask || b.host.Retrieval.Ask == nil {
-		return valueOr(said, usual), nil
+func (b *baseOpener) resolveNumber(question string, setting *int, usual int, ask bool) (int, error) {
+	if setting != nil || !ask || b.host.Retrieval.Ask == nil {
+		return valueOr(setting, usual), nil
 	}
 	text, err := b.host.Retrieval.Ask(question, strconv.Itoa(usual))
 	if err != nil {

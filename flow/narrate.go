@@ -77,9 +77,9 @@ type frame struct {
 	label   string // starts the lines if several frames may print at the same time
 }
 
-// resolveFrame returns the frame of a path of the run. told is false for branches of a
+// resolveFrame returns the frame of a path of the run. shown is false for branches of a
 // map, which are details.
-func (n *Narrator) resolveFrame(path string) (f frame, told bool) {
+func (n *Narrator) resolveFrame(path string) (f frame, shown bool) {
 	f = frame{agent: n.agent, talks: n.agent.Config != nil}
 	at := 0
 	for _, id := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) {
@@ -94,7 +94,7 @@ func (n *Narrator) resolveFrame(path string) (f frame, told bool) {
 		case f.talks || f.agent == nil:
 			return f, false
 		default:
-			if f, told = n.childFrame(f, id); !told {
+			if f, shown = n.childFrame(f, id); !shown {
 				return f, false
 			}
 			f.label = n.label(path[:at-len("/")], path[:at])
@@ -132,8 +132,8 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 func (n *Narrator) Event(e graph.Event) {
 	n.watch.observeEvent(e)
 	n.countUsage(e)
-	f, told := n.resolveFrame(e.Path)
-	if !told {
+	f, shown := n.resolveFrame(e.Path)
+	if !shown {
 		n.narrateWait(e)
 		return
 	}
@@ -338,9 +338,9 @@ func (f frame) linePrefix() string {
 	return ""
 }
 
-// crewID returns the id of the spawned agent to which a path belongs, or "" if
+// spawnedAgentID returns the id of the spawned agent to which a path belongs, or "" if
 // there is none.
-func crewID(path string) string {
+func spawnedAgentID(path string) string {
 	for id := range strings.SplitSeq(path, "/") {
 		if team.AgentOf(id) != "" {
 			return id
@@ -349,8 +349,8 @@ func crewID(path string) string {
 	return ""
 }
 
-// who returns a spawned agent's id, with its purpose in a few words.
-func (n *Narrator) who(id string) string {
+// describeAgent returns a spawned agent's id, with its purpose in a few words.
+func (n *Narrator) describeAgent(id string) string {
 	return team.AgentOf(id) + " (" + n.withPurpose(id, id) + ")"
 }
 
@@ -363,14 +363,14 @@ func (n *Narrator) withPurpose(name, id string) string {
 	return name
 }
 
-// labels is how many characters of a purpose each line of an agent shows.
-const labels = 40
+// labelWidth is how many characters of a purpose each line of an agent shows.
+const labelWidth = 40
 
 // label returns the start of each line about a path.
 func (n *Narrator) label(name, path string) string {
-	id := crewID(path)
+	id := spawnedAgentID(path)
 	if text := n.purposes[id]; text != "" {
-		name += ": " + wording.CutText(text, labels, "...")
+		name += ": " + wording.CutText(text, labelWidth, "...")
 	}
 	return "[" + name + "] "
 }
@@ -381,7 +381,7 @@ func (n *Narrator) countUsage(e graph.Event) {
 	if !ok {
 		return
 	}
-	c := n.agentTallies[crewID(e.Path)]
+	c := n.agentTallies[spawnedAgentID(e.Path)]
 	if c == nil {
 		return
 	}
@@ -410,17 +410,17 @@ func (n *Narrator) narrateTeam(f frame, e graph.Event, v any) bool {
 			verb += ", for task " + v.Task
 		}
 		n.agentTallies[v.ID] = &agentTally{startedAt: n.watch.elapsedAt(e.Time)}
-		n.printLine(f.indent, "%s %s", n.who(v.ID), verb)
+		n.printLine(f.indent, "%s %s", n.describeAgent(v.ID), verb)
 	case team.AgentEnded:
-		n.printLine(f.indent, "%s %s%s", n.who(v.ID), v.Status, n.describeCost(e, v))
+		n.printLine(f.indent, "%s %s%s", n.describeAgent(v.ID), v.Status, n.describeCost(e, v))
 		delete(n.agentTallies, v.ID)
 		delete(n.purposes, v.ID)
 	case team.AgentQueued:
-		if _, told := n.purposes[v.ID]; told { // in an earlier drive
+		if _, shown := n.purposes[v.ID]; shown { // in an earlier drive
 			return true
 		}
 		n.purposes[v.ID] = v.Purpose
-		n.printLine(f.indent, "%s waits for a place", n.who(v.ID))
+		n.printLine(f.indent, "%s waits for a place", n.describeAgent(v.ID))
 	case team.TaskWaiting:
 		n.printLine(f.indent, "task %s waits for a place: %s (%s)", v.ID, v.Subject, v.Agent)
 	default:

@@ -304,12 +304,12 @@ func Emit(ctx context.Context, v any) {
 	if !ok {
 		return
 	}
-	heard, listener := a.drive.topics&TopicEmit != 0, a.listeners()
-	if !heard && listener == nil || a.checkNotEnded() != nil {
+	observed, listener := a.drive.topics&TopicEmit != 0, a.listeners()
+	if !observed && listener == nil || a.checkNotEnded() != nil {
 		return
 	}
 	a.callListeners(ctx, listener, v)
-	if heard {
+	if observed {
 		a.drive.out.queueEvent(a.newEvent(ValueEmitted{v}), !a.node().Quiet)
 	}
 }

@@ -306,15 +306,15 @@ func errorText(err error) string {
 // eventSink delivers the events of a drive: always on the reader's goroutine, never inside
 // user code, numbered in the order of delivery.
 type eventSink struct {
-	yield  func(Event, error) bool // nil: events are not read
-	clock  Clock
-	thread string
-	run    string
-	seq    int64
-	saved  func() int64 // number of the newest saved record; nil without a journal
-	gone   bool         // the reader has left
-	cancel func()       // ends the drive when the reader leaves
-	spare  []Event
+	yield      func(Event, error) bool // nil: events are not read
+	clock      Clock
+	thread     string
+	run        string
+	seq        int64
+	saved      func() int64 // number of the newest saved record; nil without a journal
+	readerLeft bool         // the reader has left
+	cancel     func()       // ends the drive when the reader leaves
+	spare      []Event
 
 	mu    sync.Mutex // guards the fields below
 	queue []Event    // from tasks
@@ -336,14 +336,14 @@ func (s *eventSink) openQueue() {
 
 // deliverEvent passes an event to the reader. Only the reader's goroutine may call it.
 func (s *eventSink) deliverEvent(e Event) {
-	if s.gone || s.yield == nil {
+	if s.readerLeft || s.yield == nil {
 		return
 	}
 	s.seq++
 	e.Seq, e.Thread, e.Run = s.seq, s.thread, s.run
 	s.stampEvent(&e)
 	if !s.yield(e, nil) {
-		s.gone = true
+		s.readerLeft = true
 		s.cancel()
 	}
 }
@@ -425,7 +425,7 @@ func (s *eventSink) pumpEvents() {
 	finished := false
 	defer func() {
 		if !finished {
-			s.gone = true
+			s.readerLeft = true
 			s.cancel()
 			s.drainQueue()
 		}

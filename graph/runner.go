@@ -206,14 +206,14 @@ func (r *Runner) streamEvents(topics Topic, run func(*drive) (Result, error)) it
 		d.out.yield = yield
 		defer d.closeEvents()
 		res, err := run(d)
-		if d.out.gone {
+		if d.out.readerLeft {
 			return
 		}
 		if res.Status != Running {
 			res.Err = err
 			d.out.deliverEvent(Event{Step: res.Steps, Body: RunEnded{res}})
 		}
-		if err != nil && !d.out.gone {
+		if err != nil && !d.out.readerLeft {
 			yield(Event{}, err)
 		}
 	}

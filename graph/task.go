@@ -179,11 +179,11 @@ func (t *task) startTask() bool {
 	if t.err != nil {
 		return false
 	}
-	told := t.drive.topics&TopicTask != 0
-	if told || t.retry().Within > 0 {
+	observed := t.drive.topics&TopicTask != 0
+	if observed || t.retry().Within > 0 {
 		t.startedAt = t.drive.now()
 	}
-	if told {
+	if observed {
 		t.deliverEventAt(t.startedAt, t.node().started)
 	}
 	return true

@@ -23,7 +23,7 @@ const (
 	lastSteps = 2 * math.MaxInt8 // steps of last for one of first
 	slack     = 2e-5             // for the roundings of float32
 	rounding  = float32(3 << 22) // added and taken away again, it leaves a small number without its fraction
-	maxSum   = math.MaxInt32 / most
+	maxSum    = math.MaxInt32 / most
 )
 
 func newCodes(n, dims int) *codes {

@@ -242,11 +242,11 @@ func (e *extraction) handleAnswer(ctx context.Context, a answer) error {
 	}
 	e.report.Asked++
 	var failure *llm.Error
-	told := errors.As(a.err, &failure)
+	isModelError := errors.As(a.err, &failure)
 	switch {
 	case errors.Is(a.err, errChunkLost):
 		return a.err
-	case told && affectsEveryChunk(failure):
+	case isModelError && affectsEveryChunk(failure):
 		return &ExtractError{e.settings.ExtractorModel, a.err}
 	case a.err == nil:
 		e.answered++
@@ -256,7 +256,7 @@ func (e *extraction) handleAnswer(ctx context.Context, a answer) error {
 		}
 		e.reportProgress(e.paths[a.hash], nil)
 		return nil
-	case errors.Is(a.err, errAnswer), told && finalClasses[failure.Class]:
+	case errors.Is(a.err, errAnswer), isModelError && finalClasses[failure.Class]:
 		e.useless++
 		if err := e.storeFacts(ctx, a.hash, nil); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() err
 	if err != nil {
 		return nil, err
 	}
-	for told := false; ; told = true {
+	for notified := false; ; notified = true {
 		tx, err := db.Begin()
 		if err == nil {
 			return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
@@ -35,7 +35,7 @@ func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() err
 		if !isBusy(err) {
 			return nil, errors.Join(err, db.Close())
 		}
-		if !told {
+		if !notified {
 			waiting()
 		}
 		select {

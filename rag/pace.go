@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxAtOnce = 4  // batches that are with the embedding model at the same time
+	maxAtOnce  = 4  // batches that are with the embedding model at the same time
 	roundSize  = 2  // batches that are collected for each of these before any is sent
 	raiseAfter = 16 // batches that must succeed before one more may be sent at the same time
 )

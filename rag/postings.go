@@ -18,7 +18,7 @@ import (
 
 const (
 	segmentsKept = 12       // most segments before they are merged
-	maxHeld     = 32 << 20 // bytes of a segment that are collected before it is written
+	maxHeld      = 32 << 20 // bytes of a segment that are collected before it is written
 )
 
 // indexDocuments adds segments with the words of the documents in fresh: one, or several if one would not fit into memory.

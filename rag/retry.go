@@ -28,12 +28,12 @@ func retryCall(ctx context.Context, attempts int, call func() error) (made int, 
 			return made, ctx.Err()
 		}
 		var failure *llm.Error
-		told := errors.As(err, &failure)
-		if told && finalClasses[failure.Class] || made >= attempts {
+		isModelError := errors.As(err, &failure)
+		if isModelError && finalClasses[failure.Class] || made >= attempts {
 			return made, err
 		}
 		wait := pause
-		if told {
+		if isModelError {
 			wait = max(wait, min(failure.RetryAfter, longestPause))
 		}
 		select {

@@ -16,7 +16,7 @@ import (
 // the query's words find. It follows relations from there, and lists the chunks that mention the entities that it reaches.
 
 const (
-	leastSeed   = 0.5 // lowest score of an entity that the search begins at
+	leastSeed  = 0.5 // lowest score of an entity that the search begins at
 	maxReached = 500 // most entities of one search
 )
 

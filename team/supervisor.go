@@ -382,13 +382,13 @@ func (m Member) outputText(child graph.Child) (text string, err error) {
 }
 
 // explainError returns a failure in the words of the agent.
-func (m Member) explainError(err error) (told error) {
+func (m Member) explainError(err error) (explained error) {
 	if m.Explain == nil {
 		return err
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			told = err
+			explained = err
 		}
 	}()
 	return m.Explain(err)
@@ -404,13 +404,13 @@ func spendOf(s graph.State) agent.Spend {
 
 // assistantText returns the texts of all replies of models in a conversation.
 func assistantText(s graph.State) string {
-	var said []string
+	var texts []string
 	for _, m := range agent.History(s) {
 		if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
-			said = append(said, text)
+			texts = append(texts, text)
 		}
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(texts, "\n")
 }
 
 // leadUpdate returns what the lead has added to the conversation, and the cost of

@@ -91,8 +91,8 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 		err = p.tryResume(ctx, id)
 	}
 	if err != nil {
-		_, gone := p.Runs.RemoveRun(ctx, id)
-		return "", origin, errors.Join(fmt.Errorf("the copy of %s was removed, because it could not be changed: %w", origin, err), gone)
+		_, removeErr := p.Runs.RemoveRun(ctx, id)
+		return "", origin, errors.Join(fmt.Errorf("the copy of %s was removed, because it could not be changed: %w", origin, err), removeErr)
 	}
 	return id, origin, nil
 }

@@ -102,20 +102,11 @@ func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.En
 	if err != nil {
 		return nil, err
 	}
-	var all []agent.Entry
-	for _, v := range snap.Values {
-		if v.Key != agent.Messages.Name() {
-			continue
-		}
-		for _, part := range v.Parts {
-			var said []agent.Entry
-			if err := json.Unmarshal(part, &said); err != nil {
-				return nil, fmt.Errorf("the messages of %s: %w", thread, err)
-			}
-			all = append(all, said...)
-		}
+	entries, err := agent.ReadEntries(snap.Values, 0)
+	if err != nil {
+		return nil, fmt.Errorf("thread %s: %w", thread, err)
 	}
-	return all, nil
+	return entries, nil
 }
 
 // Messages returns the conversation of the current branch, without the system prompt.

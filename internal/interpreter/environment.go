@@ -51,14 +51,14 @@ func FilterEnvironment(env []string, workspace string, packages []string) (kept 
 		switch upper := strings.ToUpper(name); {
 		case value == "":
 		case slices.Contains(searched, upper):
-			clean, gone := f.filterList(value)
-			for _, entry := range gone {
+			clean, removed := f.filterList(value)
+			for _, entry := range removed {
 				left = append(left, RemovedEntry{name, entry})
 			}
-			if gone != nil {
+			if removed != nil {
 				pair = name + "=" + clean
 			}
-			if gone != nil && clean == "" {
+			if removed != nil && clean == "" {
 				continue
 			}
 		case slices.Contains(loaded, upper) && !f.isUsablePath(value), slices.Contains(options, upper) && !f.areFlagsSafe(value):

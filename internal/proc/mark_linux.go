@@ -18,7 +18,7 @@ func endMarked(mark string) {
 func endMarkedSince(mark string, child int, life time.Duration) {
 	const (
 		shortLife = 5 * time.Second // far less than the system needs to use all ids and start again
-		maxIDs   = 1000
+		maxIDs    = 1000
 	)
 	last, err := lastProcess()
 	if err != nil || life > shortLife || last < child || last-child > maxIDs {

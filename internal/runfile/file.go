@@ -61,12 +61,12 @@ type Thread struct {
 
 // Limits of what is read. They are far above what runs need.
 const (
-	maxLine    = 256 << 20
-	maxBytes   = 1 << 30
-	maxRecords = 2_000_000
-	maxPruned  = 1_000_000 // records that are missing before the first ones of the threads, together
-	maxThreads = 100
-	maxFiles   = 1000
+	maxLine     = 256 << 20
+	maxBytes    = 1 << 30
+	maxRecords  = 2_000_000
+	maxPruned   = 1_000_000 // records that are missing before the first ones of the threads, together
+	maxThreads  = 100
+	maxFiles    = 1000
 	longestName = 200
 )
 

@@ -219,20 +219,8 @@ func (b *storyBuilder) finishStory() []Moment {
 
 // WasInterrupted reports whether a person interrupted the newest turn of a conversation.
 func (d *Detail) WasInterrupted() bool {
-	var said []agent.Entry
-	for _, v := range d.Snapshot.Values {
-		if v.Key != agent.Messages.Name() {
-			continue
-		}
-		for _, part := range v.Parts[max(0, len(v.Parts)-interruptedParts):] { // the last steps
-			var more []agent.Entry
-			if json.Unmarshal(part, &more) != nil {
-				return false // another kind of graph has a key with this name
-			}
-			said = append(said, more...)
-		}
-	}
-	return agent.EndsInterrupted(said)
+	entries, err := agent.ReadEntries(d.Snapshot.Values, interruptedParts)
+	return err == nil && agent.EndsInterrupted(entries)
 }
 
 // interruptedParts is the number of writes that hold the end of a turn.

@@ -130,22 +130,12 @@ func (l *callLog) setOutcome(path, id, status, text string) {
 // addConversation adds the outcomes that are not effects: those of calls that were
 // not made, or that change only the run's state.
 func (l *callLog) addConversation(values []history.StoredValue) {
-	for _, v := range values {
-		if v.Key != agent.Messages.Name() {
-			continue
-		}
-		for _, part := range v.Parts {
-			var said []agent.Entry
-			if json.Unmarshal(part, &said) != nil {
-				return // another kind of graph has a key with this name
-			}
-			for _, e := range said {
-				for _, p := range e.Message.Parts {
-					if r, ok := p.(llm.ToolResult); ok {
-						text := tool.Result{Content: r.Content}.Text()
-						l.setOutcome("", r.CallID, callStatus(r.Error), text)
-					}
-				}
+	entries, _ := agent.ReadEntries(values, 0) // none if another kind of graph has a key with this name
+	for _, e := range entries {
+		for _, p := range e.Message.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				text := tool.Result{Content: r.Content}.Text()
+				l.setOutcome("", r.CallID, callStatus(r.Error), text)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ const FileName = "SKILL.md"
 const (
 	longestDescription = 1024      // bytes
 	largestFile        = 256 << 10 // bytes
-	maxFiles          = 100       // in the list of a skill's files
+	maxFiles           = 100       // in the list of a skill's files
 )
 
 // ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does not exist has no

@@ -14,9 +14,9 @@ type Output struct {
 	Colors
 	Clean RedactFunc // removes known secrets: a last protection, for texts that come from files and old journals; nil removes nothing
 
-	err  error // the first one; errors such as ErrClosed set gone instead
-	gone bool
-	ends bool // the last byte written ended a line
+	err        error // the first one; errors such as ErrClosed set gone instead
+	readerLeft bool
+	ends       bool // the last byte written ended a line
 }
 
 // NewOutput returns the output to a stream, without colours.
@@ -24,7 +24,7 @@ func NewOutput(f *os.File) *Output { return &Output{Writer: NewWriter(f)} }
 
 // Write writes a piece of a result. It always returns len(p): Err returns what failed.
 func (o *Output) Write(p []byte) (int, error) {
-	if o.gone || o.err != nil || len(p) == 0 {
+	if o.readerLeft || o.err != nil || len(p) == 0 {
 		return len(p), nil
 	}
 	_, err := o.Writer.Write(o.Clean.apply(p))
@@ -32,7 +32,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	case err == nil:
 		o.ends = p[len(p)-1] == '\n'
 	case errors.Is(err, syscall.EPIPE):
-		o.gone = true
+		o.readerLeft = true
 	default:
 		o.err = err
 	}
@@ -43,7 +43,7 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) Err() error { return o.err }
 
 // IsClosed reports whether the reader has closed the stream.
-func (o *Output) IsClosed() bool { return o.gone }
+func (o *Output) IsClosed() bool { return o.readerLeft }
 
 // PrintText writes a result for people: with a newline at its end if it has none.
 func (o *Output) PrintText(text string) {

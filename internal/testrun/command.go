@@ -58,7 +58,7 @@ var (
 func (c *Command) Execute(ctx context.Context) error {
 	for {
 		err := c.runOnce(ctx)
-		if said := err == nil || errors.Is(err, ErrFailed) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrCovered); !c.Watch || !said {
+		if reported := err == nil || errors.Is(err, ErrFailed) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrCovered); !c.Watch || !reported {
 			return err
 		}
 		c.Note("raddle: waiting for a change; Ctrl-C ends the command")

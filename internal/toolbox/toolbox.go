@@ -359,7 +359,7 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		found = append(found, id)
 	}
 	set.Servers = found
-	set.Serve = (&serverTools{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).listTools
+	set.Serve = (&serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).listTools
 	return nil
 }
 
@@ -419,10 +419,10 @@ func (tb *Toolbox) Close() error {
 type serverTools struct {
 	home map[string]*mcp.Servers
 
-	mu     sync.Mutex
-	told   map[string]bool // failures that were reported
-	failed map[string]bool // ids of servers that have never worked: they are not tried again
-	worked map[string]bool // ids of servers that have worked
+	mu       sync.Mutex
+	reported map[string]bool // failures that were reported
+	failed   map[string]bool // ids of servers that have never worked: they are not tried again
+	worked   map[string]bool // ids of servers that have worked
 }
 
 func (s *serverTools) listTools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
@@ -462,8 +462,8 @@ func (s *serverTools) listTools(ctx context.Context, ids []string) (tools []tool
 				s.failed[e.Server] = !s.worked[e.Server]
 				delete(left, e.Server)
 			}
-			if !s.told[err.Error()] {
-				s.told[err.Error()] = true
+			if !s.reported[err.Error()] {
+				s.reported[err.Error()] = true
 				failed = append(failed, err)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	pagesAtOnce  = 5
+	pagesAtOnce = 5
 	maxRedirect = 5
-	crawlTime    = 10 * time.Minute // of one crawl
+	crawlTime   = 10 * time.Minute // of one crawl
 )
 
 // content is the data of a page, with its type.

@@ -141,7 +141,7 @@ type memoryWatch struct {
 }
 
 const (
-	maxGrowth = 64 << 20 // the most bytes by which the memory in use may grow
+	maxGrowth  = 64 << 20 // the most bytes by which the memory in use may grow
 	moreGrowth = 32 << 20 // bytes of new garbage before the watch collects again
 	largeHeap  = 64 << 20 // bytes of a heap that is collected before the start is measured
 )

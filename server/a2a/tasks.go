@@ -84,7 +84,7 @@ func historyOf(n *int, usual int) int {
 // The sizes of pages.
 const (
 	usualPage = 50
-	maxTasks = 100
+	maxTasks  = 100
 )
 
 // ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.

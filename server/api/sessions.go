@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -104,8 +103,8 @@ func (h sessionHandler) wasSaid(ctx context.Context, i *runs.Info, text string) 
 	if err != nil {
 		return false
 	}
-	said, err := readEntries(d)
-	return err == nil && slices.ContainsFunc(said, func(e agent.Entry) bool {
+	entries, err := agent.ReadEntries(d.Snapshot.Values, 0)
+	return err == nil && slices.ContainsFunc(entries, func(e agent.Entry) bool {
 		switch e.Message.Role {
 		case llm.RoleUser, llm.RoleAssistant:
 			return strings.Contains(strings.ToLower(cmp.Or(e.Said, e.Message.Text())), text)
@@ -119,25 +118,8 @@ func (h sessionHandler) showSession(ctx context.Context, in *SessionPath) (*body
 	if err != nil {
 		return nil, nameSession(in, err)
 	}
-	said, err := readEntries(d)
-	return &body[Conversation]{Conversation{d.Info, d.Snapshot.Head, append([]agent.Entry{}, said...)}}, err
-}
-
-// readEntries returns what was said in a session.
-func readEntries(d *runs.Detail) (all []agent.Entry, err error) {
-	for _, v := range d.Snapshot.Values {
-		if v.Key != agent.Messages.Name() {
-			continue
-		}
-		for _, part := range v.Parts {
-			var said []agent.Entry
-			if err := json.Unmarshal(part, &said); err != nil {
-				return nil, err
-			}
-			all = append(all, said...)
-		}
-	}
-	return all, nil
+	entries, err := agent.ReadEntries(d.Snapshot.Values, 0)
+	return &body[Conversation]{Conversation{d.Info, d.Snapshot.Head, append([]agent.Entry{}, entries...)}}, err
 }
 
 // nameSession replaces an error about a session that does not exist.

@@ -56,7 +56,7 @@ const (
 
 	attempts   = 50                    // of a transaction that the server has rolled back because of others
 	firstPause = 2 * time.Millisecond  // before the second attempt
-	maxPause  = 50 * time.Millisecond // before any
+	maxPause   = 50 * time.Millisecond // before any
 )
 
 // Open opens the database that a URL names: postgres://USER:PASSWORD@HOST:PORT/NAME, with

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxFound   = 100      // files that fs_glob returns
+	maxFound    = 100      // files that fs_glob returns
 	mostHits    = 50       // lines that fs_grep returns
 	largestGrep = 10 << 20 // bytes; larger files are not searched
 )

@@ -153,11 +153,11 @@ func (c *connection) isBroken() bool { return c.ended.Err() != nil }
 
 // describeEnd says how the server ended; err is how that was noticed.
 func (c *connection) describeEnd(err error) string {
-	gone := err == nil || isPipeEnd(err)
+	closedPipe := err == nil || isPipeEnd(err)
 	switch {
 	case c.silent.Load():
 		return "it has closed its output, and was ended"
-	case c.process != nil && gone:
+	case c.process != nil && closedPipe:
 		select {
 		case <-c.process.Done():
 			if end := c.process.Err(); end != nil {
@@ -167,7 +167,7 @@ func (c *connection) describeEnd(err error) string {
 		case <-time.After(lastWords):
 		}
 	}
-	if gone {
+	if closedPipe {
 		return "the connection was closed"
 	}
 	return err.Error()
@@ -201,13 +201,13 @@ func (c *connection) close() {
 	}
 	if c.session != nil {
 		// A server on the network is notified of the end, and may not answer.
-		told := make(chan struct{})
+		closed := make(chan struct{})
 		go func() {
-			defer close(told)
+			defer close(closed)
 			_ = c.session.Close()
 		}()
 		select {
-		case <-told:
+		case <-closed:
 		case <-time.After(farewell):
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // How many tools a search returns if the model does not say, and at most.
 const (
 	usualHits = 8
-	maxHits  = 20
+	maxHits   = 20
 )
 
 // buildTools returns what a server offers: the three functions, then each of its

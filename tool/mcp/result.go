@@ -64,14 +64,14 @@ func withNote(c sdk.Content, note string) any {
 // content where no text says the same.
 func messageResult(res *sdk.CallToolResult) tool.Result {
 	result := tool.Result{Error: res.IsError}
-	told := res.StructuredContent == nil
+	sameText := res.StructuredContent == nil
 	for _, c := range res.Content {
 		part, note := mediaPart(c)
 		text := note
 		switch c := c.(type) {
 		case *sdk.TextContent:
 			text = c.Text
-			told = told || sameJSON(text, res.StructuredContent)
+			sameText = sameText || sameJSON(text, res.StructuredContent)
 		case *sdk.ResourceLink:
 			text = strings.TrimSpace(fmt.Sprintf("Resource %s: %s %s", c.Name, c.URI, c.Description))
 		case *sdk.EmbeddedResource:
@@ -86,7 +86,7 @@ func messageResult(res *sdk.CallToolResult) tool.Result {
 			result.Content = append(result.Content, llm.Text{Text: withLineBreak(result.Content, text)})
 		}
 	}
-	if !told {
+	if !sameText {
 		text := tool.JSONResult(res.StructuredContent).Text()
 		result.Content = append(result.Content, llm.Text{Text: withLineBreak(result.Content, text)})
 	}

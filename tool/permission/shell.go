@@ -11,7 +11,7 @@ import (
 const (
 	longestShell = 16 << 10 // bytes of a shell text; more is not looked into
 	deepestShell = 6        // levels of shells in shells
-	maxDirs     = 16       // directories that a text may work in
+	maxDirs      = 16       // directories that a text may work in
 )
 
 // A shellAnalyzer takes a shell text apart. Everything that it finds becomes a need; a part that it

@@ -21,7 +21,7 @@ type Look struct {
 
 // These limit what is shown: the size of a file above which there is no excerpt, and how much of a line there is.
 const (
-	maxSize  = 8 << 20
+	maxSize   = 8 << 20
 	lineWidth = 100
 )
 
