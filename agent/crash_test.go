@@ -188,12 +188,12 @@ func recordedCalls(t testing.TB, st journal.Store) (calls map[string]bool, repli
 func TestCrashAfterEveryRecord(t *testing.T) {
 	crashEverywhere(t, [][]planned{
 		{{"read"}, {"read"}, {"send"}, {"side"}, {"side"}, {"wipe"}},
-		{{"asks"}, {"fails"}, {"user__confirm"}, {"keep"}, {"nobody"}},
+		{{"asks"}, {"fails"}, {"user__confirm"}, {"keep"}, {"unknown"}},
 	})
 }
 
 func TestCrashInRandomPlans(t *testing.T) {
-	names := []string{"read", "read", "keep", "send", "side", "side", "wipe", "asks", "fails", "user__input", "nobody", "todo__list"}
+	names := []string{"read", "read", "keep", "send", "side", "side", "wipe", "asks", "fails", "user__input", "unknown", "todo__list"}
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, seed))
 		plan := make([][]planned, 1+rng.IntN(2))

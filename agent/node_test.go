@@ -158,7 +158,7 @@ func TestAFailedAgentMayBeTolerated(t *testing.T) {
 func TestAnAgentThatAsksGoesOnWhereItWas(t *testing.T) {
 	a := &asked{name: "a", answers: []llm.Message{call("x", "user__input", `{"question":"which?"}`)}}
 	r := &graph.Runner{Graph: chain(t, agent.Agent{Graph: loop(t, a, agent.UserTools(false)...),
-		Failed: func(graph.State, error) (graph.Update, error) { panic("to wait is no failure") }}.Node("a")), Store: journal.NewMemory()}
+		Failed: func(graph.State, error) (graph.Update, error) { panic("waiting is not a failure") }}.Node("a")), Store: journal.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.TurnInput("hi")})
 	if err != nil || res.Status != graph.Waiting || !strings.HasPrefix(res.Questions[0].ID, "a/act") {
 		t.Fatalf("status %v, error %v, questions %v", res.Status, err, res.Questions)

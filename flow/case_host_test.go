@@ -61,7 +61,7 @@ func (r *caseRun) answer(q graph.Question) graph.Answer {
 		return graph.Answer{ID: q.ID, Refused: "no terminal"}
 	}
 	if len(r.people) == 0 {
-		r.t.Fatalf("nobody answers %q", q.Prompt)
+		r.t.Fatalf("no answer is left for %q", q.Prompt)
 	}
 	p := r.people[0]
 	r.people = r.people[1:]

@@ -388,7 +388,7 @@ func (r *caseRun) retrieval() Retrieval {
 // confirm is what the person says before the run.
 func (r *caseRun) confirm(question string) (bool, error) {
 	if len(r.people) == 0 {
-		r.t.Fatalf("nobody answers %q", question)
+		r.t.Fatalf("no answer is left for %q", question)
 	}
 	p := r.people[0]
 	r.people = r.people[1:]

@@ -86,7 +86,7 @@ nodes:
 			t.Errorf("%s is %s", path, jsonvalue.Compact(got))
 		}
 	}
-	if f.InitialState.Len() != 0 || f.Node("nobody") != nil || f.Reducer("x") != "" {
+	if f.InitialState.Len() != 0 || f.Node("unknown") != nil || f.Reducer("x") != "" {
 		t.Error("something was made up")
 	}
 }
@@ -308,7 +308,7 @@ func TestParseLimits(t *testing.T) {
 		"deep":            {head + "  a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "more than 1000 nested levels"},
 		"deep by alias":   {head + "  a: &a " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\n  b: " + strings.Repeat("[", 600) + "*a" + strings.Repeat("]", 600), "makes more than 1000 nested levels"},
 		"deeper":          {head + "  a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
-		"unknown anchor":  {head + "  a: *nobody", "unknown anchor 'nobody' referenced"},
+		"unknown anchor":  {head + "  a: *unknown", "unknown anchor 'unknown' referenced"},
 		"alias of broken": {head + "  a: &a {{x}}\n  b: *a", "quote it"},
 	} {
 		_, err := ParseGraph("g", []byte(tt.text))

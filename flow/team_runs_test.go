@@ -155,7 +155,7 @@ nodes:
 			return q.Node == turn.node && strings.HasPrefix(q.ID, "team/agent_") && (q.Kind == agent.KindPermission) == (turn.answer == "once")
 		})
 		if i < 0 {
-			t.Fatalf("nobody asks at %s: %+v", turn.node, res.Questions)
+			t.Fatalf("no question is open at %s: %+v", turn.node, res.Questions)
 		}
 		answered = append(answered, filepath.Dir(digest.ReplaceAllString(res.Questions[i].ID, "")))
 		_, r = x.runner("lead", host, store) // another process
@@ -495,7 +495,7 @@ func newBusyTeam(t *testing.T) *troupe {
 		"desk": spawnAll("able"),
 		"able": func(ctx context.Context, v view) llm.Message {
 			if !strings.HasPrefix(v.request.System, "You are able.") {
-				return words("nobody has told me who I am")
+				return words("my name is missing")
 			}
 			return spawnAll("below")(ctx, v)
 		},
@@ -554,7 +554,7 @@ func crashes(t *testing.T, root string, worked, step int) {
 	calm := newBusyTeam(t)
 	count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 	want, _, err := calm.toTheEnd(root, count)
-	if err != nil || strings.Count(OutcomeOf(want).Output, "worked") != worked || strings.Contains(OutcomeOf(want).Output, "nobody") {
+	if err != nil || strings.Count(OutcomeOf(want).Output, "worked") != worked || strings.Contains(OutcomeOf(want).Output, "my name is missing") {
 		t.Fatal(OutcomeOf(want), err)
 	}
 	all, works := tally(calm.requests)

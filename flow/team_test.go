@@ -232,7 +232,7 @@ func TestTextsOfTeamTools(t *testing.T) {
 		"collect":    {"", "agent__collect", `{"id":"x"}`, `{"status":"error","message":"Agent 'x' not found. Use agent__check to verify it exists and is finished."}`},
 		"list":       {"max_concurrent_agents: 7", "agent__list", `{}`, `{"active_count":0,"max_concurrent":7,"agents":[]}`},
 		"available":  {"spawnable_agents: [b, z]", "agent__list_available", `{}`, `{"count":1,"agents":[{"name":"b","description":"the second"}]}`},
-		"nobody":     {"spawnable_agents: []", "agent__list_available", `{}`, `{"count":0,"agents":[]}`},
+		"unknown":    {"spawnable_agents: []", "agent__list_available", `{}`, `{"count":0,"agents":[]}`},
 		"cancel":     {"", "agent__cancel", `{"id":"x"}`, `{"status":"error","message":"No agent found with id 'x'"}`},
 		"task":       {"", "agent__task_create", `{"subject":"s","blocked_by":["task_9"]}`, `{"status":"ok","task_id":"1","warnings":["Dependency task 'task_9' does not exist"]}`},
 		"half task":  {"", "agent__task_create", `{"subject":"s","agent":"a"}`, `{"tool_call_error":"Supervisor tool failed: 'prompt' is required when 'agent' is set"}`},
@@ -314,7 +314,7 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 		"explore/config.yaml": "name: explore\ndocuments: [none.md]\n",
 		"broken/config.yaml":  "nome: x\n",
 		"unnamed/graph.yaml":  "not a graph\n",
-		"b/config.yaml":       "name: b\ncan_spawn_agents: true\nspawnable_agents:\n  - lead\n  - nobody\n",
+		"b/config.yaml":       "name: b\ncan_spawn_agents: true\nspawnable_agents:\n  - lead\n  - unknown\n",
 	}, nil)
 	a := x.load("lead", Host{})
 	var got []string
@@ -330,7 +330,7 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 		"lead/config.yaml:4:29: warning: spawnable_agents: there is no agent 'explor' (did you mean `explore`?)",
 		"lead/config.yaml:4:37: warning: spawnable_agents: 'broken' cannot be spawned: Agent 'broken' failed: Failed to load agent config at 'broken/config.yaml': YAML parsing error: missing field `name` at line 1 column 1",
 		"explore/config.yaml:2:13: warning: documents: there is no file or folder 'none.md' (relative paths start at the agent's directory)",
-		"b/config.yaml:5:5: warning: spawnable_agents: there is no agent 'nobody'",
+		"b/config.yaml:5:5: warning: spawnable_agents: there is no agent 'unknown'",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

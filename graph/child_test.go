@@ -212,7 +212,7 @@ func TestNamedChildThatFails(t *testing.T) {
 func TestDropOfAChildThatAsks(t *testing.T) {
 	var c tally
 	r := kept(fanOut(t, &c, []string{"a", "b"}, func(ctx context.Context, got map[string]string) (graph.Update, error) {
-		if err := errors.Join(graph.DropChild(ctx, "a"), graph.DropChild(ctx, "nobody")); err != nil {
+		if err := errors.Join(graph.DropChild(ctx, "a"), graph.DropChild(ctx, "unknown")); err != nil {
 			return graph.Update{}, err
 		}
 		return tellAll(ctx, got)

@@ -438,7 +438,7 @@ func TestAnEffectInDoubt(t *testing.T) {
 		calls := 0
 		r := kept(nil)
 		var killed *journal.Memory
-		r.Graph = doubtful(t, c.policy, &calls, func() { killed = before(t, r.Store, func(journal.Record) bool { return false }) })
+		r.Graph = doubtful(t, c.policy, &calls, func() { killed = copyBefore(t, r.Store, func(journal.Record) bool { return false }) })
 		_, err := start(t, r)
 		if err != nil {
 			t.Fatal(err)
@@ -538,7 +538,7 @@ func TestAnAnswerToADoubtHoldsForOneDrive(t *testing.T) {
 	r = kept(parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.DoEffect(ctx, graph.Effect{Name: "pay", InDoubt: graph.DoubtAsk}, func(ctx context.Context) (string, error) {
 			calls++
-			crashed = before(t, r.Store, func(journal.Record) bool { return false })
+			crashed = copyBefore(t, r.Store, func(journal.Record) bool { return false })
 			return "", nil
 		})
 		return graph.Update{}, errors.Join(err, failing)
@@ -695,7 +695,7 @@ func TestDescribeTellsRunningFromCrashed(t *testing.T) {
 		if i := described(t, r.Store, thread); i.Status != graph.Done || i.Lease.Owner != "" {
 			t.Errorf("in the end: %+v", i)
 		}
-		crashed := before(t, r.Store, func(rec journal.Record) bool { return rec.Kind == journal.KindEffect })
+		crashed := copyBefore(t, r.Store, func(rec journal.Record) bool { return rec.Kind == journal.KindEffect })
 		if _, err := crashed.AcquireLease(t.Context(), thread, "an owner of another package", "", time.Minute); err != nil {
 			t.Fatal(err)
 		}

@@ -306,7 +306,7 @@ func Example_answersAhead() {
 	res, err := r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Value: "Ada"}}})
 	fmt.Println(res.Status, story.Get(res.State), err)
 
-	_, err = r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Refused: "nobody is there"}}})
+	_, err = r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Refused: "the person is away"}}})
 	var refused *graph.RefusedError
 	fmt.Println(errors.As(err, &refused), refused.Reason)
 
@@ -314,7 +314,7 @@ func Example_answersAhead() {
 	fmt.Println(err)
 	// Output:
 	// done [Ada] <nil>
-	// true nobody is there
+	// true the person is away
 	// node ask (step 0, attempt 1): graph: a question needs a store to wait in; give the Runner one
 }
 

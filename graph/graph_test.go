@@ -249,9 +249,9 @@ func ids(qs []graph.Question) (ids []string) {
 // says answers a question with a text.
 func says(id, text string) graph.Answer { return graph.Answer{ID: id, Value: text} }
 
-// before is the thread as a process left it that died before the first record
+// copyBefore returns the thread as a process left it that died before the first record
 // for which stop is true.
-func before(t testing.TB, s journal.Store, stop func(journal.Record) bool) *journal.Memory {
+func copyBefore(t testing.TB, s journal.Store, stop func(journal.Record) bool) *journal.Memory {
 	t.Helper()
 	m := journal.NewMemory()
 	recs := journalOf(t, s, thread)
@@ -772,7 +772,7 @@ func TestAllocationsOfATrivialStep(t *testing.T) {
 		topics graph.Topic
 		most   float64 // a step
 	}{
-		{"nobody listens", nil, 0, 4.1},
+		{"without a reader", nil, 0, 4.1},
 		{"all events", nil, graph.AllTopics, 9.1},
 		{"in memory", journal.NewMemory(), 0, 10},
 	} {

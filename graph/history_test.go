@@ -227,7 +227,7 @@ func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 	if res, err := r.Invoke(ctx, graph.Input{Thread: "t"}); err != nil || res.Status != graph.Done {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
-	if _, err := history.Prune(ctx, st, "nobody", history.Keep{}); !errors.Is(err, journal.ErrNoThread) {
+	if _, err := history.Prune(ctx, st, "unknown", history.Keep{}); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	race := &behind{Store: st, first: func() {
@@ -355,7 +355,7 @@ func TestAbandon(t *testing.T) {
 	}
 	res, err = start(t, r)
 	is(t, graph.Waiting, res, err)
-	if err := history.Abandon(t.Context(), r.Store, "nobody's", ""); !errors.Is(err, journal.ErrNoThread) {
+	if err := history.Abandon(t.Context(), r.Store, "unknown", ""); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -370,7 +370,7 @@ func TestAbandonAfterACrash(t *testing.T) {
 	r := kept(parallel(t, say("a")))
 	res, err := start(t, r)
 	is(t, graph.Done, res, err)
-	crashed := before(t, r.Store, nth(journal.KindEnd, 1))
+	crashed := copyBefore(t, r.Store, nth(journal.KindEnd, 1))
 	was, err := history.Inspect(t.Context(), crashed, thread, 0)
 	if err != nil || was.Status != graph.Crashed {
 		t.Fatalf("%+v, %v", was, err)
@@ -424,7 +424,7 @@ func TestLineage(t *testing.T) {
 		if diff := cmp.Diff(want, tree(l, 0)); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if l, err := history.Lineage(ctx, st, "nobody"); err != nil || l != nil {
+		if l, err := history.Lineage(ctx, st, "unknown"); err != nil || l != nil {
 			t.Errorf("%v, %v", l, err)
 		}
 	})

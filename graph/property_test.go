@@ -673,7 +673,7 @@ func TestAStartIsToldBeforeTheEnd(t *testing.T) {
 						case <-told:
 							return graph.Update{}, nil
 						case <-time.After(time.Minute):
-							return graph.Update{}, errors.New("nobody has heard of it")
+							return graph.Update{}, errors.New("it is unknown")
 						}
 					}})
 				}

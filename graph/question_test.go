@@ -484,7 +484,7 @@ func TestAskingNeedsAStoreAndANode(t *testing.T) {
 	if err := graph.Note(t.Context(), nil); err == nil {
 		t.Error("a note outside an effect")
 	}
-	graph.Emit(t.Context(), "nobody hears it")
+	graph.Emit(t.Context(), "it is outside of a node")
 	res, err := (&graph.Runner{Graph: parallel(t, graph.Node{Name: "a", Run: asks(nil)})}).Invoke(t.Context(), graph.Input{})
 	if is(t, graph.Failed, res, err); !strings.Contains(err.Error(), "store") {
 		t.Error(err)

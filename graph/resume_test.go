@@ -41,7 +41,7 @@ func TestAResumeRunsWhatHadNotRun(t *testing.T) {
 		"before its end was recorded": {nth(journal.KindEnd, 1), ""},
 	} {
 		c = tally{}
-		res, err := resume(t, &graph.Runner{Graph: g, Store: before(t, whole.Store, cut.stop)})
+		res, err := resume(t, &graph.Runner{Graph: g, Store: copyBefore(t, whole.Store, cut.stop)})
 		if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[a b c d e]" {
 			t.Errorf("%s: %v", name, list.Get(res.State))
 		}
@@ -64,7 +64,7 @@ func TestSendsThatWereToRunAreNotLost(t *testing.T) {
 	want, err := start(t, whole)
 	is(t, graph.Done, want, err)
 	for n := range 3 {
-		got, err := resume(t, &graph.Runner{Graph: g, Store: before(t, whole.Store, nth(journal.KindTask, n+1))})
+		got, err := resume(t, &graph.Runner{Graph: g, Store: copyBefore(t, whole.Store, nth(journal.KindTask, n+1))})
 		if is(t, graph.Done, got, err); !slices.Equal(list.Get(got.State), list.Get(want.State)) {
 			t.Errorf("after %d tasks: %v, want %v", n, list.Get(got.State), list.Get(want.State))
 		}
@@ -129,7 +129,7 @@ func TestTimeoutsMeasureActiveTime(t *testing.T) {
 		r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Executor: sequential{}}
 		res, err := start(t, r)
 		is(t, graph.Waiting, res, err)
-		crashed := before(t, r.Store, nth(journal.KindEnd, 1))
+		crashed := copyBefore(t, r.Store, nth(journal.KindEnd, 1))
 		for _, store := range []journal.Store{r.Store, crashed} {
 			r.Store = store
 			for i, id := range []string{"x", "y", "x#2", "y#2"} {
@@ -223,7 +223,7 @@ func TestARunAfterOneThatWasAbandoned(t *testing.T) {
 	}
 	res, err = start(t, r, only.Set("two"))
 	is(t, graph.Waiting, res, err)
-	crashed := before(t, r.Store, func(rec journal.Record) bool { return rec.Kind != journal.KindStart && rec.Seq > int64(len(recs)) })
+	crashed := copyBefore(t, r.Store, func(rec journal.Record) bool { return rec.Kind != journal.KindStart && rec.Seq > int64(len(recs)) })
 	if s, err := history.Inspect(t.Context(), crashed, thread, 0); err != nil || len(s.Questions) != 0 || len(s.InDoubt) != 0 {
 		t.Errorf("the new run has %+v, %v", s, err)
 	}
@@ -611,7 +611,7 @@ func TestAResumeWrites(t *testing.T) {
 	is(t, graph.Waiting, res, err)
 	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{only.Set("new"), list.Set([]string{"given"})}})
 	is(t, graph.Waiting, res, err)
-	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{graph.Last[int]("nobody").Set(1)}}); err == nil {
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{graph.Last[int]("unknown").Set(1)}}); err == nil {
 		t.Error("a key that the graph does not have")
 	}
 	res, err = resume(t, r, says("a", "x"))

@@ -86,7 +86,7 @@ func TestWritesThatDoNotFitAreNamed(t *testing.T) {
 	breaks := graph.Last[int]("breaks").WithCodec(graph.Codec[int]{Tag: "t", Encode: func([]byte, int) ([]byte, error) { panic("no") }, Decode: func([]byte) (int, error) { return 0, nil }})
 	for want, w := range map[string]graph.Write{
 		`key "only" is declared with type string, written with type int`: graph.Last[int]("only").Set(1),
-		`key "nobody" is not declared in the graph`:                      graph.Last[int]("nobody").Set(1),
+		`key "unknown" is not declared in the graph`:                      graph.Last[int]("unknown").Set(1),
 		`key "refuses": never`:                                           refuses.Set(1),
 		`key "bag": a value of type chan int cannot be stored`:           graph.Dyn("bag").Set(make(chan int)),
 		`key "breaks": panic in the codec: no`:                           breaks.Set(1),
@@ -124,7 +124,7 @@ func TestAbsentIsNotNull(t *testing.T) {
 				t.Errorf("present %v: %v %v, %v %v, %v", present, v, ok, w, named, s.Keys())
 			}
 			if n, ok := newReducerKey.Lookup(s); n != 0 || ok || len(list.Get(s)) != 0 {
-				t.Error("a key nobody wrote is present")
+				t.Error("a key that was not written is present")
 			}
 			return graph.Put(bag.Set(nil)), nil
 		}
@@ -285,8 +285,8 @@ func TestUndeclaredKeysAreKept(t *testing.T) {
 				}
 				x, _ := s.Value("x")
 				mine, _ := s.Value("mine")
-				nobody, _ := s.Value("nobody")
-				return graph.Update{Halt: &graph.Halt{Value: fmt.Sprint(x, mine, nobody, s.Keys())}}, nil
+				unknown, _ := s.Value("unknown")
+				return graph.Update{Halt: &graph.Halt{Value: fmt.Sprint(x, mine, unknown, s.Keys())}}, nil
 			}},
 		}, Edges: []graph.Edge{edge("b", graph.End), edge("c", graph.End)}}
 		if open {
@@ -299,7 +299,7 @@ func TestUndeclaredKeysAreKept(t *testing.T) {
 	r := kept(compile(t, def(true)))
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
-	crashed := before(t, r.Store, nth(journal.KindEnd, 1))
+	crashed := copyBefore(t, r.Store, nth(journal.KindEnd, 1))
 	res, err = resume(t, r, says("c[1]", ""))
 	if is(t, graph.Done, res, err); res.Value != "1o<nil> [mine x y z]" {
 		t.Error(res.Value)
@@ -786,7 +786,7 @@ func TestNewStateFoldsWrites(t *testing.T) {
 		t.Error(diff, sum.Get(s))
 	}
 	if v, present := name.Lookup(s); present || v != "" {
-		t.Errorf("a key that nobody wrote: %q %v", v, present)
+		t.Errorf("a key that was not written: %q %v", v, present)
 	}
 	if diff := cmp.Diff([]string{"list", "sum"}, s.Keys()); diff != "" {
 		t.Error(diff)

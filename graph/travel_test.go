@@ -322,7 +322,7 @@ func TestEditRefuses(t *testing.T) {
 		{"type of the graph", r, "t", []graph.Write{other.Set(1)}, `"lines" was stored with type []string, and is written with type int`},
 		{"type of the thread", &graph.Runner{Graph: retyped, Store: st}, "t", []graph.Write{other.Set(1)}, `"lines" was stored with type []string`},
 		{"value that cannot be stored", &graph.Runner{Graph: open, Store: st}, "t", []graph.Write{graph.Dyn("x").Set(make(chan int))}, "cannot be stored"},
-		{"no thread", r, "nobody", []graph.Write{lines.Set(nil)}, "no such thread: nobody"},
+		{"no thread", r, "unknown", []graph.Write{lines.Set(nil)}, "no such thread: unknown"},
 		{"no store", &graph.Runner{Graph: r.Graph}, "t", []graph.Write{lines.Set(nil)}, "give the Runner one"},
 	} {
 		if _, err := c.runner.Edit(ctx, c.thread, c.set...); err == nil || !contains(err.Error(), c.want) {
@@ -389,8 +389,8 @@ func TestPointsThatAreNot(t *testing.T) {
 		}{
 			{"t", res.Head + 1, "u", journal.ErrNoPoint},
 			{"t", -1, "u", journal.ErrNoPoint},
-			{"nobody", 0, "u", journal.ErrNoThread},
-			{"nobody", 3, "u", journal.ErrNoThread},
+			{"unknown", 0, "u", journal.ErrNoThread},
+			{"unknown", 3, "u", journal.ErrNoThread},
 			{"t", 1, "taken", journal.ErrThreadExists},
 			{"t", 1, "t", journal.ErrThreadExists},
 		} {
@@ -815,7 +815,7 @@ func TestBlameNamesInputEditAndFork(t *testing.T) {
 	if err != nil || len(all["lines"]) != 3 || all["lines"][2].From.Thread != "t" {
 		t.Errorf("all keys: %v, %v", all, err)
 	}
-	if _, err := history.Blame(ctx, st, "nobody", "lines"); err == nil {
+	if _, err := history.Blame(ctx, st, "unknown", "lines"); err == nil {
 		t.Error("an unknown thread has no authors")
 	}
 }

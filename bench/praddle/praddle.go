@@ -15,7 +15,7 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// Peers are raddle with nobody listening, and with every event built and read.
+// Peers are raddle without a reader, and with every event built and read.
 func Peers() []work.Peer {
 	return []work.Peer{peer{topics: 0}.named("raddle"), peer{topics: graph.AllTopics}.named("raddle-all")}
 }

@@ -27,7 +27,7 @@ model: script:t.yaml
 agent_session: main
 auto_continue: true
 max_auto_continues: 1
-variables: [{name: who, description: who is served, default: nobody}]
+variables: [{name: who, description: who is served, default: unknown}]
 instructions: "You serve {{who}}. Mark: first file."
 `
 

@@ -285,7 +285,7 @@ func killFive(t *testing.T, limit int) {
 		case !harmless && is > 1:
 			t.Errorf("%s ran %d times", name, is)
 		case !harmless && was == 1 && recorded["tool "+name] == 0 && !slices.Contains(doubted, agent.KindDoubt):
-			t.Errorf("%s was in doubt, and nobody was asked but for %v", name, doubted)
+			t.Errorf("%s was in doubt, and raddle asked only about %v", name, doubted)
 		}
 	}
 }

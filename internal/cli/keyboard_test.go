@@ -542,10 +542,10 @@ func TestScriptAsksNobody(t *testing.T) {
 		args []string
 		why  string
 	}{
-		"python":           {[]string{"run", "./python", "how many?"}, "EOF when reading a line"},
-		"bash":             {[]string{"run", "./bash", "how many?"}, "because the standard input of raddle is not a terminal"},
-		"nobody answers":   {[]string{"run", "--headless", "./bash", "how many?"}, "because raddle was started with --headless"},
-		"an agent's child": {[]string{"run", "./lead", "how many?"}, "because another agent has started this one"},
+		"python":            {[]string{"run", "./python", "how many?"}, "EOF when reading a line"},
+		"bash":              {[]string{"run", "./bash", "how many?"}, "because the standard input of raddle is not a terminal"},
+		"no person answers": {[]string{"run", "--headless", "./bash", "how many?"}, "because raddle was started with --headless"},
+		"an agent's child":  {[]string{"run", "./lead", "how many?"}, "because another agent has started this one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.run(c.args...)

@@ -58,7 +58,7 @@ func runCases(t *testing.T) []runCase {
 			want: Result{Stdout: []byte("end\n")},
 		},
 		{
-			name: "input nobody reads", command: Command{Path: "bash", Args: []string{"-c", ":"}, Stdin: make([]byte, 1<<20)},
+			name: "input that is not read", command: Command{Path: "bash", Args: []string{"-c", ":"}, Stdin: make([]byte, 1<<20)},
 		},
 		{
 			name: "exit code", command: bash("echo fine; printf 'first\\n\\033[31mno such table\\033[0m\\n\\n' >&2; exit 3"),

@@ -50,8 +50,8 @@ var def = graph.Def{
 	Start: []string{"forecast"},
 }
 
-// before finds the checkpoint from which a node would run, and shows them all.
-func before(ctx context.Context, st journal.Store, thread, node string) (at int64, err error) {
+// findRecordBefore finds the checkpoint from which a node would run, and shows them all.
+func findRecordBefore(ctx context.Context, st journal.Store, thread, node string) (at int64, err error) {
 	for c, err := range history.Checkpoints(ctx, st, thread) { // newest first
 		if err != nil {
 			return 0, err
@@ -69,7 +69,7 @@ func before(ctx context.Context, st journal.Store, thread, node string) (at int6
 
 // rewrite forks a thread before a node, edits the copy and lets it run to its end.
 func rewrite(ctx context.Context, r *graph.Runner, from, into, node string, set ...graph.Write) (graph.Result, error) {
-	at, err := before(ctx, r.Store, from, node)
+	at, err := findRecordBefore(ctx, r.Store, from, node)
 	if err != nil {
 		return graph.Result{}, err
 	}
