@@ -101,8 +101,8 @@ func TestParseConfigSaysAllThatIsWrong(t *testing.T) {
 func TestGraphEnvironmentReportsEveryValue(t *testing.T) {
 	env := map[string]string{"MY_GRAPH_TEMPERATURE": "warm", "MY_GRAPH_TOP_P": "much", "MY_GRAPH_GLOBAL_TOOLS": `["a", 1]`, "MY_GRAPH_MCP_SERVERS": "{}"}
 	err := applyGraphEnvironment(&Agent{Name: "my-graph", File: &spec.File{}}, func(name string) string { return env[name] })
-	want := `the environment variable MY_GRAPH_TEMPERATURE is "warm", which is not a number
-the environment variable MY_GRAPH_TOP_P is "much", which is not a number
+	want := `the environment variable MY_GRAPH_TEMPERATURE: "warm" is not a number
+the environment variable MY_GRAPH_TOP_P: "much" is not a number
 the environment variable MY_GRAPH_GLOBAL_TOOLS: it must be a JSON list of names, and element 2 is of type number
 the environment variable MY_GRAPH_MCP_SERVERS: it must be a JSON list of names, and is of type object`
 	if err == nil || err.Error() != want {

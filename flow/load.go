@@ -258,36 +258,34 @@ func applyGraphEnvironment(a *Agent, getenv func(string) string) error {
 	if v := getenv(prefix + "MODEL"); v != "" {
 		a.File.Model = v
 	}
-	var faults []error
-	setFloat := func(name string, field **float64) {
-		v := getenv(prefix + name)
-		if v == "" {
-			return
-		}
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("the environment variable %s%s is %q, which is not a number", prefix, name, v))
-			return
-		}
-		*field = &f
+	return errors.Join(
+		overrideField(getenv, prefix+"TEMPERATURE", &a.File.Temperature, parseNumber),
+		overrideField(getenv, prefix+"TOP_P", &a.File.TopP, parseNumber),
+		overrideField(getenv, prefix+"GLOBAL_TOOLS", &a.File.GlobalTools, parseNames),
+		overrideField(getenv, prefix+"MCP_SERVERS", &a.File.MCPServers, parseNames),
+	)
+}
+
+// overrideField sets a field to the value of an environment variable that is not empty.
+func overrideField[T any](getenv func(string) string, name string, field *T, parse func(string) (T, error)) error {
+	text := getenv(name)
+	if text == "" {
+		return nil
 	}
-	setNames := func(name string, field *[]string) {
-		v := getenv(prefix + name)
-		if v == "" {
-			return
-		}
-		list, err := parseNames(v)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("the environment variable %s%s: %w", prefix, name, err))
-			return
-		}
-		*field = list
+	value, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("the environment variable %s: %w", name, err)
 	}
-	setFloat("TEMPERATURE", &a.File.Temperature)
-	setFloat("TOP_P", &a.File.TopP)
-	setNames("GLOBAL_TOOLS", &a.File.GlobalTools)
-	setNames("MCP_SERVERS", &a.File.MCPServers)
-	return errors.Join(faults...)
+	*field = value
+	return nil
+}
+
+func parseNumber(text string) (*float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a number", text)
+	}
+	return &f, nil
 }
 
 func parseNames(text string) ([]string, error) {

@@ -265,7 +265,7 @@ func ExamplePrune() {
 	// begins at record 16 <nil>
 	// [a draft reviewed: a draft printed a draft reviewed: a draft printed a draft reviewed: a draft printed] <nil>
 	// <nil>
-	// graph: no such thread: t1
+	// journal: no such thread: t1
 }
 
 // Abandon ends a run that is no longer wanted. Its thread can have other runs.

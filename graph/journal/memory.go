@@ -80,15 +80,15 @@ func (r Record) clone() Record {
 	return r
 }
 
-// EachRecord calls add for the records that Read yields, oldest first, until add returns false. The
-// records share their bytes with the store: add may keep them, and must not change them. Newest, Heads and Limit
-// of r are ignored.
-func (m *Memory) EachRecord(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
+// EachFromSnapshot calls add for the records of a thread from its newest snapshot or fork on, or for all
+// if there is none, oldest first, until add returns false. The records share their bytes with the store:
+// add may keep them, and must not change them.
+func (m *Memory) EachFromSnapshot(ctx context.Context, thread string, add func(Record, error) bool) {
 	if err := ctx.Err(); err != nil {
 		add(Record{}, err)
 		return
 	}
-	l := m.selectRecords(thread, r)
+	l := m.selectRecords(thread, Range{FromSnapshot: true})
 	for i := 0; i < len(l) && add(l[i], nil); i++ {
 	}
 }

@@ -22,6 +22,7 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 		st, err := a.StoreToRead()
 		if err != nil {
 			yield(Info{}, err)
+			return
 		}
 		if st == nil {
 			return

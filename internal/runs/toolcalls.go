@@ -29,7 +29,7 @@ const (
 	callDone       = "done"
 	callFailed     = "failed"
 	callOpen       = "open"
-	callUnrecorded = "begun" // its outcome is not recorded
+	callUnrecorded = "unrecorded" // its outcome is not recorded
 )
 
 // toolEffect is the prefix of the names of effects that are calls of tools.

@@ -426,7 +426,7 @@ func describeCallLines(c *runs.ToolCall) string {
 	switch c.Status {
 	case "done":
 		outcome = "ok"
-	case "begun":
+	case "unrecorded":
 		outcome = "its outcome is not recorded"
 	}
 	switch {

@@ -20,7 +20,7 @@ func TestSaidIsShownByAgent(t *testing.T) {
 	const one = "1.team.0#agent_reader_00000001/"
 	calls := []runs.ToolCall{
 		{ID: "a", Tool: "agent__spawn", Args: json.RawMessage(`{"agent":"reader","prompt":"Read it"}`), Status: "done", Outcome: "ok"},
-		{ID: "a", Path: one, Tool: "fs_read", Args: json.RawMessage(`{"path":"a"}`), Status: "begun"},
+		{ID: "a", Path: one, Tool: "fs_read", Args: json.RawMessage(`{"path":"a"}`), Status: "unrecorded"},
 		{ID: "b", Path: one, Tool: "agent__check_inbox", Args: json.RawMessage(`{}`), Status: "done", Outcome: `{"messages":[],"count":0}`},
 		{ID: "c", Path: one, Tool: "agent__check_inbox", Args: json.RawMessage(`{}`), Status: "done", Outcome: `{"messages":[{"from":"parent"}],"count":1}`},
 		{ID: "b", Tool: "agent__collect", Args: json.RawMessage(`{"id":"x"}`), Status: "open"},
@@ -74,7 +74,7 @@ func TestMomentsAreDescribed(t *testing.T) {
 		{runs.Moment{Entry: effect, Reply: &flow.Reply{Model: "script:t.yaml"}, Asks: []llm.ToolCall{{Name: "x"}, {Name: "x"}}}, "the transcript answered, and calls x"},
 		{runs.Moment{Entry: effect, Call: call("done", "text"), Took: 100 * time.Millisecond}, "called fs_read main.go: ok, 0.1 s"},
 		{runs.Moment{Entry: effect, Call: call("failed", `{"tool_call_error":"no","stderr":"Traceback\nValueError: kaboom"}`)}, "called fs_read main.go: failed: ValueError: kaboom"},
-		{runs.Moment{Entry: history.Entry{Kind: journal.KindIntent}, Call: call("begun", "")}, "called fs_read main.go: its outcome is not recorded"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindIntent}, Call: call("unrecorded", "")}, "called fs_read main.go: its outcome is not recorded"},
 		{runs.Moment{Entry: effect, Node: "owner", Effect: "script", Took: 12 * time.Second}, "owner: ran its script, 12 s"},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep, Next: []string{"page"}}, From: []string{"route"}, Content: history.Content{Keys: []string{"decision"}}}, "route → page  wrote decision"},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep}, From: []string{"page"}}, "page → end"},

@@ -14,7 +14,7 @@ type Output struct {
 	Colors
 	Clean RedactFunc // removes known secrets: a last protection, for texts that come from files and old journals; nil removes nothing
 
-	err        error // the first one; errors such as ErrClosed set gone instead
+	err        error // the first one; errors such as ErrClosed set readerLeft instead
 	readerLeft bool
 	ends       bool // the last byte written ended a line
 }

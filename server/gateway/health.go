@@ -78,7 +78,7 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		head(name, kind, help)
 		fmt.Fprintf(&b, "raddle_%s %v\n", name, v)
 	}
-	head("runs", "gauge", "Runs in the store by status.")
+	head("runs", "gauge", "Runs in the store by status, when raddle listed them last.")
 	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
 		fmt.Fprintf(&b, "raddle_runs{status=%q} %d\n", status, byStatus[status])
 	}
@@ -95,7 +95,7 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	value("cost_dollars_total", "counter", "Cost of model calls whose price is known.", s.Totals().CostDollars())
 	value("tool_calls_total", "counter", "Calls of tools.", t.ToolCalls.Load())
 	value("tool_errors_total", "counter", "Calls of tools that failed.", t.ToolErrors.Load())
-	value("store_list_seconds", "gauge", "Time that the store took to list all runs.", took.Seconds())
+	value("store_list_seconds", "gauge", "Time that the store took when raddle listed all runs last.", took.Seconds())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
 }

@@ -49,7 +49,7 @@ func LoadToDrive(ctx context.Context, st journal.Store, thread string) (*Thread,
 		return LoadThread(ctx, st, thread, 0)
 	}
 	return foldRecords(thread, func(add func(journal.Record, error) bool) {
-		m.EachRecord(ctx, thread, journal.Range{FromSnapshot: true}, add)
+		m.EachFromSnapshot(ctx, thread, add)
 	})
 }
 
