@@ -62,7 +62,7 @@ func termCommands() []command {
 	return []command{
 		{name: "help", args: "[WORD]", help: "list the commands, or those about a word", also: []string{"?"}, dots: []string{"help"}, group: groupTerm, busy: true, run: showHelp},
 		{name: "keys", help: "list the keys", group: groupTerm, busy: true, run: showKeys},
-		{name: "theme", args: "auto|dark|light|mono", help: "change the colours", group: groupTerm, busy: true, run: changeTheme},
+		{name: "theme", args: "NAME", help: "change the colours: auto, dark, light or mono", group: groupTerm, busy: true, run: changeTheme},
 		{name: "quit", help: "leave; raddle -c continues", also: []string{"exit"}, dots: []string{"exit"}, group: groupTerm, busy: true, run: leaveChat},
 	}
 }
