@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,5 +170,33 @@ func TestNamesOfCallers(t *testing.T) {
 	var given *runs.Answer
 	if given, err = s.process.Runs.FindAnswer(t.Context(), local, "ask"); err != nil || given == nil || given.By != "" {
 		t.Errorf("without a caller: %+v, %v", given, err)
+	}
+}
+
+// A subscription at the position of a state has what came after the state was read, and nothing before it.
+func TestPositionOfAState(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(Options{})
+	run := start(t, s, "ask")
+	wait(t, s, run, "waiting")
+	st, err := s.ReadState(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AnswerRun(t.Context(), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: "ask", Value: "Eve"}}}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, run, "done")
+	whole, err := read(t.Context(), t, s, run, SubscribeOptions{})()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := read(t.Context(), t, s, run, SubscribeOptions{After: st.Position()})()
+	if err != nil || len(rest) == 0 || len(rest) >= len(whole) {
+		t.Fatalf("%d of %d events come after the state, %v", len(rest), len(whole), err)
+	}
+	isQuestion := func(e Event) bool { _, ok := e.Body.(graph.QuestionAsked); return ok }
+	if !slices.ContainsFunc(whole, isQuestion) || slices.ContainsFunc(rest, isQuestion) {
+		t.Errorf("the question was asked before the state: %v, and then %v", whole, rest)
 	}
 }
