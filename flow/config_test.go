@@ -147,7 +147,7 @@ func TestTexts(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{{who}}":                         "Ada in /home/ada",
-		"{{ who }} {{unknown}} {{__x__}}":  "{{ who }} {{unknown}} {{__x__}}",
+		"{{ who }} {{unknown}} {{__x__}}": "{{ who }} {{unknown}} {{__x__}}",
 		"{{secret}}":                      "{{TOKEN}}",
 		"{{__now__}} {{__locale__}}":      "2026-01-02T03:04:05+01:00 de-AT",
 		"{{__shell__}} {{__os_family__}}": "nushell unix",

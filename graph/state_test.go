@@ -86,7 +86,7 @@ func TestWritesThatDoNotFitAreNamed(t *testing.T) {
 	breaks := graph.Last[int]("breaks").WithCodec(graph.Codec[int]{Tag: "t", Encode: func([]byte, int) ([]byte, error) { panic("no") }, Decode: func([]byte) (int, error) { return 0, nil }})
 	for want, w := range map[string]graph.Write{
 		`key "only" is declared with type string, written with type int`: graph.Last[int]("only").Set(1),
-		`key "unknown" is not declared in the graph`:                      graph.Last[int]("unknown").Set(1),
+		`key "unknown" is not declared in the graph`:                     graph.Last[int]("unknown").Set(1),
 		`key "refuses": never`:                                           refuses.Set(1),
 		`key "bag": a value of type chan int cannot be stored`:           graph.Dyn("bag").Set(make(chan int)),
 		`key "breaks": panic in the codec: no`:                           breaks.Set(1),
