@@ -145,7 +145,8 @@ func (a *Agent) initialWrites(prompt string) []graph.Write {
 	return append(set, keys.replaceValue(spec.PromptKey, prompt))
 }
 
-// StateWrites returns writes that replace first values of the state of a graph; nil: none. Append them to the Set of its Input.
+// StateWrites returns writes that give keys of a graph's state other initial values than its file does. Append them to the Set of its
+// Input. It returns none if values is nil, and for an agent of a config.yaml, which has no such values.
 func StateWrites(a *Agent, values *jsonvalue.Object) (set []graph.Write) {
 	if a.Config != nil || values == nil {
 		return nil
@@ -251,6 +252,7 @@ type MissingModelError struct {
 	Pos   strictyaml.Pos
 }
 
+// Error names the agent or the node, and its position.
 func (e *MissingModelError) Error() string { return e.Pos.String() + ": " + e.describe() }
 
 // describe returns the error without the position.
@@ -266,6 +268,7 @@ type VariablesError struct {
 	Missing []spec.Variable
 }
 
+// Error lists the variables, one per line.
 func (e *VariablesError) Error() string {
 	var b strings.Builder
 	b.WriteString("The following agent variables are required:")

@@ -364,11 +364,11 @@ func (c *conversation) systemPrompt(s graph.State) (string, error) {
 func (c *conversation) withToolTexts(system string) string {
 	f := c.agent.Config
 	texts := []string{system}
-	if f.Continue.Auto && f.Prompting.Tell.Todo {
+	if f.Continue.Auto && f.Prompting.ToolTexts.Todo {
 		texts = append(texts, agent.TodoInstructions)
 	}
 	texts = append(texts, c.teamTexts()...)
-	if f.Prompting.Tell.User {
+	if f.Prompting.ToolTexts.User {
 		texts = append(texts, userInstructions)
 	}
 	if !c.hasNoTools() {
@@ -388,16 +388,21 @@ plan for the user: the files that you would change and how, the commands that yo
 // onlyReads reports whether calls may only read now.
 func (h *Host) onlyReads() bool { return h.Tooling.OnlyReads != nil && h.Tooling.OnlyReads() }
 
+// isUntrusted reports whether the scripts of an agent's directory are not trusted.
+func (h *Host) isUntrusted(dir string) bool {
+	return h.Tooling.IsUntrusted != nil && h.Tooling.IsUntrusted(dir)
+}
+
 // teamTexts returns the texts about the tools of a team.
 func (c *conversation) teamTexts() (texts []string) {
 	if c.team == nil || c.hasNoTools() {
 		return nil
 	}
-	tell := c.agent.Config.Prompting.Tell
-	if rule := c.spawnRule(); rule != nil && tell.Spawn {
+	enabled := c.agent.Config.Prompting.ToolTexts
+	if rule := c.spawnRule(); rule != nil && enabled.Spawn {
 		texts = append(texts, team.SpawnInstructions, c.team.Catalogue(*rule))
 	}
-	if tell.Teammates {
+	if enabled.Teammates {
 		texts = append(texts, team.MailInstructions)
 	}
 	return texts

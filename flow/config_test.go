@@ -35,7 +35,7 @@ instruction: typo
 	one, session, rows, threshold := 1.0, "temp", "20", 900
 	want := &spec.Config{
 		Path: "config.yaml", Name: "Sql", Version: "1", Sampling: spec.Sampling{Temperature: &one},
-		Prompting: spec.Prompting{Tell: spec.Tell{Todo: true, Spawn: true, Teammates: true, User: true}},
+		Prompting: spec.Prompting{ToolTexts: spec.ToolTexts{Todo: true, Spawn: true, Teammates: true, User: true}},
 		Variables: []spec.Variable{{Name: "dsn", Description: "where the database is"}, {Name: "limit", Description: "rows", Default: &rows}},
 		Session:   &session, MCPServers: []string{"ddg-search"},
 		Continue: spec.Continue{Max: 10},

@@ -201,6 +201,7 @@ func joinParagraphs(texts ...string) string {
 // StarterError says that there is no conversation starter with a number.
 type StarterError struct{ Number, Count int }
 
+// Error names the number, and how many starters there are.
 func (e *StarterError) Error() string {
 	return fmt.Sprintf("Invalid starter value: %d is not among the %d conversation starters of the agent", e.Number, e.Count)
 }

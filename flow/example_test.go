@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -149,4 +150,61 @@ nodes:
 	// Output:
 	// graph.yaml:5:61: warning: [draft] unknown key `nodes.draft.promt` is ignored (did you mean `prompt`?)
 	// graph.yaml:5:38: warning: [draft] `prompt` reads {{text}}, but nothing sets `text` on the path draft (give it a value in initial_state: no node sets it)
+}
+
+// A Narrator shows people what a run does while it works.
+func ExampleNewNarrator() {
+	hello, err := flow.Load("../examples/hello", flow.Host{Models: replays{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g, err := hello.CompileGraph()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var text strings.Builder
+	narrator := flow.NewNarrator(&text, hello, false)
+	in := hello.Input("Ada")
+	in.Topics = flow.NarrateTopics
+	for ev, err := range (&graph.Runner{Graph: g, Clock: &graphtest.Clock{}}).Run(context.Background(), in) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		narrator.Event(ev)
+	}
+	fmt.Print(text.String())
+	// Output:
+	// ▸ graph: hello (start: greet)
+	// ▸ greet (llm)
+	// ▸   llm call: model=<active> tools=<none>
+	// ▸ greet -> done
+	// ▸ done (end)
+	// ▸ graph done in 0.00s
+}
+
+// Secrets are removed from everything that a run stores, shows or sends.
+func ExampleNewRedactor() {
+	redactor := flow.NewRedactor("hunter2-hunter2")
+	redactor.AddNamed("MAIL_TOKEN", "t0ps3cret")
+	redactor.AddNamed("CITY", "Valletta")
+	fmt.Println(redactor.Text("hunter2-hunter2 and t0ps3cret in Valletta"))
+	// Output: [redacted] and [redacted] in Valletta
+}
+
+// What a person types becomes a value as graph.yaml would read it.
+func ExampleParseValue() {
+	for _, text := range []string{"3", "3.0", "true", "[a, 1]", "two words", `"3"`} {
+		v, err := flow.ParseValue(text)
+		fmt.Printf("%T %v %v\n", v, v, err)
+	}
+	// Output:
+	// int64 3 <nil>
+	// float64 3 <nil>
+	// bool true <nil>
+	// []interface {} [a 1] <nil>
+	// string two words <nil>
+	// string 3 <nil>
 }

@@ -95,10 +95,10 @@ type Bounds struct {
 type Tooling struct {
 	Box  Toolbox    // nil: agents have only the built-in tools
 	Gate agent.Gate // permits or denies calls; nil: every call may be made
-	// Doubts reports whether the scripts of an agent's directory are not
+	// IsUntrusted reports whether the scripts of an agent's directory are not
 	// trusted: then each of its script nodes asks before it runs. nil: all
-	// scripts are trusted.
-	Doubts func(dir string) bool
+	// scripts are trusted. It must be safe for concurrent use.
+	IsUntrusted func(dir string) bool
 	// OnlyReads reports whether calls may only read now: then script nodes do
 	// not run, and models are informed. nil: they may change things. It must be
 	// safe for concurrent use.
@@ -124,7 +124,7 @@ type Tooling struct {
 
 // Models opens the models that agents name as "client:name".
 type Models interface {
-	// Known reports whether an agent in dir may use a model with this name. It
+	// IsKnown reports whether an agent in dir may use a model with this name. It
 	// opens nothing.
 	IsKnown(dir, id string) bool
 	// Open opens a model for an agent in dir. If credentials are missing, Open

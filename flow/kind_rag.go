@@ -161,9 +161,9 @@ type Search struct {
 	Chunks []Chunk `json:"chunks"` // best first
 }
 
-// IsSearch reports whether an effect of an agent's run is a search. what is the
+// IsSearch reports whether an effect of an agent's run is a search. id is the
 // effect's id, as [history.Entry] has it in ID.
-func IsSearch(what string) bool { return effectName(what) == effectSearch }
+func IsSearch(id string) bool { return effectName(id) == effectSearch }
 
 // ReadSearch decodes the data of a record for which [IsSearch] is true.
 func ReadSearch(data []byte) (s Search, err error) {

@@ -207,8 +207,7 @@ func (b *scriptNode) mayRun(nr *nodeRun) error {
 	if nr.host().onlyReads() {
 		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
 	}
-	doubts := nr.host().Tooling.Doubts
-	if doubts == nil || !doubts(nr.agent.Dir) {
+	if !nr.host().isUntrusted(nr.agent.Dir) {
 		return nil
 	}
 	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", nr.node.ID, nr.agent.Name, nr.agent.Dir)
@@ -507,13 +506,15 @@ func writeState(state []byte) (path string, remove func(), err error) {
 	return path, remove, nil
 }
 
-// EndSurvivors ends child processes of a killed drive that its journal records.
-// It returns an error for each process that could not be ended.
-func EndSurvivors(in []history.Intent) []error {
+// EndSurvivors ends the processes of scripts that a killed drive has left
+// behind. inDoubt are the effects of the run that are in doubt, as
+// [history.Snapshot] has them. It returns an error for each process that could
+// not be ended.
+func EndSurvivors(inDoubt []history.Intent) []error {
 	var errs []error
-	for _, i := range in {
+	for _, intent := range inDoubt {
 		var h proc.Handle
-		if json.Unmarshal(i.Note, &h) != nil || h.PID == 0 {
+		if json.Unmarshal(intent.Note, &h) != nil || h.PID == 0 {
 			continue
 		}
 		if _, err := proc.EndHandle(h); err != nil && !errors.Is(err, errors.ErrUnsupported) {

@@ -68,15 +68,15 @@ type Retrieval struct {
 	Notify func(line string)
 	// Progress receives the progress of a build, instead of one message for
 	// each document; nil: Notify receives those messages.
-	Progress func(Building)
+	Progress func(BuildProgress)
 }
 
-// Building is the progress of building a knowledge base.
-type Building struct {
+// BuildProgress is the progress of building a knowledge base.
+type BuildProgress struct {
 	Base     string // its id
 	Done     int    // number of documents that were processed
 	Total    int
-	Known    bool // the last of them has not changed
+	Known    bool // the document that was processed last has not changed
 	Embedded int  // texts that were sent to the embedding model
 	Asked    int  // number of parts of documents that were sent to the extractor model
 	ToAsk    int  // total number of these parts; zero: documents are still being read

@@ -217,7 +217,7 @@ func (b *baseOpener) progressReporter(id string) func(rag.Progress) {
 			b.reportLine(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
 		}
 		if report := b.host.Retrieval.Progress; report != nil {
-			report(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
+			report(BuildProgress{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
 				Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil && p.ToAsk == 0})
 			return
 		}
@@ -233,7 +233,7 @@ func (b *baseOpener) progressReporter(id string) func(rag.Progress) {
 
 func (b *baseOpener) reportProgressEnd(id string) {
 	if report := b.host.Retrieval.Progress; report != nil {
-		report(Building{Base: id, Ended: true})
+		report(BuildProgress{Base: id, Ended: true})
 	}
 }
 

@@ -31,6 +31,7 @@ type LoadError struct {
 	err      error
 }
 
+// Error returns the text of the first problem.
 func (e *LoadError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.

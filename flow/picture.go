@@ -30,7 +30,8 @@ func (a *Agent) Picture() graph.Structure {
 	return s
 }
 
-// These are the nodes of an agent in a picture: what its runs did with them is at these names.
+// These are the names of the nodes in the Picture of a config.yaml's agent: its
+// model, its tools and its documents.
 const (
 	PictureModel     = "model"
 	PictureTools     = "tools"

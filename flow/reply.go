@@ -41,25 +41,25 @@ func newReply(r llm.Reply) Reply {
 	return kept
 }
 
-// IsReply reports whether an effect of an agent's run is a model's reply. what
+// IsReply reports whether an effect of an agent's run is a model's reply. id
 // is the effect's id, as [history.Entry] has it in ID.
-func IsReply(what string) bool {
-	name := effectName(what)
+func IsReply(id string) bool {
+	name := effectName(id)
 	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)
 }
 
 // IsTalk reports whether an effect is a reply in a conversation or a summary.
 // Such a reply belongs to a frame of its own; it is not a node's own model
 // call.
-func IsTalk(what string) bool {
-	name := effectName(what)
+func IsTalk(id string) bool {
+	name := effectName(id)
 	return name == effectTalk || name == effectSummary
 }
 
 // effectName returns the name of an effect by its id: the part between the task
 // and the key. It is "" for a record that is not an effect.
-func effectName(what string) string {
-	_, rest, _ := strings.Cut(what, "\x00")
+func effectName(id string) string {
+	_, rest, _ := strings.Cut(id, "\x00")
 	name, _, _ := strings.Cut(rest, "\x00")
 	return name
 }

@@ -25,7 +25,7 @@ func loadSkills(a *Agent) {
 		return
 	}
 	dirs := a.host.Skills.Dirs
-	if doubts := a.host.Tooling.Doubts; doubts == nil || !doubts(a.Dir) {
+	if !a.host.isUntrusted(a.Dir) {
 		dirs = slices.Concat([]string{filepath.Join(a.Dir, "skills")}, dirs)
 	}
 	for _, dir := range dirs {

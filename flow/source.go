@@ -102,30 +102,30 @@ func (s *sources) addFile(path string) bool {
 
 // DescribeChanges returns the differences between the files at the start of a run and
 // the current ones, one line each. It is empty if there are none.
-func DescribeChanges(was, is []Source) []string {
+func DescribeChanges(atStart, current []Source) []string {
 	var lines []string
-	for _, w := range was {
-		i := slices.IndexFunc(is, func(s Source) bool { return s.Path == w.Path })
+	for _, old := range atStart {
+		i := slices.IndexFunc(current, func(s Source) bool { return s.Path == old.Path })
 		switch {
-		case i < 0 || is[i].Hash == "" && w.Hash != "":
-			lines = append(lines, w.Path+" was removed or is no longer used")
-		case is[i].Hash != w.Hash:
-			lines = append(lines, w.Path+" has changed")
+		case i < 0 || current[i].Hash == "" && old.Hash != "":
+			lines = append(lines, old.Path+" was removed or is no longer used")
+		case current[i].Hash != old.Hash:
+			lines = append(lines, old.Path+" has changed")
 		}
 	}
-	for _, s := range is {
-		if !slices.ContainsFunc(was, func(w Source) bool { return w.Path == s.Path }) {
+	for _, s := range current {
+		if !slices.ContainsFunc(atStart, func(old Source) bool { return old.Path == s.Path }) {
 			lines = append(lines, s.Path+" is new")
 		}
 	}
 	return lines
 }
 
-// HashSources returns files on which a run of the agent in a directory depended, with the hashes of their present content.
-func HashSources(dir string, was []Source) []Source {
+// HashSources returns the files on which a run of the agent in a directory depended, with the hashes of their current content.
+func HashSources(dir string, atStart []Source) []Source {
 	s := &sources{root: dir, seen: map[string]bool{}}
-	for _, w := range was {
-		path := w.Path
+	for _, old := range atStart {
+		path := old.Path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, filepath.FromSlash(path))
 		}

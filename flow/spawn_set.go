@@ -104,7 +104,7 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 			if err == nil {
 				err = child.checkRunnable()
 			}
-			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
+			if _, noModel := errors.AsType[*MissingModelError](err); err != nil && !(noModel && at.parent == "") { // it may still get a model from its lead
 				s.faults[name] = spec.Errorf("Agent '%s' failed: %w", name, err)
 				continue
 			}

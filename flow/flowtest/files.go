@@ -1,5 +1,7 @@
 // Package flowtest runs the test cases of agents as Go tests: the files *.test.yaml next to a graph.yaml or config.yaml, as `raddle test`
 // runs them.
+//
+//	func TestAgents(t *testing.T) { flowtest.Files(t, "agents") }
 package flowtest
 
 import (

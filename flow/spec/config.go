@@ -50,12 +50,12 @@ type Prompting struct {
 	Dynamic      bool     // the function _instructions of the tools script returns the instructions
 	Starters     []string // conversation_starters
 	Project      bool     // inject_project_instructions: the AGENTS.md of the workspace is a part of the instructions
-	Tell         Tell
+	ToolTexts    ToolTexts
 }
 
-// Tell enables the texts about built-in tools in the instructions. It does not
+// ToolTexts enables the texts about built-in tools in the instructions. It does not
 // enable or disable the tools themselves.
-type Tell struct{ Todo, Spawn, Teammates, User bool }
+type ToolTexts struct{ Todo, Spawn, Teammates, User bool }
 
 // Continue says whether and how an agent continues on its own while its todo
 // list has open items.
@@ -155,7 +155,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Prompting = Prompting{
 		Instructions: m.ReadText("instructions", strictyaml.Optional), Dynamic: m.ReadFlag("dynamic_instructions", false),
 		Starters: m.ReadTexts("conversation_starters", strictyaml.Optional), Project: m.ReadFlag("inject_project_instructions", false),
-		Tell: Tell{
+		ToolTexts: ToolTexts{
 			Todo: m.ReadFlag("inject_todo_instructions", true), Spawn: m.ReadFlag("inject_spawn_instructions", true),
 			Teammates: m.ReadFlag("inject_teammate_instructions", true), User: m.ReadFlag("inject_user_instructions", true),
 		},

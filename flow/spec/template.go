@@ -93,9 +93,9 @@ func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
 	return t.RenderStrictWithin(lookup, 0)
 }
 
-// RenderStrictWithin is Render with a limit on the size.
-func (t Template) RenderStrictWithin(lookup func(key string) (any, bool), most int) (string, error) {
-	text, missing, err := t.renderLimited(lookup, most)
+// RenderStrictWithin is Render, and fails with a [*ValueSizeError] if the text would be larger than limit bytes; 0 and less: no limit.
+func (t Template) RenderStrictWithin(lookup func(key string) (any, bool), limit int) (string, error) {
+	text, missing, err := t.renderLimited(lookup, limit)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}
 	}
@@ -109,9 +109,9 @@ func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
 	return text
 }
 
-// RenderLenientWithin is RenderLenient with a limit on the size.
-func (t Template) RenderLenientWithin(lookup func(key string) (any, bool), most int) (string, error) {
-	text, _, err := t.renderLimited(lookup, most)
+// RenderLenientWithin is RenderLenient, and fails with a [*ValueSizeError] if the text would be larger than limit bytes; 0 and less: no limit.
+func (t Template) RenderLenientWithin(lookup func(key string) (any, bool), limit int) (string, error) {
+	text, _, err := t.renderLimited(lookup, limit)
 	return text, err
 }
 
@@ -168,7 +168,7 @@ func spokenSize(n int) string {
 
 // renderLimited replaces the placeholders. With a limit above 0 it fails before it
 // creates a text that is longer.
-func (t Template) renderLimited(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
+func (t Template) renderLimited(lookup func(key string) (any, bool), limit int) (text string, missing []string, err error) {
 	if t.Parts == nil {
 		return t.Text, nil, nil
 	}
@@ -183,11 +183,11 @@ func (t Template) renderLimited(lookup func(key string) (any, bool), most int) (
 			missing = append(missing, p.Path.Text)
 			continue
 		}
-		if s, ok := v.(string); ok && most > 0 && len(s) > most-len(out) {
-			return "", missing, &ValueSizeError{most}
+		if s, ok := v.(string); ok && limit > 0 && len(s) > limit-len(out) {
+			return "", missing, &ValueSizeError{limit}
 		}
-		if out = AppendValue(out, v); most > 0 && len(out) > most {
-			return "", missing, &ValueSizeError{most}
+		if out = AppendValue(out, v); limit > 0 && len(out) > limit {
+			return "", missing, &ValueSizeError{limit}
 		}
 	}
 	return string(out), missing, nil

@@ -24,7 +24,7 @@ type UIHooks struct {
 	Notify  func(line string) // called with messages about the build of a knowledge base; may be nil
 	// Progress is called with the progress of a build, instead of a message for each
 	// document. If nil, Notify is called.
-	Progress func(flow.Building)
+	Progress func(flow.BuildProgress)
 	// Confirm asks a person before a run starts whether to build a knowledge base. If
 	// nil, there is no person to ask.
 	Confirm func(question string) (bool, error)
@@ -94,7 +94,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.TrustsDir(dir) }, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
+		Tooling: flow.Tooling{Box: box, Gate: gate, IsUntrusted: func(dir string) bool { return !box.TrustsDir(dir) }, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},

@@ -172,7 +172,7 @@ func (p *player) adjustHost(h *flow.Host) {
 	h.Models = &models{h.Models, p}
 	h.Model = cmp.Or(h.Model, "replay:model")
 	h.Around = p.aroundNode
-	h.Tooling.Gate, h.Tooling.Doubts, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveDoubts(h.Tooling.Doubts), p.liveBound(h.Tooling.OnlyReads)
+	h.Tooling.Gate, h.Tooling.IsUntrusted, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveUntrusted(h.Tooling.IsUntrusted), p.liveBound(h.Tooling.OnlyReads)
 	h.Tooling.Around = append(h.Tooling.Around, p.aroundTool)
 	if h.Tooling.Box != nil {
 		h.Tooling.Box = &box{h.Tooling.Box, p}
@@ -197,7 +197,7 @@ func (p *player) liveGate(real agent.Gate) agent.Gate {
 	return &gate{real, p}
 }
 
-func (p *player) liveDoubts(real func(string) bool) func(string) bool {
+func (p *player) liveUntrusted(real func(string) bool) func(string) bool {
 	if !p.live || real == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ type BuildLine struct {
 func NewBuildLine(screen *term.Screen) *BuildLine { return &BuildLine{screen: screen} }
 
 // ShowProgress shows the progress of a build. The terminal draws it at a readable rate.
-func (l *BuildLine) ShowProgress(p flow.Building) {
+func (l *BuildLine) ShowProgress(p flow.BuildProgress) {
 	if p.Ended {
 		*l = BuildLine{screen: l.screen}
 		l.screen.ClearLive()
@@ -44,7 +44,7 @@ func (l *BuildLine) ShowProgress(p flow.Building) {
 }
 
 // formatProgress returns the text to show. Unchanged documents take no time that counts.
-func (l *BuildLine) formatProgress(p flow.Building, took time.Duration) string {
+func (l *BuildLine) formatProgress(p flow.BuildProgress, took time.Duration) string {
 	if p.ToAsk > 0 {
 		return l.formatExtraction(p, took-l.asked.Sub(l.since))
 	}
@@ -67,7 +67,7 @@ func (l *BuildLine) formatProgress(p flow.Building, took time.Duration) string {
 
 // formatExtraction returns the text to show when all documents are read and the extractor model is
 // called for their parts.
-func (l *BuildLine) formatExtraction(p flow.Building, took time.Duration) string {
+func (l *BuildLine) formatExtraction(p flow.BuildProgress, took time.Duration) string {
 	text := fmt.Sprintf("… %s: entities of %d of %d parts", l.base, p.Asked, p.ToAsk)
 	if took < time.Second || p.Asked == 0 {
 		return text
