@@ -131,7 +131,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 		return nil, false, err
 	}
 	f = newFrame(d, sub.Graph, at.path, at.public)
-	f.beside, f.keeps, f.listener = at.named || a.hasConcurrentTasks(), a.canRetry(), a.listeners()
+	f.concurrent, f.keeps, f.listener = at.named || a.hasConcurrentTasks(), a.canRetry(), a.listeners()
 	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
 		f.st = f.st.inheritKeys(st)
 	}

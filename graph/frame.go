@@ -46,11 +46,11 @@ type frame struct {
 
 // frameOptions holds what a frame gets when it is opened.
 type frameOptions struct {
-	first    []Write   // of the graph, if no value was written yet
-	beside   bool      // tasks of the frames above run concurrently with it
-	keeps    bool      // without a store: a node above may be retried
-	listener *listener // the hooks of the nodes above that get emitted values; nil: none
-	again    []task    // without a store: the tasks of the step in which it failed
+	first      []Write   // of the graph, if no value was written yet
+	concurrent bool      // tasks of the frames above run concurrently with it
+	keeps      bool      // without a store: a node above may be retried
+	listener   *listener // the hooks of the nodes above that get emitted values; nil: none
+	again      []task    // without a store: the tasks of the step in which it failed
 }
 
 // frameBuffers holds the memory that the steps of a frame reuse.

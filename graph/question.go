@@ -533,7 +533,7 @@ func isNamed(word, part string) bool {
 }
 
 // hasConcurrentTasks reports whether other tasks of the run may run concurrently with this one.
-func (t *task) hasConcurrentTasks() bool { return t.frame.beside || len(t.frame.next.tasks) > 1 }
+func (t *task) hasConcurrentTasks() bool { return t.frame.concurrent || len(t.frame.next.tasks) > 1 }
 
 // assignPresetAnswers gives answers that several questions could use to those that are open when
 // all tasks of the root's step have stopped: in the order of the tasks, not in the

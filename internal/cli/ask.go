@@ -121,7 +121,7 @@ func (a *asker) checkAnswer(q graph.Question, answer any) error {
 
 // askPerson asks the person, below a line that says who asks. Without a person it takes the
 // question's default. It asks again if the question does not accept the answer.
-func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
+func (a *asker) askPerson(ctx context.Context, q graph.Question, from string) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
 		return nil, true, nil
@@ -136,8 +136,8 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (an
 		a.shown = map[string]bool{}
 	}
 	a.shown[q.ID] = true
-	if who != "" {
-		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, who))
+	if from != "" {
+		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, from))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
 	for answer, err = question.Ask(ctx, a.prompter, q, a.env.err.Colors); err == nil; answer, err = question.AskAgain(ctx, a.prompter, q, answer, a.env.err.Colors) {

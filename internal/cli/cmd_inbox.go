@@ -160,7 +160,7 @@ func (b *inbox) showDriven(r *runs.OpenRun) {
 // noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.
 func (b *inbox) noteFailure(err error) {
 	code := exitCode(err)
-	if err == nil || code == exitParked {
+	if err == nil || code == exitWaiting {
 		return
 	}
 	if !errors.As(err, &silentExit{}) {

@@ -66,10 +66,10 @@ func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
 			s.Progress = progress.NewBuildLine(env.err).ShowProgress
 		}
 	}
-	if who := env.newPrompter(); who != nil {
+	if prompter := env.newPrompter(); prompter != nil {
 		s.Confirm = func(what string) (bool, error) { return env.newGuide().AskYesNo(ctx, what) }
 		s.Ask = func(what, usual string) (string, error) {
-			text, err := question.AskText(ctx, who, fmt.Sprintf("%s [%s] ", what, usual))
+			text, err := question.AskText(ctx, prompter, fmt.Sprintf("%s [%s] ", what, usual))
 			if strings.TrimSpace(text) == "" {
 				text = usual
 			}

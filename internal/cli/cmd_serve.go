@@ -154,7 +154,7 @@ func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway,
 	defer signal.Stop(signals)
 	env.err.PrintLine(where) // its reader may stop the server at once
 	ctx, end := context.WithCancel(ctx)
-	hurry, endNow := context.WithCancel(context.Background())
+	drainCtx, endNow := context.WithCancel(context.Background())
 	defer endNow()
 	done := make(chan struct{})
 	defer close(done)
@@ -171,7 +171,7 @@ func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway,
 		}
 		end()
 	}()
-	return g.Serve(ctx, hurry)
+	return g.Serve(ctx, drainCtx)
 }
 
 // studioOptions are the flags of "studio".

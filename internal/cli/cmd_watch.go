@@ -153,7 +153,7 @@ func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format 
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
 	case status == graph.Waiting:
-		r.ExitCode, r.Questions = exitParked, append(r.Questions, d.Snapshot.Questions...)
+		r.ExitCode, r.Questions = exitWaiting, append(r.Questions, d.Snapshot.Questions...)
 	case status == graph.Abandoned:
 		r.ExitCode = exitStale
 	case d.Reason != "":
@@ -188,7 +188,7 @@ func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error 
 			env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, env.err.Colors)), "\n", "\n    "))
 		}
 		env.err.PrintLine("next: " + next)
-		return silentExit{exitParked}
+		return silentExit{exitWaiting}
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
 	}

@@ -227,7 +227,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		if signal != nil && signalCode(signal) != exitInterrupted {
 			return signalCode(signal)
 		}
-		return exitParked
+		return exitWaiting
 	case graph.Paused, graph.Canceled:
 		switch {
 		case signal != nil:

@@ -19,29 +19,29 @@ import (
 // environment holds what all commands share: the streams, the flags that every command
 // has, and the process, once a command needs it.
 type environment struct {
-	in        *os.File
-	out       *term.Output
-	err       *term.Screen
-	keys      *term.Keyboard
-	quiet     bool
-	verbose   bool
-	color     string
-	logLevel  string                     // as --log-level says
-	devLog    *slog.Logger               // nil: there is no developer log
-	traceFile string                     // as --trace says; empty: none
-	user      string                     // as --user says
-	process   *app.Process               // nil: not opened
-	problem   error                      // of the configuration
-	answered  bool                       // the command has written its result; an error is only printed
-	working   atomic.Bool                // nodes may be running, which a signal would have to wait for
-	watching  atomic.Pointer[runWatcher] // nil: no run is being driven
-	stopping  atomic.Pointer[stopper]    // of the run that is being driven
-	lent      atomic.Bool                // a script has the terminal
-	plain     bool                       // write lines only: the cursor never moves
-	leave     string                     // what Esc does at a question; "": it is answered later
-	progress  string                     // as --progress says
-	headed    bool                       // the last line says what failed, so that only the cause is left to say
-	theme     markdown.Theme             // of formatted text
+	in           *os.File
+	out          *term.Output
+	err          *term.Screen
+	keys         *term.Keyboard
+	quiet        bool
+	verbose      bool
+	color        string
+	logLevel     string                     // as --log-level says
+	devLog       *slog.Logger               // nil: there is no developer log
+	traceFile    string                     // as --trace says; empty: none
+	user         string                     // as --user says
+	process      *app.Process               // nil: not opened
+	problem      error                      // of the configuration
+	answered     bool                       // the command has written its result; an error is only printed
+	working      atomic.Bool                // nodes may be running, which a signal would have to wait for
+	watching     atomic.Pointer[runWatcher] // nil: no run is being driven
+	stopping     atomic.Pointer[stopper]    // of the run that is being driven
+	terminalLent atomic.Bool                // a script has the terminal
+	plain        bool                       // write lines only: the cursor never moves
+	leave        string                     // what Esc does at a question; "": it is answered later
+	progress     string                     // as --progress says
+	headed       bool                       // the last line says what failed, so that only the cause is left to say
+	theme        markdown.Theme             // of formatted text
 }
 
 func newEnvironment(in, out, err *os.File) *environment {

@@ -31,7 +31,7 @@ const (
 	exitUsage       = 2
 	exitInvalid     = 3
 	exitAuth        = 4
-	exitParked      = 5
+	exitWaiting     = 5
 	exitBudget      = 6
 	exitLimit       = 7
 	exitStale       = 8

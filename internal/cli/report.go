@@ -124,8 +124,8 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 	for _, q := range res.Questions {
 		prompt := question.FormatPrompt(q, env.err.Colors && question.DecodeCall(q).Tool != "")
 		name := env.err.Paint(term.Bold, question.FormatName(q))
-		if who := question.FormatAsker(q); who != "" {
-			name += ", asked by " + who
+		if from := question.FormatAsker(q); from != "" {
+			name += ", asked by " + from
 		}
 		if shown[q.ID] {
 			fmt.Fprintf(&b, "  %s\n", name)

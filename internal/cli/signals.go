@@ -116,7 +116,7 @@ func (s *stopper) drainStep(got os.Signal) {
 	close(s.pause)
 	s.mute()
 	switch w := s.env.watching.Load(); {
-	case s.env.lent.Load():
+	case s.env.terminalLent.Load():
 		s.cancelWork() // it waits for a person
 	case !asking:
 	case w != nil && (w.activity.OnlyWaits() || got == os.Interrupt && w.run.Agent.Config != nil && w.activity.OnlyReplies()):
@@ -185,7 +185,7 @@ func lendTerminal(env *environment) (*toolbox.Terminal, error) {
 	env.err.SuspendLive()
 	takeBack := env.keys.LendTerminal(true)
 	restore := env.keys.SaveMode()
-	env.lent.Store(true)
+	env.terminalLent.Store(true)
 	t := &toolbox.Terminal{Return: func(interrupted bool) {
 		restore()
 		takeBack()
@@ -193,7 +193,7 @@ func lendTerminal(env *environment) (*toolbox.Terminal, error) {
 			env.err.PrintLine("") // behind ^C
 			stop.interrupt()
 		}
-		env.lent.Store(false)
+		env.terminalLent.Store(false)
 		env.err.ResumeLive()
 	}}
 	t.In, t.Out = env.in, env.err.File()

@@ -126,11 +126,11 @@ func readSoon(r io.Reader, wait time.Duration) (string, error) {
 // askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
 func askStarter(ctx context.Context, env *environment, run *app.Run, agent string) error {
-	who, a := env.newPrompter(), run.Agent
-	if run.Record.Prompt != "" || run.Record.Headless || who == nil || a.Config == nil && len(a.Starters()) == 0 {
+	prompter, a := env.newPrompter(), run.Agent
+	if run.Record.Prompt != "" || run.Record.Headless || prompter == nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil
 	}
-	answer, err := question.Ask(ctx, who, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	answer, err := question.Ask(ctx, prompter, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
 		return badUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
 	}
@@ -183,14 +183,14 @@ func startConsenting(ctx context.Context, env *environment, req *app.Request, st
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
 func startSet(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
-	who := env.newPrompter()
-	req.NeedAll = who != nil && !req.Headless
+	prompter := env.newPrompter()
+	req.NeedAll = prompter != nil && !req.Headless
 	run, err := start(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
 	if !ok || !req.NeedAll {
 		return run, err
 	}
-	values, asked := askVariables(ctx, env, who, needs.Missing)
+	values, asked := askVariables(ctx, env, prompter, needs.Missing)
 	if errors.Is(asked, term.ErrLeftOpen) {
 		return nil, err
 	}
@@ -203,12 +203,12 @@ func startSet(ctx context.Context, env *environment, req *app.Request, start fun
 }
 
 // askVariables asks for the values of variables.
-func askVariables(ctx context.Context, env *environment, who term.Prompter, missing []spec.Variable) (map[string]string, error) {
+func askVariables(ctx context.Context, env *environment, prompter term.Prompter, missing []spec.Variable) (map[string]string, error) {
 	env.err.PrintLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
-			value, err := question.AskText(ctx, who, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			value, err := question.AskText(ctx, prompter, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
 			if err != nil {
 				return nil, err
 			}
@@ -231,16 +231,16 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 	if err != nil {
 		return false, err
 	}
-	who := env.newPrompter()
+	prompter := env.newPrompter()
 	for _, u := range list {
 		what, request, otherwise := describeImplicitDir(env, u)
-		if who == nil || run.Record.Headless {
+		if prompter == nil || run.Record.Headless {
 			if !env.quiet {
 				env.printWarning(plainText(what + otherwise))
 			}
 			continue
 		}
-		answer, err := question.Ask(ctx, who, graph.Question{Kind: question.KindConfirm, Prompt: what + "\n" + request, Options: []string{"no", "yes"}}, env.err.Colors)
+		answer, err := question.Ask(ctx, prompter, graph.Question{Kind: question.KindConfirm, Prompt: what + "\n" + request, Options: []string{"no", "yes"}}, env.err.Colors)
 		switch {
 		case errors.Is(err, term.ErrLeftOpen):
 			err = silentExit{exitInterrupted}

@@ -43,12 +43,12 @@ func startChild(c Command) (*child, error) {
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
 	ch := &child{cmd: cmd, exited: make(chan struct{}), drained: make(chan struct{})}
-	theirs, err := ch.openPipes(c)
+	childEnds, err := ch.openPipes(c)
 	if err == nil {
 		ch.started = time.Now()
 		err = cmd.Start()
 	}
-	for _, f := range theirs {
+	for _, f := range childEnds {
 		f.Close()
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func buildCommand(c Command) (*exec.Cmd, error) {
 }
 
 // openPipes creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal needs none.
-func (ch *child) openPipes(c Command) (theirs []*os.File, err error) {
+func (ch *child) openPipes(c Command) (childEnds []*os.File, err error) {
 	if c.Terminal != nil {
 		ch.lendTerminal(c.Terminal)
 		return nil, nil
@@ -91,21 +91,21 @@ func (ch *child) openPipes(c Command) (theirs []*os.File, err error) {
 	for i := range ch.outputs {
 		r, w, err := os.Pipe()
 		if err != nil {
-			return theirs, err
+			return childEnds, err
 		}
 		ch.outputs[i] = output{pipe: r, kept: capture{limit: c.limitOrDefault()}}
-		theirs = append(theirs, w)
+		childEnds = append(childEnds, w)
 	}
-	ch.cmd.Stdout, ch.cmd.Stderr = theirs[0], theirs[1]
+	ch.cmd.Stdout, ch.cmd.Stderr = childEnds[0], childEnds[1]
 	if len(c.Stdin) == 0 {
-		return theirs, nil
+		return childEnds, nil
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return theirs, err
+		return childEnds, err
 	}
 	ch.cmd.Stdin, ch.stdin = r, w
-	return append(theirs, r), nil
+	return append(childEnds, r), nil
 }
 
 // copyStreams starts the goroutines that feed the child and read from it.

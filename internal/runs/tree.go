@@ -135,7 +135,7 @@ type teamLog struct {
 	task string // of the journal
 	path string // of the task, followed by a slash
 	past team.History
-	torn bool // its beginning is no longer in the journal
+	incomplete bool // its beginning is no longer in the journal
 }
 
 func newTreeBuilder(d *Detail) *treeBuilder {
@@ -306,7 +306,7 @@ func (tb *treeBuilder) addTeamLog(e history.Entry, data []byte) {
 		i = len(tb.teams)
 		tb.teams = append(tb.teams, &teamLog{task: task, path: publicPath(task + "/")})
 	}
-	if l := tb.teams[i]; !l.torn {
-		l.torn = l.past.Add(data) != nil
+	if l := tb.teams[i]; !l.incomplete {
+		l.incomplete = l.past.Add(data) != nil
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// lockNewborn gives the directory its name and opens its lock file: an open file cannot be removed here.
-func lockNewborn(born, dir string) (*os.File, error) {
-	if err := os.Rename(born, dir); err != nil {
+// lockDir gives the directory its name and opens its lock file: an open file cannot be removed here.
+func lockDir(unlocked, dir string) (*os.File, error) {
+	if err := os.Rename(unlocked, dir); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockNewborn locks the directory and gives it its final name.
-func lockNewborn(born, dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(born, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+// lockDir locks the directory and gives it its final name.
+func lockDir(unlocked, dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(unlocked, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		err = os.Rename(born, dir)
+		err = os.Rename(unlocked, dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

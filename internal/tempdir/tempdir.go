@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	prefix   = "raddle-tmp-" // of the directory of a process
-	newborn  = "raddle-new-" // of a directory that is not locked yet
-	lockName = "lock"
-	// newbornAge is far longer than a process needs to lock its directory.
-	newbornAge = time.Hour
+	prefix         = "raddle-tmp-" // of the directory of a process
+	unlockedPrefix = "raddle-new-" // of a directory that is not locked yet
+	lockName       = "lock"
+	// unlockedAge is far longer than a process needs to lock its directory.
+	unlockedAge = time.Hour
 )
 
 // process is the directory of this process. It exists while something in it is in use.
@@ -62,14 +62,14 @@ func releaseDir(dir string) {
 
 // openProcess creates the directory of the process. The directory gets its name after it is locked, so that no other process considers it stale.
 func openProcess() error {
-	born, err := os.MkdirTemp("", newborn)
+	unlocked, err := os.MkdirTemp("", unlockedPrefix)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(filepath.Dir(born), prefix+strings.TrimPrefix(filepath.Base(born), newborn))
-	lock, err := lockNewborn(born, dir)
+	dir := filepath.Join(filepath.Dir(unlocked), prefix+strings.TrimPrefix(filepath.Base(unlocked), unlockedPrefix))
+	lock, err := lockDir(unlocked, dir)
 	if err != nil {
-		return errors.Join(fmt.Errorf("temporary directory: %w", err), os.RemoveAll(born))
+		return errors.Join(fmt.Errorf("temporary directory: %w", err), os.RemoveAll(unlocked))
 	}
 	process.dir, process.lock = dir, lock
 	return nil
@@ -99,8 +99,8 @@ func RemoveStale() {
 			if isOwn(dir) {
 				removeUnlocked(dir)
 			}
-		case strings.HasPrefix(name, newborn):
-			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > newbornAge && isOwn(dir) {
+		case strings.HasPrefix(name, unlockedPrefix):
+			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > unlockedAge && isOwn(dir) {
 				_ = os.RemoveAll(dir)
 			}
 		}

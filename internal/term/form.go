@@ -163,16 +163,16 @@ const (
 
 // A form is a form on the screen. What it shows last stays there, and its caller removes it.
 type form struct {
-	field  formField
-	colors Colors
-	state  formState
-	ready  bool // keys have counted; the hint is shown
-	deaf   int  // the number of the pause that the form waits for before keys count again; 0: keys count
-	pauses int  // pauses that the form has waited for
-	cols   int
-	rows   int
-	shown  string // the last view
-	leave  string // what Esc does; "": the question is answered later
+	field        formField
+	colors       Colors
+	state        formState
+	ready        bool // keys have counted; the hint is shown
+	awaitedPause int  // the number of the pause that the form waits for before keys count again; 0: keys count
+	pauses       int  // pauses that the form has waited for
+	cols         int
+	rows         int
+	shown        string // the last view
+	leave        string // what Esc does; "": the question is answered later
 }
 
 // describeKeys explains the keys of the field, with what Esc does.
@@ -192,7 +192,7 @@ func (f *form) describeKeys() []string {
 func newForm(field formField, colors Colors, guarded bool) *form {
 	f := &form{field: field, colors: colors, ready: !guarded, cols: 80, rows: 24}
 	if guarded {
-		f.pauses, f.deaf = 1, 1
+		f.pauses, f.awaitedPause = 1, 1
 	}
 	return f
 }
@@ -202,10 +202,10 @@ type keysReady struct{ pause int }
 
 // Init implements tea.Model.
 func (f *form) Init() tea.Cmd {
-	if f.deaf == 0 {
+	if f.awaitedPause == 0 {
 		return nil
 	}
-	return waitForPause(f.deaf)
+	return waitForPause(f.awaitedPause)
 }
 
 func waitForPause(number int) tea.Cmd {
@@ -215,8 +215,8 @@ func waitForPause(number int) tea.Cmd {
 // ignoreKeys makes the form ignore keys until there is a pause: the person types a text that is not meant for it.
 func (f *form) ignoreKeys() tea.Cmd {
 	f.pauses++
-	f.deaf = f.pauses
-	return waitForPause(f.deaf)
+	f.awaitedPause = f.pauses
+	return waitForPause(f.awaitedPause)
 }
 
 // Update implements tea.Model.
@@ -226,13 +226,13 @@ func (f *form) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	}
 	switch m := msg.(type) {
 	case keysReady:
-		if m.pause == f.deaf {
-			f.ready, f.deaf = true, 0
+		if m.pause == f.awaitedPause {
+			f.ready, f.awaitedPause = true, 0
 		}
 	case tea.WindowSizeMsg:
 		f.cols, f.rows = m.Width, m.Height
 	case tea.PasteMsg:
-		if f.deaf == 0 {
+		if f.awaitedPause == 0 {
 			f.field.pasteText(m.Content)
 		}
 	case tea.KeyPressMsg:
@@ -248,9 +248,9 @@ func (f *form) handleKey(key tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case name == "ctrl+z" && CanSuspend():
 		return tea.Suspend
-	case f.deaf != 0 && f.ready:
+	case f.awaitedPause != 0 && f.ready:
 		return f.ignoreKeys()
-	case f.deaf != 0:
+	case f.awaitedPause != 0:
 		return nil
 	case name == "esc" || name == "ctrl+d":
 		f.state = formLeft

@@ -20,7 +20,7 @@ var (
 )
 
 // pause lets the form notice that no key was pressed for a while.
-func (f *form) pause() { f.Update(keysReady{f.deaf}) }
+func (f *form) pause() { f.Update(keysReady{f.awaitedPause}) }
 
 // press passes keys to a form.
 func (f *form) press(keys ...tea.KeyPressMsg) {
@@ -78,7 +78,7 @@ func TestFormIgnoresTypedText(t *testing.T) {
 	if shown := f.View().Content; f.state != formOpen || !strings.Contains(shown, "> 2 b") {
 		t.Fatalf("typed text counts: state %v\n%s", f.state, shown)
 	}
-	f.Update(keysReady{f.deaf - 1}) // the pause after an earlier key
+	f.Update(keysReady{f.awaitedPause - 1}) // the pause after an earlier key
 	f.press(keyPress('1'))
 	if f.state != formOpen {
 		t.Fatal("an earlier pause counts")

@@ -69,9 +69,9 @@ func (w *rowWriter) moveTo(row, col int) {
 
 // deleteSlide removes rows from the top of what differs, if the rows below them are what is shown there next.
 func (w *rowWriter) deleteSlide(next []string) {
-	const farthest, least = 4, 2 // rows to delete; rows that need not be written again then
+	const maxDeleted, least = 4, 2 // rows to delete; rows that need not be written again then
 	top := CountCommonStart(w.rows, next)
-	for n := 1; n <= farthest && top+n+least <= len(w.rows); n++ {
+	for n := 1; n <= maxDeleted && top+n+least <= len(w.rows); n++ {
 		if CountCommonStart(w.rows[top+n:], next[top:]) >= least {
 			w.deleteRows(top, n)
 			return

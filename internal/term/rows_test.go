@@ -100,12 +100,12 @@ func TestReplyLines(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		line := fmt.Sprintf("line %d of the reply", i)
-		scr.hurry()
+		scr.allowDrawing()
 		scr.PassReply(out, "", []string{line[:8]})
-		scr.hurry()
+		scr.allowDrawing()
 		scr.PassReply(out, "", []string{line})
 		if i%2 == 0 {
-			scr.hurry()
+			scr.allowDrawing()
 		}
 		scr.PassReply(out, line+"\n", nil)
 		want = append(want, line)

@@ -20,21 +20,21 @@ type Screen struct {
 	Colors
 	Clean RedactFunc // removes known secrets from finished lines; nil removes nothing
 
-	mu     sync.Mutex
-	reply  []string  // the end of a text that is being written, above the live lines; none is wider than the terminal
-	status []string  // the live lines; none is wider than the terminal
-	input  []string  // what the person types, below the live lines; none is wider than the terminal
-	cursor Cursor    // in the input
-	below  int       // rows of the input below the cursor
-	shown  []string  // those that are on the screen, painted; the cursor is after the last, or in the input
-	placed Cursor    // where it was put in the input
-	cols   int       // width of the terminal when they were drawn
-	drawn  time.Time // when they were updated last
-	final  string    // complete lines of the reply that are not written yet, for out
-	out    *Output   // a stream of results on the same terminal, as far as known
-	open   bool      // a result on the same screen has not ended its line
-	held   []string  // lines to write after that line
-	asleep bool      // the process is about to stop: the screen belongs to the shell
+	mu        sync.Mutex
+	reply     []string  // the end of a text that is being written, above the live lines; none is wider than the terminal
+	status    []string  // the live lines; none is wider than the terminal
+	input     []string  // what the person types, below the live lines; none is wider than the terminal
+	cursor    Cursor    // in the input
+	below     int       // rows of the input below the cursor
+	shown     []string  // those that are on the screen, painted; the cursor is after the last, or in the input
+	placed    Cursor    // where it was put in the input
+	cols      int       // width of the terminal when they were drawn
+	drawn     time.Time // when they were updated last
+	final     string    // complete lines of the reply that are not written yet, for out
+	out       *Output   // a stream of results on the same terminal, as far as known
+	open      bool      // a result on the same screen has not ended its line
+	held      []string  // lines to write after that line
+	suspended bool      // the process is about to stop: the screen belongs to the shell
 }
 
 // NewScreen returns a screen on a stream, without colours.
@@ -77,7 +77,7 @@ func (s *Screen) PassReply(out *Output, text string, pending []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply = pending
-	if s.open || s.asleep || len(s.shown)+len(s.bottomRows()) == 0 || !strings.HasSuffix(text, "\n") || !s.isSameTerminal(out) || string(out.Clean.apply([]byte(text))) != text {
+	if s.open || s.suspended || len(s.shown)+len(s.bottomRows()) == 0 || !strings.HasSuffix(text, "\n") || !s.isSameTerminal(out) || string(out.Clean.apply([]byte(text))) != text {
 		s.passThrough(out, text)
 		return
 	}
@@ -93,9 +93,9 @@ func (s *Screen) isSameTerminal(out *Output) bool {
 	if !s.IsTerminal() || !out.IsTerminal() {
 		return false
 	}
-	ours, err := s.File().Stat()
-	theirs, alsoErr := out.File().Stat()
-	if err != nil || alsoErr != nil || !os.SameFile(ours, theirs) {
+	own, err := s.File().Stat()
+	other, alsoErr := out.File().Stat()
+	if err != nil || alsoErr != nil || !os.SameFile(own, other) {
 		return false
 	}
 	s.out = out
@@ -176,7 +176,7 @@ func (s *Screen) SetInput(lines []string, at Cursor) {
 // reply. It writes only what differs from what is on the screen.
 func (s *Screen) redraw(now bool) {
 	lines := s.bottomRows()
-	if s.open || s.asleep || s.final == "" && s.placed == s.cursor && slices.Equal(lines, s.shown) {
+	if s.open || s.suspended || s.final == "" && s.placed == s.cursor && slices.Equal(lines, s.shown) {
 		return
 	}
 	if !now && time.Since(s.drawn) < RedrawInterval {
@@ -248,7 +248,7 @@ func (s *Screen) SuspendLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flushReply()
-	s.asleep = true
+	s.suspended = true
 	s.writeRaw(s.eraseSequence())
 }
 
@@ -256,7 +256,7 @@ func (s *Screen) SuspendLive() {
 func (s *Screen) ResumeLive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asleep = false
+	s.suspended = false
 	s.writeRaw(s.drawSequence())
 }
 
@@ -330,7 +330,7 @@ func (s *Screen) eraseSequence() string {
 
 // drawSequence returns the text that draws the lines at the bottom.
 func (s *Screen) drawSequence() string {
-	if s.open || s.asleep {
+	if s.open || s.suspended {
 		return ""
 	}
 	s.shown, s.placed = s.bottomRows(), s.cursor

@@ -39,8 +39,8 @@ func onScreen(t *testing.T, cols, rows uint16) (scr *Screen, tty *os.File, writt
 	}
 }
 
-// hurry makes the live lines be drawn at once.
-func (t *Screen) hurry() { t.drawn = time.Time{} }
+// allowDrawing makes the live lines be drawn at once.
+func (t *Screen) allowDrawing() { t.drawn = time.Time{} }
 
 // Each write of a line draws the live lines again, however soon it follows the
 // last: they never disappear until the next update.
@@ -61,20 +61,20 @@ func TestChangingLinesDoNotBlink(t *testing.T) {
 func TestChangingLines(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
 	for i := range 50 {
-		scr.hurry()
+		scr.allowDrawing()
 		scr.SetLive([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
 		scr.PrintLine(fmt.Sprint("line ", i))
 	}
 	out := &Output{Writer: scr.Writer}
 	scr.PassThrough(out, "The ans")
-	scr.hurry()
+	scr.allowDrawing()
 	scr.SetLive([]string{"not now", "nor this"})
 	scr.PassThrough(out, "wer.")
 	scr.PrintLine("a line that waits for the end")
 	scr.PassThrough(out, " And more")
 	scr.EndLine(out)
 	scr.PassThrough(out, "More.\n")
-	scr.hurry()
+	scr.allowDrawing()
 	scr.SetLive([]string{"… last", "two"})
 	scr.ClearLive()
 	scr.PrintLine("the end")
@@ -154,11 +154,11 @@ func TestInput(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
 	scr.SetInput([]string{"> one", "  two", "status"}, Cursor{Row: 1, Column: 5})
 	for i := range 30 {
-		scr.hurry()
+		scr.allowDrawing()
 		scr.SetLive([]string{fmt.Sprint("… a ", i), "b"}[:1+i%2])
 		scr.PrintLine(fmt.Sprint("line ", i))
 		scr.SetInput([]string{fmt.Sprint("> one", i), "  two", "status"}[i%3:], Cursor{Row: 0, Column: 2 + i%4})
-		scr.hurry()
+		scr.allowDrawing()
 		scr.SetReply([]string{fmt.Sprint("a reply ", i)})
 	}
 	out := &Output{Writer: scr.Writer}
@@ -188,7 +188,7 @@ func TestReplyLongerThanTheTerminal(t *testing.T) {
 		scr, _, written := onScreen(t, cols, rows)
 		out := &Output{Writer: scr.Writer}
 		scr.SetInput([]string{"> text", "status"}, Cursor{Row: 0, Column: 6})
-		scr.hurry()
+		scr.allowDrawing()
 		scr.SetLive([]string{"… working"})
 		var want, pending []string
 		for i := range lines {
@@ -197,10 +197,10 @@ func TestReplyLongerThanTheTerminal(t *testing.T) {
 			if pending = append(pending, line); len(pending) > 4 {
 				pending = pending[1:]
 			}
-			scr.hurry()
+			scr.allowDrawing()
 			scr.SetReply(pending)
 		}
-		scr.hurry()
+		scr.allowDrawing()
 		scr.PassReply(out, strings.Join(want, "\n")+"\n", nil)
 		scr.ClearLive()
 		v := termtest.NewTerminal(cols, rows)

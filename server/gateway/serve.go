@@ -25,8 +25,8 @@ func (g *Gateway) UseService(s *server.Service) { g.service = s }
 func (g *Gateway) Close() error { return g.listener.Close() }
 
 // Serve answers requests until ctx ends. Then it pauses every run after its current step, for at most the grace of the settings or
-// until hurry ends, closes the service and all connections, and returns.
-func (g *Gateway) Serve(ctx, hurry context.Context) error {
+// until drainCtx ends, closes the service and all connections, and returns.
+func (g *Gateway) Serve(ctx, drainCtx context.Context) error {
 	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
 	failed := make(chan error, 1)
 	go func() { failed <- g.accept(web, g.listener) }()
@@ -35,7 +35,7 @@ func (g *Gateway) Serve(ctx, hurry context.Context) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	graceful, cancel := context.WithTimeout(hurry, g.settings.Grace)
+	graceful, cancel := context.WithTimeout(drainCtx, g.settings.Grace)
 	defer cancel()
 	g.removeOpener()
 	err = errors.Join(err, g.service.Close(graceful)) // ends the streams of events, too
