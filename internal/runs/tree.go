@@ -132,9 +132,9 @@ type treeBuilder struct {
 
 // A teamLog is the log of a team, and the place of the team.
 type teamLog struct {
-	task string // of the journal
-	path string // of the task, followed by a slash
-	past team.History
+	task       string // of the journal
+	path       string // of the task, followed by a slash
+	past       team.History
 	incomplete bool // its beginning is no longer in the journal
 }
 
