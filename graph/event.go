@@ -184,7 +184,7 @@ type QuestionAsked struct {
 
 // QuestionAnswered says that a question was answered.
 type QuestionAnswered struct {
-	// ID is the question.
+	// ID is Question.ID.
 	ID string `json:"id"`
 
 	// Ahead reports whether the answer was given when the run was started.

@@ -1,8 +1,8 @@
 // Package journal says how the journals of runs are kept: a [Store] holds one sequence of records for
 // each thread, appends to it only at its end, and may have leases, so that two processes do not work
 // on one run. [Memory] is a store for tests and short programs; the packages store/sqlite,
-// store/postgres and store/redis have others. What records say is the matter of package graph, which
-// writes them, and of package history, which shows them.
+// store/postgres and store/redis have others. Package graph writes the records and
+// decides what they say; package history shows them.
 //
 //	st := journal.NewMemory()
 //	r := &graph.Runner{Graph: g, Store: st}
@@ -37,9 +37,9 @@ const (
 	KindEdit                     // the state was edited
 	KindFork                     // the thread began as a copy of another
 	KindEnd                      // a drive stopped, and why
-	KindSnapshot
-	KindFailure // an effect with an intent has failed: it is not in doubt
-	KindVoid    // a step cannot be applied: the updates of the tasks that caused this are void
+	KindSnapshot                 // the fold of all records before it
+	KindFailure                  // an effect with an intent has failed: it is not in doubt
+	KindVoid                     // a step cannot be applied: the updates of the tasks that caused this are void
 )
 
 var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot", "failure", "void"}
