@@ -388,9 +388,9 @@ plan for the user: the files that you would change and how, the commands that yo
 // onlyReads reports whether calls may only read now.
 func (h *Host) onlyReads() bool { return h.Tooling.OnlyReads != nil && h.Tooling.OnlyReads() }
 
-// isUntrusted reports whether the scripts of an agent's directory are not trusted.
-func (h *Host) isUntrusted(dir string) bool {
-	return h.Tooling.IsUntrusted != nil && h.Tooling.IsUntrusted(dir)
+// trustsDir reports whether the scripts of an agent's directory are trusted.
+func (h *Host) trustsDir(dir string) bool {
+	return h.Tooling.TrustsDir == nil || h.Tooling.TrustsDir(dir)
 }
 
 // teamTexts returns the texts about the tools of a team.

@@ -152,23 +152,23 @@ nodes:
 	// graph.yaml:5:38: warning: [draft] `prompt` reads {{text}}, but nothing sets `text` on the path draft (give it a value in initial_state: no node sets it)
 }
 
+// must returns a value, or panics with the error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // A Narrator shows people what a run does while it works.
 func ExampleNewNarrator() {
-	hello, err := flow.Load("../examples/hello", flow.Host{Models: replays{}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	g, err := hello.CompileGraph()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	hello := must(flow.Load("../examples/hello", flow.Host{Models: replays{}}))
+	runner := &graph.Runner{Graph: must(hello.CompileGraph()), Clock: &graphtest.Clock{}}
 	var text strings.Builder
 	narrator := flow.NewNarrator(&text, hello, false)
 	in := hello.Input("Ada")
 	in.Topics = flow.NarrateTopics
-	for ev, err := range (&graph.Runner{Graph: g, Clock: &graphtest.Clock{}}).Run(context.Background(), in) {
+	for ev, err := range runner.Run(context.Background(), in) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -185,7 +185,7 @@ func ExampleNewNarrator() {
 	// ▸ graph done in 0.00s
 }
 
-// Secrets are removed from everything that a run stores, shows or sends.
+// A Redactor removes the values that it was given, and those of variables whose names say that they are secrets.
 func ExampleNewRedactor() {
 	redactor := flow.NewRedactor("hunter2-hunter2")
 	redactor.AddNamed("MAIL_TOKEN", "t0ps3cret")

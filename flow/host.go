@@ -95,10 +95,10 @@ type Bounds struct {
 type Tooling struct {
 	Box  Toolbox    // nil: agents have only the built-in tools
 	Gate agent.Gate // permits or denies calls; nil: every call may be made
-	// IsUntrusted reports whether the scripts of an agent's directory are not
-	// trusted: then each of its script nodes asks before it runs. nil: all
-	// scripts are trusted. It must be safe for concurrent use.
-	IsUntrusted func(dir string) bool
+	// TrustsDir reports whether the scripts of an agent's directory are trusted.
+	// If not, each of its script nodes asks before it runs. nil: all scripts are
+	// trusted. It must be safe for concurrent use.
+	TrustsDir func(dir string) bool
 	// OnlyReads reports whether calls may only read now: then script nodes do
 	// not run, and models are informed. nil: they may change things. It must be
 	// safe for concurrent use.

@@ -207,7 +207,7 @@ func (b *scriptNode) mayRun(nr *nodeRun) error {
 	if nr.host().onlyReads() {
 		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
 	}
-	if !nr.host().isUntrusted(nr.agent.Dir) {
+	if nr.host().trustsDir(nr.agent.Dir) {
 		return nil
 	}
 	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", nr.node.ID, nr.agent.Name, nr.agent.Dir)

@@ -140,7 +140,7 @@ func TestUntrustedScriptsAsk(t *testing.T) {
 			dir := t.TempDir()
 			writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
 			writeCaseFile(t, dir, "s.sh", "touch ran\n")
-			a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{IsUntrusted: func(string) bool { return true }}})
+			a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{TrustsDir: func(string) bool { return false }}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestConsentIsNotGivenAhead(t *testing.T) {
 		dir := t.TempDir()
 		writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
 		writeCaseFile(t, dir, "s.sh", "touch ran\n")
-		a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{IsUntrusted: func(string) bool { return true }}})
+		a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{TrustsDir: func(string) bool { return false }}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestUntrustedScriptsAreRefusedIfHeadless(t *testing.T) {
 	dir := t.TempDir()
 	writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end}\n")
 	writeCaseFile(t, dir, "s.sh", "exit 0\n")
-	a, err := Load(dir, Host{Headless: true, Tooling: Tooling{IsUntrusted: func(string) bool { return true }}})
+	a, err := Load(dir, Host{Headless: true, Tooling: Tooling{TrustsDir: func(string) bool { return false }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type LoadError struct {
 	err      error
 }
 
-// Error returns the text of the first problem.
+// Error returns the text of the cause.
 func (e *LoadError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.

@@ -25,7 +25,7 @@ func loadSkills(a *Agent) {
 		return
 	}
 	dirs := a.host.Skills.Dirs
-	if !a.host.isUntrusted(a.Dir) {
+	if a.host.trustsDir(a.Dir) {
 		dirs = slices.Concat([]string{filepath.Join(a.Dir, "skills")}, dirs)
 	}
 	for _, dir := range dirs {

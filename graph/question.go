@@ -489,16 +489,16 @@ func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wro
 	found, nearest := -1, 0
 	for i := range s.ahead {
 		a := &s.ahead[i]
-		far, named := q.NamedBy(a.ID)
+		distance, named := q.NamedBy(a.ID)
 		if !named && a.ID == "" {
-			far, named = math.MaxInt, true
+			distance, named = math.MaxInt, true
 		}
-		if a.Used || !named || found >= 0 && far >= nearest || describeMismatch(q, a.Value, a.Refused) != "" {
+		if a.Used || !named || found >= 0 && distance >= nearest || describeMismatch(q, a.Value, a.Refused) != "" {
 			continue
 		}
 		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.Refused}, a.Value)
 		if why == nil || len(q.Options) == 0 {
-			found, nearest, wrong = i, far, why
+			found, nearest, wrong = i, distance, why
 		}
 	}
 	if found < 0 {
@@ -510,9 +510,9 @@ func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wro
 
 // NamedBy reports whether a word names the question: its ID, its node, or a graph or
 // node around that node, each alone or as the end of a path, with or without the
-// indexes of tasks. far is 0 for the ID, 1 for the node, 2 for what is directly around
+// indexes of tasks. distance is 0 for the ID, 1 for the node, 2 for what is directly around
 // it, and so on.
-func (q *Question) NamedBy(word string) (far int, ok bool) {
+func (q *Question) NamedBy(word string) (distance int, ok bool) {
 	path, _, _ := strings.Cut(q.ID, "#")
 	if word == q.ID || word == path {
 		return 0, word != ""

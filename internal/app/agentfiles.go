@@ -165,7 +165,7 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 	}
 	run.Record.Bundle, run.Record.Approved = b.Hash, nil
 	for _, d := range listBundleDirs(run.Record) {
-		if !host.Tooling.IsUntrusted(d.Path) {
+		if host.Tooling.TrustsDir(d.Path) {
 			run.Record.Approved = append(run.Record.Approved, d.Name)
 		}
 	}

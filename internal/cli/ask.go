@@ -72,8 +72,8 @@ func (a *asker) takeFlagAnswers(open []graph.Question) (values []any, err error)
 			if values[i] != nil {
 				continue
 			}
-			text, ok, wrong := a.given.Take(q, bare, func(text string, far int) error {
-				why := a.checkFlagAnswer(q, text, far)
+			text, ok, wrong := a.given.Take(q, bare, func(text string, distance int) error {
+				why := a.checkFlagAnswer(q, text, distance)
 				if passed == nil {
 					passed = why
 				}
@@ -98,14 +98,14 @@ func (a *asker) takeFlagAnswers(open []graph.Question) (values []any, err error)
 	return values, nil
 }
 
-// checkFlagAnswer returns why a text of the command line is not an answer to a question, or nil. far
+// checkFlagAnswer returns why a text of the command line is not an answer to a question, or nil. distance
 // is the distance of the question from what the answer names.
-func (a *asker) checkFlagAnswer(q graph.Question, text string, far int) error {
+func (a *asker) checkFlagAnswer(q graph.Question, text string, distance int) error {
 	refuse := func(reason string) error { return &graph.AnswerError{ID: q.ID, Open: []string{q.ID}, Reason: reason} }
 	switch {
 	case q.Kind == flow.KindTrust && text != "no":
 		return refuse("consent is given at a terminal, never by --answer")
-	case q.Kind == agent.KindPermission && far > 0 && !slices.Contains(q.Options, text):
+	case q.Kind == agent.KindPermission && distance > 0 && !slices.Contains(q.Options, text):
 		return refuse("it must be one of " + joinWords(q.Options) + "; to refuse with a reason, name the question: --answer " + wording.QuoteWord(q.ID+"=REASON"))
 	}
 	return a.checkAnswer(q, text)

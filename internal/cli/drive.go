@@ -159,14 +159,14 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 	}
 	for _, g := range d.answers {
 		for _, q := range res.Questions {
-			far, named := q.NamedBy(g.ID)
+			distance, named := q.NamedBy(g.ID)
 			if g.Used || !named && g.ID != "" {
 				continue
 			}
 			if g.ID == "" {
-				far = 1
+				distance = 1
 			}
-			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.Text, far), &why) {
+			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.Text, distance), &why) {
 				text := fmt.Sprintf("%s did not accept the answer %s: %s", question.FormatName(q), wording.QuoteWord(g.Raw), flow.AnswerHeadline(why.Reason))
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"

@@ -99,8 +99,8 @@ func (p *Process) startCommand(c Command) (errs *os.File, err error) {
 		}
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
-	for _, childEnds := range []int{0, 3, 5} {
-		files[childEnds].Close()
+	for _, childEnd := range []int{0, 3, 5} {
+		files[childEnd].Close()
 	}
 	p.stdin, p.stdout = files[1], files[2]
 	return files[4], nil

@@ -120,19 +120,19 @@ func (list GivenAnswers) MarkUsed(unused []graph.Answer, redact func(string) str
 // wrong with an answer that is far from the question, as [graph.Question.NamedBy] counts: if
 // the question has options, such an answer is left for a later question. wrong is what is
 // wrong with the answer that was taken.
-func (list GivenAnswers) Take(q graph.Question, bare bool, suits func(text string, far int) error) (text string, ok bool, wrong error) {
+func (list GivenAnswers) Take(q graph.Question, bare bool, suits func(text string, distance int) error) (text string, ok bool, wrong error) {
 	found, nearest := -1, 0
 	for i, g := range list {
-		far, named := q.NamedBy(g.ID)
+		distance, named := q.NamedBy(g.ID)
 		if bare && g.ID == "" {
-			far, named = math.MaxInt, true
+			distance, named = math.MaxInt, true
 		}
-		if g.Used || !named || found >= 0 && far >= nearest {
+		if g.Used || !named || found >= 0 && distance >= nearest {
 			continue
 		}
-		why := suits(g.Text, far)
-		if why == nil || far == 0 || len(q.Options) == 0 {
-			found, nearest, wrong = i, far, why
+		why := suits(g.Text, distance)
+		if why == nil || distance == 0 || len(q.Options) == 0 {
+			found, nearest, wrong = i, distance, why
 		}
 	}
 	if found < 0 {

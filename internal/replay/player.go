@@ -172,7 +172,7 @@ func (p *player) adjustHost(h *flow.Host) {
 	h.Models = &models{h.Models, p}
 	h.Model = cmp.Or(h.Model, "replay:model")
 	h.Around = p.aroundNode
-	h.Tooling.Gate, h.Tooling.IsUntrusted, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveUntrusted(h.Tooling.IsUntrusted), p.liveBound(h.Tooling.OnlyReads)
+	h.Tooling.Gate, h.Tooling.TrustsDir, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveTrust(h.Tooling.TrustsDir), p.liveBound(h.Tooling.OnlyReads)
 	h.Tooling.Around = append(h.Tooling.Around, p.aroundTool)
 	if h.Tooling.Box != nil {
 		h.Tooling.Box = &box{h.Tooling.Box, p}
@@ -197,11 +197,12 @@ func (p *player) liveGate(real agent.Gate) agent.Gate {
 	return &gate{real, p}
 }
 
-func (p *player) liveUntrusted(real func(string) bool) func(string) bool {
+// liveTrust returns a check of directories that trusts all of them up to the difference.
+func (p *player) liveTrust(real func(string) bool) func(string) bool {
 	if !p.live || real == nil {
 		return nil
 	}
-	return func(dir string) bool { return p.hasStopped() && real(dir) }
+	return func(dir string) bool { return !p.hasStopped() || real(dir) }
 }
 
 // liveBound returns a bound that counts from the difference on.
