@@ -128,7 +128,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-func TestBadCallsAreTold(t *testing.T) {
+func TestBadCallsAreReported(t *testing.T) {
 	var c counted
 	for _, k := range []struct{ name, call, want string }{
 		{"unknown tool", `{Name: "fly", Args: {}}`, "Unexpected call: fly"},

@@ -49,7 +49,7 @@ func TestAgentsInAChain(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsNotToldTheSameTwice(t *testing.T) {
+func TestAnAgentGetsNothingTwice(t *testing.T) {
 	a := &asked{name: "a"}
 	invoke(t, chain(t, agent.Agent{Graph: loop(t, a)}.Node("a")), agent.Turn("hi")...)
 	equal(t, "a reads", a.seen(0), "user: hi")
@@ -155,7 +155,7 @@ func TestAFailedAgentMayBeTolerated(t *testing.T) {
 	equal(t, "the node behind it", m.seen(0), "user: hi | assistant: I could not: the model is down | user: [Continue.]")
 }
 
-func TestAnAgentThatAsksGoesOnWhereItWas(t *testing.T) {
+func TestAnAgentThatAsksContinuesWhereItWas(t *testing.T) {
 	a := &asked{name: "a", answers: []llm.Message{call("x", "user__input", `{"question":"which?"}`)}}
 	r := &graph.Runner{Graph: chain(t, agent.Agent{Graph: loop(t, a, agent.UserTools(false)...),
 		Failed: func(graph.State, error) (graph.Update, error) { panic("waiting is not a failure") }}.Node("a")), Store: journal.NewMemory()}

@@ -209,7 +209,7 @@ func TestARecordedReplyIsNotRequestedAgain(t *testing.T) {
 	})
 }
 
-func TestWaitsAreTold(t *testing.T) {
+func TestWaitsAreReported(t *testing.T) {
 	for want, v := range map[string]agent.RetryScheduled{
 		"rate limited, trying again in 20 s (2nd request)":              {Reason: "rate limited", Wait: 20 * time.Second, Request: 2},
 		"connection lost, trying again in 1.3 s (3rd request)":          {Reason: "connection lost", Wait: 1300 * time.Millisecond, Request: 3},

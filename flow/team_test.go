@@ -358,7 +358,7 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 // An agent node may run an agent that starts others, an llm node of a graph that runs
 // agents may start some too, and a graph may be started: all of them count on from
 // the agent above.
-func TestDepthGoesOnThroughGraphs(t *testing.T) {
+func TestDepthContinuesThroughGraphs(t *testing.T) {
 	graphText := func(start string) string {
 		return "name: g\nstart: " + start + "\nnodes:\n" +
 			"  run: {type: agent, agent: lead, prompt: \"{{initial_prompt}}.run\", next: e, state_updates: {x: \"{{output}}\"}}\n" +

@@ -661,7 +661,7 @@ func TestUnheardEventsCostNothing(t *testing.T) {
 }
 
 // The reader hears of a node's start while the node runs, not afterwards.
-func TestAStartIsToldBeforeTheEnd(t *testing.T) {
+func TestAStartIsReportedBeforeTheEnd(t *testing.T) {
 	for _, topics := range []graph.Topic{graph.TopicTask, graph.AllTopics} {
 		for n := 1; n <= 3; n++ {
 			settled(t, func(t *testing.T) {

@@ -131,7 +131,7 @@ func TestSiblingsAskAndAnotherFinishes(t *testing.T) {
 	}
 }
 
-func TestALoopAsksAnewEachTime(t *testing.T) {
+func TestALoopAsksEachTime(t *testing.T) {
 	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: asker("")}},
 		Edges: []graph.Edge{branch("a", map[string]string{"again": "a", "stop": graph.End}, func(s graph.State) string {
 			if len(list.Get(s)) < 3 {

@@ -573,7 +573,7 @@ func TestAnUnevenDiamond(t *testing.T) {
 	}
 }
 
-func TestAJoinThatWaitsForNobodyIsStuck(t *testing.T) {
+func TestAJoinThatCannotFireIsStuck(t *testing.T) {
 	d := graph.Def{Start: []string{"s"}, Nodes: []graph.Node{say("s"), say("a"), say("b"), say("j")}, Edges: []graph.Edge{
 		branch("s", map[string]string{"a": "a", "b": "b"}, func(graph.State) string { return "a" }), join("j", "a", "b"), edge("j", graph.End)}}
 	_, _, err := lineOf(t, d, graph.Stuck)
@@ -662,7 +662,7 @@ var work = graph.Node{Name: "work", Run: func(_ context.Context, s graph.State) 
 	return graph.Put(list.Set([]string{fmt.Sprint(newReducerKey.Get(s), len(list.Get(s)))})), nil
 }}
 
-func TestSendsSeeTheirOverlaysAndNobodyElseDoes(t *testing.T) {
+func TestOnlySendsSeeTheirOverlays(t *testing.T) {
 	for n, want := range map[int]string{0: "", 1: "11 1 gather", 3: "11 1 12 1 13 1 gather"} {
 		d := graph.Def{Start: []string{"split"}, Nodes: []graph.Node{say("gather"), sends(n), work}, Edges: []graph.Edge{edge("work", "gather"), edge("gather", graph.End)}}
 		d.Nodes[1].Run = func(run graph.Func) graph.Func {

@@ -535,7 +535,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 }
 
 // A reader of the events can fork at each step, while the run continues.
-func TestAStepTellsItsRecord(t *testing.T) {
+func TestAStepNamesItsRecord(t *testing.T) {
 	for _, level := range []graph.Durability{graph.EveryEffect, graph.EveryStep} {
 		st := journal.NewMemory()
 		r := &graph.Runner{Graph: said(t, "a", "b", "c"), Store: st, Durability: level}

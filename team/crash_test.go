@@ -261,7 +261,7 @@ func TestQuestionsWhileTheLeadCollects(t *testing.T) {
 
 // A run that is cancelled continues with the agents inside their loops: what they
 // have done is not done again, and no agent counts as failed.
-func TestCancelledRunGoesOn(t *testing.T) {
+func TestCancelledRunContinues(t *testing.T) {
 	s := newStage()
 	ctx, cancel := context.WithCancel(t.Context())
 	first := true
@@ -296,7 +296,7 @@ func TestCancelledRunGoesOn(t *testing.T) {
 }
 
 // After an edit the turn starts again: nothing of the agents before is left.
-func TestEditBeginsTheTurnAnew(t *testing.T) {
+func TestEditRestartsTheTurn(t *testing.T) {
 	s := newStage()
 	c := pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 		if v.round == 1 {

@@ -240,7 +240,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestFailedAgentSaysSo(t *testing.T) {
+func TestFailedAgentIsReported(t *testing.T) {
 	s := newStage()
 	var told []string
 	c := pair(s, func(_ context.Context, v view) llm.Message {

@@ -43,7 +43,7 @@ func TestResultText(t *testing.T) {
 	}
 }
 
-func TestResultPartAlwaysSaysSomething(t *testing.T) {
+func TestResultPartIsNeverEmpty(t *testing.T) {
 	got := tool.Result{}.MessagePart(llm.ToolCall{ID: "c1", Name: "mkdir"})
 	want := llm.ToolResult{CallID: "c1", Name: "mkdir", Content: []llm.Part{llm.Text{Text: `"DONE"`}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -65,7 +65,7 @@ func TestScriptsNamedLikeBuiltinsAsk(t *testing.T) {
 
 // Tools in a language that raddle does not run, and variables that name nothing, are
 // reported.
-func TestWhatToolsLackIsTold(t *testing.T) {
+func TestWhatToolsLackIsReported(t *testing.T) {
 	w := newPlace(t, "SET=x")
 	functions := "home/.config/raddle/functions/tools/"
 	w.write(functions+"view.js", "exports.run = () => 1\n")

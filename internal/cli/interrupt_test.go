@@ -256,7 +256,7 @@ func TestEditAfterAKill(t *testing.T) {
 }
 
 // A process that was killed leaves a run that crashed, and no child.
-func TestKilledRunGoesOn(t *testing.T) {
+func TestKilledRunContinues(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)
 	g := w.gate("gate")

@@ -536,7 +536,7 @@ func TestTerminatedWhileAScriptAsks(t *testing.T) {
 	s.ends(143, "was stopped, and is saved")
 }
 
-func TestScriptAsksNobody(t *testing.T) {
+func TestScriptHasNoPersonToAsk(t *testing.T) {
 	w := askingPlace(t)
 	for name, c := range map[string]struct {
 		args []string

@@ -171,8 +171,8 @@ func TestHandbook(t *testing.T) {
 	}
 }
 
-// TestKilledBuildGoesOn kills builds at several moments, and compares with one that was left alone.
-func TestKilledBuildGoesOn(t *testing.T) {
+// TestKilledBuildContinues kills builds at several moments, and compares with one that was left alone.
+func TestKilledBuildContinues(t *testing.T) {
 	t.Parallel()
 	s := newEmbeddings(t)
 	killed, whole := s.shelf(t, "docs"), s.shelf(t, "docs")

@@ -189,7 +189,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestServerCannotBeReached(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	base := s.URL
 	s.Close()

@@ -416,7 +416,7 @@ func driveRole(path, _ string) error {
 
 // A process that is killed in the middle of an effect is followed by another:
 // what was recorded is not done again, and no task nor its overlay is lost.
-func TestAKilledRunGoesOnElsewhere(t *testing.T) {
+func TestAKilledRunContinuesElsewhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	c := spawn(t, "drive", path)
 	c.says(t, "in the middle")

@@ -329,7 +329,7 @@ func TestAnswersOnOffer(t *testing.T) {
 	}
 }
 
-func TestDeniedIsToldToTheModel(t *testing.T) {
+func TestDenialReachesTheModel(t *testing.T) {
 	r := newRoom(t)
 	r.policy.Rules = []permission.Rules{rules(t, "deny:\n  - any command(rm *)\n")}
 	d := decide(t, r.policy, shellTool, args(t, "command", "ls; rm -rf /"))

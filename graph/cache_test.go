@@ -1,0 +1,111 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+)
+
+func TestACachedNodeIsSkipped(t *testing.T) {
+	x, other, y := graph.Last[int]("x"), graph.Last[int]("other"), graph.Last[int]("y")
+	runs := 0
+	def := func(version string) graph.Def {
+		return graph.Def{Name: "cache", Keys: []graph.AnyKey{x, other, y}, Start: []string{"a"}, Nodes: []graph.Node{
+			{Name: "a", Ends: map[string]string{"small": "s", "large": "l"}, Cache: &graph.CachePolicy{Keys: []graph.AnyKey{x}, Version: version, TTL: time.Minute}, Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				runs++
+				if x.Get(s) < 0 {
+					return graph.Update{}, errors.New("negative")
+				}
+				u := graph.Put(y.Set(x.Get(s) * 2))
+				u.Goto = []string{"small"}
+				return u, nil
+			}},
+			{Name: "s", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+			{Name: "l", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+		}, Edges: []graph.Edge{edge("s", graph.End), edge("l", graph.End)}}
+	}
+	clock := &graphtest.Clock{}
+	cache := &graph.MemoryCache{Clock: clock}
+	run := func(version string, xv, ov int) (hit bool) {
+		t.Helper()
+		for e, err := range (&graph.Runner{Graph: compile(t, def(version)), Cache: cache}).Run(t.Context(), graph.Input{Topics: graph.TopicTask, Set: []graph.Write{x.Set(xv), other.Set(ov)}}) {
+			if err != nil && xv >= 0 {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case graph.TaskDone:
+				hit = hit || b.Cached
+			case graph.RunEnded:
+				if xv >= 0 && y.Get(b.Result.State) != 2*xv {
+					t.Errorf("y = %d", y.Get(b.Result.State))
+				}
+			}
+		}
+		return hit
+	}
+	for i, c := range []struct {
+		version   string
+		x, other  int
+		hit       bool
+		totalRuns int
+	}{
+		{"1", 3, 0, false, 1}, {"1", 3, 9, true, 1}, {"1", 4, 0, false, 2}, {"2", 3, 0, false, 3}, {"2", 3, 0, true, 3},
+		{"1", -1, 0, false, 4}, {"1", -1, 0, false, 5},
+	} {
+		if hit := run(c.version, c.x, c.other); hit != c.hit || runs != c.totalRuns {
+			t.Errorf("case %d: hit %v, %d runs", i, hit, runs)
+		}
+	}
+	if err := clock.Wait(t.Context(), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if run("1", 3, 0) {
+		t.Error("an expired entry was used")
+	}
+	if err := cache.Clear(t.Context(), graph.CacheKey("cache", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if run("1", 3, 0) {
+		t.Error("a cleared entry was used")
+	}
+}
+
+func TestACacheThatFailsFailsTheNode(t *testing.T) {
+	x := graph.Last[int]("x")
+	g := compile(t, graph.Def{Name: "c", Keys: []graph.AnyKey{x}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{x}},
+		Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	_, err := (&graph.Runner{Graph: g, Cache: brokenCache{}}).Invoke(t.Context(), graph.Input{})
+	if !errors.Is(err, errBrokenCache) {
+		t.Error(err)
+	}
+}
+
+var errBrokenCache = errors.New("the cache is away")
+
+type brokenCache struct{ graph.Cache }
+
+func (brokenCache) Get(context.Context, string) ([]byte, bool, error) {
+	return nil, false, errBrokenCache
+}
+
+func TestEndsAndCachesAreChecked(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	k := graph.Last[int]("k")
+	_, err := graph.Compile(graph.Def{Name: "bad", Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Run: nop, Routes: []string{"b"}, Ends: map[string]string{"b": "a", "away": "ghost"}, Cache: &graph.CachePolicy{}},
+		{Name: "b", Run: nop, Cache: &graph.CachePolicy{Keys: []graph.AnyKey{k}}},
+	}, Edges: []graph.Edge{edge("b", graph.End)}})
+	if err == nil {
+		t.Fatal("compiled")
+	}
+	for _, want := range []string{`end "b" of node "a" leads to "a"`, `end "away" of node "a" names node "ghost"`, `cache of node "a" names no Keys`, `cache of node "b" names a key`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %s:\n%v", want, err)
+		}
+	}
+}
