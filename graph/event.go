@@ -176,7 +176,8 @@ type ValueEmitted struct {
 // the object has EventType as its first member, "type".
 type TypedValue interface{ EventType() string }
 
-// QuestionAsked says that a question is open.
+// QuestionAsked says that a question is open. It comes when all tasks of the step have
+// stopped: until then only the journal has the question.
 type QuestionAsked struct {
 	// Question is the question.
 	Question Question `json:"question"`

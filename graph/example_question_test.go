@@ -41,12 +41,58 @@ func ExampleFailureCount() {
 	// done <nil>
 }
 
+// A question is answered while another task of the same step works. Without a Handle the answer would have to wait for that task.
+func ExampleHandle() {
+	answered := make(chan struct{})
+	slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		select {
+		case <-answered:
+			return graph.Update{}, nil
+		case <-ctx.Done():
+			return graph.Update{}, ctx.Err()
+		}
+	}
+	ask := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		side, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "Which side?", Options: []string{"left", "right"}})
+		if err == nil {
+			fmt.Println("the node got", side)
+		}
+		return graph.Update{}, err
+	}
+	g := sound(graph.Def{
+		Name:  "walk",
+		Nodes: []graph.Node{aNode("slow", slow), aNode("ask", ask)},
+		Edges: []graph.Edge{anEdge("slow", graph.End), anEdge("ask", graph.End)},
+		Start: []string{"slow", "ask"},
+	})
+	var handle graph.Handle
+	go func() {
+		defer close(answered)
+		for {
+			open, err := handle.Answer(graph.Answer{ID: "ask", Value: "left"})
+			if errors.Is(err, graph.ErrNotDriven) || errors.As(err, new(*graph.AnswerError)) {
+				time.Sleep(time.Millisecond) // it is not asked yet
+				continue
+			}
+			fmt.Println("still open:", len(open), err)
+			return
+		}
+	}()
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
+	res, err := r.Invoke(context.Background(), graph.Input{Handle: &handle})
+	fmt.Println(res.Status, err)
+	// Output:
+	// still open: 0 <nil>
+	// the node got left
+	// done <nil>
+}
+
 // A person who answers need not write the whole path of a question.
 func ExampleQuestion_NamedBy() {
 	q := graph.Question{ID: "team[2]/bob/ask#2"}
 	for _, word := range []string{"team[2]/bob/ask#2", "ask", "bob/ask", "bob", "team", "alice"} {
-		far, ok := q.NamedBy(word)
-		fmt.Println(word, far, ok)
+		distance, ok := q.NamedBy(word)
+		fmt.Println(word, distance, ok)
 	}
 	// Output:
 	// team[2]/bob/ask#2 0 true
