@@ -126,8 +126,14 @@ var synonyms = map[string]string{
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
-// flagError says what is wrong with a flag, and suggests the one that may have been meant.
+// flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is not a command, it
+// reports the word.
 func flagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() {
+		if unknown := cmd.ValidateArgs(cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	next := "see: " + cmd.CommandPath() + " --help"
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		var names []string

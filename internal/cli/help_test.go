@@ -21,3 +21,21 @@ func TestGuidesOnATerminal(t *testing.T) {
 		t.Errorf("the guide is not formatted:\n%s", text)
 	}
 }
+
+// A word that is not a command is reported before its flags, which belong to the command that was meant.
+func TestUnknownCommandsWithFlags(t *testing.T) {
+	w := newWorkplace(t, "")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"draw", "helper", "-o", "x.svg"}, "unknown command \"draw\"\nnext: use: raddle graph AGENT\n"},
+		{[]string{"runs", "logs", "last", "--since", "1h"}, "unknown command \"logs\"\nnext: use: raddle runs history RUN\n"},
+		{[]string{"--colour", "always", "draw"}, "unknown flag: --colour\nnext: did you mean --color?\n"},
+		{[]string{"graph", "helper", "-x"}, "unknown shorthand flag: 'x' in -x\nnext: see: raddle graph --help\n"},
+	} {
+		if r := w.run(c.args...); r.code != 2 || r.err != "raddle: "+c.want {
+			t.Errorf("%q: exit code %d\n%s", c.args, r.code, r.err)
+		}
+	}
+}
