@@ -50,7 +50,9 @@ type Calls struct {
 	// outcome was known, if its tool does not say so itself. If unset, a person
 	// is asked; if there is no person to ask, the call is not repeated.
 	InDoubt tool.Doubt
-	Doubt   tool.Doubt // overrides InDoubt for every tool, whatever the tool says; unset: InDoubt
+	// InDoubtForAll says it for the calls of all tools, whatever a tool or
+	// InDoubt says; unset: it has no effect.
+	InDoubtForAll tool.Doubt
 }
 
 // actStep is one step of an act node.

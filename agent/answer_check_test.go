@@ -163,8 +163,8 @@ func TestDoubtsAreDecidedBeforehand(t *testing.T) {
 		{tool: tool.DoubtRetry, want: "made again"},
 		{tool: tool.DoubtSkip, calls: agent.Calls{InDoubt: tool.DoubtRetry}, want: "skipped"},
 		{tool: tool.DoubtAsk, calls: agent.Calls{InDoubt: tool.DoubtRetry}, want: "asked"},
-		{tool: tool.DoubtSkip, calls: agent.Calls{Doubt: tool.DoubtRetry}, want: "made again"},
-		{tool: tool.DoubtRetry, calls: agent.Calls{Doubt: tool.DoubtAsk, InDoubt: tool.DoubtSkip}, want: "asked"},
+		{tool: tool.DoubtSkip, calls: agent.Calls{InDoubtForAll: tool.DoubtRetry}, want: "made again"},
+		{tool: tool.DoubtRetry, calls: agent.Calls{InDoubtForAll: tool.DoubtAsk, InDoubt: tool.DoubtSkip}, want: "asked"},
 	} {
 		r, n := doubtful(t, agent.Config{Calls: k.calls, Headless: k.headless}, k.tool)
 		res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})

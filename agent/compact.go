@@ -13,8 +13,9 @@ import (
 const unknownWindow = 64_000
 
 // CompactTurn returns writes for a turn that summarizes the conversation, whatever its size, and asks the model
-// nothing else: put them after those of ResetTurn. Later requests have the summary, the user's last message and what follows it
-// last. The conversation itself stays as it is.
+// nothing else: put them after those of ResetTurn. Later requests begin with the summary, which the last reply
+// follows. The conversation itself stays as it is. If there is nothing to summarize, or the summary fails, a Warning
+// says so, and later requests stay as they were.
 func CompactTurn() []graph.Write {
 	return []graph.Write{Overrides.Set(map[string]Override{"": {Compact: true}})}
 }

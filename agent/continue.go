@@ -10,8 +10,8 @@ import (
 )
 
 // Continue sends a model a reminder when it stops although its todo list has
-// open items. It applies to every run, including child runs and runs without a
-// terminal.
+// open items, and gives it the tools of this list: do not add TodoTools. It
+// applies to every run, including child runs and runs without a terminal.
 type Continue struct {
 	// Max is the highest number of reminders in one turn. Clearing the list or
 	// summarizing the conversation does not reset the count. 0: no reminders,

@@ -47,7 +47,7 @@ func (st *actStep) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, k
 
 // doubtPolicy returns what happens to an interrupted call of a tool.
 func (c *Calls) doubtPolicy(t tool.Tool) tool.Doubt {
-	for _, d := range []tool.Doubt{c.Doubt, t.InDoubt, c.InDoubt} {
+	for _, d := range []tool.Doubt{c.InDoubtForAll, t.InDoubt, c.InDoubt} {
 		if d != tool.DoubtUnset {
 			return d
 		}

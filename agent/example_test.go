@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log"
 	"slices"
 
@@ -302,4 +303,93 @@ func ExampleReadEntries() {
 	// assistant Five.
 	// <nil>
 	// true
+}
+
+// A person ends the turn while the model speaks. What it has said is its reply, and the run
+// is done: the next turn can start.
+func ExampleWithInterrupt() {
+	stop := make(chan struct{})
+	speaks := agent.ModelFunc(func(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if !yield(llm.Delta{Text: "There are five bolts, and "}, nil) {
+				return
+			}
+			close(stop) // the user presses Esc
+			<-ctx.Done()
+			yield(llm.Delta{}, ctx.Err())
+		}
+	})
+	g := compiled(agent.Config{Model: speaks}.Compile())
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
+	ctx := agent.WithInterrupt(context.Background(), stop)
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("How many?")})
+	fmt.Println(res.Status, err, agent.WasInterrupted(res.State))
+	fmt.Printf("%q\n", agent.LastResponse(res.State))
+	// Output:
+	// done <nil> true
+	// "There are five bolts, and"
+}
+
+// A model that stops early is reminded of the items that are open on its list.
+func ExampleContinue() {
+	g := compiled(agent.Config{
+		Model: pretend(`
+- tool_calls: [{id: a, name: todo__init, args: {goal: Count all}}, {id: b, name: todo__add, args: {task: Count the bolts}}]
+- text: I am finished.
+- tool_calls: [{id: c, name: todo__done, args: {id: 1}}]
+- text: Now I am finished.
+`),
+		Continue: agent.Continue{Max: 3},
+	}.Compile())
+	s := turn(g, agent.Turn("Count all.")...)
+	fmt.Println(agent.LastResponse(s))
+	fmt.Println("reminders:", agent.Continued.Get(s), "open items:", agent.Todo.Get(s).Open())
+	// Output:
+	// Now I am finished.
+	// reminders: 1 open items: 0
+}
+
+// A node of your own graph asks a model, with the retries and the limits of an agent. The
+// request is inside of an effect, so that the reply is requested once only.
+func ExampleAskModel() {
+	model := pretend(`[{text: Five.}]`)
+	g := line(graph.Node{Name: "clerk", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		reply, err := graph.Do(ctx, "ask", func(ctx context.Context) (llm.Reply, error) {
+			req := llm.Request{Messages: []llm.Message{llm.User("How many bolts?")}}
+			return agent.AskModel(ctx, model, req, agent.Retry{}, agent.Budget{Calls: 1})
+		})
+		if err != nil {
+			return graph.Update{}, err
+		}
+		return graph.Put(agent.AppendMessages(reply.Message)), nil
+	}})
+	fmt.Println(agent.History(turn(g))[0].Text())
+	// Output:
+	// Five.
+}
+
+// The user asks for a summary. The next request contains it instead of the beginning of the
+// conversation, which the thread keeps.
+func ExampleCompactTurn() {
+	m := &asked{name: "m", answers: []llm.Message{say("Five."), say("Four."), say("They count."), say("Nine.")}}
+	r := &graph.Runner{Graph: compiled(agent.Config{Model: m}.Compile()), Store: journal.NewMemory()}
+	for _, set := range [][]graph.Write{
+		agent.Turn("How many bolts?"), agent.Turn("And nuts?"),
+		append(agent.ResetTurn(), agent.CompactTurn()...),
+		agent.Turn("Together?"),
+	} {
+		res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: set})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(agent.TurnText(res.State), len(agent.History(res.State)))
+	}
+	fmt.Println(m.seen(3))
+	// Output:
+	// Five. 2
+	// Four. 4
+	// Four. 4
+	// Nine. 6
+	// user: [Summary of 3 earlier messages, which were left out to fit the context window.]
+	// They count. | assistant: Four. | user: Together?
 }

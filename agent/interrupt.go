@@ -55,8 +55,8 @@ func WithInterrupt(ctx context.Context, stop <-chan struct{}) context.Context {
 	return context.WithValue(ctx, interruptionKey{}, &interruption{stop: stop, done: make(chan struct{})})
 }
 
-// WithoutInterrupt returns a context for an agent that another one ends: an interruption of the turn
-// has no effect in it.
+// WithoutInterrupt returns a context in which an interruption of the turn has no effect. It is for the
+// agents of a team: the lead ends them when its own turn ends.
 func WithoutInterrupt(ctx context.Context) context.Context {
 	return context.WithValue(ctx, interruptionKey{}, (*interruption)(nil))
 }
@@ -67,7 +67,7 @@ func interruptionOf(ctx context.Context) *interruption {
 }
 
 // Interruptible returns a context that ends with the cause ErrInterrupted when the turn is interrupted.
-// The caller must call the function.
+// The caller must call the returned function when the work is done.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	i := interruptionOf(ctx)
 	run, cancel := context.WithCancelCause(ctx)

@@ -51,7 +51,8 @@ func wrapTool(run ToolFunc, around []ToolMiddleware) ToolFunc {
 
 // LimitCalls allows at most n concurrent calls of the named tools, or of all
 // tools if none is named, in all runs of the graphs that share it. Further
-// calls wait. A tool may have several limits. To limit the calls of one reply,
+// calls wait until one of them ends, or their context does. n below 1 counts
+// as 1. A tool may have several limits. To limit the calls of one reply,
 // use Calls.Concurrency.
 func LimitCalls(n int, tools ...string) ToolMiddleware {
 	slots := make(chan struct{}, max(n, 1))

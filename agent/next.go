@@ -50,7 +50,9 @@ func isIdle(ctx context.Context, r *graph.Runner, thread string) (bool, error) {
 	return err == nil && s.Status.Final(), err
 }
 
-// InvokeNext is Next without events.
+// InvokeNext starts a turn like Next, drives it until it ends or waits, and
+// returns its result. in.Topics has no effect. An error does not exclude a
+// result: that of a failed run says how far it came.
 func InvokeNext(ctx context.Context, r *graph.Runner, in graph.Input) (res graph.Result, err error) {
 	in.Topics = 0
 	for ev, problem := range Next(ctx, r, in) {

@@ -51,10 +51,14 @@ func (st *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFi
 }
 
 // summariseLines returns a summary of the lines from the given one up to the start
-// of the view, and of what was left out before them.
+// of the view, and of what was left out before them: was is its summary. Without
+// one, it is part of the lines.
 func (st *thinkStep) summariseLines(ctx context.Context, s graph.State, f *requestFitter, from int, was string) (string, error) {
 	if err := st.think.Budget.checkSpend(Spent.Get(s).add(st.spent)); err != nil {
 		return "", err
+	}
+	if was == "" {
+		from = 0
 	}
 	most := max(f.requestLimit()/summaryShare, leastSummary)
 	prompt := cmp.Or(st.think.Window.Prompt, defaultSummary)

@@ -101,6 +101,7 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *requestFit
 	if f.from == len(lines) { // the key was reset to something shorter
 		f.view, f.from = View{}, 0
 	}
+	f.countLeft()
 	return f
 }
 
@@ -192,12 +193,18 @@ func (f *requestFitter) findCutLine() int {
 func (f *requestFitter) moveViewTo(at int) {
 	f.from = at
 	f.view.From = f.lines[at].entry
-	f.view.Left = at
-	if u := f.lastUserLine(); u >= 0 && u < at {
-		f.view.Left--
-	}
+	f.countLeft()
 	if f.view.Left == 0 {
 		f.view.Summary = ""
+	}
+}
+
+// countLeft counts the messages before the view. The user's last message is not left out; in the
+// next turn it is, because it is no longer the last one.
+func (f *requestFitter) countLeft() {
+	f.view.Left = f.from
+	if u := f.lastUserLine(); u >= 0 && u < f.from {
+		f.view.Left--
 	}
 }
 

@@ -260,3 +260,32 @@ func TestSoftLimit(t *testing.T) {
 		t.Errorf("the last request begins with %q", first)
 	}
 }
+
+// The request after a summary has the summary, and says how many messages it replaces: also the
+// user's message, which stayed in the requests of its own turn.
+func TestNoteAfterTheTurn(t *testing.T) {
+	for _, c := range []struct {
+		turns int
+		want  string
+	}{
+		{1, "user: [Summary of 1 earlier messages, which were left out to fit the context window.]\nThey count. | assistant: a1 | user: Next?"},
+		{2, "user: [Summary of 3 earlier messages, which were left out to fit the context window.]\nThey count. | assistant: a2 | user: Next?"},
+	} {
+		m := &asked{}
+		r := &graph.Runner{Graph: compiled(agent.Config{Model: m}.Compile()), Store: journal.NewMemory()}
+		turns := [][]graph.Write{}
+		for i := range c.turns {
+			m.answers = append(m.answers, say(fmt.Sprint("a", i+1)))
+			turns = append(turns, agent.Turn(fmt.Sprint("q", i+1)))
+		}
+		m.answers = append(m.answers, say("They count."))
+		for _, set := range append(turns, append(agent.ResetTurn(), agent.CompactTurn()...), agent.Turn("Next?")) {
+			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: set}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := m.seen(c.turns + 1); got != c.want {
+			t.Errorf("after %d turns:\n%s\nwant\n%s", c.turns, got, c.want)
+		}
+	}
+}

@@ -181,7 +181,7 @@ func baseLoopConfig(a *Agent, id string, models *modelCache) agent.Config {
 	l := agent.Config{
 		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
 		Window: agent.Window{Tokens: facts.Window},
-		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, Doubt: a.host.Tooling.Doubt},
+		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, InDoubtForAll: a.host.Tooling.InDoubtForAll},
 
 		AroundTools: slices.Clone(a.host.Tooling.Around),
 	}

@@ -114,9 +114,9 @@ type Tooling struct {
 	// concurrent use.
 	PromptUtils func() (string, error)
 	// InDoubt says what happens to calls that a crash interrupted, if neither
-	// the tool nor the agent sets it. Doubt applies to all calls, whatever the
-	// tools and agents set.
-	InDoubt, Doubt tool.Doubt
+	// the tool nor the agent sets it. InDoubtForAll applies to all calls, whatever
+	// the tools and agents set; unset: it has no effect.
+	InDoubt, InDoubtForAll tool.Doubt
 	// Around wraps the calls of all tools, outside of what agents themselves add; nil: nothing does.
 	Around []agent.ToolMiddleware
 	Budget agent.Budget // of a turn, for everything that runs in it; limits in an agent's file apply in addition

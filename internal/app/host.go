@@ -97,7 +97,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Tooling: flow.Tooling{Box: box, Gate: gate, TrustsDir: box.TrustsDir, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
-			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
+			InDoubt:     p.Config.InDoubt, InDoubtForAll: s.InDoubt},
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}
