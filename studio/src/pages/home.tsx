@@ -34,7 +34,7 @@ export function Home() {
         <section aria-labelledby="runs">
           <div class="bar">
             <h2 id="runs">Runs</h2>
-            <input type="search" placeholder="Filter by text, agent or id" aria-label="Filter runs" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
+            <input type="search" placeholder="Text, agent or id" aria-label="Filter runs" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
           </div>
           <Failure text={runs.error} />
           <RunTable runs={runs.value?.items} empty={filter ? "No run has this text." : "Nothing has run yet. Start an agent here, or with: raddle run AGENT"} />
