@@ -724,7 +724,7 @@ func TestChatRewinds(t *testing.T) {
 	}
 }
 
-// A long conversation is replaced by a summary, which later messages begin with.
+// A long conversation is replaced by a summary, which later messages begin with. Of the eight messages, the last reply stays.
 func TestChatCompacts(t *testing.T) {
 	m := startChatModel(t)
 	s := m.workplace().chat(80, "chat", "./helper")
@@ -740,7 +740,7 @@ func TestChatCompacts(t *testing.T) {
 	s.shows(80, "heard: after")
 	s.leave()
 	all := m.requests()
-	if last := all[len(all)-1]; !strings.Contains(last, "[Summary of 6 earlier messages") || len(all) != 6 {
+	if last := all[len(all)-1]; !strings.Contains(last, "[Summary of 7 earlier messages") || len(all) != 6 {
 		t.Errorf("%d requests, the last one: %s", len(all), last)
 	}
 }

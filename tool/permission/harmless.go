@@ -89,7 +89,7 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	if why := r.findViolation(args); why != "" {
 		return Ask, why
 	}
-	if name == "git" && s.feignedRepository(args) {
+	if name == "git" && s.mayBeBareRepository(args) {
 		return Ask, "would take a directory of the workspace for a repository and use its configuration"
 	}
 	if s.mayBecomeFlag(args) {
@@ -334,7 +334,7 @@ func setCheck(args []word) string {
 // readCheck allows read to set variables that no other program uses.
 func readCheck(args []word) string {
 	for _, a := range args {
-		if !a.isPlain() || a.text != "-r" && !ownName(a.text) {
+		if !a.isPlain() || a.text != "-r" && !isOwnVariable(a.text) {
 			return "may set a variable that other programs use"
 		}
 	}
@@ -375,20 +375,6 @@ func sedCheck(args []word) string {
 			script = true
 		default:
 			return "has a script that may change files or run commands"
-		}
-	}
-	return ""
-}
-
-func findCheck(args []word) string {
-	if !allPlain(args) {
-		return unknownArgument
-	}
-	for _, a := range args {
-		switch t := a.text; {
-		case t == "-delete", t == "-fls", t == "-L", t == "-follow", t == "-ok", t == "-okdir", t == "-execdir", t == "-exec",
-			strings.HasPrefix(t, "-fprint"), strings.HasPrefix(t, "-files0"):
-			return "does more than read with " + t
 		}
 	}
 	return ""

@@ -132,6 +132,7 @@ type area struct {
 	readable  []string
 	guarded   []string
 	code      []string
+	holdsHome bool // the home directory is the workspace, or below it
 }
 
 // resolveArea resolves the directories of the policy.
@@ -143,6 +144,10 @@ func (p *Policy) resolveArea() (area, error) {
 	}
 	if a.workspace, err = resolvePath(p.Workspace); err != nil {
 		return a, err
+	}
+	if p.Home != "" {
+		home, err := resolvePath(p.Home)
+		a.holdsHome = err != nil || isWithin(a.workspace, home, false)
 	}
 	all := func(paths []string) (list []string) {
 		for _, path := range paths {
@@ -208,15 +213,12 @@ func (a area) isInside(f needKind, path string) bool {
 	if isWithin(a.workspace, path, false) {
 		return true
 	}
-	if f == writing {
-		return false
-	}
-	for _, dir := range a.readable {
-		if isWithin(dir, path, false) {
-			return true
-		}
-	}
-	return false
+	return f == reading && a.isReadable(path)
+}
+
+// isReadable reports whether a place is in one of the directories that may be read wherever they are.
+func (a area) isReadable(path string) bool {
+	return slices.ContainsFunc(a.readable, func(dir string) bool { return isWithin(dir, path, false) })
 }
 
 // The limits for looking up the names that a pattern of files matches.
@@ -428,15 +430,16 @@ func (t *subtree) leadsTo(p pathPattern) bool {
 }
 
 // HiddenFilter returns a function that reports whether a tool that searches directories must leave
-// out a file or a directory, because a rule that denies or asks means it. Call it for a directory
-// before the files in it, with absolute paths without links. The function is for one search: it
-// does not see rules that are added later. If the policy cannot be used, it hides everything.
+// out a file or a directory, because a rule that denies or asks means it, or because it is hidden in a
+// home directory that the workspace contains. Call it for a directory before the files in it, with
+// absolute paths without links. The function is for one search: it does not see rules that are added
+// later. If the policy cannot be used, it hides everything.
 func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 	a, err := p.resolveArea()
 	if err != nil {
 		return func(string) bool { return true }
 	}
-	m := matcher{tool: tool, area: a, home: p.Home}
+	m := matcher{tool: tool, area: a, home: p.Home, patterns: map[string]pathPattern{}}
 	var patterns []pathPattern
 	for _, rules := range p.Rules {
 		for _, list := range [][]Rule{rules.Deny, rules.Ask} {
@@ -453,6 +456,15 @@ func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 				return true
 			}
 		}
-		return false
+		n := need{kind: reading, paths: []string{path}}
+		return m.judgeHome(n) != "" && !p.allowsNeed(m, n)
 	}
+}
+
+// joinDir returns a path relative to a directory, or the path itself if it is absolute.
+func joinDir(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }

@@ -3,13 +3,16 @@ package permission
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"go.yaml.in/yaml/v4"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
+	"raddle.dev/tool"
 )
 
 // A needKind is one kind of thing that a call needs.
@@ -23,8 +26,8 @@ const (
 	network needKind = "host"    // a host that the call connects to
 )
 
-// facets are those that a rule for any tool may name.
-var facets = []string{string(command), string(reading), string(writing), string(network)}
+// ruleKinds are those that a rule for any tool may name.
+var ruleKinds = []string{string(command), string(reading), string(writing), string(network)}
 
 // A Rule is a pattern of calls. It is written in one of the forms
 //
@@ -89,12 +92,12 @@ func ParseRule(text string) (Rule, error) {
 
 // forAny changes the rule into one for the needs of all tools.
 func (r Rule) forAny(kind string) (Rule, error) {
-	if !slices.Contains(facets, kind) {
+	if !slices.Contains(ruleKinds, kind) {
 		hint := ""
-		if near := wording.FindNearest(kind, facets); near != "" {
+		if near := wording.FindNearest(kind, ruleKinds); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)
+		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(ruleKinds, ", "), kind, hint)
 	}
 	r.tool, r.kind = "*", needKind(kind)
 	if r.kind == reading || r.kind == writing {
@@ -262,4 +265,56 @@ func readList(doc *strictyaml.Document, key string, n *yaml.Node) (rules []Rule)
 		rules = append(rules, rule)
 	}
 	return rules
+}
+
+// CheckTools returns what is wrong with rules once the tools are known, as an *Error with the place
+// of each rule. A rule with a pattern of files, commands or hosts can never match a call of a tool
+// that declares nothing about what it touches, so such a rule would protect nothing. Rules about
+// arguments, such as create_issue(project=web), need no declaration. A rule for a name that no tool
+// has is not an error. If two tools have the same name, the later one counts.
+func CheckTools(rules []Rules, tools []tool.Tool) error {
+	declares := map[string]bool{}
+	for _, t := range tools {
+		declares[t.Name] = t.Touches != nil
+	}
+	var faults []strictyaml.Finding
+	for _, list := range rules {
+		for _, some := range [][]Rule{list.Allow, list.Ask, list.Deny} {
+			for _, r := range some {
+				if name := r.toolNeverMatched(declares); name != "" {
+					faults = append(faults, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "rule-in-vain", Pos: r.pos, Message: fmt.Sprintf(
+						"rule %q can never match: the tool %s does not declare which files, commands or hosts it touches. "+
+							"Use %s without a pattern, or compare its arguments: %s(NAME=PATTERN)", r.Text, name, r.tool, r.tool)})
+				}
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return &Error{Findings: faults}
+	}
+	return nil
+}
+
+// toolNeverMatched returns the name of a tool that the rule means although its pattern cannot match:
+// none of the tools that it means declares what it touches. It returns "" if the rule is fine.
+func (r Rule) toolNeverMatched(declares map[string]bool) (name string) {
+	if r.bare || r.kind != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+		return ""
+	}
+	for tool, touches := range declares {
+		switch {
+		case !matchesWildcard(r.tool, tool):
+		case touches:
+			return ""
+		case name == "" || tool < name:
+			name = tool
+		}
+	}
+	return name
+}
+
+// compileLater returns a function that compiles the expression when it is first called. Most processes judge no shell text, and compiling all
+// expressions of this package was a tenth of the time in which the program starts. It panics if the expression is not valid.
+func compileLater(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
