@@ -190,7 +190,7 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// Settings returns the settings of the last complete build. Before the first one it returns ErrNotBuilt.
+// Settings returns the settings of the last complete build. Before the first one the error wraps ErrNotBuilt.
 func (b *Base) Settings(ctx context.Context) (Settings, error) {
 	s, builds, err := b.publishedSettings(ctx)
 	if err == nil && builds == 0 {
@@ -227,7 +227,7 @@ func (b *Base) openEmbedder(model string) (Embedder, error) {
 		return e, nil
 	}
 	if b.o.Embedder == nil {
-		return nil, fmt.Errorf("no way to embedding model %s", model)
+		return nil, fmt.Errorf("the embedding model %s cannot be opened: Options.Embedder is not set", model)
 	}
 	e, err := b.o.Embedder(model)
 	if err != nil {
@@ -245,7 +245,7 @@ func (b *Base) openReranker(model string) (Reranker, error) {
 		return r, nil
 	}
 	if b.o.Reranker == nil {
-		return nil, fmt.Errorf("no way to reranker model %s", model)
+		return nil, fmt.Errorf("the reranker model %s cannot be opened: Options.Reranker is not set", model)
 	}
 	r, err := b.o.Reranker(model)
 	if err != nil {

@@ -53,7 +53,7 @@ func (b *Base) Build(ctx context.Context, sources []string, progress func(Progre
 }
 
 // Refresh is a Build with the settings and the sources of the last complete build; it ignores the settings in Options. Documents that a
-// build with other settings has prepared stay. It returns ErrNotBuilt if the base was never built.
+// build with other settings has prepared stay. The error wraps ErrNotBuilt if the base was never built.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		settings, builds, err := b.publishedSettings(ctx)
@@ -155,10 +155,10 @@ type builder struct {
 	waiting []preparedDocument
 	texts   int // of waiting
 	embed   embedding
-	late    *extraction // of documents that the model was not asked about yet; nil: the build extracts no entities
+	extract *extraction // of documents that the model was not asked about yet; nil: the build extracts no entities
 
 	refused      map[documentVersion]string // why documents were refused; the keys have no recipe
-	stillRefused map[documentVersion]bool
+	refusedAgain map[documentVersion]bool
 }
 
 // documentVersion identifies a version of a document that was cut in one way.
@@ -231,7 +231,7 @@ func (w *builder) keepUnreadable() {
 func hasProblem(problems []load.Problem, s storedDocument) bool {
 	for _, p := range problems {
 		switch {
-		case errors.Is(p.Err, load.ErrNothing):
+		case errors.Is(p.Err, load.ErrNoDocuments):
 		case p.Path == s.path, p.Path == "" && p.Source == s.source, p.Path != "" && strings.HasPrefix(s.path, p.Path+"/"):
 			return true
 		}

@@ -163,7 +163,7 @@ func globRow(t *testing.T, c table, r row) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if !errors.Is(p, load.ErrNothing) {
+		if !errors.Is(p, load.ErrNoDocuments) {
 			t.Error(p)
 		}
 	}

@@ -185,12 +185,12 @@ func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
 		found = append(found, part.found...)
 	}
 	found = filterEstimates(found, all.leastScore())
-	finest := topScores{top: top}
+	precise := topScores{top: top}
 	for i, g := range found {
 		found[i] = c.estimateFine(q, int(g.at))
-		finest.add(found[i].value - found[i].error)
+		precise.add(found[i].value - found[i].error)
 	}
-	return filterEstimates(found, finest.leastScore())
+	return filterEstimates(found, precise.leastScore())
 }
 
 type scanResult struct {

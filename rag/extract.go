@@ -71,7 +71,7 @@ func (w *builder) extractEntities(ctx context.Context) error {
 		if err := e.planCalls(ctx, s); err != nil {
 			return err
 		}
-		w.late = e
+		w.extract = e
 	}
 	return e.askChunks(ctx)
 }
@@ -197,7 +197,7 @@ func (e *extraction) askChunks(ctx context.Context) error {
 func (e *extraction) openExtractor(ctx context.Context) (err error) {
 	open := e.base.o.Extraction.Open
 	if open == nil {
-		return errors.New("there is no way to it")
+		return errors.New("it cannot be opened: Extraction.Open is not set")
 	}
 	e.model, err = open(ctx, e.settings.ExtractorModel)
 	return err
@@ -303,8 +303,8 @@ func (e *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error
 
 // isComplete reports whether all chunks of a document have a row now.
 func (e *extraction) isComplete(document int64) bool {
-	texts, late := e.texts[document]
-	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return e.lost[h] })
+	texts, planned := e.texts[document]
+	return planned && !slices.ContainsFunc(texts, func(h textHash) bool { return e.lost[h] })
 }
 
 // hasNewFacts reports whether there are facts to publish.

@@ -94,7 +94,7 @@ func TestWhatEveryChunkWouldMeet(t *testing.T) {
 		"never JSON":    {answer: func(string) (string, int) { return "Hello!", 200 }, want: "it has failed 10 times in a row, the last time with: the answer is not", most: maxFailures + DefaultCalls},
 		"server down":   {answer: func(string) (string, int) { return "down", 503 }, want: "it has failed 10 times in a row", most: maxFailures + DefaultCalls},
 		"cannot open":   {open: func(context.Context, string) (llm.Model, error) { return nil, errors.New("no client") }, want: "extractor model reader: no client"},
-		"no way to one": {open: nil, want: "there is no way to it"},
+		"no way to one": {open: nil, want: "Extraction.Open is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReader(t)

@@ -39,7 +39,7 @@ func newCallLimiter(n int) *callLimiter {
 }
 
 // acquireSlot waits for a slot, and until the model may be called. It returns how many calls are allowed at a time.
-func (l *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
+func (l *callLimiter) acquireSlot(ctx context.Context) (allowed int, err error) {
 	select {
 	case <-ctx.Done():
 	case <-l.slots:
@@ -52,17 +52,17 @@ func (l *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
 	}
 	l.mu.Lock()
 	l.active++
-	limit, wait := l.limit, time.Until(l.resume)
+	allowed, wait := l.limit, time.Until(l.resume)
 	l.mu.Unlock()
 	if wait <= 0 {
-		return limit, nil
+		return allowed, nil
 	}
 	select {
 	case <-ctx.Done():
 		l.releaseSlot()
 		return 0, ctx.Err()
 	case <-time.After(wait):
-		return limit, nil
+		return allowed, nil
 	}
 }
 
@@ -79,7 +79,7 @@ func (l *callLimiter) releaseSlot() {
 
 // recordOutcome records how a call ended; allowed is the limit when the call began. It reports whether the call must be repeated because there may
 // have been too many at the same time.
-func (l *callLimiter) recordOutcome(limit int, err error) (again bool) {
+func (l *callLimiter) recordOutcome(allowed int, err error) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -108,7 +108,7 @@ func (l *callLimiter) recordOutcome(limit int, err error) (again bool) {
 		l.slotsToDrop += l.limit - l.limit/2
 		l.limit /= 2
 	}
-	return limit > 1 && l.active > 1
+	return allowed > 1 && l.active > 1
 }
 
 // A pacedEmbedder is an Embedder whose calls wait for a callLimiter. It handles failures caused by too many calls itself. A call that waits ends with its own context. A
@@ -121,12 +121,12 @@ type pacedEmbedder struct {
 
 func (m pacedEmbedder) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	for {
-		limit, err := m.limiter.acquireSlot(ctx)
+		allowed, err := m.limiter.acquireSlot(ctx)
 		if err != nil {
 			return nil, err
 		}
 		vectors, err := m.Embedder.Embed(m.all, purpose, texts)
-		again := m.limiter.recordOutcome(limit, err)
+		again := m.limiter.recordOutcome(allowed, err)
 		m.limiter.releaseSlot()
 		if !again {
 			return vectors, err

@@ -53,7 +53,7 @@ func (w *builder) hasChanged(old Settings) bool {
 			known++
 		}
 	}
-	if w.late.hasNewFacts() || !reflect.DeepEqual(old, w.settings) || len(w.order) != known {
+	if w.extract.hasNewFacts() || !reflect.DeepEqual(old, w.settings) || len(w.order) != known {
 		return true
 	}
 	for i, s := range w.order {
@@ -98,7 +98,7 @@ func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	if err := indexDocuments(ctx, tx); err != nil {
 		return err
 	}
-	if err := errors.Join(w.late.markComplete(ctx, tx), w.writeEntities(ctx, tx)); err != nil {
+	if err := errors.Join(w.extract.markComplete(ctx, tx), w.writeEntities(ctx, tx)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(w.settings)

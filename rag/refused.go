@@ -36,7 +36,7 @@ func (w *builder) knownRefusal(path, hash string) error {
 	if !ok {
 		return nil
 	}
-	w.stillRefused[v] = true
+	w.refusedAgain[v] = true
 	return errors.New(reason)
 }
 
@@ -47,14 +47,14 @@ func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause er
 		return nil
 	}
 	v := documentVersion{path: path, hash: w.refusalKey(hash)}
-	w.stillRefused[v] = true
+	w.refusedAgain[v] = true
 	_, err := w.base.db.ExecContext(ctx, "INSERT OR REPLACE INTO refused (path, hash, reason) VALUES (?, ?, ?)", v.path, v.hash, cause.Error())
 	return err
 }
 
 // readRefused returns the refusals in the file.
 func (w *builder) readRefused(ctx context.Context) error {
-	w.refused, w.stillRefused = map[documentVersion]string{}, map[documentVersion]bool{}
+	w.refused, w.refusedAgain = map[documentVersion]string{}, map[documentVersion]bool{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT path, hash, reason FROM refused")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (w *builder) readRefused(ctx context.Context) error {
 // deleteRefusals removes the refusals of documents that were changed or removed.
 func (w *builder) deleteRefusals(ctx context.Context) error {
 	for v := range w.refused {
-		if !w.stillRefused[v] {
+		if !w.refusedAgain[v] {
 			if _, err := w.base.db.ExecContext(ctx, "DELETE FROM refused WHERE path = ? AND hash = ?", v.path, v.hash); err != nil {
 				return err
 			}

@@ -24,12 +24,12 @@ type Hit struct {
 	Path     string            // of its document
 	Text     string            // of the chunk
 	Chunk    int               // its place in the document, from zero
-	Score    float64           // of the ranking that decided; it compares with the hits of the same search only
+	Score    float64           // of the ranking that decided, higher is better; it compares with the hits of the same search only
 	Metadata map[string]string // of the document
 }
 
 // Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build publishes another
-// one at the same time. It returns ErrNotBuilt if the base was never built.
+// one at the same time. The error wraps ErrNotBuilt if the base was never built.
 func (b *Base) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	hits, err := b.runSearch(ctx, query, o)
 	if err != nil {

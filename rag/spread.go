@@ -126,15 +126,15 @@ func sortUnique(words []string) []string {
 }
 
 // nameWords returns the forms in which the words of a query may be names: also with signs that belong to a name, as in c++, and without
-// a genitive.
+// a possessive ending.
 func nameWords(query string) []string {
 	words := plainWords(query)
 	for word := range strings.FieldsSeq(query) {
 		words = append(words, strings.Trim(word, ".,:;!?\"'()[]{}<>…“”‘’«»"))
 	}
 	for _, word := range words {
-		for _, genitive := range []string{"'s", "’s"} {
-			if name, ok := strings.CutSuffix(word, genitive); ok {
+		for _, possessive := range []string{"'s", "’s"} {
+			if name, ok := strings.CutSuffix(word, possessive); ok {
 				words = append(words, name)
 			}
 		}

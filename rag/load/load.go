@@ -92,8 +92,8 @@ func (p Problem) Error() string {
 // Unwrap returns the cause.
 func (p Problem) Unwrap() error { return p.Err }
 
-// ErrNothing is the cause in the Problem of a source that holds no documents.
-var ErrNothing = errors.New("no documents found here")
+// ErrNoDocuments is the cause in the Problem of a source that holds no documents.
+var ErrNoDocuments = errors.New("no documents found here")
 
 // An Entry is a document that was found.
 type Entry struct {
@@ -169,21 +169,21 @@ type lister struct {
 }
 
 func (l *lister) listSource(p sourceSpec) {
-	found, told := l.found, len(l.problems)
+	found, problems := l.found, len(l.problems)
 	switch p.kind {
-	case aLocal:
+	case kindLocal:
 		l.listLocal(p)
-	case aProtocol:
+	case kindProtocol:
 		l.listProtocol(p)
-	case aPage:
+	case kindPage:
 		l.listPage(p)
-	case aCrawl:
+	case kindCrawl:
 		l.crawlSite(p)
-	case aRepository, aLocalRepository:
+	case kindRepository, kindLocalRepository:
 		l.listRepository(p)
 	}
-	if l.found == found && len(l.problems) == told {
-		l.addProblem(p.source, "", ErrNothing)
+	if l.found == found && len(l.problems) == problems {
+		l.addProblem(p.source, "", ErrNoDocuments)
 	}
 }
 
@@ -235,35 +235,35 @@ type sourceSpec struct {
 type sourceKind int
 
 const (
-	aLocal sourceKind = iota
-	aProtocol
-	aPage
-	aCrawl
-	aRepository
-	aLocalRepository
+	kindLocal sourceKind = iota
+	kindProtocol
+	kindPage
+	kindCrawl
+	kindRepository
+	kindLocalRepository
 )
 
 // parseSource decides the kind of a source.
 func (o *Options) parseSource(source string) (sourceSpec, error) {
 	if isRepository(source) {
-		return sourceSpec{source: source, kind: aRepository, at: source}, nil
+		return sourceSpec{source: source, kind: kindRepository, at: source}, nil
 	}
 	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
 		if at, ok := strings.CutSuffix(source, "**"); ok {
-			return sourceSpec{source: source, kind: aCrawl, at: at}, nil
+			return sourceSpec{source: source, kind: kindCrawl, at: at}, nil
 		}
-		return sourceSpec{source: source, kind: aPage, at: source}, nil
+		return sourceSpec{source: source, kind: kindPage, at: source}, nil
 	}
 	if path, ok := strings.CutPrefix(source, "git:"); ok {
 		at, err := o.resolvePath(source, path)
-		return sourceSpec{source: source, kind: aLocalRepository, at: at}, err
+		return sourceSpec{source: source, kind: kindLocalRepository, at: at}, err
 	}
 	if key, rest, ok := strings.Cut(source, ":"); ok && o.Loaders[key] != "" {
 		at, err := o.resolvePath(source, rest)
-		return sourceSpec{source: source, kind: aProtocol, loader: key, at: at}, err
+		return sourceSpec{source: source, kind: kindProtocol, loader: key, at: at}, err
 	}
 	at, err := o.resolvePath(source, source)
-	return sourceSpec{source: source, kind: aLocal, at: at}, err
+	return sourceSpec{source: source, kind: kindLocal, at: at}, err
 }
 
 // resolvePath resolves a path of the file system. A relative path must not lead out of the directory.

@@ -148,8 +148,8 @@ func TestTroubledDocuments(t *testing.T) {
 	for name, want := range map[string]string{
 		"binary.dat": "a binary file", "koi8.txt": "byte 0xf0 in line 2, nor Latin-1", "broken.pdf": "a broken PDF", "false.pdf": "a broken PDF",
 		"cut.pdf": "a broken PDF", "broken.docx": "a broken DOCX", "image.docx": "a broken DOCX", "huge.txt": "too large: 200.0 MB",
-		"pipe.txt": "a pipe, not a file", "inner/pipe.txt": "a pipe, not a file", "links/up": "the loop is left out", "links/dead": "leads nowhere", "empty": ErrNothing.Error(), "missing.txt": ErrNothing.Error(),
-		"*.nothing": ErrNothing.Error(), "bad[.txt": "this pattern cannot be read",
+		"pipe.txt": "a pipe, not a file", "inner/pipe.txt": "a pipe, not a file", "links/up": "the loop is left out", "links/dead": "leads nowhere", "empty": ErrNoDocuments.Error(), "missing.txt": ErrNoDocuments.Error(),
+		"*.nothing": ErrNoDocuments.Error(), "bad[.txt": "this pattern cannot be read",
 	} {
 		if !strings.Contains(problems[name], want) {
 			t.Errorf("%s: problem %q, want %q", name, problems[name], want)
@@ -244,7 +244,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("texts (-want +got):\n%s\nproblems: %v", diff, problems)
 	}
 	l := lister{ctx: t.Context(), o: &Options{Dir: dir, Env: os.Environ()}, seen: map[string]bool{}}
-	l.listRepository(sourceSpec{source: "clone", kind: aRepository, at: "file://" + repo})
+	l.listRepository(sourceSpec{source: "clone", kind: kindRepository, at: "file://" + repo})
 	if len(l.entries) != 2 || len(l.problems) > 0 || l.entries[1].Path != "file://"+repo+"/docs/a.md" || string(l.entries[1].data) != "tracked" {
 		t.Errorf("entries %+v, problems %v", l.entries, l.problems)
 	}

@@ -90,7 +90,7 @@ func (c *crawler) isInside(u *url.URL) bool {
 }
 
 // fetchLevel reads pages, reports each in order, and returns the addresses to which they link.
-func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at string, got content, err error)) (next []*url.URL) {
+func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, report func(at string, got content, err error)) (next []*url.URL) {
 	c.pages += len(pages)
 	got := make([]content, len(pages))
 	failed := make([]error, len(pages))
@@ -114,7 +114,7 @@ func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at
 			}
 			c.seen[at.String()] = true
 		}
-		tell(u.String(), got[i], failed[i])
+		report(u.String(), got[i], failed[i])
 		if failed[i] != nil || got[i].ext != "html" {
 			continue
 		}
