@@ -145,7 +145,7 @@ func (t *textDrawing) writeList(l *level) {
 	}
 }
 
-// dot is the sign of a node in a list, and of the start in a drawing.
+// dot returns the sign of a node in a list, and of the start in a drawing.
 func (t *textDrawing) dot() string {
 	if t.o.ASCII {
 		return "*"
@@ -153,7 +153,7 @@ func (t *textDrawing) dot() string {
 	return "●"
 }
 
-// arrow is the sign between a node and what follows it, in a text.
+// arrow returns the sign between a node and what follows it, in a text.
 func (t *textDrawing) arrow() string {
 	if t.o.ASCII {
 		return "->"

@@ -64,7 +64,7 @@ func (f form) outlinePaths(b box) []path {
 	return []path{roundRect(b, 3, 3)}
 }
 
-// cylinderPath is the outline of an upright cylinder.
+// cylinderPath returns the outline of an upright cylinder.
 func cylinderPath(b box) path {
 	x0, y0, x1, y1, m := b.x, b.y, b.x+b.w, b.y+b.h, b.centrePoint().x
 	var p path
@@ -96,7 +96,7 @@ func (f form) textPadding() [4]int {
 	return [4]int{x, y, x, y}
 }
 
-// flatLength is the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
+// flatLength returns the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
 // right side) at which several edges may end.
 // The layout spreads the ends of edges over this length. It is 0 for circles: all edges end in the
 // middle.
@@ -131,7 +131,7 @@ const (
 	sideRight
 )
 
-// inwardVector is the direction from a side into the box.
+// inwardVector returns the direction from a side into the box.
 func (s side) inwardVector() pt {
 	return [...]pt{{0, 1}, {0, -1}, {1, 0}, {-1, 0}}[s]
 }

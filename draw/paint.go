@@ -192,7 +192,7 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	p.scene.groups = append(p.scene.groups, g)
 }
 
-// curvePath is the path through the points of a chain of curves; curves that are straight become lines.
+// curvePath returns the path through the points of a chain of curves; curves that are straight become lines.
 // A chain has three points for each curve, after the first point of all.
 func curvePath(points []pt) path {
 	var p path

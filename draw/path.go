@@ -42,13 +42,13 @@ func (p *path) turnTo(from, corner, to pt) {
 	p.curveTo(interpolatePoint(from, corner, k), interpolatePoint(to, corner, k), to)
 }
 
-// interpolatePoint is the point at the share t of the way from a to b. The conversions keep machines that fuse multiplication and
+// interpolatePoint returns the point at the share t of the way from a to b. The conversions keep machines that fuse multiplication and
 // addition from giving other digits.
 func interpolatePoint(a, b pt, t float64) pt {
 	return pt{a.x + float64((b.x-a.x)*t), a.y + float64((b.y-a.y)*t)}
 }
 
-// polygonPath is a closed outline of straight lines.
+// polygonPath returns a closed outline of straight lines.
 func polygonPath(points ...pt) path {
 	var p path
 	for i, q := range points {
@@ -62,7 +62,7 @@ func polygonPath(points ...pt) path {
 	return p
 }
 
-// roundRect is a rectangle with rounded corners.
+// roundRect returns a rectangle with rounded corners.
 func roundRect(r box, rx, ry float64) path {
 	x0, y0, x1, y1 := r.x, r.y, r.x+r.w, r.y+r.h
 	if rx <= 0 || ry <= 0 {
@@ -82,7 +82,7 @@ func roundRect(r box, rx, ry float64) path {
 	return p
 }
 
-// ellipsePath is the ellipse within a box.
+// ellipsePath returns the ellipse within a box.
 func ellipsePath(r box) path { return roundRect(r, r.w/2, r.h/2) }
 
 // box is a rectangle from its top left corner.

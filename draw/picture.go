@@ -225,7 +225,7 @@ func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 	return w
 }
 
-// subtitleText is the word below a node's name: its kind, and its name where a title stands above.
+// subtitleText returns the word below a node's name: its kind, and its name where a title stands above.
 // It is empty for a node without a kind whose name is already in the picture.
 func (v vertex) subtitleText() string {
 	kind, name := oneLine(cleanLabel(v.info.Kind)), oneLine(cleanLabel(v.info.Name))

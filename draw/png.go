@@ -410,7 +410,7 @@ func bisectorAt(p []pt, before, j, after int) pt {
 	return pt{2 * m.x / l2, 2 * m.y / l2}
 }
 
-// unitNormal is the unit vector to the left of the way from a to b.
+// unitNormal returns the unit vector to the left of the way from a to b.
 // It has no length if the points are the same.
 func unitNormal(a, b pt) pt {
 	d := pointDistance(a, b)

@@ -340,7 +340,7 @@ const (
 	defaultMaxDelay = 30 * time.Second
 )
 
-// retry is the policy of the task's node: its own, else the Runner's.
+// retry returns the policy of the task's node: its own, else the Runner's.
 func (t *task) retry() *Retry {
 	if n := t.node(); n.Retry.Attempts != 0 || n.Graph != nil || n.Children != nil {
 		return &n.Retry

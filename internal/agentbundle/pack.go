@@ -168,7 +168,7 @@ func (b *Bundle) CheckSecrets(secrets *redact.Set) error {
 		default:
 			continue
 		}
-		return failure.NewInvalid("take it out, and let the run read it from the environment; or list the file in "+IgnoreFile, "%s has %s in it, so the agent is not written to the store", secrets.Text(f.Path), what)
+		return failure.NewInvalid("remove it, and let the run read it from the environment; or list the file in "+IgnoreFile, "%s has %s in it, so the agent is not written to the store", secrets.Text(f.Path), what)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func newRunsLsCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// statusNames are the statuses by which runs can be listed.
+// statusNames returns the statuses by which runs can be listed.
 func statusNames() []string {
 	var names []string
 	for s := graph.Done; s <= graph.Crashed; s++ {

@@ -34,7 +34,7 @@ func outputOf(snap *history.Snapshot) string {
 	return flow.OutcomeOf(graph.Result{Value: snap.Result}).Output
 }
 
-// errGraph is the error of operations that need a session.
+// errGraph returns the error of operations that need a session.
 func (c *Conversation) errGraph() error {
 	return failure.NewUsage("start it again with another message", "the agent '%s' is a graph: every message starts it from its beginning, so there is no way back", c.place.Name)
 }

@@ -241,7 +241,7 @@ func syntaxHint(text []byte, f Finding) string {
 	return ""
 }
 
-// lineOf is the n-th line of a text, counted from 1, without its line break.
+// lineOf returns the n-th line of a text, counted from 1, without its line break.
 func lineOf(text []byte, n int) []byte {
 	for ; n > 1; n-- {
 		end := bytes.IndexByte(text, '\n')

@@ -120,7 +120,7 @@ func putAt(v any, path []any, value any) any {
 	return v
 }
 
-// indent is the number of spaces before the key of a value, or before the dash of an item.
+// indent returns the number of spaces before the key of a value, or before the dash of an item.
 func (w *writtenValue) indent(text []byte) int {
 	if w.key != nil {
 		return w.key.Column - 1

@@ -12,13 +12,13 @@ import (
 // A param is one argument that a tool takes.
 type param struct {
 	name     string
-	alias    string // a name that models guess, and that is taken as well
+	alias    string // another accepted name, which models guess; empty: none
 	number   bool   // a whole number; otherwise text
 	required bool
 	about    string
 }
 
-// argumentSchema is the JSON Schema of arguments, with the properties in order.
+// argumentSchema returns the JSON Schema of arguments, with the properties in order.
 func argumentSchema(params []param) json.RawMessage {
 	var properties []string
 	required := []string{}
@@ -95,7 +95,7 @@ func (p param) valueText(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// intValue is the value of a parameter, or its default.
+// intValue returns the value of a parameter, or otherwise if it is not a number.
 func (a arguments) intValue(name string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(a[name]))
 	if err != nil {

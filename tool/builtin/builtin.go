@@ -1,11 +1,11 @@
-// Package builtin has the program's own tools, under the names and with the
-// parameters that agents of the field expect: files, search, patches, shell,
+// Package builtin has raddle's own tools, with the names and parameters that
+// agents written for similar programs expect: files, search, patches, shell,
 // fetching, time, and services that take a key from the environment.
 //
 //	host := builtin.Host{Workspace: dir, Env: os.Environ()}
 //	t, ok := builtin.Lookup("fs_read.sh", host)
 //
-// A tool makes every call and checks no permission. Its Touches lists everything that
+// A tool makes every call: it does not check permissions. Its Touches lists everything that
 // a call reaches, so that the caller can decide before the call.
 package builtin
 
@@ -30,43 +30,44 @@ const (
 // fetchTimeout bounds one exchange over the network.
 const fetchTimeout = 2 * time.Minute
 
-// A Host is what tools work in. It is only read, and may be shared.
+// A Host is the environment of tools. Tools only read it, so several may share it.
 type Host struct {
-	// Workspace is the directory that relative paths start from and programs run
-	// in; it is absolute.
+	// Workspace is the absolute path of the directory that relative paths start from and in
+	// which programs run.
 	Workspace string
-	// Env are keys and settings of tools, and all that programs inherit, as
-	// "NAME=value". Of a name that occurs twice the last counts.
+	// Env holds keys and settings of tools, and the complete environment of programs, as
+	// "NAME=value". If a name occurs twice, the last value counts.
 	Env []string
-	// Client is for the network; nil: one that keeps to HTTP and its proxies.
-	// Its CheckRedirect is not used.
+	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is
+	// not used: tools do not follow redirections to other hosts.
 	Client *http.Client
-	// Base replaces the beginning of the URLs that a tool asks, by the tool's name:
-	// for a mirror or a proxy of the service.
+	// Base replaces the beginning of the URLs of a service, by the name of the tool: for a
+	// mirror or a proxy.
 	Base map[string]string
-	// Timeout is for programs; zero: DefaultTimeout.
+	// Timeout limits the time of each program; zero: DefaultTimeout.
 	Timeout time.Duration
-	// Limit is how much of an output is kept, in bytes, its beginning and its end;
-	// zero: DefaultLimit.
+	// Limit is how many bytes of an output are kept, from its beginning and its end; zero:
+	// DefaultLimit.
 	Limit int
 	// Now is the clock; nil: that of the system.
 	Now func() time.Time
-	// Hidden returns what a tool that looks through directories leaves out, by the
-	// tool's name: it is given absolute paths without links of the files and
-	// directories below. nil: nothing is left out, and permission is needed for all
-	// that lies there.
+	// Hidden returns, for the name of a tool that searches directories, a function that reports
+	// whether the tool leaves out a file or directory. Its argument is an absolute path without
+	// links. nil: nothing is left out, and a call needs permission for everything below the
+	// directory.
 	Hidden func(tool string) func(path string) bool
 
-	// Memory is what the tools of memory use; nil: they fail.
+	// Memory is the store of the tools memory__save, memory__search and memory__forget; nil:
+	// they fail.
 	Memory *Memory
 
-	printed func(text string) // of the call that runs: shows what it prints; may be nil
+	printed func(text string) // shows what the current call prints; nil: nothing is shown
 }
 
-// endings are what files of tools end in.
+// endings are the extensions of files of tools.
 var endings = []string{".sh", ".py", ".ts", ".js"}
 
-// ToolNames are the names of all tools, sorted.
+// ToolNames returns the names of all tools, sorted.
 func ToolNames() []string {
 	names := make([]string, len(definitions))
 	for i, d := range definitions {
@@ -76,9 +77,9 @@ func ToolNames() []string {
 	return names
 }
 
-// Lookup finds a tool by its name, which may be that of a file (fs_read.sh). It
-// reports false if there is no such tool.
-func Lookup(name string, h Host) (tool.Tool, bool) {
+// Lookup returns the tool with a name, which may be that of a file (fs_read.sh). ok is
+// false if there is no such tool.
+func Lookup(name string, h Host) (t tool.Tool, ok bool) {
 	name = trimEnding(name)
 	if slices.Contains(webSearchNames, name) {
 		return webSearch(name, h).buildTool(h), true
@@ -105,7 +106,7 @@ type definition struct {
 // definitions are all tools.
 var definitions = slices.Concat(fileTools, findTools, commandTools, webTools, searchTools, messageTools, localTools, memoryTools)
 
-// buildTool puts a definition to work for a host.
+// buildTool returns the tool of a definition for a host.
 func (d definition) buildTool(h Host) tool.Tool {
 	return tool.Tool{
 		Name: d.name, Description: d.about, Schema: argumentSchema(d.params),
@@ -139,7 +140,7 @@ func (h Host) envValue(name string) string {
 	return ""
 }
 
-// resolvePath is a path as the system takes it. ~ means the home directory.
+// resolvePath returns a path as an absolute one. ~ means the home directory.
 func (h Host) resolvePath(p string) string {
 	if home := h.envValue("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
 		p = filepath.Join(home, p[1:])

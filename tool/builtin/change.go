@@ -16,14 +16,14 @@ import (
 	"raddle.dev/tool"
 )
 
-// An oldImage is a file before a call changes it.
+// An oldImage is the state of a file before a call changes it.
 type oldImage struct {
 	image     *tool.FileImage // nil: there is no such file
 	withheld  tool.WithheldReason
 	directory bool
 }
 
-// readImage returns what is at a path before a call changes it. stat is os.Stat, or os.Lstat if the call changes a link
+// readImage returns the state of a path before a call changes it. stat is os.Stat, or os.Lstat if the call changes a link
 // and not what the link leads to. A file that rules do not let tools read is not read.
 func (h Host) readImage(path string, stat func(string) (fs.FileInfo, error)) oldImage {
 	info, err := stat(path)

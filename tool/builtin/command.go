@@ -156,7 +156,7 @@ func (w printedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// childEnv is the environment of programs. Many refuse to work without TERM.
+// childEnv returns the environment of programs. Many refuse to work without TERM.
 func (h Host) childEnv() []string {
 	if h.envValue("TERM") != "" {
 		return h.Env

@@ -112,8 +112,8 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// fileError tells the model of an error of the file system, with the path as it
-// gave it.
+// fileError returns an error of the file system as a result for the model, with the path as the
+// model wrote it.
 func fileError(path string, err error) (tool.Result, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return tool.FailedResult("No such file or path: %s", path), nil
@@ -198,7 +198,7 @@ func replaceFile(path, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it is gone where all went well
+	defer os.Remove(f.Name()) // after a failure: the renamed file has another name
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
 		return err

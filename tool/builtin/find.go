@@ -24,9 +24,9 @@ const (
 )
 
 var (
-	skippedDirs   = []string{".git", "node_modules", "target", "dist", "__pycache__", "vendor", ".build"}
-	alsoNotSought = []string{"build", ".next"}
-	unsoughtFiles = []string{"*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json", "pnpm-lock.yaml", "go.sum"}
+	skippedDirs    = []string{".git", "node_modules", "target", "dist", "__pycache__", "vendor", ".build"}
+	skippedByGrep  = []string{"build", ".next"}
+	generatedFiles = []string{"*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json", "pnpm-lock.yaml", "go.sum"}
 )
 
 var findTools = []definition{
@@ -52,7 +52,7 @@ var findTools = []definition{
 	},
 }
 
-// readsTree is for tools that look through a directory.
+// readsTree returns what a call of a tool touches that searches a directory.
 func readsTree(h Host, a arguments) (tool.Touch, error) {
 	path := "."
 	if a["path"] != "" {
@@ -71,7 +71,7 @@ func readsTree(h Host, a arguments) (tool.Touch, error) {
 type search struct {
 	skipped []string               // names of directories that are not entered
 	hidden  func(path string) bool // nil: nothing is
-	left    int                    // how many files and directories were hidden
+	hides   int                    // how many files and directories were hidden
 }
 
 func (h Host) newSearch(tool string, skipped ...string) *search {
@@ -82,18 +82,18 @@ func (h Host) newSearch(tool string, skipped ...string) *search {
 	return s
 }
 
-// describeSkipped says what was left out.
+// describeSkipped returns a note about what was left out, or "".
 func (s *search) describeSkipped() string {
-	switch s.left {
+	switch s.hides {
 	case 0:
 		return ""
 	case 1:
 		return "\n(1 file or directory was left out: permission rules do not let this tool read it)"
 	}
-	return fmt.Sprintf("\n(%d files or directories were left out: permission rules do not let this tool read them)", s.left)
+	return fmt.Sprintf("\n(%d files or directories were left out: permission rules do not let this tool read them)", s.hides)
 }
 
-// A foundFile is a file that fits, with what it is sorted by.
+// A foundFile is a file that matches, with the time by which it is sorted.
 type foundFile struct {
 	path string
 	when time.Time
@@ -142,8 +142,8 @@ func globFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult(h.clipOutput(b.String()) + look.describeSkipped()), nil
 }
 
-// matchesPattern compares a path with a pattern: its name, where the pattern has no /, else
-// all of it below the root.
+// matchesPattern reports whether a path matches a pattern: its name if the pattern has no /, and
+// otherwise the path relative to the root.
 func matchesPattern(root, path, pattern string) bool {
 	name := filepath.Base(path)
 	if strings.Contains(pattern, "/") {
@@ -173,12 +173,12 @@ func (s *search) walkFiles(ctx context.Context, root string, each func(path stri
 	}
 	if !info.IsDir() {
 		if s.hidden != nil && s.hidden(real) {
-			s.left++
+			s.hides++
 			return nil
 		}
 		return each(root, fs.FileInfoToDirEntry(info))
 	}
-	// The walk begins where links lead: it would not enter a link.
+	// The walk begins at the target of a link, because it would not enter the link.
 	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -191,7 +191,7 @@ func (s *search) walkFiles(ctx context.Context, root string, each func(path stri
 		case d.IsDir() && path != real && slices.Contains(s.skipped, d.Name()):
 			return fs.SkipDir
 		case s.hidden != nil && s.hidden(path):
-			s.left++
+			s.hides++
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -203,7 +203,7 @@ func (s *search) walkFiles(ctx context.Context, root string, each func(path stri
 	})
 }
 
-// displayPath is a path as the model should name it: relative where it is in the
+// displayPath returns a path as the model should write it: relative if it is in the
 // workspace.
 func (h Host) displayPath(path string) string {
 	if rel, err := filepath.Rel(h.Workspace, path); err == nil && filepath.IsLocal(rel) {
@@ -223,12 +223,12 @@ func grepFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	}
 	root := h.resolvePath(a["path"])
 	hits := hits{host: h}
-	look := h.newSearch("fs_grep", slices.Concat(skippedDirs, alsoNotSought)...)
+	look := h.newSearch("fs_grep", slices.Concat(skippedDirs, skippedByGrep)...)
 	err = look.walkFiles(ctx, root, func(path string, d fs.DirEntry) error {
 		switch {
 		case !d.Type().IsRegular(), include != "" && !matchesPattern(root, path, include):
 			return nil
-		case path != root && slices.ContainsFunc(unsoughtFiles, func(p string) bool { return doublestar.MatchUnvalidated(p, d.Name()) }):
+		case path != root && slices.ContainsFunc(generatedFiles, func(p string) bool { return doublestar.MatchUnvalidated(p, d.Name()) }):
 			return nil
 		}
 		return hits.searchFile(path, re)
@@ -250,7 +250,7 @@ type hits struct {
 	large []string // files that were not searched
 }
 
-// searchFile looks through one file. It returns fs.SkipAll when there is enough.
+// searchFile searches one file. It returns fs.SkipAll when there are enough hits.
 func (s *hits) searchFile(path string, re *regexp.Regexp) error {
 	if info, err := os.Stat(path); err != nil || info.Size() > largestGrep {
 		if err == nil {
@@ -260,7 +260,7 @@ func (s *hits) searchFile(path string, re *regexp.Regexp) error {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
-		return nil // not to be read, or no text
+		return nil // it cannot be read, or is not a text
 	}
 	number := 0
 	for line := range bytes.Lines(text) {

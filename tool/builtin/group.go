@@ -8,16 +8,16 @@ import (
 	"raddle.dev/tool"
 )
 
-// groups are names that mean several tools, or for one under another name, where an
-// agent lists the tools that it may use.
+// groups are names that stand for several tools, or for a tool with another name, in the list of
+// tools of an agent.
 var groups = map[string][]string{
 	"fs":     {"fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
 	"memory": {"memory__forget", "memory__save", "memory__search"},
 	"python": {"execute_py_code"},
 }
 
-// LookupGroup finds the tools that a name means: those of a group such as "fs", or the
-// one tool that Lookup finds. It returns none if there is no such name.
+// LookupGroup returns the tools that a name means: those of a group such as "fs", or the
+// one tool that Lookup returns. It returns nil if there is no such name.
 func LookupGroup(name string, h Host) []tool.Tool {
 	if t, ok := Lookup(name, h); ok {
 		return []tool.Tool{t}
@@ -31,12 +31,11 @@ func LookupGroup(name string, h Host) []tool.Tool {
 	return list
 }
 
-// webSearchNames are the names under which agents know a search of the web by a service
-// that are not chosen yet.
+// webSearchNames are names of a search of the web that do not say which service is used.
 var webSearchNames = []string{"web_search", "web_search_loki", "web_search_coyote", "web_search_aichat"}
 
-// webSearch is a search of the web under one of these names, by the service whose key is
-// set; Tavily if none is.
+// webSearch returns the definition of a search of the web with one of these names. It uses the
+// service whose key is set, or Tavily if no key is set.
 func webSearch(name string, h Host) definition {
 	chosen := "web_search_tavily"
 	if h.envValue("TAVILY_API_KEY") == "" && h.envValue("PERPLEXITY_API_KEY") != "" {

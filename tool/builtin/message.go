@@ -46,7 +46,7 @@ var messageTools = []definition{
 	},
 }
 
-// A mailServer is where mail is handed in.
+// A mailServer is the server that accepts mail.
 type mailServer struct {
 	host, addr     string
 	encrypted      bool // from the first byte
@@ -100,7 +100,7 @@ func sendMail(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult("Email sent to " + to.Address), nil
 }
 
-// formatMessage is a message with its header.
+// formatMessage returns a message with its header.
 func (h Host) formatMessage(from, to *mail.Address, a arguments) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n", from, to, mime.QEncoding.Encode("utf-8", a["subject"]), h.currentTime().Format(time.RFC1123Z))
@@ -111,7 +111,7 @@ func (h Host) formatMessage(from, to *mail.Address, a arguments) string {
 	return b.String()
 }
 
-// sendMessage speaks to the server. The end of ctx cuts the connection.
+// sendMessage sends a message to the server. When ctx ends, it closes the connection.
 func (s mailServer) sendMessage(ctx context.Context, from, to, letter string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

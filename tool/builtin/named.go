@@ -9,9 +9,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// namesakes are names under which agents of the field have tools that are not built
-// in, each with the definition of which it declares the same.
-var namesakes = map[string]definition{
+// otherTools are tools that agents of similar programs have and raddle does not, with a definition
+// that touches the same.
+var otherTools = map[string]definition{
 	"execute_js_code": {
 		params: []param{{name: "code", required: true}},
 		touches: func(_ Host, a arguments) (tool.Touch, error) {
@@ -28,14 +28,13 @@ func anyHost(argument string) definition {
 	}
 }
 
-// TouchesNamed returns what calls reach of a tool that has the name of a built-in one
+// TouchesNamed returns what calls touch of a tool that has the name of a built-in one
 // but is not raddle's own, such as a script execute_command.sh: what the
-// built-in tool would reach with the same arguments. A call whose arguments the
-// built-in tool does not know may reach more, and says so. It reports false for
-// other names.
-func TouchesNamed(name string, h Host) (func(args json.RawMessage) (tool.Touch, error), bool) {
+// built-in tool would touch with the same arguments. If a call has arguments that the
+// built-in tool does not have, its Touch.Unknown says so. ok is false for other names.
+func TouchesNamed(name string, h Host) (touches func(args json.RawMessage) (tool.Touch, error), ok bool) {
 	name = strings.ReplaceAll(name, "-", "_")
-	d, ok := namesakes[name]
+	d, ok := otherTools[name]
 	if i := slices.IndexFunc(definitions, func(d definition) bool { return d.name == name }); i >= 0 {
 		d, ok = definitions[i], true
 	}
@@ -58,8 +57,8 @@ func TouchesNamed(name string, h Host) (func(args json.RawMessage) (tool.Touch, 
 	}, true
 }
 
-// parseForeign reads the arguments of a call of a script. A list of one value is taken for
-// the value, as scripts do.
+// parseForeign reads the arguments of a call of a script. A list of one value counts as the
+// value, as in scripts.
 func (d definition) parseForeign(raw json.RawMessage) (arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 {

@@ -32,7 +32,7 @@ func patchFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	return before.addChange(tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), path, &after), nil
 }
 
-// Preview is a unified diff of what a call of fs_write or fs_patch would change,
+// Preview returns a unified diff of what a call of fs_write or fs_patch would change,
 // for a person to see before it runs. It is empty for other tools, and where the
 // call would change nothing or fail.
 func Preview(h Host, c tool.Call, name string) string {
@@ -180,10 +180,11 @@ func (hk *hunk) addLine(line string, i int) error {
 	return nil
 }
 
-// findHunk is the place of a hunk, at or behind a line: the nearest to where the
-// patch says it is, else the first.
+// findHunk returns the index of the first line of a hunk at or after a line: the match that is
+// nearest to the line number in the patch, or the first if it has none. It returns -1 if there is
+// none.
 func findHunk(lines []string, from int, hk hunk) int {
-	if len(hk.old) == 0 { // nothing to hold on to: where the patch says, else the end
+	if len(hk.old) == 0 { // nothing to compare: the line of the patch, or the end
 		if hk.line > 0 {
 			return min(max(hk.line, from), len(lines))
 		}
@@ -206,8 +207,8 @@ func findHunk(lines []string, from int, hk hunk) int {
 
 func lineDistance(a, b int) int { return max(a-b, b-a) }
 
-// countMatching counts the lines that are the same from the beginning on. The last
-// line of a file need not have a line break.
+// countMatching returns the number of equal lines at the beginning. The last line of a file need
+// not have a line break.
 func countMatching(lines, want []string) int {
 	for i, w := range want {
 		if i >= len(lines) || lines[i] != w && (i != len(lines)-1 || lines[i]+"\n" != w) {
@@ -217,7 +218,7 @@ func countMatching(lines, want []string) int {
 	return len(want)
 }
 
-// mismatchError says why a hunk has no place: where it fits best, and what differs
+// mismatchError returns the reason why a hunk does not fit: where it fits best, and what differs
 // there.
 func mismatchError(lines []string, from, i int, hk hunk) error {
 	best, most := -1, 0

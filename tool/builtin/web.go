@@ -62,7 +62,7 @@ var webTools = []definition{
 	},
 }
 
-// serviceTouches is what a tool touches that asks one service.
+// serviceTouches returns what a tool touches that sends requests to one service.
 func serviceTouches(name, base string) func(Host, arguments) (tool.Touch, error) {
 	return func(h Host, _ arguments) (tool.Touch, error) {
 		u, err := url.Parse(h.serviceURL(name, base))
@@ -88,8 +88,8 @@ func pageURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetchPage gets a page. A redirection to another host is reported, not followed: the
-// permission was for this one.
+// fetchPage fetches a page. It reports a redirection to another host and does not follow it,
+// because the permission is for this host.
 func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])
 	if err != nil {
@@ -120,7 +120,7 @@ func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult(h.clipOutput(text)), nil
 }
 
-// pageText is a page as text.
+// pageText returns a page as text.
 func pageText(body []byte, contentType string, u *url.URL) (string, error) {
 	if contentType == "" {
 		contentType = http.DetectContentType(body)
@@ -144,17 +144,18 @@ func htmlToMarkdown(page string, u *url.URL) (string, error) {
 	return c.ConvertString(page, converter.WithDomain(u.Scheme+"://"+u.Host))
 }
 
-// A request is what a tool asks of its service.
+// A request is a request to the service of a tool.
 type request struct {
 	tool, base, path string
 	query            url.Values
 	header           map[string]string
-	kind, body       string // of what is sent; empty: nothing is
+	kind, body       string // media type and content; empty: the request has no body
 	user, password   string
 }
 
-// askService returns the answer of a service. What goes wrong is a result, with true.
-func (h Host) askService(ctx context.Context, r request) (body []byte, failure tool.Result, bad bool, err error) {
+// askService returns the answer of a service. If the request fails, failed is true and failure is
+// the result for the model.
+func (h Host) askService(ctx context.Context, r request) (body []byte, failure tool.Result, failed bool, err error) {
 	target := h.serviceURL(r.tool, r.base) + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -233,7 +234,7 @@ func (h Host) reportUnreachable(ctx context.Context, host string, err error) (to
 	return tool.FailedResult("%s cannot be reached: %v", host, err), nil
 }
 
-// shortenFailure is the beginning of what a service says about a failure.
+// shortenFailure returns the beginning of the answer of a service that reports a failure.
 func shortenFailure(text string) string {
 	text, cut := firstRunes(strings.ToValidUTF8(strings.TrimSpace(text), "?"), 500)
 	if cut {

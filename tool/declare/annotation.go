@@ -47,7 +47,7 @@ func isNameByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("_-.:@", b) >= 0
 }
 
-// readDescription is the description that ends an annotation: nothing, or a blank and text.
+// readDescription returns the description that ends an annotation: nothing, or a blank and text.
 func (c *cursor) readDescription() (string, error) {
 	if c.remainingText() != "" && c.takeBlanks() == "" {
 		return "", errSyntax
@@ -304,7 +304,7 @@ func (c *cursor) readEnvName(name string) string {
 	return ""
 }
 
-// varName is the name of a variable that text begins with.
+// varName returns the name of a variable that text begins with.
 func (c *cursor) varName(text string) string {
 	n := 0
 	for n < len(text) && (text[n] == '_' || isNameByte(text[n]) && strings.IndexByte("-.:@", text[n]) < 0) {

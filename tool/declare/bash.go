@@ -110,7 +110,7 @@ func effectOf(line string) (string, bool) {
 	return findAnnotation(body)
 }
 
-// functionLine is the name in "name()" or "function name".
+// functionLine returns the name in "name()" or "function name".
 func functionLine(line string) (string, bool) {
 	if rest, ok := strings.CutPrefix(line, "function"); ok && rest != "" && isBlank(rest[0]) {
 		c := cursor{text: strings.TrimLeft(rest, " \t")}
@@ -190,7 +190,7 @@ func nearestTag(tag string) string {
 // wordedTypes are names of types that a notation only repeats, with the notation that has the type.
 var wordedTypes = map[string]string{"INTEGER": "INT", "NUMBER": "NUM", "FLOAT": "NUM", "DOUBLE": "NUM"}
 
-// readDescription is a description with the comment lines that continue it.
+// readDescription returns a description with the comment lines that continue it.
 func (b *bashParser) readDescription(first string) string {
 	text := []string{strings.TrimSpace(first)}
 	for b.at+1 < len(b.lines) {

@@ -111,7 +111,7 @@ func hasEnv(envs []EnvVar, name string) bool {
 	return false
 }
 
-// buildDeclaration is the tool of a block without its name, or nil if it has to be
+// buildDeclaration returns the tool of a block without its name, or nil if it has to be
 // left out.
 func (b *bashParser) buildDeclaration(c *block) *Declaration {
 	if c.broken == "" && c != b.root && b.root.inherit {
@@ -149,7 +149,7 @@ func (b *bashParser) buildDeclaration(c *block) *Declaration {
 	return d
 }
 
-// modelProperties are the properties without those that belong to the command line.
+// modelProperties returns the properties without those that belong to the command line.
 func modelProperties(all []property) []property {
 	var out []property
 	for _, p := range all {

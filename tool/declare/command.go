@@ -59,7 +59,7 @@ func (o Option) IsArray() bool { return !o.Flag && (o.Multi || o.Max != 1) }
 // single string without choices.
 func (o Option) AnyText() bool { return o.any }
 
-// Label is the option as messages show it: "--tag [TAG]...".
+// Label returns the option as messages show it: "--tag [TAG]...".
 func (o Option) Label() string {
 	if o.Flag {
 		return o.Name
@@ -77,7 +77,7 @@ func (o Option) Label() string {
 	return o.Name + " <" + n + ">"
 }
 
-// variableName is the name of an option's shell variable. Signs that no variable
+// variableName returns the name of an option's shell variable. Signs that no variable
 // may have become underscores.
 func variableName(id string) string {
 	return "argc_" + strings.Map(func(r rune) rune {
@@ -116,7 +116,7 @@ func (o *Option) deriveFields(prefix, name string) {
 	}
 }
 
-// buildProperty is the option as a model sees it.
+// buildProperty returns the option as a model sees it.
 func (o *Option) buildProperty(description string) property {
 	p := property{o.Key, schema{kind: "string", description: description, enum: o.Choices}}
 	switch {

@@ -59,7 +59,7 @@ type Declaration struct {
 	Command  *Command // what only bash needs; nil for other languages
 }
 
-// MarshalJSON is the declaration as providers are sent it: name, description
+// MarshalJSON returns the declaration as raddle sends it to providers: name, description
 // and parameters.
 func (d Declaration) MarshalJSON() ([]byte, error) {
 	var w jsonWriter
@@ -141,7 +141,7 @@ func (f *File) addDeclaration(d Declaration) {
 	f.Declarations = append(f.Declarations, d)
 }
 
-// fileStem is a file's name without directory and extension.
+// fileStem returns a file's name without directory and extension.
 func fileStem(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
@@ -154,7 +154,7 @@ func inTools(path string) bool { return filepath.Base(filepath.Dir(path)) == "to
 // instructions is the function that writes an agent's instructions.
 const instructions = "_instructions"
 
-// normalizeName is a name of a Python or TypeScript function as models see it.
+// normalizeName returns a name of a Python or TypeScript function as models see it.
 func normalizeName(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

@@ -101,7 +101,7 @@ func (sc *scanner) readLogicalLine() (text, complaint string) {
 	return sc.src[start:], ""
 }
 
-// peekDocstring is the docstring of a function whose header has just been read.
+// peekDocstring returns the docstring of a function whose header has just been read.
 func (sc *scanner) peekDocstring(indent int) (string, bool) {
 	ahead := *sc
 	st, complaint := ahead.nextStatement()
@@ -111,7 +111,7 @@ func (sc *scanner) peekDocstring(indent int) (string, bool) {
 	return parseDocstring(st.text)
 }
 
-// parseDocstring is the value of a statement that is a text and nothing else.
+// parseDocstring returns the value of a statement that is a text and nothing else.
 func parseDocstring(text string) (string, bool) {
 	if i := topLevel(text, 0, ';'); i >= 0 {
 		text = text[:i]
@@ -136,7 +136,7 @@ func parseDocstring(text string) (string, bool) {
 	return b.String(), true
 }
 
-// lineEnd is the index of the line break at or after i, or of the end.
+// lineEnd returns the index of the line break at or after i, or of the end.
 func lineEnd(s string, i int) int {
 	if n := strings.IndexByte(s[i:], '\n'); n >= 0 {
 		return i + n
@@ -144,7 +144,7 @@ func lineEnd(s string, i int) int {
 	return len(s)
 }
 
-// quoteEnd is the index after the text that begins with the quote at i, or -1.
+// quoteEnd returns the index after the text that begins with the quote at i, or -1.
 func quoteEnd(s string, i int) int {
 	q := s[i : i+1]
 	if long := strings.Repeat(q, 3); strings.HasPrefix(s[i:], long) {
@@ -163,18 +163,18 @@ func quoteEnd(s string, i int) int {
 	return -1
 }
 
-// closingBracket is the index of the bracket that closes the one at open, or -1.
+// closingBracket returns the index of the bracket that closes the one at open, or -1.
 func closingBracket(s string, open int) int {
 	return findOutside(s, open+1, func(c byte) bool { return strings.IndexByte(")]}", c) >= 0 })
 }
 
-// topLevel is the index of the byte outside brackets, texts and comments at or
+// topLevel returns the index of the byte outside brackets, texts and comments at or
 // after from, or -1.
 func topLevel(s string, from int, b byte) int {
 	return findOutside(s, from, func(c byte) bool { return c == b })
 }
 
-// findOutside is the index of the first byte at or after from that is outside brackets,
+// findOutside returns the index of the first byte at or after from that is outside brackets,
 // texts and comments and that matches, or -1.
 func findOutside(s string, from int, matches func(c byte) bool) int {
 	for i := from; i < len(s); i++ {

@@ -192,7 +192,7 @@ func parameterTexts(text string) (parts []string) {
 	return parts
 }
 
-// defaultIndex is the index of the = of a default, or -1.
+// defaultIndex returns the index of the = of a default, or -1.
 func defaultIndex(text string) int {
 	for from := 0; ; {
 		i := topLevel(text, from, '=')
@@ -213,7 +213,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// pythonSchema is the schema of the parameters.
+// pythonSchema returns the schema of the parameters.
 func pythonSchema(all []parameter, docs map[string]docArgument) *schema {
 	s := &schema{kind: "object"}
 	for _, p := range all {

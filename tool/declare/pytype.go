@@ -50,7 +50,7 @@ func hintOf(text string) *hint {
 	return &hint{schema: schema{kind: "string"}}
 }
 
-// unionOf is a type that may be None, or a string where several types remain.
+// unionOf returns a type that may be None, or a string where several types remain.
 func unionOf(members []string) *hint {
 	var rest []string
 	for _, m := range members {
@@ -87,7 +87,7 @@ func splitSubscript(text string) (name, args string, ok bool) {
 	return strings.TrimSpace(text[:open]), text[open+1 : len(text)-1], true
 }
 
-// literalText is a member of Literal as a model writes it.
+// literalText returns a member of Literal as a model writes it.
 func literalText(v string) string {
 	if s, rest, ok := stringLiteral(v); ok && rest == "" {
 		return s

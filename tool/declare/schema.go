@@ -21,7 +21,7 @@ type property struct {
 	schema
 }
 
-// jsonText is the schema as text.
+// jsonText returns the schema as text.
 func (s *schema) jsonText() json.RawMessage {
 	var w jsonWriter
 	s.writeTo(&w)

@@ -11,7 +11,7 @@ type tsScanner struct {
 	last byte // the last byte of the token before, of those that are code
 }
 
-// nextToken is the next token with comments; empty: there is none.
+// nextToken returns the next token with comments; empty: there is none.
 func (ts *tsScanner) nextToken() string {
 	for ts.at < len(ts.src) && strings.IndexByte(" \t\r\n", ts.src[ts.at]) >= 0 {
 		ts.at++
@@ -50,7 +50,7 @@ func (ts *tsScanner) nextToken() string {
 	return tok
 }
 
-// nextCode is the next token that is no comment.
+// nextCode returns the next token that is not a comment.
 func (ts *tsScanner) nextCode() string {
 	for {
 		tok := ts.nextToken()
@@ -66,7 +66,7 @@ func (ts *tsScanner) beginsValue() bool {
 	return ts.last == 0 || !isWordByte(ts.last) && strings.IndexByte(")]}'\"`", ts.last) < 0
 }
 
-// nextLine is the line of the next token, from 1.
+// nextLine returns the line of the next token, from 1.
 func (ts *tsScanner) nextLine() int {
 	ahead := *ts
 	tok := ahead.nextCode()
@@ -140,7 +140,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// textEnd is the index after the text in quotes at i. One without an end ends with its line.
+// textEnd returns the index after the text in quotes at i. One without an end ends with its line.
 func textEnd(s string, i int) int {
 	for j := i + 1; j < len(s); j++ {
 		switch s[j] {
@@ -155,7 +155,7 @@ func textEnd(s string, i int) int {
 	return len(s)
 }
 
-// templateEnd is the index after the template at i, whose expressions may hold
+// templateEnd returns the index after the template at i, whose expressions may hold
 // further templates.
 func templateEnd(s string, i int) int {
 	var open []int // braces that are open in each open expression
@@ -188,7 +188,7 @@ func templateEnd(s string, i int) int {
 	return len(s)
 }
 
-// regexpEnd is the index after the regular expression at i.
+// regexpEnd returns the index after the regular expression at i.
 func regexpEnd(s string, i int) int {
 	class := false
 	for j := i + 1; j < len(s) && s[j] != '\n'; j++ {
@@ -206,7 +206,7 @@ func regexpEnd(s string, i int) int {
 	return i + 1 // it was a division
 }
 
-// bracketsTS is the index of the bracket that closes the one at open, or -1.
+// bracketsTS returns the index of the bracket that closes the one at open, or -1.
 func bracketsTS(s string, open int) int {
 	ts := tsScanner{src: s, at: open}
 	if tok := ts.nextToken(); !isOpening(tok) || !ts.skipBrackets() {
@@ -215,7 +215,7 @@ func bracketsTS(s string, open int) int {
 	return ts.at - 1
 }
 
-// topTS is the index of a sign outside brackets, angles, texts and comments at
+// topTS returns the index of a sign outside brackets, angles, texts and comments at
 // or after from, or -1. The arrow => is no sign and closes no angle.
 func topTS(s string, from int, sign byte) int {
 	ts := tsScanner{src: s, at: from}

@@ -176,7 +176,7 @@ func tsHint(text string) *hint {
 	return h
 }
 
-// tsUnion is an enumeration where all members are literals, else the first
+// tsUnion returns an enumeration where all members are literals, else the first
 // member that is a type; null and undefined make it optional.
 func tsUnion(members []string) *hint {
 	var first *hint
@@ -206,7 +206,7 @@ func tsUnion(members []string) *hint {
 	return first
 }
 
-// tsLiteral is the text of a literal type: a text in quotes, a number, a truth value.
+// tsLiteral returns the text of a literal type: a text in quotes, a number, a truth value.
 func tsLiteral(s string) (string, bool) {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && quoteEnd(s, 0) == len(s) {
 		return unescapePython(s[1 : len(s)-1]), true

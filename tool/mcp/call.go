@@ -20,31 +20,31 @@ const maxExtensions = 24
 // A request is a call of a tool of the server.
 type request struct {
 	tool.Call
-	name    string          // of the tool, as the server knows it
-	with    json.RawMessage // its arguments
-	repeats bool            // it may be made again
+	name      string          // of the tool, as the server knows it
+	arguments json.RawMessage // its arguments
+	repeats   bool            // it may be made again
 }
 
-// An openCall is a call that the server works on. It outlives the function that began
-// it while a person is asked.
+// An openCall is a call that the server works on. While a person is asked, it outlives the
+// function that began it.
 type openCall struct {
-	conn   *connection
-	token  string // of its progress
-	cancel context.CancelFunc
-	moved  chan string   // progress as text; has room for one
-	done   chan struct{} // closed when res and err are set
-	res    *sdk.CallToolResult
-	err    error
+	conn     *connection
+	token    string // of its progress
+	cancel   context.CancelFunc
+	progress chan string   // progress as text; has room for one
+	done     chan struct{} // closed when res and err are set
+	res      *sdk.CallToolResult
+	err      error
 
 	asker asker
 }
 
-// callTool calls a tool. The error is of the caller's context if that has ended, a
-// question for a person, and otherwise something to tell the model.
+// callTool calls a tool. The error is that of ctx if it has ended, a *tool.Question for a
+// person, or else a text for the model.
 func (s *server) callTool(ctx context.Context, r request) (*sdk.CallToolResult, error) {
 	res, err := s.callOnce(ctx, r)
 	if errors.Is(err, sdk.ErrSessionMissing) {
-		// The server was started again between two calls, and has refused.
+		// The server was started again between two calls, and does not know the session.
 		res, err = s.callOnce(ctx, r)
 	}
 	return res, err
@@ -76,7 +76,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 		select {
 		case <-o.done:
 			select {
-			case text := <-o.moved:
+			case text := <-o.progress:
 				view.addReport(text)
 			default:
 			}
@@ -84,7 +84,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 			return s.finishCall(ctx, o)
 		case <-view.due():
 			view.showLast()
-		case text := <-o.moved:
+		case text := <-o.progress:
 			view.addReport(text)
 			if extensions++; extensions <= maxExtensions {
 				limit.Reset(s.options.CallTimeout)
@@ -136,12 +136,12 @@ func (s *server) wrapError(ctx context.Context, err error) error {
 	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.redactText(err.Error()))
 }
 
-// openCallKey is the key of the call in the context of its requests.
+// openCallKey is the key of an *openCall in the context of its requests.
 type openCallKey struct{}
 
 // startCall begins a call. traceparent names the span of the caller; empty: there is none.
 func (c *connection) startCall(r request, traceparent string) *openCall {
-	o := &openCall{conn: c, moved: make(chan string, 1), done: make(chan struct{})}
+	o := &openCall{conn: c, progress: make(chan string, 1), done: make(chan struct{})}
 	o.asker = newAsker(r.Answers, r.Key != "")
 	c.mu.Lock()
 	c.opened++
@@ -150,7 +150,7 @@ func (c *connection) startCall(r request, traceparent string) *openCall {
 	c.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithValue(c.ended, openCallKey{}, o))
 	o.cancel = cancel
-	params := &sdk.CallToolParams{Name: r.name, Arguments: r.with}
+	params := &sdk.CallToolParams{Name: r.name, Arguments: r.arguments}
 	params.SetProgressToken(o.token)
 	if traceparent != "" {
 		params.Meta["traceparent"] = traceparent
@@ -195,7 +195,7 @@ func (s *server) takeAsking(key string) *openCall {
 	o := s.asking[key]
 	delete(s.asking, key)
 	if o != nil && o.conn.isBroken() {
-		return nil // its end is not known
+		return nil // whether it took effect is not known
 	}
 	return o
 }

@@ -20,49 +20,50 @@ import (
 )
 
 const (
-	rejected  = -32005          // the SDK's code for what did not get through to the server
-	farewell  = 2 * time.Second // for a server on the network to read that the connection ends
-	lastWords = time.Second     // between the end of a child's output and its own
-	discovery = 4 * time.Second // for the answer to "server/discover"
-	liveCheck = 5 * time.Second // for the answer of a server on the network to a ping
+	rejected         = -32005          // the SDK's code for a request that did not reach the server
+	closeTimeout     = 2 * time.Second // for a server on the network to read that the connection ends
+	exitTimeout      = time.Second     // between the end of a child's output and its own
+	discoveryTimeout = 4 * time.Second // for the answer to "server/discover"
+	pingTimeout      = 5 * time.Second // for the answer of a server on the network to a ping
 )
 
 // A connection is a session with a server that runs.
 type connection struct {
-	session *sdk.ClientSession
-	process *proc.Process   // of a server over stdio
-	stderr  *stderrLog      // of the process; nil: there is none
-	ended   context.Context // ends with the connection, which is closed thereupon
-	end     context.CancelFunc
-	hangUp  context.CancelFunc // ends the requests of a server on the network
+	session        *sdk.ClientSession
+	process        *proc.Process   // of a server over stdio
+	stderr         *stderrLog      // of the process; nil: there is none
+	ended          context.Context // when it ends, the connection is closed
+	end            context.CancelFunc
+	cancelRequests context.CancelFunc // ends the requests of a server on the network
 
 	silent atomic.Bool // the process has closed its output without ending
-	stale  atomic.Bool // the server says that its tools are others now
+	stale  atomic.Bool // the server says that its list of tools has changed
 	mu     sync.Mutex
 	list   []*sdk.Tool // sorted by name
 	calls  []*openCall // the oldest first
 	opened int         // calls so far
 }
 
-// openConnection starts the server, greets it and lists its tools, within the start timeout. A
+// openConnection starts the server, initializes the session and lists the tools, within the start timeout. A
 // server that refuses "initialize" after it has missed the time for "server/discover"
 // speaks a new protocol and has started slowly: it is started again, and gets more time.
 func (s *server) openConnection(config Server) (*connection, error) {
 	started := time.Now()
-	d := &discoverer{limit: discovery}
-	c, err := s.greet(config, s.options.StartTimeout, d)
+	d := &discoverer{limit: discoveryTimeout}
+	c, err := s.initializeOnce(config, s.options.StartTimeout, d)
 	if left := s.options.StartTimeout - time.Since(started); d.refused && left > 0 {
-		return s.greet(config, left, &discoverer{limit: left})
+		return s.initializeOnce(config, left, &discoverer{limit: left})
 	}
 	return c, err
 }
 
-// greet is one attempt of dial. It notes in d how the server took the first requests.
-func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*connection, error) {
+// initializeOnce starts the server once, with a time limit. It records in d how the server
+// answered the first requests.
+func (s *server) initializeOnce(config Server, timeout time.Duration, d *discoverer) (*connection, error) {
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
-	// The context of a connection must outlive its start: a stream hangs on it.
-	late := time.AfterFunc(timeout, c.end)
+	// The context of a connection must outlive its start: it ends the stream of messages.
+	startTimer := time.AfterFunc(timeout, c.end)
 	transport, err := s.openTransport(c, config)
 	if err == nil {
 		client := s.newClient(c)
@@ -72,12 +73,12 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 	}
 	if err == nil {
 		go func() {
-			_ = c.session.Wait() // those who use the connection report why it ended
+			_ = c.session.Wait() // the users of the connection report why it ended
 			c.end()
 		}()
 		err = c.refreshTools(c.ended)
 	}
-	inTime := late.Stop()
+	inTime := startTimer.Stop()
 	if err == nil && inTime {
 		s.connections.Go(func() {
 			<-c.ended.Done()
@@ -97,7 +98,7 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
 
-// newClient returns the side of the protocol that is raddle's.
+// newClient returns a client of the protocol with what raddle supports.
 func (s *server) newClient(c *connection) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.options.Workspace != "" {
@@ -141,7 +142,7 @@ func (d *discoverer) limitDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// moduleVersion is that of this module in the program that uses it.
+// moduleVersion returns the version of this module in the program that uses it.
 func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -151,7 +152,7 @@ func moduleVersion() string {
 
 func (c *connection) isBroken() bool { return c.ended.Err() != nil }
 
-// describeEnd says how the server ended; err is how that was noticed.
+// describeEnd returns how the server ended. err is the error that showed it.
 func (c *connection) describeEnd(err error) string {
 	closedPipe := err == nil || isPipeEnd(err)
 	switch {
@@ -164,7 +165,7 @@ func (c *connection) describeEnd(err error) string {
 				return end.Error()
 			}
 			return "it ended by itself"
-		case <-time.After(lastWords):
+		case <-time.After(exitTimeout):
 		}
 	}
 	if closedPipe {
@@ -173,13 +174,13 @@ func (c *connection) describeEnd(err error) string {
 	return err.Error()
 }
 
-// isPipeEnd reports whether an error says no more than that the connection has ended.
+// isPipeEnd reports whether an error says only that the connection has ended.
 func isPipeEnd(err error) bool {
 	return errors.Is(err, errPipe) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, context.Canceled)
 }
 
-// isAlive reports whether the connection works although a call ended with err. A
-// server on the network is asked.
+// isAlive reports whether the connection works although a call ended with err. It sends a
+// ping to a server on the network.
 func (c *connection) isAlive(ctx context.Context, err error) bool {
 	if c.isBroken() || isPipeEnd(err) || errors.Is(err, sdk.ErrSessionMissing) {
 		return false
@@ -187,20 +188,20 @@ func (c *connection) isAlive(ctx context.Context, err error) bool {
 	if c.process != nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, liveCheck)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	err = c.session.Ping(ctx, nil)
 	return err == nil || isAnswer(err)
 }
 
-// close ends the session and the process and returns when both are gone. It is
-// called once.
+// close ends the session and the process, and returns when both have ended. It must be called
+// only once.
 func (c *connection) close() {
 	if c.process != nil {
 		_ = c.process.Close() // it has no errors
 	}
 	if c.session != nil {
-		// A server on the network is notified of the end, and may not answer.
+		// The session notifies a server on the network, which may not answer.
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -208,15 +209,15 @@ func (c *connection) close() {
 		}()
 		select {
 		case <-closed:
-		case <-time.After(farewell):
+		case <-time.After(closeTimeout):
 		}
 	}
-	if c.hangUp != nil {
-		c.hangUp()
+	if c.cancelRequests != nil {
+		c.cancelRequests()
 	}
 }
 
-// currentTools returns the list as it was read last.
+// currentTools returns the list that was read last.
 func (c *connection) currentTools() []*sdk.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +262,7 @@ func (c *connection) refreshTools(ctx context.Context) error {
 	return nil
 }
 
-// isAnswer reports whether an error is what the server said, not that it is gone.
+// isAnswer reports whether an error is an answer of the server, not the loss of the connection.
 func isAnswer(err error) bool {
 	var wire *jsonrpc.Error
 	return errors.As(err, &wire) && wire.Code != rejected && !errors.Is(err, sdk.ErrConnectionClosed)

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// longestName is what every provider takes for the name of a function.
+// longestName is the length in bytes that every provider accepts for the name of a function.
 const longestName = 64
 
 // directTools returns the tools of a server under their own names.
@@ -31,7 +31,7 @@ func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 				if !ok {
 					return tool.FailedResult("the arguments of %s are not an object", name), nil
 				}
-				res, err := s.callTool(ctx, request{Call: c, name: t.Name, with: args, repeats: effect.MayRepeat()})
+				res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: args, repeats: effect.MayRepeat()})
 				if err != nil {
 					return tool.Result{}, err
 				}
@@ -42,8 +42,8 @@ func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 	return all
 }
 
-// directNames are the names under which tools of the server are offered directly,
-// and under which rules know them whether they are or not.
+// directNames returns the names under which tools of the server are offered directly. Rules use
+// these names also for tools that are not.
 func (s *server) directNames(list []*sdk.Tool) []string {
 	names := make([]string, len(list))
 	taken := map[string]bool{}
@@ -57,11 +57,11 @@ func (s *server) directNames(list []*sdk.Tool) []string {
 	return names
 }
 
-// functionName is the name of one of the three functions of a server.
+// functionName returns the name of a function of raddle for a server, such as mcp_invoke_ID.
 func functionName(function, id string) string { return safeName("mcp_"+function+"_"+id, false) }
 
-// safeName replaces what providers refuse in a name. Where that could make two
-// names equal, a digest keeps them apart.
+// safeName replaces the characters of a name that providers refuse. A digest distinguishes names
+// that are marked or were shortened.
 func safeName(name string, marked bool) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -79,7 +79,7 @@ func safeName(name string, marked bool) string {
 }
 
 // inputSchema returns the schema of a tool's arguments. Providers accept only the schema
-// of an object: what a server says that is none becomes one.
+// of an object, so any other schema becomes that of an object.
 func inputSchema(t *sdk.Tool) json.RawMessage {
 	schema, ok := t.InputSchema.(map[string]any)
 	if !ok {
@@ -96,8 +96,8 @@ func inputSchema(t *sdk.Tool) json.RawMessage {
 	return text
 }
 
-// toolEffect takes the server's word for what a tool does. That it says nothing of
-// destruction is not taken for a warning.
+// toolEffect returns the effect that the server declares. A tool without destructiveHint does not
+// count as dangerous, although that is the default of the protocol.
 func toolEffect(t *sdk.Tool) tool.Effect {
 	a := t.Annotations
 	switch {
@@ -113,8 +113,8 @@ func toolEffect(t *sdk.Tool) tool.Effect {
 	return tool.Undeclared
 }
 
-// invokeEffect is what repeating a call of mcp_invoke does, which may call any of
-// the tools. Whether a call needs consent is up to the tool that it names.
+// invokeEffect returns the effect of mcp_invoke, which may call any of the tools: it may be
+// repeated only if every tool may. The tool that a call names decides whether the call needs consent.
 func invokeEffect(list []*sdk.Tool) tool.Effect {
 	all := tool.ReadOnly
 	for _, t := range list {

@@ -7,11 +7,10 @@
 //	defer servers.Close()
 //	tools, failed := servers.Tools(ctx, []string{"github", "docs"})
 //
-// [Open] starts nothing. The servers that are named to [Servers.Tools] are
-// started then, at the same time, and each is one connection for all that
-// use the same Servers. A server that cannot be started is reported and left
-// out. One that dies ends its running calls with an error that the model
-// reads; it is started again by the next call, after a growing pause, until
+// [Open] starts nothing. [Servers.Tools] starts the servers that it names, all at
+// the same time. All users of the same Servers share one connection to each. A server that cannot be started is reported and left
+// out. If a server dies, its running calls end with an error that the model
+// reads, and the next call starts it again, after a growing pause, until
 // [Options.Restarts] is used up.
 //
 // Each server is offered as three functions, mcp_invoke_ID, mcp_search_ID and
@@ -23,7 +22,7 @@
 // A call of a tool may ask a person (elicitation): it ends with a
 // [tool.Question]. The call with the same key and the answers continues it.
 //
-// Values of the environment get into a server's entry by ${NAME} or {{NAME}}.
-// Those that are secret by their form or their name are taken out of everything
-// a server says, be it a result, an error or its stderr.
+// ${NAME} and {{NAME}} in a server's entry stand for values of the environment.
+// Values that are secret by their form or their name are removed from everything
+// that a server says: results, errors and its stderr.
 package mcp

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // An asker passes the questions of a call to its caller, one at a time, and the
 // answers back.
 type asker struct {
-	can       bool // there is a person to ask
+	enabled   bool // there is a person to ask
 	questions chan tool.Question
 	answers   chan []tool.Answer
 	turn      chan struct{} // holds a value while no question is asked
@@ -31,14 +32,14 @@ type askerState struct {
 	used  map[int]bool  // of them
 }
 
-func newAsker(known []tool.Answer, can bool) asker {
-	a := asker{can: can, questions: make(chan tool.Question), answers: make(chan []tool.Answer, 1), turn: make(chan struct{}, 1),
+func newAsker(known []tool.Answer, enabled bool) asker {
+	a := asker{enabled: enabled, questions: make(chan tool.Question), answers: make(chan []tool.Answer, 1), turn: make(chan struct{}, 1),
 		state: &askerState{known: known, used: map[int]bool{}}}
 	a.turn <- struct{}{}
 	return a
 }
 
-// sendAnswers gives all answers so far to the question that waits.
+// sendAnswers passes all answers so far to the question that waits.
 func (a *asker) sendAnswers(all []tool.Answer) { a.answers <- all }
 
 // recordedAnswer returns the first answer to a question of this text that was not used yet: a
@@ -77,7 +78,7 @@ func (a *asker) askQuestion(ctx context.Context, q tool.Question) (tool.Answer, 
 // handleElicitation asks the person who made a call what the server wants to know.
 func (s *server) handleElicitation(ctx context.Context, c *connection, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	if p.Mode != "" && p.Mode != "form" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "raddle has no elicitation of mode " + p.Mode}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "raddle does not support the elicitation mode " + p.Mode}
 	}
 	o, _ := ctx.Value(openCallKey{}).(*openCall)
 	if o == nil { // the protocol does not say for which call: the oldest one
@@ -87,7 +88,7 @@ func (s *server) handleElicitation(ctx context.Context, c *connection, p *sdk.El
 		}
 		c.mu.Unlock()
 	}
-	if o == nil || !o.asker.can {
+	if o == nil || !o.asker.enabled {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	select {
@@ -113,7 +114,7 @@ func (s *server) handleElicitation(ctx context.Context, c *connection, p *sdk.El
 	})
 }
 
-// A formField is a field of the form that a server wants to have filled in.
+// A formField is a field of a form that a server sends.
 type formField struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -149,7 +150,7 @@ func fillForm(p *sdk.ElicitParams, ask func(tool.Question) (tool.Answer, error))
 		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
 	}
 	content := map[string]any{}
-	for _, name := range sortedKeys(form.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
 		field := form.Properties[name]
 		q := field.buildQuestion(name, p.Message, len(form.Properties) == 1, slices.Contains(form.Required, name))
 		for first := q.Prompt; ; {
@@ -173,7 +174,7 @@ func fillForm(p *sdk.ElicitParams, ask func(tool.Question) (tool.Answer, error))
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// buildQuestion is what a person is asked for a field.
+// buildQuestion returns the question about a field.
 func (f *formField) buildQuestion(name, message string, only, required bool) tool.Question {
 	q := tool.Question{Kind: "input", Prompt: message, Options: f.fieldOptions()}
 	label := cmp.Or(f.Title, name)
@@ -209,7 +210,8 @@ func (f *formField) fieldOptions() []string {
 	return list
 }
 
-// parseAnswer returns the value of an answer, nil for none, or what is wrong with it.
+// parseAnswer returns the value of an answer, which is nil if there is none, or the reason why it is
+// not valid.
 func (f *formField) parseAnswer(text string, required bool) (value any, problem string) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" && f.Type != "boolean" {
@@ -258,7 +260,7 @@ func readYes(text string) (yes, ok bool) {
 	return false, false
 }
 
-// answerText is an answer as text.
+// answerText returns an answer as text.
 func answerText(a tool.Answer) string {
 	var text string
 	if json.Unmarshal(a.Value, &text) == nil {

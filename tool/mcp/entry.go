@@ -18,10 +18,10 @@ type entryReader struct {
 	key    *yaml.Node
 	server Server
 	file   *File
-	fields map[string]*yaml.Node // where the fields are that the entry has
+	fields map[string]*yaml.Node // the values of the entry, by key
 }
 
-// addFault notes a problem of the entry; the first is the one by which it fails.
+// addFault adds a problem of the entry. The server fails with the first one.
 func (r *entryReader) addFault(n *yaml.Node, format string, args ...any) {
 	pos, message := strictyaml.Pos{File: r.doc.Path, Line: n.Line, Col: n.Column}, fmt.Sprintf(format, args...)
 	r.file.Problems = append(r.file.Problems, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "mcp-server", Pos: pos,
@@ -69,7 +69,8 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 // entryKeys are the keys of an entry.
 var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers"}
 
-// warnUnknown warns about a key that is nearly one of an entry. Other programs have keys of their own.
+// warnUnknown warns about an unknown key that is similar to a known one. Other unknown keys may
+// belong to other programs.
 func (r *entryReader) warnUnknown(value *yaml.Node) {
 	for i := 0; i+1 < len(value.Content); i += 2 {
 		key := value.Content[i]
@@ -86,15 +87,15 @@ func (r *entryReader) warnUnknown(value *yaml.Node) {
 	}
 }
 
-// resolveTransport settles which way the server is reached. Without a type it follows
-// from the field that is there.
+// resolveTransport sets the transport of the server. Without a type, the field "command" or "url"
+// decides.
 func (r *entryReader) resolveTransport(kind string) {
 	s := &r.server
 	switch kind {
 	case "":
 		switch {
 		case s.Command != "" && s.URL != "":
-			r.addFault(r.fields["url"], `has both a "command" and a "url": take one of them out`)
+			r.addFault(r.fields["url"], `has both a "command" and a "url": remove one of them`)
 		case s.Command != "":
 			s.Transport = Stdio
 		case s.URL != "":
@@ -110,7 +111,7 @@ func (r *entryReader) resolveTransport(kind string) {
 	case "sse":
 		s.Transport = SSE
 	default:
-		r.addFault(r.fields["type"], `has the unknown type %q: it is "stdio", "http" or "sse"`, kind)
+		r.addFault(r.fields["type"], `has the unknown type %q: it must be "stdio", "http" or "sse"`, kind)
 		return
 	}
 	want, other := "url", "command"
@@ -121,7 +122,7 @@ func (r *entryReader) resolveTransport(kind string) {
 	if !has[want] {
 		r.addFault(r.key, `has type %q but is missing a %q field`, kind, want)
 	} else if has[other] {
-		r.addFault(r.fields[other], `has type %q but also a %q field: take it out`, kind, other)
+		r.addFault(r.fields[other], `has type %q but also a %q field: remove it`, kind, other)
 	}
 }
 
@@ -137,7 +138,7 @@ func (r *entryReader) readInDoubt(key string, v *yaml.Node) {
 	name := r.readText(key, v)
 	choice, ok := tool.ParseDoubt(name)
 	if !ok {
-		r.addFault(v, `has the unknown "in_doubt" %q: it is one of %s`, name, strings.Join(tool.Doubts, ", "))
+		r.addFault(v, `has the unknown "in_doubt" %q: it must be one of %s`, name, strings.Join(tool.Doubts, ", "))
 	}
 	r.server.InDoubt = choice
 }
@@ -175,8 +176,9 @@ func (r *entryReader) readTable(key string, v *yaml.Node) map[string]string {
 	return table
 }
 
-// plainScalar returns a string, a number as it is written, or a boolean.
-func plainScalar(n *yaml.Node) (string, bool) {
+// plainScalar returns a string, a number or a boolean as it is written. ok is false for any other
+// value.
+func plainScalar(n *yaml.Node) (text string, ok bool) {
 	if strictyaml.IsEmpty(strictyaml.ResolveAlias(n)) {
 		return "", false
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func expandServer(s Server, lookup func(string) (string, bool)) (Server, []strin
 	}
 	if len(e.missing) > 0 {
 		slices.Sort(e.missing)
-		return s, e.foundSecrets(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
+		return s, e.foundSecrets(), fmt.Errorf("%s: it refers to variables that are not set: %s; set them and try again",
 			s.Pos, strings.Join(slices.Compact(e.missing), ", "))
 	}
 	return s, e.foundSecrets(), nil
@@ -49,7 +50,7 @@ func expandServer(s Server, lookup func(string) (string, bool)) (Server, []strin
 
 func (e *expansion) expandTable(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		out[name] = e.expandText(name, m[name])
 		if redact.IsSecretField(name) {
 			e.addSecret(out[name])
@@ -76,15 +77,15 @@ func (e *expansion) expandText(name, s string) string {
 	})
 }
 
-// foundSecrets returns the values that were noted, sorted, without those that no redactor
-// looks for.
+// foundSecrets returns the values that were added, sorted, without those that are too short for a
+// redactor.
 func (e *expansion) foundSecrets() []string {
 	list := slices.DeleteFunc(e.secrets, func(v string) bool { return !redact.IsFindable(v) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// addSecret notes a value, and what follows the scheme in a header like "Bearer x".
+// addSecret adds a value, and what follows the scheme in a header like "Bearer x".
 func (e *expansion) addSecret(v string) {
 	e.secrets = append(e.secrets, v)
 	if _, token, ok := strings.Cut(v, " "); ok {

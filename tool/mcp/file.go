@@ -16,7 +16,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// A File is an mcp.json as it was read.
+// A File holds the entries of an mcp.json.
 type File struct {
 	Path    string
 	Servers []Server // sorted by id; those with problems too: they fail when they are started
@@ -24,7 +24,7 @@ type File struct {
 	Problems []strictyaml.Finding
 }
 
-// A Server is one entry, with its references to the environment as they stand.
+// A Server is one entry. Its references to the environment are not replaced yet.
 type Server struct {
 	ID        string
 	Transport Transport
@@ -35,13 +35,13 @@ type Server struct {
 	Env     map[string]string // on top of Options.Env
 	Dir     string            // cwd; relative to Options.Dir
 
-	// InDoubt is what is done with calls that a crash cut off, unless they may be repeated.
+	// InDoubt says what happens to calls that a crash interrupted, unless they may be repeated.
 	InDoubt tool.Doubt
 
 	URL     string
 	Headers map[string]string
 
-	problem error // why the server cannot run; nil: the entry is right
+	problem error // why the server cannot run; nil: the entry is valid
 }
 
 // A Transport is the way to a server.
@@ -82,9 +82,8 @@ func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Load reads a file. One that is missing or blank has no servers. The error is
-// a *FileError; faults of entries are in File.Problems
-// and keep only those servers from running.
+// Load reads a file. A file that is missing or blank has no servers. The error is a *FileError.
+// Faults of entries are in File.Problems; only the servers of these entries cannot run.
 func Load(path string) (File, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +96,8 @@ func Load(path string) (File, error) {
 }
 
 // Parse reads the text of a file; path is for messages. Lines that begin with #
-// are comments. Keys that mean nothing here are ignored; Problems has a warning for one that looks like a mistake. No message quotes a value of
-// an entry's env, headers or args.
+// are comments. Unknown keys are ignored, but Problems has a warning for a key that looks like a
+// mistake. No message quotes a value of an entry's env, headers or args.
 func Parse(path string, data []byte) (File, error) {
 	f := File{Path: path}
 	doc := strictyaml.Read(path, joinSurrogates(data))
@@ -176,7 +175,7 @@ func findBroken(n *yaml.Node) (list []*yaml.Node) {
 // surrogatePair matches a character that JSON writes as two escapes, which YAML does not have.
 var surrogatePair = regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
-// joinSurrogates writes such characters as themselves.
+// joinSurrogates replaces each pair of escapes by its character.
 func joinSurrogates(data []byte) []byte {
 	return surrogatePair.ReplaceAllFunc(data, func(pair []byte) []byte {
 		var text string

@@ -47,11 +47,11 @@ func TestProblemsOfEntries(t *testing.T) {
 		`{"command":"a","args":[[]]}`:                 `m.json:2:28: MCP server 'x' has in "args" an item 0 that is not a string`,
 		`{"command":"a","env":{"A":null}}`:            `m.json:2:31: MCP server 'x' has in "env" a "A" that is not a string, a number, true or false`,
 		`{"command":"a","env":3}`:                     `m.json:2:26: MCP server 'x' has "env" that is not an object`,
-		`{"command":"a","url":"b"}`:                   `m.json:2:26: MCP server 'x' has both a "command" and a "url": take one of them out`,
+		`{"command":"a","url":"b"}`:                   `m.json:2:26: MCP server 'x' has both a "command" and a "url": remove one of them`,
 		`{"type":"http"}`:                             `m.json:2:1: MCP server 'x' has type "http" but is missing a "url" field`,
 		`{"type":"stdio","url":"b"}`:                  `m.json:2:1: MCP server 'x' has type "stdio" but is missing a "command" field`,
-		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:39: MCP server 'x' has type "sse" but also a "command" field: take it out`,
-		`{"type":"pigeon","url":"b"}`:                 `m.json:2:13: MCP server 'x' has the unknown type "pigeon": it is "stdio", "http" or "sse"`,
+		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:39: MCP server 'x' has type "sse" but also a "command" field: remove it`,
+		`{"type":"pigeon","url":"b"}`:                 `m.json:2:13: MCP server 'x' has the unknown type "pigeon": it must be "stdio", "http" or "sse"`,
 		`{"command":"a"}, "x":{"command":"b"}`:        `m.json:2:22: MCP server 'x' is declared twice; the other one is at m.json:2:1`,
 		`{"command":"a"}, "y":{"command":"b","env":3`: "",
 	} {
@@ -160,7 +160,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("secrets (-want +got):\n%s", d)
 	}
 	_, _, err = expandServer(Server{Pos: "m.json:1:1", URL: "http://${HOST}/${HOST}?{{KEY}}"}, lookup)
-	if want := "m.json:1:1: it refers to what the environment does not have: HOST, KEY; set it and try again"; err == nil || err.Error() != want {
+	if want := "m.json:1:1: it refers to variables that are not set: HOST, KEY; set them and try again"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

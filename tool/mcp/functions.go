@@ -13,13 +13,12 @@ import (
 	"raddle.dev/tool"
 )
 
-// How many tools a search returns if the model does not say, and at most.
 const (
-	usualHits = 8
-	maxHits   = 20
+	defaultHits = 8 // tools that a search returns if the model does not say how many
+	maxHits     = 20
 )
 
-// buildTools returns what a server offers: the three functions, then each of its
+// buildTools returns the tools of a server: the functions of raddle for it, then each of its own
 // tools if it has few.
 func (s *server) buildTools(c *connection) []tool.Tool {
 	id, list := s.config.ID, c.currentTools()
@@ -63,7 +62,7 @@ func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, err
 	if failed != nil {
 		return *failed, nil
 	}
-	most := usualHits
+	most := defaultHits
 	if v, ok := args["top_k"]; ok {
 		var n float64
 		if json.Unmarshal(v, &n) != nil || n < 0 || n != math.Trunc(n) {
@@ -120,7 +119,7 @@ func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, erro
 	if failed != nil || err != nil {
 		return derefResult(failed), err
 	}
-	res, err := s.callTool(ctx, request{Call: c, name: t.Name, with: with, repeats: toolEffect(t).MayRepeat()})
+	res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: with, repeats: toolEffect(t).MayRepeat()})
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -146,8 +145,8 @@ func (s *server) findTool(ctx context.Context, name string) (*sdk.Tool, *tool.Re
 	return list[i], nil, nil
 }
 
-// nearNames lists a few tools whose names share most with a wrong one: letters at the
-// beginning, or words.
+// nearNames returns the names of a few tools that are most similar to a wrong name: their words
+// begin with the same letters.
 func nearNames(wrong string, list []*sdk.Tool) []string {
 	const few, least = 3, 3
 	words := func(name string) []string {
@@ -179,7 +178,7 @@ func nearNames(wrong string, list []*sdk.Tool) []string {
 	return names
 }
 
-// sharedStart counts the bytes at the beginning that two words have in common.
+// sharedStart returns the length in bytes of the longest common prefix of two words.
 func sharedStart(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -195,7 +194,7 @@ func derefResult(r *tool.Result) tool.Result {
 	return *r
 }
 
-// arguments are the fields of a call's arguments.
+// arguments holds the fields of a call's arguments.
 type arguments map[string]json.RawMessage
 
 func parseArguments(args json.RawMessage) arguments {
@@ -204,7 +203,7 @@ func parseArguments(args json.RawMessage) arguments {
 	return m
 }
 
-// textField reads a field that must be there.
+// textField returns the text of a required field, or the failure for the model.
 func (a arguments) textField(name string) (string, *tool.Result) {
 	v, ok := a[name]
 	if !ok {
@@ -219,8 +218,8 @@ func (a arguments) textField(name string) (string, *tool.Result) {
 	return *s, nil
 }
 
-// parseObject returns an object as it was written. Absent and null are an empty one,
-// and a string that holds an object, which some models write, is that object.
+// parseObject returns an object as it was written. An absent value and null are an empty object.
+// Some models write a string that holds an object: it counts as that object.
 func parseObject(v json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(v, &text) == nil && text != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// noteRequest remembers the request that a POST sends, so that its answer is known.
-func (r *requester) noteRequest(req *http.Request) error {
+// recordHTTPRequest records the request that a POST sends, so that the inbox knows its answer.
+func (r *requester) recordHTTPRequest(req *http.Request) error {
 	if req.Method != http.MethodPost || req.Body == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (r *requester) noteRequest(req *http.Request) error {
 	return nil
 }
 
-// filterBody returns the body of an answer with nothing but messages.
+// filterBody returns the body of an answer without anything that is not a message.
 func (r *requester) filterBody(resp *http.Response) io.Reader {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without one it is neither
 	switch {
@@ -123,7 +123,7 @@ func (b *eventBody) Read(p []byte) (int, error) {
 	return b.ready.Read(p)
 }
 
-// addLine takes in a line of the stream.
+// addLine adds a line of the stream.
 func (b *eventBody) addLine(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

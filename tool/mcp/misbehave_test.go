@@ -258,7 +258,7 @@ func TestWhyAServerDidNotStart(t *testing.T) {
 		}
 	}
 	_, failed = s.Tools(t.Context(), []string{"raw start refuses"})
-	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "it is not started again: 1 starts in a row came to nothing; the last one: ") || !strings.Contains(failed[0].Error(), "no seat is free") {
+	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "it is not started again: 1 starts in a row failed; the last one: ") || !strings.Contains(failed[0].Error(), "no seat is free") {
 		t.Errorf("errors %v", failed)
 	}
 }

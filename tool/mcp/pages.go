@@ -7,7 +7,7 @@ const maxPages = 1000
 
 // readPages reads all pages of a list. read returns the items of the page at a
 // cursor, and the cursor of the next page, which is empty after the last one. A list
-// that goes in circles ends where it begins again: at a cursor that was used before,
+// that repeats itself ends where it begins again: at a cursor that was used before,
 // or at a page whose items are all known by the key that key returns.
 func readPages[T any](key func(*T) string, read func(cursor string) ([]*T, string, error)) ([]*T, error) {
 	all, known, cursors := []*T{}, map[string]bool{}, map[string]bool{"": true}

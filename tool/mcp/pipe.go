@@ -118,7 +118,7 @@ func (p *pipe) readAll() {
 	select {
 	case <-p.process.Done():
 	case <-p.closed:
-	case <-time.After(lastWords):
+	case <-time.After(exitTimeout):
 		p.silent.Store(true)
 	}
 }

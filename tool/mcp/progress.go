@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +20,7 @@ type progressView struct {
 	pause *time.Timer // since a report was shown; nil: none was, or the pause is over
 }
 
-// addReport takes in the newest report, and shows it unless there is a pause.
+// addReport stores the newest report, and shows it unless there is a pause.
 func (v *progressView) addReport(text string) {
 	v.text = text
 	if v.pause == nil {
@@ -54,7 +55,7 @@ func (v *progressView) stop() {
 	}
 }
 
-// reportProgress passes on what the server reports of a call.
+// reportProgress passes a report of the server to the call that it is about.
 func (c *connection) reportProgress(p *sdk.ProgressNotificationParams) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +64,14 @@ func (c *connection) reportProgress(p *sdk.ProgressNotificationParams) {
 			continue
 		}
 		select {
-		case <-o.moved: // only the newest counts
+		case <-o.progress: // only the newest counts
 		default:
 		}
-		o.moved <- progressText(p)
+		o.progress <- progressText(p)
 	}
 }
 
-// progressText is a report as a person reads it.
+// progressText returns a report as text for people.
 func progressText(p *sdk.ProgressNotificationParams) string {
 	const longest = 200
 	text := fmt.Sprintf("%g", p.Progress)
@@ -79,7 +80,7 @@ func progressText(p *sdk.ProgressNotificationParams) string {
 	}
 	text = cmp.Or(p.Message, text)
 	if len(text) > longest {
-		text = text[:longest] + " ..."
+		text = strings.ToValidUTF8(text[:longest], "") + " ..."
 	}
 	return text
 }

@@ -15,7 +15,7 @@ import (
 // longestInstructions is the number of bytes of a server's instructions that the model reads.
 const longestInstructions = 8 << 10
 
-// serverInstructions are the server's own, as the end of a description.
+// serverInstructions returns the instructions of the server as the end of a description.
 func (s *server) serverInstructions(c *connection) string {
 	res := c.session.InitializeResult()
 	if res == nil || strings.TrimSpace(res.Instructions) == "" {

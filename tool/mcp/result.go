@@ -14,11 +14,11 @@ import (
 	"raddle.dev/tool"
 )
 
-// pictures are the types of images that every model with eyes can see.
+// pictures are the media types of images that every model with vision accepts.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// rawResult is the result as the server gave it, in JSON. Bytes that a model cannot
-// read as text are attached or left out, and a note is in their place.
+// rawResult returns the result as JSON, as the server gave it. Bytes that a model cannot
+// read as text are attached or left out, and a note replaces them.
 func rawResult(res *sdk.CallToolResult) tool.Result {
 	type outcome struct {
 		Content           []any `json:"content"`
@@ -45,7 +45,7 @@ func rawResult(res *sdk.CallToolResult) tool.Result {
 	return result
 }
 
-// withNote is a content with a note in place of its bytes.
+// withNote returns a content with a note in place of its bytes.
 func withNote(c sdk.Content, note string) any {
 	switch c := c.(type) {
 	case *sdk.ImageContent:
@@ -60,8 +60,8 @@ func withNote(c sdk.Content, note string) any {
 	return c
 }
 
-// messageResult is the result as parts of a message: texts as they are, and structured
-// content where no text says the same.
+// messageResult returns the result as parts of a message: texts as they are, and structured
+// content unless a text says the same.
 func messageResult(res *sdk.CallToolResult) tool.Result {
 	result := tool.Result{Error: res.IsError}
 	sameText := res.StructuredContent == nil
@@ -140,12 +140,12 @@ func sameJSON(text string, v any) bool {
 	return reflect.DeepEqual(v, w)
 }
 
-// plainText is a text without terminal escapes and NUL characters.
+// plainText returns a text without terminal escapes and NUL characters.
 func plainText(text string) string {
 	return strings.ReplaceAll(string(proc.StripEscapes([]byte(text))), "\x00", "")
 }
 
-// plainResult takes them out of all texts of a result.
+// plainResult removes terminal escapes and NUL characters from all texts of a result.
 func plainResult(res *sdk.CallToolResult) {
 	for _, c := range res.Content {
 		switch c := c.(type) {
@@ -162,7 +162,7 @@ func plainResult(res *sdk.CallToolResult) {
 	res.StructuredContent = plainValue(res.StructuredContent)
 }
 
-// plainValue is a JSON value with plain texts, names of keys included.
+// plainValue returns a JSON value with plain texts, also in the names of its keys.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -181,7 +181,7 @@ func plainValue(v any) any {
 	return v
 }
 
-// redactResult takes the known secrets out of the texts of a result.
+// redactResult removes the known secrets from the texts of a result.
 func (s *server) redactResult(r tool.Result) tool.Result {
 	for i, p := range r.Content {
 		if t, ok := p.(llm.Text); ok {

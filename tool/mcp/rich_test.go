@@ -171,7 +171,7 @@ func TestInDoubtOfAnEntry(t *testing.T) {
 	if err != nil || more.Servers[0].InDoubt != tool.DoubtRetry {
 		t.Errorf("read %+v, %v", more.Servers, err)
 	}
-	if len(more.Problems) != 1 || !strings.Contains(more.Problems[0].Message, `has the unknown "in_doubt" "maybe": it is one of retry, skip, ask`) {
+	if len(more.Problems) != 1 || !strings.Contains(more.Problems[0].Message, `has the unknown "in_doubt" "maybe": it must be one of retry, skip, ask`) {
 		t.Errorf("problems %v", more.Problems)
 	}
 	f.Servers[0].InDoubt = tool.DoubtSkip

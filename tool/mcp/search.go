@@ -17,8 +17,8 @@ type hit struct {
 	Description string `json:"description"`
 }
 
-// The usual constants of BM25: how soon a repeated word stops to count, and how
-// much the length of a text does.
+// The usual constants of BM25: how soon a repeated word stops to count, and how much the length
+// of a text counts.
 const (
 	saturation = 1.2
 	lengthPart = 0.75

@@ -20,7 +20,7 @@ type server struct {
 
 	mu       sync.Mutex
 	secrets  *redact.Set
-	current  *attempt // the connection, or the way to it; nil: neither
+	current  *attempt // the start that counts; nil: there is none
 	lastErr  error    // of the last start that failed
 	failures int      // starts that failed and connections that broke, since a call worked
 	hangs    int      // calls in a row that timed out
@@ -30,14 +30,14 @@ type server struct {
 	connections sync.WaitGroup // those that are not closed yet
 }
 
-// An attempt is a start, running or over.
+// An attempt is a start that is in progress, has failed, or has led to a connection.
 type attempt struct {
 	done chan struct{} // closed when conn or err is set
 	conn *connection
 	err  error
 }
 
-// errClosed is the end of all.
+// errClosed is the error of starts and calls after Servers.Close.
 var errClosed = errors.New("the MCP servers have been closed")
 
 // connect returns the connection, which it makes if there is none. The start is
@@ -63,7 +63,7 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	}
 }
 
-// currentAttempt returns the attempt that counts, and begins one if there is none.
+// currentAttempt returns the start that counts, and begins one if there is none.
 func (s *server) currentAttempt() (*attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *server) currentAttempt() (*attempt, error) {
 		if s.lastErr != nil {
 			reason = "; the last one: " + s.lastErr.Error()
 		}
-		return nil, fmt.Errorf("it is not started again: %d starts in a row came to nothing%s", s.failures, reason)
+		return nil, fmt.Errorf("it is not started again: %d starts in a row failed%s", s.failures, reason)
 	}
 	a := &attempt{done: make(chan struct{})}
 	s.current = a
@@ -90,7 +90,7 @@ func (s *server) currentAttempt() (*attempt, error) {
 	return a, nil
 }
 
-// isOver reports whether nothing can come of the attempt any more.
+// isOver reports whether the attempt has failed, or its connection has broken.
 func (a *attempt) isOver() bool {
 	select {
 	case <-a.done:
@@ -100,8 +100,8 @@ func (a *attempt) isOver() bool {
 	}
 }
 
-// restartDelay is the time before a start that follows so many failures: the first
-// restart is at once.
+// restartDelay returns the time before a start that follows a number of failures. The first
+// restart is immediate.
 func restartDelay(failures int) time.Duration {
 	if failures < 2 {
 		return 0
@@ -142,7 +142,7 @@ func (s *server) resolveConfig() (Server, error) {
 	return config, err
 }
 
-// redactText takes terminal escapes, NUL characters and the known secrets out of a text.
+// redactText removes terminal escapes, NUL characters and the known secrets from a text.
 func (s *server) redactText(text string) string {
 	text = plainText(text)
 	s.mu.Lock()
@@ -151,15 +151,15 @@ func (s *server) redactText(text string) string {
 	return s.options.Redact(own.Text(text))
 }
 
-// recordSuccess notes a call that was answered.
+// recordSuccess records that a call was answered.
 func (s *server) recordSuccess() {
 	s.mu.Lock()
 	s.failures, s.hangs = 0, 0
 	s.mu.Unlock()
 }
 
-// recordHang notes a call that was not answered in time. A server that lets two in a
-// row hang is ended, so that the next call gets a fresh one.
+// recordHang records that a call was not answered in time. After two in a row it ends the
+// server, so that the next call starts a new one.
 func (s *server) recordHang(c *connection) {
 	s.mu.Lock()
 	s.hangs++
@@ -173,8 +173,8 @@ func (s *server) recordHang(c *connection) {
 	}
 }
 
-// close waits for the end of all connections, also of one that is just being
-// made. Life is over, which ends them.
+// close waits until all connections have ended, also one that is just being made. The
+// caller has cancelled life, which ends them.
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true

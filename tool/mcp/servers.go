@@ -29,13 +29,13 @@ type Options struct {
 	// Env is what child processes get, before their own variables; nil: the
 	// environment of this process.
 	Env []string
-	// Lookup finds what ${NAME} and {{NAME}} mean; nil: the environment
-	// of this process.
+	// Lookup returns the value of a reference ${NAME} or {{NAME}}, and whether there is one;
+	// nil: the environment of this process.
 	Lookup func(name string) (string, bool)
 	// Dir is where child processes run, and what a relative cwd is relative
 	// to; empty: the working directory of this process.
 	Dir string
-	// Workspace is the directory that servers learn as the root of the work; empty: none.
+	// Workspace is the directory that servers get as their root; empty: none.
 	Workspace string
 
 	StartTimeout time.Duration // until a server has answered and listed its tools; 0: DefaultStartTimeout
@@ -45,8 +45,8 @@ type Options struct {
 	// Restarts is how often a server is started again without a call that
 	// worked in between; 0: DefaultRestarts; negative: never.
 	Restarts int
-	// Direct is the number of tools up to which a server is offered directly
-	// as well; 0: DefaultDirect; negative: never.
+	// Direct is the largest number of tools of a server whose tools are also offered under
+	// their own names; 0: DefaultDirect; negative: never.
 	Direct int
 
 	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
@@ -67,8 +67,7 @@ type Servers struct {
 	end  context.CancelFunc
 }
 
-// Open makes the servers of a file known and starts none. The caller must Close
-// them.
+// Open returns the servers of a file. It starts none. The caller must Close them.
 func Open(f File, o Options) *Servers {
 	o = o.withDefaults()
 	life, end := context.WithCancel(context.Background())
@@ -161,9 +160,9 @@ func (s *Servers) ProgramPaths() (paths []string) {
 
 // Tools returns the tools of the named servers, in the order of the names. It
 // starts those that do not run, all at the same time, and waits for them. For
-// each server that cannot be used there is a *ServerError, and the tools of the
-// others are returned nevertheless. When ctx ends, the servers that are
-// still starting are among the failed, and their start continues.
+// each server that cannot be used it returns a *ServerError, together with the tools of the
+// others. When ctx ends, the servers that are still starting count as failed, and their start
+// continues.
 //
 // The list of a server that says it has changed is read again by the next call.
 func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {
@@ -211,16 +210,16 @@ func (s *Servers) findServer(id string) *server {
 	return s.list[i]
 }
 
-// ParseEntry reports whether an entry of a list of tools means all of a server, as in
-// "mcp:github", and which.
+// ParseEntry returns the server of which an entry of a list of tools means all tools, as in
+// "mcp:github". ok is false for any other entry.
 func ParseEntry(entry string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(entry, "mcp:")
 	return id, ok && id != ""
 }
 
-// AnswerAbsent answers a call to one of the functions of a server that was not
-// offered; false: the name is none of those. Servers may be nil.
-func (s *Servers) AnswerAbsent(call llm.ToolCall) (tool.Result, bool) {
+// AnswerAbsent returns the result of a call to a function of a server that the request did not
+// offer. ok is false if the name is not that of such a function. Servers may be nil.
+func (s *Servers) AnswerAbsent(call llm.ToolCall) (r tool.Result, ok bool) {
 	for _, f := range []string{"invoke", "search", "describe", "resources", "prompts"} {
 		id, ok := strings.CutPrefix(call.Name, "mcp_"+f+"_")
 		switch {
@@ -240,8 +239,8 @@ func (s *Servers) AnswerAbsent(call llm.ToolCall) (tool.Result, bool) {
 	return tool.Result{}, false
 }
 
-// Close ends all calls and servers and returns when nothing of them is left.
-// Servers may be nil.
+// Close ends all calls and servers, and returns when all their processes and connections have
+// ended. Its error is always nil. Servers may be nil.
 func (s *Servers) Close() error {
 	if s == nil {
 		return nil

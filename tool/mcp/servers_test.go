@@ -246,7 +246,7 @@ func TestBrokenServersAreLeftOut(t *testing.T) {
 		"MCP server 'dies': it could not be started: " + os.Args[0] + " ended with exit code 3",
 		"MCP server 'absent': it could not be started: no-such-program could not be started",
 		"MCP server 'silent': it was not ready within 3s",
-		"MCP server 'keyless': other.json:2:42: it refers to what the environment does not have: NOR_THIS, NO_SUCH_KEY; set it",
+		"MCP server 'keyless': other.json:2:42: it refers to variables that are not set: NOR_THIS, NO_SUCH_KEY; set them",
 		"MCP server 'unknown': unknown MCP server not found in config, which has",
 	}
 	if len(failed) != len(texts) {
@@ -279,7 +279,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	for range 2 {
 		want(t, run(t, all["mcp_invoke_good"], `{"tool":"die"}`), true, "SIGKILL")
 	}
-	want(t, run(t, all["mcp_invoke_good"], `{"tool":"die"}`), true, "it is not started again: 2 starts in a row came to nothing")
+	want(t, run(t, all["mcp_invoke_good"], `{"tool":"die"}`), true, "it is not started again: 2 starts in a row failed")
 }
 
 func TestPause(t *testing.T) {

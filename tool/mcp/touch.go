@@ -12,7 +12,7 @@ import (
 )
 
 // toolTouches returns what a call of a tool reaches, as far as its annotations say. Only
-// a tool that says that it reads is taken for harmless. One with openWorldHint
+// a tool that declares readOnlyHint counts as harmless. One with openWorldHint
 // reaches the network: the hosts of the URLs among its arguments, or any host.
 // Without that hint a tool that only reads is taken to stay on this machine, though
 // the protocol's default is the opposite: few servers write the hint.
@@ -67,14 +67,14 @@ func (s *server) invokeRepeats(raw json.RawMessage) bool {
 	return i >= 0 && toolEffect(list[i]).MayRepeat()
 }
 
-// findListed returns the tools as the server has listed them last, and the place of the
-// one with that name; -1 if it is not among them.
+// findListed returns the tools that the server has listed last, and the index of the tool with a
+// name; -1 if there is none.
 func (s *server) findListed(name string) ([]*sdk.Tool, int) {
 	list := s.lastTools()
 	return list, slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
 }
 
-// lastTools returns the tools as the server has listed them last, without starting it.
+// lastTools returns the tools that the server has listed last. It does not start the server.
 func (s *server) lastTools() []*sdk.Tool {
 	s.mu.Lock()
 	a := s.current
@@ -92,8 +92,8 @@ func (s *server) lastTools() []*sdk.Tool {
 	return nil
 }
 
-// urlHosts lists the hosts of the URLs among the texts of a JSON value, sorted. It is
-// nil where a text holds a URL among other words: then more may be meant.
+// urlHosts returns the hosts of the URLs among the texts of a JSON value, sorted. It returns nil
+// if a text holds a URL among other words, because the call may then reach other hosts, too.
 func urlHosts(value json.RawMessage) (hosts []string) {
 	var v any
 	if json.Unmarshal(value, &v) != nil {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,11 +22,11 @@ import (
 const (
 	maxLine   = 16 << 20 // of one message over stdio
 	maxStderr = 4 << 10  // of one line of stderr in the log
-	reconnect = 2        // attempts to take up a broken stream again
+	reconnect = 2        // attempts to resume a broken stream
 )
 
-// openTransport starts the child of a server over stdio, or prepares the way over
-// the network.
+// openTransport starts the child of a server over stdio, or returns a transport over the
+// network, which connects later.
 func (s *server) openTransport(c *connection, config Server) (sdk.Transport, error) {
 	if config.Transport == Stdio {
 		return s.startChild(c, config)
@@ -34,12 +36,12 @@ func (s *server) openTransport(c *connection, config Server) (sdk.Transport, err
 		return nil, errors.New(`its "url" is not an address like https://example.org/mcp`)
 	}
 	var life context.Context
-	life, c.hangUp = context.WithCancel(context.Background())
+	life, c.cancelRequests = context.WithCancel(context.Background())
 	client := &http.Client{
-		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.noteStray, c.reportProgress)},
+		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.logStrayOutput, c.reportProgress)},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 10 || r.URL.Host != at.Host || r.URL.Scheme != at.Scheme {
-				return fmt.Errorf("the server redirects to %s: if that is right, write it into the entry", r.URL.Host)
+				return fmt.Errorf("the server redirects to %s: if that is right, write this address into the entry", r.URL.Host)
 			}
 			return nil
 		},
@@ -60,7 +62,7 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 		}
 	}
 	env := append([]string{}, s.options.Env...)
-	for _, name := range sortedKeys(config.Env) {
+	for _, name := range slices.Sorted(maps.Keys(config.Env)) {
 		env = append(env, name+"="+config.Env[name])
 	}
 	command := proc.Command{Path: config.Command, Args: config.Args, Dir: dir, Env: env}
@@ -70,11 +72,11 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 		return nil, err
 	}
 	c.process = process
-	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.noteStray, c.reportProgress)}, nil
+	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.logStrayOutput, c.reportProgress)}, nil
 }
 
-// noteStray logs the output of a server that is not a message.
-func (s *server) noteStray(text []byte) {
+// logStrayOutput logs the output of a server that is not a message.
+func (s *server) logStrayOutput(text []byte) {
 	if !s.options.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
@@ -97,10 +99,10 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 	stop := context.AfterFunc(r.life, cancel)
 	done := func() { stop(); cancel() }
 	req = req.Clone(ctx)
-	for _, name := range sortedKeys(r.headers) {
+	for _, name := range slices.Sorted(maps.Keys(r.headers)) {
 		req.Header.Set(name, r.headers[name])
 	}
-	if err := r.noteRequest(req); err != nil {
+	if err := r.recordHTTPRequest(req); err != nil {
 		done()
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode == http.StatusUnauthorized {
 		resp.Body.Close()
 		done()
-		return nil, fmt.Errorf("%s wants to know who asks (401): put a valid credential into the headers of the entry", req.URL.Host)
+		return nil, fmt.Errorf("%s requires authentication (401): put a valid credential into the headers of the entry", req.URL.Host)
 	}
 	resp.Body = &body{Reader: r.filterBody(resp), Closer: resp.Body, done: done}
 	return resp, nil
@@ -131,7 +133,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// logLine is a line of a server as a log may show it.
+// logLine returns a line of a server without secrets and control characters, shortened for a log.
 func (s *server) logLine(text []byte) string {
 	clean := s.redactText(string(proc.StripEscapes(bytes.TrimSpace(text))))
 	if len(clean) > maxStderr {

@@ -20,7 +20,7 @@ const maxStarts = 8
 // replyStarts are the beginnings of messages that may follow other text on a line.
 var replyStarts = [][]byte{[]byte(`{"jsonrpc"`), []byte(`{"result"`), []byte(`{"error"`), []byte(`{"id"`)}
 
-// An inbox finds the messages in what a server writes, and knows which of our requests
+// An inbox finds the messages in the output of a server, and knows which requests of raddle
 // have no answer yet. It is safe for concurrent use.
 type inbox struct {
 	reject func(text []byte) // gets everything that is not a message; safe for concurrent use
@@ -36,7 +36,7 @@ func newInbox(reject func(text []byte), progress func(*sdk.ProgressNotificationP
 	return &inbox{reject: reject, progress: progress, pending: map[jsonrpc.ID]bool{}}
 }
 
-// recordRequest remembers a request until its answer or its cancellation.
+// recordRequest records a request until its answer or its cancellation.
 func (in *inbox) recordRequest(m jsonrpc.Message) {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
@@ -158,8 +158,8 @@ func (in *inbox) takeProgress(m jsonrpc.Message) bool {
 	return true
 }
 
-// parseReply returns the answer to one of our requests, nil if the fields are none. What
-// is wrong with the answer becomes the error of the request.
+// parseReply returns the answer to a request of raddle, or nil if the fields are not one. If the
+// answer is not valid, the request gets an error.
 func (in *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
 	result, failure := nonNull(fields["result"]), nonNull(fields["error"])
 	versioned := string(fields["jsonrpc"]) == `"2.0"`
@@ -179,7 +179,7 @@ func (in *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
 	return &jsonrpc.Response{ID: id, Result: result}
 }
 
-// nonNull is a value that is there and not null.
+// nonNull returns a value, or nil if it is null.
 func nonNull(value json.RawMessage) json.RawMessage {
 	if string(value) == "null" {
 		return nil
@@ -187,8 +187,8 @@ func nonNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// takePending returns the request that an answer with this id is for, and takes it from
-// the pending ones. A number that has become a string is the number. A failure without an id is for
+// takePending removes the request that an answer with this id is for from the pending ones, and
+// returns its id. A number that has become a string is the number. A failure without an id is for
 // the only request that there is.
 func (in *inbox) takePending(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
 	in.mu.Lock()
@@ -235,13 +235,13 @@ func (in *inbox) tooLong(long *longLineError) []jsonrpc.Message {
 		fmt.Sprintf("it has %.1f MiB, and the limit is %d MiB; ask for less at once", float64(long.size)/(1<<20), maxLine>>20))}}
 }
 
-// unreadableError is the error of a request whose answer has come and cannot be read.
+// unreadableError returns the error of a request whose answer cannot be read.
 func unreadableError(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be read: " + reason}
 }
 
-// sdkCodes are the codes by which the SDK says that a connection ends or refuses a request.
-// An answer of a server cannot mean that.
+// sdkCodes are the codes with which the SDK reports that a connection ends or refuses a request.
+// They have no meaning in the answer of a server.
 var sdkCodes = []int64{-32003, -32004, rejected}
 
 // wireError reads the error of an answer, whatever its form.

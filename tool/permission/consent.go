@@ -359,7 +359,7 @@ func allowEnd(text []byte) (line, column int, found bool) {
 	return 0, 0, false
 }
 
-// lineEnd is the offset behind the newline of a line, counted from one.
+// lineEnd returns the offset behind the newline of a line, counted from one.
 func lineEnd(text []byte, line int) int {
 	at := 0
 	for range line {

@@ -340,7 +340,7 @@ const (
 	Deny
 )
 
-// String is the word that rules use.
+// String returns the word that rules use.
 func (v Verdict) String() string {
 	switch v {
 	case Allow:

@@ -37,7 +37,7 @@ func (b *bashCall) refuseCall(format string, args ...any) {
 	}
 }
 
-// bashCall are the instructions for run.sh, or what is wrong with the arguments.
+// bashCall returns the instructions for run.sh, or what is wrong with the arguments.
 func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong string) {
 	b := &bashCall{line: []string{strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))}}
 	if r.Agent {
@@ -87,7 +87,7 @@ func (b *bashCall) addPositional(list []declare.Option, words []string) {
 	}
 }
 
-// givenArguments are the arguments by the variables of their options. A key may be spelt
+// givenArguments returns the arguments by the variables of their options. A key may be spelt
 // with dashes or underscores; one that belongs to no option is refused.
 func (r *scriptCall) givenArguments(b *bashCall) map[string]json.RawMessage {
 	given := map[string]json.RawMessage{}
@@ -170,7 +170,7 @@ func (b *bashCall) addOption(o declare.Option, raw json.RawMessage) bool {
 	return true
 }
 
-// optionValues are the texts of an option's values, split at its delimiter.
+// optionValues returns the texts of an option's values, split at its delimiter.
 func (b *bashCall) optionValues(o declare.Option, items []json.RawMessage) []string {
 	var values []string
 	for _, item := range items {
@@ -245,7 +245,7 @@ func (b *bashCall) addEnv(v declare.EnvVar) {
 	}
 }
 
-// argumentText is a JSON value as a bash tool sees it: a text is itself, everything else
+// argumentText returns a JSON value as a bash tool sees it: a text is itself, everything else
 // its compact JSON.
 func argumentText(raw json.RawMessage) string {
 	var s string

@@ -26,7 +26,7 @@ func (e *environment) setDefault(name, value string) {
 	}
 }
 
-// sortedPairs is the environment as a process takes it, sorted.
+// sortedPairs returns the environment as a process takes it, sorted.
 func (e *environment) sortedPairs() []string {
 	all := make([]string, 0, len(e.vars))
 	for name, value := range e.vars {
@@ -203,7 +203,7 @@ func (r *scriptCall) setToolVariables(e *environment) {
 	e.set("PATH", path)
 }
 
-// utilsRoot is the root of a collection of tools laid out like llm-functions, for a
+// utilsRoot returns the root of a collection of tools laid out like llm-functions, for a
 // script that calls $LLM_ROOT_DIR/utils/...: the first directory around it that has
 // utils. It is empty where root has one, or no directory does.
 func (r *scriptCall) utilsRoot(root string) string {

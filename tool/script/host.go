@@ -88,7 +88,7 @@ func (h *Host) OwnTools() ([]tool.Tool, []declare.Problem) {
 	return h.buildTools(f, true), f.Problems
 }
 
-// ownFile is the agent's file of tools; empty: there is none.
+// ownFile returns the agent's file of tools; empty: there is none.
 func (h *Host) ownFile() string {
 	if h.Agent == nil {
 		return ""
@@ -150,7 +150,7 @@ func (h *Host) expandAliases(names []string, aliases map[string]string) (all []s
 	return all
 }
 
-// toolPath is the file of a global tool, whether it exists or not. A name never
+// toolPath returns the file of a global tool, whether it exists or not. A name never
 // leads out of the directory.
 func (h *Host) toolPath(name string) string {
 	dir := filepath.Join(h.Functions, "tools")
@@ -166,7 +166,7 @@ func (h *Host) toolPath(name string) string {
 	return path
 }
 
-// buildTools are the declared functions of a file.
+// buildTools returns the declared functions of a file.
 func (h *Host) buildTools(f declare.File, own bool) []tool.Tool {
 	tools := make([]tool.Tool, 0, len(f.Declarations))
 	guards := guardLines(f)

@@ -18,7 +18,7 @@ func cleanText(text []byte) string {
 	return strings.ToValidUTF8(string(proc.StripEscapes(text)), "\uFFFD")
 }
 
-// successResult is the result of a call that went well: the JSON value that it wrote,
+// successResult returns the result of a call that went well: the JSON value that it wrote,
 // else its text.
 func successResult(output string) tool.Result {
 	switch {
@@ -30,7 +30,7 @@ func successResult(output string) tool.Result {
 	return tool.TextResult(output)
 }
 
-// failureResult is the result of a call that went wrong, with all that it has written.
+// failureResult returns the result of a call that went wrong, with all that it has written.
 func failureResult(what string, res proc.Result, output string) tool.Result {
 	object := failureBody{
 		What:   what,
@@ -83,7 +83,7 @@ func readOutput(path string, limit int) string {
 	return cleanText(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + cleanText(tail)
 }
 
-// readJSON is a result that is JSON and longer than limit, shortened to a JSON value
+// readJSON returns a result that is JSON and longer than limit, shortened to a JSON value
 // of that length.
 func readJSON(path string, limit int) (tool.Result, bool) {
 	info, err := os.Stat(path)

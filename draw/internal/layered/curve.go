@@ -40,7 +40,7 @@ func (s *edgeRouter) easeLayers() {
 	}
 }
 
-// pathThroughLayer is the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
+// pathThroughLayer returns the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
 // direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
 // way as its neighbours allow. Where that is too narrow, and whenever it is to be stiff, it passes straight down.
 func (s *edgeRouter) pathThroughLayer(v int, stiff bool) []Point {
@@ -170,7 +170,7 @@ func dropVerticalMidpoints(line []Point) []Point {
 	return out
 }
 
-// middleSlope is the harmonic mean of the slopes before and after b, 0 where the line turns or is vertical.
+// middleSlope returns the harmonic mean of the slopes before and after b, 0 where the line turns or is vertical.
 func middleSlope(a, b, c Point) float64 {
 	dx1, dy1, dx2, dy2 := b.X-a.X, b.Y-a.Y, c.X-b.X, c.Y-b.Y
 	if dy1 <= 0 || dy2 <= 0 || dx1 == 0 || dx2 == 0 || (dx1 < 0) != (dx2 < 0) {
@@ -180,7 +180,7 @@ func middleSlope(a, b, c Point) float64 {
 	return 2 / (1/s1 + 1/s2)
 }
 
-// controlPoint is the control point of a curve at p for a piece of height dy. A vertical end gets a long handle, which
+// controlPoint returns the control point of a curve at p for a piece of height dy. A vertical end gets a long handle, which
 // makes a rounder swing.
 func controlPoint(p Point, dy int, slope float64) Point {
 	if slope == 0 {
@@ -189,7 +189,7 @@ func controlPoint(p Point, dy int, slope float64) Point {
 	return Point{p.X + int(math.Round(slope*float64(dy)/3)), p.Y + dy/3}
 }
 
-// xAt is the x at the height y of a path that leads downwards.
+// xAt returns the x at the height y of a path that leads downwards.
 func xAt(path []Point, y int) float64 {
 	i := 0
 	for i+6 < len(path) && path[i+3].Y < y {

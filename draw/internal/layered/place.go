@@ -46,7 +46,7 @@ func (s *layoutState) horizontalExtent(xs []int) (lo, hi int) {
 	return lo, hi
 }
 
-// minDistance is the least distance of the middles of two neighbours.
+// minDistance returns the least distance of the middles of two neighbours.
 func (s *layoutState) minDistance(left, right int) int {
 	a, b := &s.vs[left], &s.vs[right]
 	gap := edgeGap
@@ -125,7 +125,7 @@ func (c corner) alignVertices() []int {
 	return root
 }
 
-// positionOf is the position of a vertex as seen from the corner.
+// positionOf returns the position of a vertex as seen from the corner.
 func (c corner) positionOf(v int) int {
 	if c.fromRight {
 		return len(c.s.layers[c.s.vs[v].layer]) - 1 - c.s.vs[v].pos

@@ -62,7 +62,7 @@ func (s *edgeRouter) routeEdge(e int) Route {
 	return r
 }
 
-// verticalPath is the straight way of a piece through its layer.
+// verticalPath returns the straight way of a piece through its layer.
 func (s *edgeRouter) verticalPath(v int) []Point {
 	x, l := s.vs[v].x, s.vs[v].layer
 	return []Point{{x, s.top[l]}, {x, s.bottom[l]}}
@@ -120,7 +120,7 @@ func curveFromSide(from, to Point, side int) []Point {
 	return append(path, quarterCircle(turn, Point{to.X, from.Y}, to)...)
 }
 
-// quarterCircle is the curve from a to b that is tangent to the lines a–c and c–b.
+// quarterCircle returns the curve from a to b that is tangent to the lines a–c and c–b.
 func quarterCircle(a, c, b Point) []Point {
 	const n, d = 55, 100 // the usual approximation of a quarter of a circle
 	return []Point{
@@ -130,7 +130,7 @@ func quarterCircle(a, c, b Point) []Point {
 	}
 }
 
-// straightCurve is a straight curve.
+// straightCurve returns a straight curve.
 func straightCurve(a, b Point) []Point {
 	return []Point{
 		{a.X + (b.X-a.X)/3, a.Y + (b.Y-a.Y)/3},
@@ -145,7 +145,7 @@ func reversePath(path []Point) {
 	}
 }
 
-// sideOf is the x of the left (-1) or right (1) side of a node.
+// sideOf returns the x of the left (-1) or right (1) side of a node.
 func (s *edgeRouter) sideOf(node, side int) int {
 	return s.vs[node].x + side*s.g.Nodes[node].W/2
 }
@@ -363,7 +363,7 @@ func (s *layoutState) addBends(v int, edges []int, ups bool) []int {
 	return ids
 }
 
-// loopRoom is the room that the loops of a node and their labels take at its right side.
+// loopRoom returns the room that the loops of a node and their labels take at its right side.
 func (s *layoutState) loopRoom(node int) int {
 	room := 0
 	for _, e := range s.loops[node] {
@@ -375,7 +375,7 @@ func (s *layoutState) loopRoom(node int) int {
 	return room
 }
 
-// loopHeight is the height that the labels of the loops of a vertex need.
+// loopHeight returns the height that the labels of the loops of a vertex need.
 func (s *layoutState) loopHeight(v int) int {
 	height := 0
 	if n := s.vs[v].node; n >= 0 {
