@@ -21,7 +21,8 @@ type Result struct {
 // the call.
 const done = `"DONE"`
 
-// TextResult returns a result of plain text.
+// TextResult returns a result with a text, which the model reads as {"output": text}. A result of
+// an empty text has no parts: see Result.Text.
 func TextResult(text string) Result {
 	if text == "" {
 		return Result{}
@@ -30,7 +31,7 @@ func TextResult(text string) Result {
 }
 
 // JSONResult returns a result whose text is the JSON of v, without escapes for HTML. A
-// json.RawMessage is taken as it is.
+// json.RawMessage stays as it is. A value that cannot be encoded becomes a FailedResult.
 func JSONResult(v any) Result {
 	text, err := compactJSON(v)
 	if err != nil {
@@ -39,13 +40,15 @@ func JSONResult(v any) Result {
 	return Result{Content: []llm.Part{llm.Text{Text: text}}}
 }
 
-// FailedResult returns the result of a call that failed.
+// FailedResult returns the result of a call that failed, formatted like fmt.Sprintf. Error is set,
+// and the model reads {"tool_call_error": text}.
 func FailedResult(format string, args ...any) Result {
 	text, _ := compactJSON(map[string]string{"tool_call_error": fmt.Sprintf(format, args...)})
 	return Result{Content: []llm.Part{llm.Text{Text: text}}, Error: true}
 }
 
-// Text returns the text of the result, or "DONE" in quotes if the result has no parts.
+// Text returns all texts of the result as the model reads them, or "DONE" in quotes if the result
+// has no parts.
 func (r Result) Text() string {
 	if len(r.Content) == 0 {
 		return done

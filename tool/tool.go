@@ -23,7 +23,7 @@ type Tool struct {
 
 	Effect   Effect // what a repetition does; decides what happens to a call that a crash left in doubt
 	Parallel bool   // a call may run while other calls of the same reply do
-	InDoubt  Doubt  // what is done with such a call, unless it may be repeated
+	InDoubt  Doubt  // what happens to such a call, unless it may be repeated
 	Polls    bool   // the same call many times is its normal use, and never counts as a loop
 
 	// Repeats reports whether a call with these arguments may simply be made again; nil: as
