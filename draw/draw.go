@@ -18,7 +18,7 @@ const (
 )
 
 // Options are the options of a drawing. With the zero value, everything is drawn from top to bottom.
-// Each format ignores the options that it has no use for.
+// Each format ignores the options that do not apply to it.
 type Options struct {
 	Direction Direction
 	Title     string                            // above the drawing; "": the name of the graph

@@ -28,7 +28,7 @@ func (p *path) lineTo(x, y float64) {
 	}
 }
 
-// endPoint is where a step leads.
+// endPoint returns the point to which a step leads.
 func (o pathOp) endPoint() pt {
 	if o.cmd == 'C' {
 		return o.p[2]
@@ -36,7 +36,7 @@ func (o pathOp) endPoint() pt {
 	return o.p[0]
 }
 
-// turnTo adds a quarter of an ellipse to the point c, tangent to the line from the present point to the corner.
+// turnTo adds a quarter of an ellipse to the point c, tangent to the line from the current point to the corner.
 func (p *path) turnTo(from, corner, to pt) {
 	const k = 0.5523 // the usual approximation
 	p.curveTo(interpolatePoint(from, corner, k), interpolatePoint(to, corner, k), to)
@@ -91,5 +91,5 @@ type box struct{ x, y, w, h float64 }
 // centrePoint returns the middle of the box.
 func (b box) centrePoint() pt { return pt{b.x + b.w/2, b.y + b.h/2} }
 
-// pointDistance of two points.
+// pointDistance returns the distance of two points.
 func pointDistance(a, b pt) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }

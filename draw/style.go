@@ -70,7 +70,7 @@ type edgeStyle struct {
 	color  string
 	dash   []float64 // lengths of strokes and gaps, nil for a solid line
 	round  bool      // strokes are dots
-	weight int       // how much the edge wants to be short and straight
+	weight int       // how important it is that the edge is short and straight
 }
 
 // linkStyle returns the style of a link. An unknown kind looks like a plain edge.

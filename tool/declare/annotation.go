@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// errSyntax is an annotation that does not follow the grammar.
+// errSyntax is the error of an annotation that does not follow the grammar.
 var errSyntax = errors.New("syntax error")
 
 // A cursor reads one annotation from left to right.
@@ -25,7 +25,7 @@ func (c *cursor) acceptLiteral(lit string) bool {
 	return true
 }
 
-// takeWhile consumes the longest text of such bytes.
+// takeWhile consumes bytes as long as ok accepts them, and returns them.
 func (c *cursor) takeWhile(ok func(byte) bool) string {
 	start := c.at
 	for c.at < len(c.text) && ok(c.text[c.at]) {
@@ -34,7 +34,7 @@ func (c *cursor) takeWhile(ok func(byte) bool) string {
 	return c.text[start:c.at]
 }
 
-// takeUntil consumes what stands before the first of the bytes, or all.
+// takeUntil consumes the text before the first of the bytes, or all text.
 func (c *cursor) takeUntil(stops string) string {
 	return c.takeWhile(func(b byte) bool { return strings.IndexByte(stops, b) < 0 })
 }
@@ -55,7 +55,7 @@ func (c *cursor) readDescription() (string, error) {
 	return strings.TrimSpace(c.remainingText()), nil
 }
 
-// An annotatedParameter is what an @option, @flag, @arg or @env line says.
+// An annotatedParameter holds what an @option, @flag, @arg or @env line says.
 type annotatedParameter struct {
 	option      Option
 	description string

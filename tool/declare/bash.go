@@ -187,7 +187,7 @@ func nearestTag(tag string) string {
 	return ""
 }
 
-// wordedTypes are names of types that a notation only repeats, with the notation that has the type.
+// wordedTypes maps notations that look like a type and are none to the notation of that type.
 var wordedTypes = map[string]string{"INTEGER": "INT", "NUMBER": "NUM", "FLOAT": "NUM", "DOUBLE": "NUM"}
 
 // readDescription returns a description with the comment lines that continue it.
@@ -309,7 +309,7 @@ func (b *bashParser) addFunctionUse(line int, names ...string) {
 	}
 }
 
-// closeCommand complains of a @cmd that no function has followed.
+// closeCommand adds a problem for a @cmd that no function has followed.
 func (b *bashParser) closeCommand() {
 	if b.open != nil {
 		b.file.addProblem(b.open.line, "", "@cmd(line %d) missing function? Write 'name() {' below it, in the first column", b.open.line)

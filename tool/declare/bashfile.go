@@ -54,7 +54,7 @@ func (b *bashParser) declareCommand(c *block) {
 	b.file.addDeclaration(*d)
 }
 
-// inheritFromRoot gives a command what it takes over from the root.
+// inheritFromRoot adds to a command what it inherits from the root.
 func (b *bashParser) inheritFromRoot(c *block) {
 	r, k := &b.root.command, &c.command
 	k.Requires = append(append([]string(nil), r.Requires...), k.Requires...)

@@ -2,9 +2,9 @@ package declare
 
 import "strings"
 
-// A Command is what it takes to call a bash function with its arguments. Its
-// options, environment and tools include those of the file's root that it
-// inherits.
+// A Command says how to call a bash function with its arguments. Its options,
+// environment and required programs include those that it inherits from the
+// file's root.
 type Command struct {
 	Options    []Option // of @option and @flag
 	Positional []Option // of @arg: a model cannot give them, but they may have defaults
@@ -20,10 +20,10 @@ type Option struct {
 	Short string // its short name, "-m"; empty: none
 	Var   string // the shell variable, "argc_max_rows"
 	Flag  bool   // it has no value
-	// Multi: it may be given several times. The variable of a flag counts then,
-	// that of another option is an array.
+	// Multi says that it may be given several times. The variable of a flag is then the
+	// number of times; that of another option is an array.
 	Multi     bool
-	Required  bool   // and has no default
+	Required  bool   // it must be given, and has no default
 	Delimiter string // each value is split at it; empty: not at all
 	Min, Max  int    // values of one occurrence; Max below zero: no limit
 

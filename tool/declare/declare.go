@@ -6,8 +6,8 @@
 //	for _, d := range f.Declarations { ... }
 //	for _, p := range f.Problems { log.Print(p) }
 //
-// A file is never refused as a whole: what is wrong with one function is a
-// [Problem], and the others are declared all the same.
+// A file is never refused as a whole: a fault of one function is a [Problem],
+// and the other functions are declared.
 package declare
 
 import (
@@ -23,7 +23,7 @@ import (
 // maxSource is the largest file that Load reads, in bytes.
 const maxSource = 4 << 20
 
-// A Language is one that tools are written in.
+// A Language is a programming language of tools.
 type Language string
 
 // The languages, named by the extension of their files.
@@ -33,7 +33,7 @@ const (
 	LanguageTypeScript Language = "ts"
 )
 
-// A File is what one script declares.
+// A File holds the declarations of one script.
 type File struct {
 	Path         string // as given
 	Language     Language
@@ -49,14 +49,14 @@ type Declaration struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // of the arguments, an object; its keys in a fixed order, properties in that of the source
-	Effect      tool.Effect     // as an annotation says
-	InDoubt     tool.Doubt      // as an annotation says
+	Effect      tool.Effect     // of an annotation; unset: there is none
+	InDoubt     tool.Doubt      // of an annotation; unset: there is none
 	Line        int             // of the function, from 1
 
 	Function string   // what to call, spelt as in the source
 	Agent    bool     // one function of several in its file: called as a sub-command
 	Params   []string // the parameters' names in the order of the source; nil for bash
-	Command  *Command // what only bash needs; nil for other languages
+	Command  *Command // options and environment of a bash function; nil for other languages
 }
 
 // MarshalJSON returns the declaration as raddle sends it to providers: name, description
@@ -71,7 +71,7 @@ func (d Declaration) MarshalJSON() ([]byte, error) {
 	return []byte(w.String()), nil
 }
 
-// A Problem is something wrong with a source file.
+// A Problem is a fault of a source file.
 type Problem struct {
 	File string
 	Line int    // from 1; 0: the file as a whole
@@ -86,9 +86,9 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
 }
 
-// Load reads the file and declares it by its extension: .sh, .py or .ts. A file
-// that cannot be read or is in none of these languages is a File with one
-// problem and no declarations.
+// Load reads a file and returns its declarations. The extension says the language: .sh, .py
+// or .ts. For a file that cannot be read, or has another extension, the File has one problem
+// and no declarations.
 func Load(path string) File {
 	f := File{Path: path, Language: Language(strings.TrimPrefix(filepath.Ext(path), "."))}
 	failed := func(format string, args ...any) File {
@@ -126,10 +126,10 @@ func (f *File) addProblem(line int, lost, format string, args ...any) {
 	f.Problems = append(f.Problems, Problem{File: f.Path, Line: line, Text: fmt.Sprintf(format, args...), Lost: lost})
 }
 
-// addDeclaration appends a declaration, unless its name is taken or none at all.
+// addDeclaration appends a declaration, unless its name is taken or empty.
 func (f *File) addDeclaration(d Declaration) {
 	if d.Name == "" {
-		f.addProblem(d.Line, d.Function, "the name '%s' has nothing that a tool's name may have: use letters, digits and underscores", d.Function)
+		f.addProblem(d.Line, d.Function, "the name '%s' has no character that a tool's name may have: use letters, digits and underscores", d.Function)
 		return
 	}
 	for _, other := range f.Declarations {
@@ -162,14 +162,14 @@ func normalizeName(name string) string {
 	return strings.Join(parts, "_")
 }
 
-// annotations are what "raddle:" comments say of a function.
+// annotations holds what "raddle:" comments say about a function.
 type annotations struct {
 	effect  tool.Effect
 	inDoubt tool.Doubt
 }
 
 // addAnnotation adds the text of one annotation: an effect, "in-doubt" and a choice, or
-// both with a comma between them. It returns what is wrong with the text, or "".
+// both with a comma between them. It returns why the text is not valid, or "".
 func (e *annotations) addAnnotation(text string) (problem string) {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)

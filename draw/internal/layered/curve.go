@@ -8,45 +8,45 @@ func (s *edgeRouter) isLoose(v int) bool {
 	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
 }
 
-// easeLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
+// smoothLabelLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
 // swings from the layer above to the layer below without a step at the labels.
-func (s *edgeRouter) easeLayers() {
+func (s *edgeRouter) smoothLabelLayers() {
 	for l, layer := range s.layers {
 		if !s.isLabel[l] {
 			continue
 		}
 		lines := make([][]Point, len(layer))
-		stiff := make([]bool, len(layer))
+		straight := make([]bool, len(layer))
 		for i, v := range layer {
 			lines[i] = s.pathThroughLayer(v, false)
 		}
 		for changed := true; changed; {
 			changed = false
 			for i := 1; i < len(layer); i++ {
-				if !s.hasTangle(l, lines[i-1], lines[i]) {
+				if !s.meetOutside(l, lines[i-1], lines[i]) {
 					continue
 				}
 				for _, j := range []int{i - 1, i} {
-					if !stiff[j] && s.isLoose(layer[j]) {
+					if !straight[j] && s.isLoose(layer[j]) {
 						lines[j] = s.pathThroughLayer(layer[j], true)
-						stiff[j], changed = true, true
+						straight[j], changed = true, true
 					}
 				}
 			}
 		}
 		for i, v := range layer {
-			s.eased[v] = lines[i][1 : len(lines[i])-1]
+			s.smoothed[v] = lines[i][1 : len(lines[i])-1]
 		}
 	}
 }
 
 // pathThroughLayer returns the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
 // direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
-// way as its neighbours allow. Where that is too narrow, and whenever it is to be stiff, it passes straight down.
-func (s *edgeRouter) pathThroughLayer(v int, stiff bool) []Point {
+// way as its neighbours allow. Where that is too narrow, and if straight is set, it passes straight down.
+func (s *edgeRouter) pathThroughLayer(v int, straight bool) []Point {
 	a, b := s.adjacentPoints(v)
 	upright := s.verticalPath(v)
-	if stiff || !s.isLoose(v) {
+	if straight || !s.isLoose(v) {
 		return appendNew([]Point{a}, append(upright, b)...)
 	}
 	top, bottom := upright[0].Y, upright[1].Y
@@ -117,9 +117,9 @@ func (s *edgeRouter) movableRange(v int) (lo, hi float64) {
 	return lo, hi
 }
 
-// hasTangle reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
+// meetOutside reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
 // they begin or end there in the right order.
-func (s *edgeRouter) hasTangle(l int, left, right []Point) bool {
+func (s *edgeRouter) meetOutside(l int, left, right []Point) bool {
 	const samples = 6
 	p, q := smoothLine(left), smoothLine(right)
 	n, m := len(left)-1, len(right)-1

@@ -12,18 +12,18 @@ const sweeps = 16
 // when it is known at which side the edges that run upwards have the shorter way, with these at the sides.
 func (s *layoutState) orderLayers() {
 	s.buildSegments()
-	s.firstOrder()
+	s.chooseFirstOrder()
 	s.numberVertices()
 	s.reduceCrossings()
-	s.startAgain()
+	s.tryGivenOrder()
 	if s.chooseSides() {
 		s.buildSegments()
 		s.reduceCrossings()
 	}
 }
 
-// firstOrder walks down from the first nodes and gives every vertex the next place in its layer.
-func (s *layoutState) firstOrder() {
+// chooseFirstOrder walks down from the first nodes and gives every vertex the next place in its layer.
+func (s *layoutState) chooseFirstOrder() {
 	s.layers = make([][]int, len(s.isLabel))
 	roots := make([]int, len(s.vs))
 	for v := range roots {
@@ -50,8 +50,8 @@ func (s *layoutState) firstOrder() {
 	}
 }
 
-// startAgain tries the order in which the nodes are given, if the first order did not avoid all crossings.
-func (s *layoutState) startAgain() {
+// tryGivenOrder tries the order in which the nodes are given, if the first order did not avoid all crossings.
+func (s *layoutState) tryGivenOrder() {
 	fewest := s.countCrossings()
 	if fewest == 0 {
 		return
@@ -182,7 +182,7 @@ func (s *layoutState) crossingsOf(a, b int) int {
 	return n
 }
 
-// countCrossings counts all crossings in the present order.
+// countCrossings counts all crossings in the current order.
 func (s *layoutState) countCrossings() int {
 	n := 0
 	var keys [][2]int

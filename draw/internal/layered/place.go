@@ -285,7 +285,7 @@ func (s *layoutState) buildLayout() *Layout {
 func (s *layoutState) moveToOrigin(out *Layout) {
 	first := true
 	var lo, hi Point
-	see := func(x0, y0, x1, y1 int) {
+	include := func(x0, y0, x1, y1 int) {
 		if first {
 			lo, hi, first = Point{x0, y0}, Point{x1, y1}, false
 		}
@@ -293,15 +293,15 @@ func (s *layoutState) moveToOrigin(out *Layout) {
 		hi = Point{max(hi.X, x1), max(hi.Y, y1)}
 	}
 	for _, r := range out.Nodes {
-		see(r.X, r.Y, r.X+r.W, r.Y+r.H)
+		include(r.X, r.Y, r.X+r.W, r.Y+r.H)
 	}
 	for e, r := range out.Edges {
 		for _, p := range r.Path {
-			see(p.X, p.Y, p.X, p.Y)
+			include(p.X, p.Y, p.X, p.Y)
 		}
 		if g := s.g.Edges[e]; g.LabelW > 0 {
 			w, h := (g.LabelW+1)/2, (g.LabelH+1)/2
-			see(r.Label.X-w, r.Label.Y-h, r.Label.X+w, r.Label.Y+h)
+			include(r.Label.X-w, r.Label.Y-h, r.Label.X+w, r.Label.Y+h)
 		}
 	}
 	for i := range out.Nodes {

@@ -14,20 +14,20 @@ type edgeRouter struct {
 
 	// Where edges touch their upper and their lower node, by edge: the x of those at the top and bottom, the y of those at a side.
 	upper, lower []int
-	eased        [][]Point // by vertex: the points by which the edge of a loose piece passes
+	smoothed     [][]Point // by vertex: the points by which the edge of a loose piece passes
 }
 
 // newEdgeRouter decides where edges touch their nodes and where they pass labels.
 func newEdgeRouter(s *layoutState) *edgeRouter {
-	r := &edgeRouter{layoutState: s, eased: make([][]Point, len(s.vs))}
+	r := &edgeRouter{layoutState: s, smoothed: make([][]Point, len(s.vs))}
 	r.findPorts()
-	r.easeLayers()
+	r.smoothLabelLayers()
 	return r
 }
 
 // routeEdge draws the way of an edge through its pieces. Within a layer it runs straight down, between two layers it
 // swings from one x to the next and never leaves the space between them: so it meets no node and no foreign label.
-// Only where it passes labels without having one, it may take another way, given by eased.
+// Only where it passes labels without having one, it may take another way, given by smoothed.
 func (s *edgeRouter) routeEdge(e int) Route {
 	chain := s.chains[e]
 	first, last := s.vs[chain[0]], s.vs[chain[len(chain)-1]]
@@ -46,7 +46,7 @@ func (s *edgeRouter) routeEdge(e int) Route {
 	}
 	for _, v := range inside {
 		if s.isLoose(v) {
-			line = appendNew(line, s.eased[v]...)
+			line = appendNew(line, s.smoothed[v]...)
 		} else {
 			line = appendNew(line, s.verticalPath(v)...)
 		}
@@ -57,7 +57,7 @@ func (s *edgeRouter) routeEdge(e int) Route {
 	r.Path = smoothLine(appendNew(line, end...))
 	if s.reversed[e] {
 		r.Path = s.withBendCurves(e, r.Path)
-		reversePath(r.Path)
+		slices.Reverse(r.Path)
 	}
 	return r
 }
@@ -104,7 +104,7 @@ func (s *edgeRouter) withBendCurves(e int, path []Point) []Point {
 	out := append([]Point{start}, curveFromSide(start, first, s.side[e])...)
 	out = append(out, path[1:]...)
 	back := append([]Point{end}, curveFromSide(end, last, s.side[e])...)
-	reversePath(back)
+	slices.Reverse(back)
 	return append(out, back[1:]...)
 }
 
@@ -136,12 +136,6 @@ func straightCurve(a, b Point) []Point {
 		{a.X + (b.X-a.X)/3, a.Y + (b.Y-a.Y)/3},
 		{b.X - (b.X-a.X)/3, b.Y - (b.Y-a.Y)/3},
 		b,
-	}
-}
-
-func reversePath(path []Point) {
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
 	}
 }
 
@@ -400,7 +394,7 @@ func (s *layoutState) drawLoops(node int, routes []Route) {
 		path := append([]Point{start}, curveFromSide(start, a, 1)...)
 		path = append(path, straightCurve(a, b)...)
 		back := append([]Point{end}, curveFromSide(end, b, 1)...)
-		reversePath(back)
+		slices.Reverse(back)
 		routes[e] = Route{Path: append(path, back[1:]...)}
 		if label := s.g.Edges[e]; label.LabelW > 0 {
 			routes[e].Label = Point{far + loopLabel + (label.LabelW+1)/2, y}

@@ -54,10 +54,10 @@ func LayoutRows(g Graph) (*Rows, error) {
 		}
 	}
 	s.buildSegments()
-	s.firstOrder()
+	s.chooseFirstOrder()
 	s.numberVertices()
 	s.reduceCrossings()
-	s.startAgain()
+	s.tryGivenOrder()
 	s.placeAcross()
 	r.Row, r.X = make([]int, len(g.Nodes)), make([]int, len(g.Nodes))
 	for l, layer := range s.layers {
