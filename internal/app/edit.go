@@ -20,8 +20,8 @@ type Setting struct {
 }
 
 // EditRun replaces values in the state of a run that no process drives and that has not
-// ended; the journal keeps the old values. It first ends what a killed process left
-// behind, and returns the place of the record.
+// ended; the journal keeps the old values. It first ends child processes that a killed drive
+// left behind. It returns the place of the record.
 func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (runs.Point, error) {
 	if run, at, err := runs.SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
@@ -106,7 +106,7 @@ func (p *Process) tryResume(ctx context.Context, id string) error {
 	return err
 }
 
-// ParseSettings reads KEY=VALUE words of what its errors name.
+// ParseSettings reads words of the form KEY=VALUE. Errors begin with what, such as the name of a flag.
 func ParseSettings(what string, words []string) ([]Setting, error) {
 	var set []Setting
 	for _, word := range words {
@@ -126,7 +126,7 @@ func ParseSettings(what string, words []string) ([]Setting, error) {
 	return set, nil
 }
 
-// ParseTemplates reads NODE=TEXT words of what its errors name.
+// ParseTemplates reads words of the form NODE=TEXT. Errors begin with what, such as the name of a flag.
 func ParseTemplates(what string, words []string) (map[string]string, error) {
 	templates := map[string]string{}
 	for _, word := range words {

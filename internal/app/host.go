@@ -16,7 +16,7 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// UIHooks are what the user interface adds to an agent's surroundings. The
+// UIHooks are the functions and settings with which a user interface takes part in a run. The
 // zero value works.
 type UIHooks struct {
 	Log     *slog.Logger      // of a run; nil: that of the process

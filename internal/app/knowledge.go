@@ -16,7 +16,7 @@ import (
 	"raddle.dev/rag"
 )
 
-// Knowledge manages the knowledge bases of agents. Process.Knowledge makes it.
+// Knowledge manages the knowledge bases of agents. Process.Knowledge returns it.
 type Knowledge struct{ process *Process }
 
 // Knowledge returns what manages the knowledge bases of agents.
@@ -66,8 +66,8 @@ type KnowledgeBuild struct {
 }
 
 // BuildBases builds the knowledge bases of an agent that are missing, and updates
-// the others. It reports to UIHooks.Notify those that it leaves with other settings than
-// the agent's file has.
+// the others. Without KnowledgeBuild.Rebuild, a base that was built with other settings than
+// the agent's file has now keeps these settings, and UIHooks.Notify says so.
 func (k Knowledge) BuildBases(ctx context.Context, b KnowledgeBuild) error {
 	place, err := k.process.FindAgent(b.Agent)
 	if err != nil {

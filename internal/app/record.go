@@ -44,8 +44,9 @@ func redactValues(secrets *redact.Set, values map[string]string) map[string]stri
 	return clean
 }
 
-// restoreVariables restores the values of variables that the journal does not
-// hold because they are secrets. They come from the environment.
+// restoreVariables restores, from the environment, the values of variables that the
+// journal does not contain because they are secrets. next is advice for a value that is
+// missing, with %s for the name of an environment variable.
 func (p *Process) restoreVariables(r *runs.Record, next string) error {
 	for name, value := range r.Variables {
 		if !strings.Contains(value, redact.Mask) {
@@ -67,8 +68,8 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 	return nil
 }
 
-// LearnSecrets makes the redactor of the process find what a run must not show: the secrets of its agent and of those below it,
-// and the values of its variables that are secrets.
+// LearnSecrets adds the secrets of a run to the redactor of the process: those of its agent and of the agents below it, and the
+// values of its variables that are secrets.
 func (p *Process) LearnSecrets(r *runs.Record) {
 	secrets := p.Tools.SecretSet()
 	dirs := []string{r.Dir}
@@ -89,7 +90,7 @@ func (p *Process) LearnSecrets(r *runs.Record) {
 		secrets.AddNamed(name, p.env.Get(from))
 		secrets.AddNamed(from, p.env.Get(from))
 	}
-	if a, err := p.Load(LoadRequest{Agent: r.Dir}); err == nil { // it knows its servers
+	if a, err := p.Load(LoadRequest{Agent: r.Dir}); err == nil { // loading adds the secrets of its MCP servers
 		_ = a.Close()
 	}
 }

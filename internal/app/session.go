@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-// temporary is the session that is not saved.
+// temporary is the name of a session that is not saved.
 const temporary = "temp"
 
 // sessionThread returns the thread of the session that a request continues or starts, or ""

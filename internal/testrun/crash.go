@@ -23,9 +23,9 @@ type CrashResult struct {
 
 // Difference is a run that was killed, resumed, and did not end as the run without a crash.
 type Difference struct {
-	Point   string   `json:"killed"`            // when the run was killed
-	What    []string `json:"what"`              // what differs
-	Culprit string   `json:"culprit,omitempty"` // the effect that causes it, and what to do; empty: raddle itself is wrong
+	Point string   `json:"killed"`            // when the run was killed
+	What  []string `json:"what"`              // what differs
+	Cause string   `json:"culprit,omitempty"` // the effect that causes it, and what to do; empty: raddle itself is wrong
 }
 
 // HasPassed reports whether every run ended as the one without a crash.
@@ -97,18 +97,18 @@ func nameCulprits(trials []*crashTrial) (list []Difference) {
 			}
 		}
 	}
-	suspects := map[*crashTrial][]string{}
-	common := map[string][]string{} // by what differs: the suspects of all runs that differ so
+	repeated := map[*crashTrial][]string{}
+	common := map[string][]string{} // by what differs: the effects that were repeated in all runs with this difference
 	for _, t := range trials {
 		if t.diff == nil {
 			continue
 		}
-		suspects[t] = t.kill.listSuspects(harmless)
+		repeated[t] = t.kill.listRepeated(harmless)
 		for _, what := range t.diff.What {
 			if before, known := common[what]; known {
-				common[what] = keepCommon(before, suspects[t])
+				common[what] = keepCommon(before, repeated[t])
 			} else {
-				common[what] = suspects[t]
+				common[what] = repeated[t]
 			}
 		}
 	}
@@ -117,15 +117,15 @@ func nameCulprits(trials []*crashTrial) (list []Difference) {
 			continue
 		}
 		if len(t.kill.repeated) == 0 {
-			var culprits []string
+			var causes []string
 			for _, what := range t.diff.What {
-				culprits = append(culprits, common[what]...)
+				causes = append(causes, common[what]...)
 			}
-			slices.Sort(culprits)
-			if culprits = slices.Compact(culprits); len(culprits) == 0 {
-				culprits = suspects[t]
+			slices.Sort(causes)
+			if causes = slices.Compact(causes); len(causes) == 0 {
+				causes = repeated[t]
 			}
-			t.diff.Culprit = t.kill.describeCulprits(culprits)
+			t.diff.Cause = t.kill.describeCauses(causes)
 		}
 		list = append(list, *t.diff)
 	}

@@ -93,7 +93,7 @@ func TestCrashNamesTheScript(t *testing.T) {
 		t.Fatalf("nothing was found at %d points: %s", found.Points, found.Reason)
 	}
 	for _, d := range found.Differences {
-		if !strings.Contains(fmt.Sprint(d.What), "ledger.txt has 2 lines, and without a crash 1") || !strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
+		if !strings.Contains(fmt.Sprint(d.What), "ledger.txt has 2 lines, and without a crash 1") || !strings.HasPrefix(d.Cause, "the script pay.sh of node pay ran twice") {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -125,7 +125,7 @@ func TestCrashNamesOneOfSeveral(t *testing.T) {
 		}
 		gap := 0
 		for _, d := range found.Differences {
-			if !strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
+			if !strings.HasPrefix(d.Cause, "the script pay.sh of node pay ran twice") {
 				t.Errorf("%+v", d)
 			}
 			if strings.HasPrefix(d.Point, "before") && strings.Contains(d.Point, "(effect 1.pay.0 script 0)") {
@@ -163,7 +163,7 @@ func TestCrashAfterAFailure(t *testing.T) {
 		if strings.HasPrefix(d.Point, "after") && strings.Contains(d.Point, "(end failed)") {
 			t.Errorf("a run that has ended was resumed: %+v", d)
 		}
-		if strings.HasPrefix(d.Culprit, "the script pay.sh of node pay ran twice") {
+		if strings.HasPrefix(d.Cause, "the script pay.sh of node pay ran twice") {
 			before++
 		}
 	}

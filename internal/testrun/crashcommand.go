@@ -61,8 +61,8 @@ func (c *CaseCrash) describe(most int) (lines []string) {
 		for _, what := range d.What {
 			lines = append(lines, "  "+what)
 		}
-		if d.Culprit != "" {
-			lines = append(lines, "  "+d.Culprit)
+		if d.Cause != "" {
+			lines = append(lines, "  "+d.Cause)
 		}
 	}
 	return lines

@@ -17,7 +17,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// compare returns what differs between two runs.
+// compare returns the differences of a killed run, b, from this one, in words.
 func (k *killedRun) compare(b *killedRun) (list []string) {
 	differ := func(what, x, y string) {
 		if x, y = k.cleanValue(x), b.cleanValue(y); x != y {
@@ -60,12 +60,12 @@ func (k *killedRun) compare(b *killedRun) (list []string) {
 // instants matches times, which differ between any two runs.
 var instants = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 
-// cleanValue returns a value without what differs between any two runs: the name of the scratch directory, and times.
+// cleanValue replaces what differs between any two runs: the name of the scratch directory, and times.
 func (k *killedRun) cleanValue(text string) string {
 	return instants.ReplaceAllString(strings.ReplaceAll(text, k.scratch, "SCRATCH"), "TIME")
 }
 
-// explain returns how a killed run differs from the one without a crash, nil if it does not.
+// explain returns how a killed run, b, differs from this one, which was not killed; nil if it does not.
 func (k *killedRun) explain(b *killedRun) *Difference {
 	d := &Difference{Point: b.kill.describePoint(), What: k.compare(b)}
 	for _, name := range b.kill.repeated {
@@ -84,10 +84,10 @@ func errorSuffix(r *Result) string {
 	return " (" + r.Error + ")"
 }
 
-// Limits of what is shown of a value: in all, and before the first difference.
+// Limits of the text that is shown of a value, in characters.
 const (
 	maxQuoted = 120
-	maxBefore = 30
+	maxBefore = 30 // before the first difference
 )
 
 // quoteDifference quotes two values, long ones from shortly before the first difference on.

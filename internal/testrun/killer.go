@@ -25,7 +25,7 @@ import (
 // errKilled is the error of everything that a killed drive still tries.
 var errKilled = errors.New("the run was killed by the test")
 
-// A killer kills a drive at a point: from then on the drive saves nothing, and its context has ended. It also notes which effects are made.
+// A killer kills a drive at a point: from then on the drive saves nothing, and its context has ended. It also records which effects are made.
 type killer struct {
 	at killPoint
 
@@ -53,7 +53,7 @@ type madeEffect struct {
 	completed bool // the killed drive got its result
 }
 
-// effectKind says what can be done about an effect that is not idempotent.
+// effectKind says what a person can do about an effect that is not idempotent.
 type effectKind int
 
 const (
@@ -223,7 +223,7 @@ func (s *killedStore) Prune(ctx context.Context, thread string, before int64) er
 	return s.Store.Prune(ctx, thread, before)
 }
 
-// save saves records and notes the effects whose results they are. The caller must hold mu.
+// save saves records, and records the effects whose results they contain. The caller must hold mu.
 func (k *killer) save(ctx context.Context, st journal.Store, thread string, after int64, recs []journal.Record) error {
 	if err := st.Append(ctx, thread, after, recs); err != nil {
 		return err
@@ -237,7 +237,7 @@ func (k *killer) save(ctx context.Context, st journal.Store, thread string, afte
 	return nil
 }
 
-// listEntries returns what records say in short.
+// listEntries returns the entries of records that can be decoded.
 func listEntries(after int64, recs []journal.Record) (list []history.Entry) {
 	for i, rec := range recs {
 		if e, err := history.DecodeEntry(rec); err == nil {
@@ -248,8 +248,8 @@ func listEntries(after int64, recs []journal.Record) (list []history.Entry) {
 	return list
 }
 
-// noteEffect notes that an effect is made. The caller calls done when the effect has a result.
-func (k *killer) noteEffect(ctx context.Context, kind effectKind, name string) (done func()) {
+// recordEffect records that an effect is made. The caller calls done when the effect has a result.
+func (k *killer) recordEffect(ctx context.Context, kind effectKind, name string) (done func()) {
 	key := graph.EffectKey(ctx)
 	_, path, _ := strings.Cut(key, "/")
 	if key == "" {
@@ -273,28 +273,28 @@ func (k *killer) noteEffect(ctx context.Context, kind effectKind, name string) (
 	}
 }
 
-// listSuspects returns the effects that were made more than once, by path. Harmless ones and those that change no files are left out unless no
-// other is left.
-func (k *killer) listSuspects(harmless map[string]bool) []string {
+// listRepeated returns the effects that were made more than once, by path. It leaves out harmless effects, requests to
+// models and searches, unless there are no others.
+func (k *killer) listRepeated(harmless map[string]bool) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var all, suspects []string
+	var all, repeated []string
 	for _, path := range slices.Sorted(maps.Keys(k.made)) {
 		if m := k.made[path]; m.n > 1 {
 			all = append(all, path)
 			if !harmless[path] && m.kind != outsideEffect {
-				suspects = append(suspects, path)
+				repeated = append(repeated, path)
 			}
 		}
 	}
-	if len(suspects) == 0 {
+	if len(repeated) == 0 {
 		return all
 	}
-	return suspects
+	return repeated
 }
 
-// describeCulprits says which effects cause a difference, and what to do; "" if there are none.
-func (k *killer) describeCulprits(paths []string) string {
+// describeCauses returns which effects cause a difference, and what to do; "" if there are none.
+func (k *killer) describeCauses(paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}
@@ -316,7 +316,7 @@ func (k *killer) describeCulprits(paths []string) string {
 	return text
 }
 
-// describePoint says when the run was killed.
+// describePoint returns when the run was killed.
 func (k *killer) describePoint() string {
 	var parts []string
 	for _, e := range k.last {
@@ -328,13 +328,13 @@ func (k *killer) describePoint() string {
 	return "before " + strings.Join(parts, ", ")
 }
 
-// adjustHost notes the effects of scripts, models, tools and searches.
+// adjustHost makes the killer record the effects of scripts, models, tools and searches.
 func (k *killer) adjustHost(h *flow.Host) {
 	around := h.Around
 	h.Around = func(ctx context.Context, c flow.NodeCall, next func(context.Context) (string, error)) (string, error) {
 		done := func() {}
 		if c.Kind == "script" {
-			done = k.noteEffect(ctx, scriptEffect, k.nameScript(ctx, c.Node))
+			done = k.recordEffect(ctx, scriptEffect, k.nameScript(ctx, c.Node))
 		}
 		var text string
 		var err error
@@ -348,15 +348,15 @@ func (k *killer) adjustHost(h *flow.Host) {
 		}
 		return text, err
 	}
-	h.Tooling.Around = append(slices.Clone(h.Tooling.Around), k.noteTool)
-	h.Models = &notedModels{h.Models, k}
+	h.Tooling.Around = append(slices.Clone(h.Tooling.Around), k.recordTool)
+	h.Models = &recordingModels{h.Models, k}
 	search := h.Retrieval.Around
 	h.Retrieval.Around = func(next flow.SearchFunc) flow.SearchFunc {
 		if search != nil {
 			next = search(next)
 		}
 		return func(ctx context.Context, q flow.SearchRequest) ([]rag.Hit, error) {
-			done := k.noteEffect(ctx, outsideEffect, "the search")
+			done := k.recordEffect(ctx, outsideEffect, "the search")
 			found, err := next(ctx, q)
 			if err == nil {
 				done()
@@ -374,10 +374,10 @@ func (k *killer) nameScript(ctx context.Context, node string) string {
 	return "the script of node " + node
 }
 
-// noteTool is an agent.ToolMiddleware.
-func (k *killer) noteTool(next agent.ToolFunc) agent.ToolFunc {
+// recordTool is an agent.ToolMiddleware that records calls.
+func (k *killer) recordTool(next agent.ToolFunc) agent.ToolFunc {
 	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-		done := k.noteEffect(ctx, toolEffect, "the tool "+t.Name)
+		done := k.recordEffect(ctx, toolEffect, "the tool "+t.Name)
 		res, err := next(ctx, t, c)
 		if err == nil {
 			done()
@@ -386,30 +386,30 @@ func (k *killer) noteTool(next agent.ToolFunc) agent.ToolFunc {
 	}
 }
 
-// notedModels are models whose calls are noted.
-type notedModels struct {
+// recordingModels are models whose calls are recorded.
+type recordingModels struct {
 	flow.Models
 	killer *killer
 }
 
 // Open implements [flow.Models].
-func (m *notedModels) Open(ctx context.Context, dir, id string) (llm.Model, error) {
+func (m *recordingModels) Open(ctx context.Context, dir, id string) (llm.Model, error) {
 	opened, err := m.Models.Open(ctx, dir, id)
 	if err != nil {
 		return nil, err
 	}
-	return &notedModel{opened, m.killer}, nil
+	return &recordingModel{opened, m.killer}, nil
 }
 
-type notedModel struct {
+type recordingModel struct {
 	llm.Model
 	killer *killer
 }
 
 // Stream implements [llm.Model].
-func (m *notedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *recordingModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		m.killer.noteEffect(ctx, outsideEffect, "the request to the model")
+		m.killer.recordEffect(ctx, outsideEffect, "the request to the model")
 		m.Model.Stream(ctx, r)(yield)
 	}
 }
