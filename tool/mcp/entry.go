@@ -184,13 +184,3 @@ func plainScalar(n *yaml.Node) (text string, ok bool) {
 	}
 	return strictyaml.ScalarText(n, true)
 }
-
-// sortedKeys lists the keys of a table in a fixed order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
