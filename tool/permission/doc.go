@@ -1,6 +1,6 @@
 // Package permission decides whether a tool call may run, from what the call would touch, from
 // rules that people wrote, and from answers they gave. It only decides: it shows no questions and
-// runs nothing. Only [RememberRules] and the methods of [Consents] that record write files.
+// runs nothing. Only [RememberRules] and the Record methods of [Consents] write files.
 //
 //	policy := permission.Policy{Rules: []permission.Rules{user}, Workspace: dir}
 //	decision, err := policy.Decide(t, call)
@@ -14,8 +14,9 @@
 //  3. an Ask rule that matches, or a Deny rule that might, asks,
 //  4. an Allow rule that matches allows it,
 //  5. otherwise the default: reading inside the workspace and writing there are
-//     allowed, a small list of commands that only read is allowed, everything
-//     else asks.
+//     allowed, except for hidden files of the home directory and files that run
+//     later; a small list of commands that only read is allowed; everything else
+//     asks.
 //
 // A [Mode] changes that: ModePlan denies, after the first step, what does more than read, and
 // ModeAsk asks in the last step about changes in the workspace.

@@ -19,7 +19,7 @@ type Policy struct {
 	Granted   []Rule  // given by answers for this run; they also beat rules that ask
 	Mode      Mode    // what runs without a question where no rule decides; empty: ModeEdits
 	Workspace string  // absolute; where tools run, and what they may read and write
-	Home      string  // absolute, the meaning of ~; empty: a path with ~ asks
+	Home      string  // absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
 
 	// Readable are directories outside of the workspace that may be read without asking: the
 	// agent's own. Writing there asks, even if they are inside of the workspace.
@@ -51,18 +51,18 @@ type Decision struct {
 	Does string
 	// Command is the shell text that the call would run; empty: none.
 	Command string
-	// Parts are what the call needs that is not simply allowed: the Reasons, taken apart.
+	// Parts are what the call needs and is not simply allowed, for a user interface: Reasons has the
+	// same as texts.
 	Parts []Part
-	// Reasons tell a person what the call needs that is not simply allowed, one
-	// line each.
+	// Reasons are what the call needs and is not simply allowed, one line each.
 	Reasons []string
-	// Model tells the model why the call was denied; empty: it was not.
+	// Model is the text for the model that says why the call was denied; empty: it was not.
 	Model string
-	// Grant are the rules that would have allowed the call. Empty with Ask: no
-	// rule could name what only running it will show, so it can be allowed once.
+	// Grant lists the rules that would have allowed the call. If it is empty and the verdict is Ask,
+	// no rule could name the call before it runs, so it can only be allowed once.
 	Grant []string
-	// Lasting reports whether Grant would help in the next run as well. Not if a
-	// rule that asks was the reason.
+	// Lasting reports whether Grant would allow the call in the next run, too. It is false if a rule
+	// that asks was the reason.
 	Lasting bool
 }
 
