@@ -302,7 +302,11 @@ func describeAnswer(m *runs.Moment) string {
 	if m.Refused != "" {
 		return cmp.Or(m.By, "you") + " refused: " + ShortenLine(m.Refused)
 	}
-	return who + QuoteText(answerValue(m.Answer))
+	answer := answerValue(m.Answer)
+	if q := m.Question; !m.Ahead && m.By == "" && q != nil && q.Default != "" && q.Default == answer {
+		return "answered with the default " + QuoteText(answer) // by a person, or by raddle without one
+	}
+	return who + QuoteText(answer)
 }
 
 // answerValue returns an answer as its person has given it.

@@ -80,6 +80,7 @@ func TestMomentsAreDescribed(t *testing.T) {
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep}, From: []string{"page"}}, "page → end"},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep, Next: []string{"act"}}, From: []string{"think"}, Inner: true}, ""},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "page", Content: history.Content{Answer: []byte(`"no"`)}}, `page: you answered "no"`},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "page", Content: history.Content{Answer: []byte(`"no"`), Question: &graph.Question{Default: "no"}}}, `page: answered with the default "no"`},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Answer: []byte(`["a"]`), Ahead: true}}, `answered ahead: "["a"]"`},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Refused: "never"}}, "you refused: never"},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindFork, From: journal.Point{Thread: "r", Seq: 4}}}, "forked from r@4"},
