@@ -289,3 +289,29 @@ func TestNoteAfterTheTurn(t *testing.T) {
 		}
 	}
 }
+
+// If a summary fails, the next one begins where that one did: what it left out is not lost.
+func TestSummaryAfterAFailedOne(t *testing.T) {
+	var texts []string
+	flaky := agent.ModelFunc(func(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			texts = append(texts, r.Messages[0].Text())
+			if len(texts) == 1 {
+				yield(llm.Delta{}, &llm.Error{Class: llm.BadRequest, Message: "not now"})
+				return
+			}
+			yield(llm.Delta{Done: &llm.Reply{Message: say("They counted.")}}, nil)
+		}
+	})
+	r := &graph.Runner{Store: journal.NewMemory(), Graph: compiled(agent.Config{Model: &asked{name: "m"}, Retry: agent.Retry{Patience: -1}, Window: agent.Window{Tokens: 300, Reply: 50, Summary: flaky}}.Compile())}
+	for _, word := range []string{"first ", "second ", "third "} {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(strings.Repeat(word, 120))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(texts) != 2 || !strings.Contains(texts[1], "first") || !strings.Contains(texts[1], "second") {
+		for _, text := range texts {
+			t.Errorf("asked to summarize %.40q … %.40q", text, text[max(0, len(text)-40):])
+		}
+	}
+}
