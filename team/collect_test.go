@@ -135,34 +135,15 @@ func TestCollectWithoutAnswering(t *testing.T) {
 // logOf reads a team's log from a journal, like a program that has only the journal.
 func logOf(t *testing.T, st journal.Store) *team.History {
 	t.Helper()
-	entries := map[int64]bool{}
-	for _, e := range oldestFirst(t, st) {
-		if e.Kind == journal.KindEffect && team.IsLog(e.ID) {
-			entries[e.Seq] = true
-		}
+	past, err := readTeamLog(t.Context(), st, "t")
+	if err != nil {
+		t.Fatal(err)
 	}
-	past := &team.History{}
-	for r, err := range st.Read(t.Context(), "t", journal.Range{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !entries[r.Seq] {
-			continue
-		}
-		var data json.RawMessage
-		if err := json.Unmarshal(r.Data, &data); err != nil {
-			t.Fatal(err)
-		}
-		if err := past.Add(data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return past
+	return &past
 }
 
-// What happened to agents can be read from the journal when nothing else is left
-// of them, and events have told it.
-func TestPast(t *testing.T) {
+// The history of agents can be read from the journal after they have ended. It agrees with the events.
+func TestHistory(t *testing.T) {
 	s := newStage()
 	hold := make(chan struct{})
 	c := pair(s, func(_ context.Context, v view) llm.Message {
