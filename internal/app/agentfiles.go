@@ -75,7 +75,7 @@ func packAgent(rec *runs.Record) (*agentbundle.Bundle, error) {
 			hash, there := hashes[d.Name+"/"+filepath.ToSlash(rel)]
 			switch {
 			case !there:
-				return nil, failure.NewInvalid("give it a name without a dot, or remove it of .gitignore and "+agentbundle.IgnoreFile, "the agent uses %s, which is left out of its bundle", path)
+				return nil, failure.NewInvalid("give it a name without a dot, or remove it from .gitignore and "+agentbundle.IgnoreFile, "the agent uses %s, which is left out of its bundle", path)
 			case !strings.HasPrefix(hash, s.Hash):
 				return nil, failure.NewStale("try again", "%s was changed at this moment", path)
 			}

@@ -61,12 +61,8 @@ func (a area) guardReason(path string) (what, root string) {
 			return why, filepath.FromSlash(strings.Join(parts[:i+1], "/"))
 		}
 	}
-	name := strings.ToLower(filepath.Base(path))
-	if why := codeFiles[name]; why != "" {
+	if why := codeFileReason(filepath.Base(path)); why != "" {
 		return why, path
-	}
-	if slices.Contains(startFiles, name) {
-		return "it runs when a shell or a session starts", path
 	}
 	return a.findCodeDir(path)
 }
@@ -86,10 +82,13 @@ func (a area) findCodeDir(path string) (what, root string) {
 	return "", ""
 }
 
-// isNamedCode reports whether files with a name run later, or decide what runs: see guardReason.
-func isNamedCode(name string) bool {
+// codeFileReason returns why a file with a name runs later, or decides what runs; "": the name does not say so.
+func codeFileReason(name string) string {
 	name = strings.ToLower(name)
-	return codeDirs[name] != "" || codeFiles[name] != "" || slices.Contains(startFiles, name)
+	if slices.Contains(startFiles, name) {
+		return "it runs when a shell or a session starts"
+	}
+	return codeFiles[name]
 }
 
 // isAgent reports whether a directory is an agent's, or becomes one by the file

@@ -6,18 +6,21 @@ import "slices"
 // settings. They ask if no other rule decides, and if the workspace contains the home directory: a person who starts
 // raddle there means the documents, not ~/.ssh.
 var hiddenInHome = []Rule{
-	{Text: "any read(~/.*)", tool: "*", kind: reading, pattern: "~/.*"},
-	{Text: "any write(~/.*)", tool: "*", kind: writing, pattern: "~/.*"},
+	{tool: "*", kind: reading, pattern: "~/.*"},
+	{tool: "*", kind: writing, pattern: "~/.*"},
 }
 
 // judgeHome returns why a file of the workspace needs a question because it is, or may hold, a hidden file of the home
-// directory; "": it needs none.
+// directory; "": it needs none. The names below a directory are no secret: only what is inside hidden files counts.
 func (m matcher) judgeHome(n need) (why string) {
 	if n.kind != reading && n.kind != writing || n.guess || n.fallback != Allow || !m.area.holdsHome {
 		return ""
 	}
 	if n.kind == reading && len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.area.isReadable(path) }) {
 		return ""
+	}
+	if n.reach == names {
+		n.reach = itself
 	}
 	var found matchLevel
 	for _, r := range hiddenInHome {

@@ -65,6 +65,9 @@ func TestHomeAsWorkspace(t *testing.T) {
 		"cat ~/.aws/credentials":     permission.Ask,
 		"cd .ssh && cat id_ed25519":  permission.Ask,
 		"grep -r x .":                permission.Ask,
+		"ls -R":                      permission.Allow, // only names
+		"find . -name '*.txt'":       permission.Allow,
+		"find .ssh -name '*.txt'":    permission.Ask,
 		"echo hack >> .bashrc":       permission.Ask,
 		"cat work/../.ssh/id_e*":     permission.Ask,
 		"diff notes.txt .ssh/id_rsa": permission.Ask,

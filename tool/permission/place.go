@@ -432,8 +432,8 @@ func (t *subtree) leadsTo(p pathPattern) bool {
 // HiddenFilter returns a function that reports whether a tool that searches directories must leave
 // out a file or a directory, because a rule that denies or asks means it, or because it is hidden in a
 // home directory that the workspace contains. Call it for a directory before the files in it, with
-// absolute paths without links. The function is for one search: it does not see rules that are added
-// later. If the policy cannot be used, it hides everything.
+// absolute paths without links. The function is for one search by one
+// goroutine: it does not see rules that are added later. If the policy cannot be used, it hides everything.
 func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 	a, err := p.resolveArea()
 	if err != nil {

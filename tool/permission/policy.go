@@ -284,10 +284,11 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 	return v, why, ""
 }
 
-// allowsNeed reports whether a rule that allows, or an answer of this run, covers a need.
+// allowsNeed reports whether a rule that allows covers a need.
 func (p *Policy) allowsNeed(m matcher, n need) bool {
-	covers := func(r Rule) bool { return m.coversNeed(r, n) }
-	return slices.ContainsFunc(p.Granted, covers) || slices.ContainsFunc(p.Rules, func(r Rules) bool { return slices.ContainsFunc(r.Allow, covers) })
+	return slices.ContainsFunc(p.Rules, func(rules Rules) bool {
+		return slices.ContainsFunc(rules.Allow, func(r Rule) bool { return m.coversNeed(r, n) })
+	})
 }
 
 // describeMatch returns a sentence that says how a rule that denies might be about the need.
