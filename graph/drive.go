@@ -97,7 +97,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	j.pending = j.few[:0]
 	j.saved.Store(s.Head)
 	d.journal, d.out.saved = j, j.saved.Load
-	d.lease.startRenewal(j.stopWithError)
+	d.lease.startRenewal()
 	return s, by, nil
 }
 
@@ -400,7 +400,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 		return res, err
 	}
 	if e := d.recordEnd(f, status, err); e != nil && d.journal.storeError() != nil {
-		res.Status, err = Failed, firstError(err, e)
+		res.Status, err = d.judgeStoreError(err, d.journal.storeError())
 	}
 	res.Head = d.journal.head
 	return res, err

@@ -79,7 +79,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 		}
 		return v, err
 	}
-	skip, err := call.resolveDoubt()
+	skip, err := call.resolveDoubt(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -247,10 +247,9 @@ func (c *effectCall) recordedResult() ([]byte, bool) {
 }
 
 // resolveDoubt applies the policy to an intent without an outcome, or records the intent.
-func (c *effectCall) resolveDoubt() (skip bool, err error) {
+func (c *effectCall) resolveDoubt(ctx context.Context) (skip bool, err error) {
 	d := c.drive
-	d.lease.renewIfExpired()
-	if err := d.fatalError(); err != nil {
+	if err := d.checkDriving(ctx); err != nil {
 		return false, err
 	}
 	if c.effect.InDoubt == DoubtRetry || d.journal == nil {

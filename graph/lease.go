@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/process"
@@ -15,15 +15,23 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// ErrLeaseLost says that a drive has stopped because it has lost its lease: another
-// drive has taken the run over (then the error is journal.ErrConflict too), or the store could
-// not be reached until the lease had expired.
+// ErrLeaseLost says that a drive has stopped because it has lost its lease: the run was
+// ended, edited or taken over (then the error is a *DisplacedError), or the store could
+// not be reached until some minutes after the lease had expired.
 var ErrLeaseLost = errors.New("graph: the drive has lost its lease")
 
 const (
 	leaseTTL   = 15 * time.Second
-	leaseEvery = leaseTTL / 3    // between renewals
-	leaseRetry = 1 * time.Second // after a renewal that failed
+	leaseEvery = leaseTTL / 3 // between renewals
+
+	// storePatience is how long a drive goes on trying to reach its store after the end of its
+	// lease. Nothing starts meanwhile.
+	storePatience = 5 * time.Minute
+
+	// clockSkew is how much the clocks of a machine and of a store may differ.
+	clockSkew = time.Minute
+
+	lookRetry = 50 * time.Millisecond // after a look that failed, at first
 )
 
 // lease is the lease that a drive holds.
@@ -31,18 +39,22 @@ type lease struct {
 	store  journal.Leaser
 	thread string
 	owner  string
-	lose   func(error) // ends the drive
+	drive  *drive
+	looked atomic.Pointer[time.Time] // the begin of the last look that found the lease held
 
-	startedAt time.Time
-	renewed   atomic.Int64 // time of the last renewal, in nanoseconds after startedAt
+	ctx  context.Context // of calls of the store
+	stop func()
 
-	mu    sync.Mutex // guards the fields below; held while the store is called
-	timer *time.Timer
-	over  bool
+	busy    chan struct{} // holds a value while a goroutine uses the fields below, or calls the store
+	renewed time.Time     // the begin of the last renewal
+	unsure  bool          // another drive may have had the lease: a look must read the head of the thread
+	timer   *time.Timer
+	over    bool
 }
 
 // acquireLease takes the lease of the drive's thread, if the store has leases. If another
-// drive holds a live lease, it returns that lease, and this drive holds nothing.
+// drive holds a live lease, it returns that lease, and this drive holds nothing. If another may still
+// start an effect, it waits until that has acknowledged, or cannot any more.
 func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
 	st, ok := d.settings.Store.(journal.Leaser)
 	if !ok {
@@ -56,27 +68,79 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 			err = fmt.Errorf("lease of thread %s: %w", d.thread, err)
 		}
 	}()
-	l := &lease{store: st, thread: d.thread, owner: process.NewOwner(), startedAt: time.Now()}
-	over, taken := "", false
+	l := &lease{store: st, thread: d.thread, drive: d, busy: make(chan struct{}, 1)}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	name, taken := process.NewOwner(), false
+	if by, err = st.ReadLease(ctx, l.thread); err != nil {
+		return journal.Lease{}, err
+	}
 	for range 4 { // the lease may have changed its owner again meanwhile
-		l.renewed.Store(int64(time.Since(l.startedAt)))
-		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
-			return journal.Lease{}, err
-		}
-		if by.Owner == l.owner {
-			d.lease = l
-			if taken {
-				err = d.appendFence(ctx)
-			}
-			return journal.Lease{}, err
-		}
-		live := by.IsLive()
+		live, over := by.IsLive(), by.Owner
 		if live && !takeover {
 			return by, nil
 		}
-		over, taken = by.Owner, taken || live
+		if l.owner = name; mayStillStart(by) {
+			l.owner = process.NewSuccessor(name, over)
+		}
+		at := time.Now()
+		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
+			return journal.Lease{}, err
+		}
+		if taken = taken || live; by.Owner != l.owner {
+			continue
+		}
+		d.lease, l.renewed = l, at
+		l.looked.Store(&at)
+		if taken {
+			err = d.appendFence(ctx)
+		}
+		if err != nil || l.owner == name {
+			return journal.Lease{}, err
+		}
+		return l.awaitDisplaced(ctx, name)
 	}
 	return by, nil
+}
+
+// mayStillStart reports whether the drive that held a lease may start an effect after it was
+// displaced. It cannot if its process has ended, and if it has not renewed the lease for long: a look finds an expired lease only
+// if it renews it.
+func mayStillStart(by journal.Lease) bool {
+	switch {
+	case by.Owner == "":
+		return false
+	case process.IsMark(by.Owner):
+		return !by.Expired
+	case process.HasOwnerEnded(by.Owner):
+		return false
+	}
+	return !by.Expired || time.Since(by.Until) < clockSkew+fence.LookEvery
+}
+
+// awaitDisplaced waits for the acknowledgement of the drive that was displaced, but not longer than that may still
+// start something. From then on, name is the owner. If another drive has displaced this one, it returns that one's lease.
+func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lease, err error) {
+	waiting := l.owner
+	for end := time.Now().Add(fence.Patience); time.Now().Before(end); {
+		if !fence.Sleep(ctx, fence.PollEvery) {
+			return journal.Lease{}, context.Cause(ctx)
+		}
+		if by, err = l.store.ReadLease(ctx, l.thread); err == nil && by.Owner != waiting {
+			break
+		}
+	}
+	l.owner = name
+	at := time.Now()
+	if by, err = l.store.AcquireLease(ctx, l.thread, name, waiting, leaseTTL); err != nil {
+		l.owner = waiting
+		return journal.Lease{}, err
+	}
+	if by.Owner != name {
+		return by, nil
+	}
+	l.renewed = at
+	l.looked.Store(&at)
+	return journal.Lease{}, nil
 }
 
 // appendFence appends a claim, so that the displaced drive can append nothing more: it may be
@@ -113,95 +177,166 @@ func (l *lease) readDisplacingLease(ctx context.Context) (by journal.Lease, err 
 	return by, nil
 }
 
-// startRenewal renews the lease until release. It calls lose to end the drive when the lease is
-// lost.
-func (l *lease) startRenewal(lose func(error)) {
+// startRenewal renews the lease until release, and looks at it in between. The drive ends
+// when the lease is lost.
+func (l *lease) startRenewal() {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lose = lose
-	l.timer = time.AfterFunc(max(0, leaseEvery-l.timeSinceRenewal()), l.renewOnTimer)
+	l.busy <- struct{}{}
+	defer func() { <-l.busy }()
+	l.timer = time.AfterFunc(fence.LookEvery, l.renewOnTimer)
 }
 
-// timeSinceRenewal returns the time since the lease was last known to be held.
-func (l *lease) timeSinceRenewal() time.Duration {
-	return time.Since(l.startedAt) - time.Duration(l.renewed.Load())
+// timeSinceLook returns the time since the last look that found the lease held. It counts the time that
+// the machine slept, if the wall clock does.
+func (l *lease) timeSinceLook() time.Duration {
+	at, now := *l.looked.Load(), time.Now()
+	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)), at.Round(0).Sub(now.Round(0)))
 }
 
-// renewOnTimer renews the lease in the background.
+// renewOnTimer renews the lease in the background, or looks at it.
 func (l *lease) renewOnTimer() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.busy <- struct{}{}
+	defer func() { <-l.busy }()
 	if l.over {
 		return
 	}
-	switch l.renew() {
-	case nil:
-		l.timer.Reset(leaseEvery)
-	default:
-		if !l.over {
-			l.timer.Reset(min(leaseRetry, max(0, leaseTTL-l.timeSinceRenewal())))
-		}
+	if time.Since(l.renewed) >= leaseEvery {
+		_ = l.renew() // tried again
+	} else if l.timeSinceLook() >= fence.LookEvery {
+		_ = l.read()
+	}
+	if !l.over {
+		l.timer.Reset(fence.LookEvery)
 	}
 }
 
-// renew renews the lease once. If it is lost, the drive ends. The caller must hold mu.
+// look looks at the lease unless that was done a moment ago. It returns nil if the drive still holds it.
+func (l *lease) look(ctx context.Context) error {
+	select {
+	case l.busy <- struct{}{}:
+		defer func() { <-l.busy }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch {
+	case l.over:
+		return ErrLeaseLost
+	case l.timeSinceLook() < fence.LookEvery:
+		return nil
+	case time.Since(l.renewed) >= leaseEvery:
+		return l.renew()
+	}
+	return l.read()
+}
+
+// read reads the lease. If another has taken it, the drive ends; if it has expired, it is renewed. The caller must hold busy.
+func (l *lease) read() error {
+	at := time.Now()
+	by, err := l.call("Store.ReadLease", func(ctx context.Context) (journal.Lease, error) { return l.store.ReadLease(ctx, l.thread) })
+	switch {
+	case err != nil:
+		return err
+	case by.Owner != l.owner || by.Expired || l.unsure:
+		return l.renew()
+	}
+	l.looked.Store(&at)
+	return nil
+}
+
+// renew renews the lease once. If it is lost, the drive ends. The caller must hold busy.
 func (l *lease) renew() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
-	defer cancel()
 	defer func() {
-		if p := recover(); p != nil {
-			err = panics.NewError("Store.RenewLease", p)
-		}
-		if err != nil && !l.over && l.timeSinceRenewal() >= leaseTTL {
-			l.over = true
-			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL, err))
+		if err != nil && !l.over && time.Since(l.renewed) >= leaseTTL+storePatience {
+			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL+storePatience, err))
 		}
 	}()
-	at := time.Since(l.startedAt)
-	now, err := l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
+	at := time.Now()
+	now, err := l.call("Store.RenewLease", func(ctx context.Context) (journal.Lease, error) {
+		return l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
+	})
+	if err == nil && now.Owner == "" { // a drive had it and has ended, or the store has lost it
+		l.unsure = true
+		now, err = l.call("Store.AcquireLease", func(ctx context.Context) (journal.Lease, error) {
+			return l.store.AcquireLease(ctx, l.thread, l.owner, "", leaseTTL)
+		})
+	}
 	if err != nil {
 		return err
 	}
 	if now.Owner != l.owner {
-		err = fmt.Errorf("thread %s: %w: %w", l.thread, ErrLeaseLost, journal.ErrConflict)
-		if now.Owner != "" {
-			err = fmt.Errorf("thread %s: %w: %s has taken the run over: %w", l.thread, ErrLeaseLost, now, journal.ErrConflict)
-		}
-		l.over = true
+		err = l.drive.explainDisplacement(now)
 		l.lose(err)
 		return err
 	}
-	l.renewed.Store(int64(at))
+	moved, known, err := l.drive.journal.hasHeadMoved(l.ctx, false)
+	switch {
+	case err != nil:
+		return err
+	case moved:
+		err = l.drive.explainDisplacement(journal.Lease{})
+		l.lose(err)
+		return err
+	case l.unsure && !known:
+		return errors.New("the thread is being written to")
+	}
+	l.unsure, l.renewed = false, at
+	l.looked.Store(&at)
 	return nil
 }
 
-// renewIfExpired renews a lease that has expired while the process was suspended. An effect must
-// not start without a lease.
-func (l *lease) renewIfExpired() {
-	if l == nil || l.timeSinceRenewal() < leaseTTL {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.over && l.timeSinceRenewal() >= leaseTTL {
-		_ = l.renew() // ends the drive if it fails
-	}
+// lose ends the drive. The caller must hold busy.
+func (l *lease) lose(err error) {
+	l.over = true
+	l.drive.journal.stopWithError(err)
 }
 
-// release releases the lease and ends its renewal.
+// call calls the store, for a limited time. A panic in it is an error.
+func (l *lease) call(what string, do func(context.Context) (journal.Lease, error)) (by journal.Lease, err error) {
+	ctx, cancel := context.WithTimeout(l.ctx, leaseEvery)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panics.NewError(what, p)
+		}
+	}()
+	return do(ctx)
+}
+
+// release ends the renewal of the lease, and releases it. If it was taken, it tells whoever did that this drive
+// starts nothing more.
 func (l *lease) release() {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.stop()
+	l.busy <- struct{}{}
+	defer func() { <-l.busy }()
 	if l.timer != nil {
 		l.timer.Stop()
 	}
 	l.over = true
 	defer func() { _ = recover() }() // if this fails, the lease expires by itself
+	if l.drive.journal.storeError() != nil {
+		l.acknowledge()
+	}
 	_ = l.store.ReleaseLease(context.Background(), l.thread, l.owner)
+}
+
+// acknowledge lets the drive that has displaced this one start at once. If it fails, that one waits a moment.
+func (l *lease) acknowledge() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	defer cancel()
+	by, err := l.store.ReadLease(ctx, l.thread)
+	if err != nil {
+		return
+	}
+	switch next, ok := process.Acknowledge(by.Owner, l.owner); {
+	case !ok:
+	case next == "":
+		_ = l.store.ReleaseLease(ctx, l.thread, by.Owner)
+	default:
+		_, _ = l.store.AcquireLease(ctx, l.thread, next, by.Owner, leaseTTL)
+	}
 }

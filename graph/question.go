@@ -190,6 +190,9 @@ func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []by
 		answer, err = a.recallAnswer(q)
 		return key, answer, err
 	}
+	if err := d.checkDriving(a.base); err != nil {
+		return "", nil, err
+	}
 	q, base := newQuestion(&ask, a.node().Name, typ), a.publicPath()
 	remote, isRemote := ask.Data.(remoteData)
 	if ask.Data != nil && !isRemote {

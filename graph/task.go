@@ -278,7 +278,9 @@ func (t *task) runAttempts(hung error) bool {
 		a := attempt{t, t.attempts}
 		var err error
 		if hung == nil {
-			err = a.run()
+			if err = t.checkStart(t.attempts); err == nil {
+				err = a.run()
+			}
 		} else {
 			err, hung = a.conclude(t.runner.ctx, Update{}, hung), nil
 		}
@@ -312,6 +314,15 @@ func (t *task) runAttempts(hung error) bool {
 			return true
 		}
 	}
+}
+
+// checkStart returns nil if an attempt may start. Without leases, what was recorded before the first one has shown that
+// the run is still the drive's own.
+func (t *task) checkStart(attempt int) error {
+	if t.drive.lease == nil && attempt == 1 {
+		return nil
+	}
+	return t.drive.checkDriving(t.base)
 }
 
 // errLeft is the error of a call on a goroutine that another has replaced.

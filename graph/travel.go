@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
@@ -42,9 +43,10 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // resume needs AcceptChanges.
 //
 // Unknown keys, a Set with another type than the stored one, and values that cannot be
-// stored are refused before anything is written. A drive that runs on the thread is not
-// asked: it gets journal.ErrConflict at its next record, and Edit gets it if the drive appends
-// first. Describe and Inspect of package history say whether there is one.
+// stored are refused before anything is written. A drive that runs on the thread ends with a
+// *DisplacedError and starts no other effect; Edit returns when it has ended, after two
+// seconds, or when ctx ends. If the drive appends first, Edit gets journal.ErrConflict. Describe and
+// Inspect of package history say whether there is one.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
 	return r.appendEdit(ctx, thread, func(s *fold.Thread) (journal.Record, error) {
 		if len(set) == 0 {
@@ -56,6 +58,10 @@ func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int
 
 // appendEdit appends the record of an edit.
 func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.Thread) (journal.Record, error)) (seq int64, err error) {
+	holder, err := fence.FindHolder(ctx, r.Store, thread)
+	if err != nil {
+		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
+	}
 	s, err := r.loadPoint(ctx, journal.Point{Thread: thread})
 	if err != nil {
 		return 0, err
@@ -68,6 +74,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.
 	if err != nil {
 		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
 	}
+	holder.Displace(ctx)
 	return s.Head + 1, nil
 }
 

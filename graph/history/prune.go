@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
@@ -194,17 +195,26 @@ func Delete(ctx context.Context, st journal.Store, thread string) error {
 // thread. reason is shown to those who look at the run later; it may be empty.
 //
 // Processes that a killed drive has left behind keep running: InDoubt of Inspect names
-// them. A run that has ended keeps its status. A running drive is not asked: it gets
-// journal.ErrConflict at its next record, and Abandon gets it if the drive appends first. An
-// unknown thread is journal.ErrNoThread.
+// them. A run that has ended keeps its status. A running drive ends with a *graph.DisplacedError
+// and starts no other effect; Abandon returns when it has ended, after two seconds, or when ctx
+// ends. If the drive appends first, Abandon gets journal.ErrConflict. An unknown thread is
+// journal.ErrNoThread.
 func Abandon(ctx context.Context, st journal.Store, thread, reason string) error {
+	holder, err := fence.FindHolder(ctx, st, thread)
+	if err != nil {
+		return fmt.Errorf("abandon thread %s: %w", thread, err)
+	}
 	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
-	if err == nil && !s.Run.Status.Final() {
+	if err == nil && s.Run.Status.Final() {
+		return nil
+	}
+	if err == nil {
 		err = journal.Append(ctx, st, thread, s.Head, newAbandonRecord(s, reason, journal.AuthorOf(ctx)))
 	}
 	if err != nil {
 		return fmt.Errorf("abandon thread %s: %w", thread, err)
 	}
+	holder.Displace(ctx)
 	return nil
 }
 

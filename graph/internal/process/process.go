@@ -27,7 +27,7 @@ type Process struct {
 var current = sync.OnceValue(func() Process {
 	p := Process{boot: hostID(), PID: os.Getpid()}
 	p.Host, _ = os.Hostname()
-	p.Host = strings.ReplaceAll(p.Host, "/", "-")
+	p.Host = strings.NewReplacer("/", "-", afterSign, "-").Replace(p.Host)
 	p.start, _ = processStart(p.PID)
 	return p
 })
@@ -60,8 +60,11 @@ func ParseOwner(owner string) (p Process, ok bool) {
 }
 
 // HasOwnerEnded reports whether the process that made a name is known to have ended. Only
-// processes of this host can be.
+// processes of this host can be. A mark has no process: see NewMark.
 func HasOwnerEnded(owner string) bool {
+	if IsMark(owner) {
+		return true
+	}
 	p, ok := ParseOwner(owner)
 	if this := current(); !ok || p.boot == "" || p.boot != this.boot || p.PID == this.PID && p.start == this.start {
 		return false

@@ -1,0 +1,200 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"raddle.dev/graph/internal/fence"
+	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
+)
+
+// DisplacedError says that a drive stopped because its run was ended, edited or taken over from elsewhere. It is
+// ErrLeaseLost and journal.ErrConflict too. The drive has recorded nothing more; the effects that it was making are in doubt.
+type DisplacedError struct {
+	// Thread is the thread of the run.
+	Thread string
+
+	// Status is that of the run after what ended the drive: Abandoned, Paused after an edit, or
+	// Running if another drive has taken the run over.
+	Status Status
+
+	// By is the name of who abandoned or edited the run: see journal.WithAuthor. "": no name was given.
+	By string
+
+	// Reason is that of history.Abandon.
+	Reason string
+
+	// Lease is that of the drive that has taken the run over; zero: it is not known.
+	Lease journal.Lease
+}
+
+// Error implements error.
+func (e *DisplacedError) Error() string {
+	what := "was taken over by another process"
+	switch {
+	case e.Status == Abandoned:
+		what = "was abandoned"
+	case e.Status == Paused:
+		what = "was edited"
+	case e.Lease.Owner != "":
+		what = "was taken over by " + e.Lease.String()
+	}
+	if e.By != "" {
+		what += " by " + e.By
+	}
+	if e.Reason != "" {
+		what += " (" + e.Reason + ")"
+	}
+	return fmt.Sprintf("thread %s: its run %s while this drive worked on it", e.Thread, what)
+}
+
+// Unwrap returns ErrLeaseLost and journal.ErrConflict.
+func (e *DisplacedError) Unwrap() []error { return []error{ErrLeaseLost, journal.ErrConflict} }
+
+// resultStatus returns how the displaced drive has ended.
+func (e *DisplacedError) resultStatus() Status {
+	if e.Status == Abandoned {
+		return Abandoned
+	}
+	return Canceled
+}
+
+// checkDriving returns nil if the drive may start an effect or an attempt: the run is still its own, by a look of
+// less than fence.LookEvery ago. If it has to look and the store does not answer, it waits. The error is what ends the drive, or the
+// cause of ctx.
+//
+// Without leases, nobody waits until a displaced drive has noticed, and only a look immediately before an effect
+// counts.
+func (d *drive) checkDriving(ctx context.Context) error {
+	if d.journal == nil || d.lease != nil && d.lease.timeSinceLook() < fence.LookEvery {
+		return d.fatalError()
+	}
+	began := time.Now()
+	for delay := lookRetry; ; delay = min(2*delay, fence.LookEvery) {
+		if err := d.fatalError(); err != nil {
+			return err
+		}
+		err := d.look(ctx)
+		if err == nil {
+			return d.fatalError()
+		}
+		if d.lease == nil && time.Since(began) >= storePatience {
+			d.journal.stopWithError(fmt.Errorf("read thread %s for %v: %w", d.thread, storePatience, err))
+		}
+		retry := time.NewTimer(delay)
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			retry.Stop()
+			return context.Cause(ctx)
+		case <-d.ctx.Done():
+			retry.Stop()
+			if err := d.fatalError(); err != nil {
+				return err
+			}
+			return context.Cause(d.ctx)
+		}
+	}
+}
+
+// look looks once whether the run is still the drive's own. If it is not, the drive ends.
+func (d *drive) look(ctx context.Context) error {
+	if d.lease != nil {
+		return d.lease.look(ctx)
+	}
+	moved, _, err := d.journal.hasHeadMoved(ctx, true)
+	if err == nil && moved {
+		err = d.explainDisplacement(journal.Lease{})
+		d.journal.stopWithError(err)
+	}
+	return err
+}
+
+// hasHeadMoved reports whether another has appended to the thread. While records are being written, it waits if wait is set,
+// else known is false: then the store compares.
+func (j *journalWriter) hasHeadMoved(ctx context.Context, wait bool) (moved, known bool, err error) {
+	if !j.writing.TryLock() {
+		if !wait {
+			return false, false, nil
+		}
+		j.writing.Lock()
+	}
+	defer j.writing.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panics.NewError("Store.Read", p)
+		}
+	}()
+	head := int64(0)
+	for r, err := range j.store.Read(ctx, j.thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return false, false, fmt.Errorf("read the end of thread %s: %w", j.thread, err)
+		}
+		head = r.Seq
+	}
+	return head != j.saved.Load(), true, nil
+}
+
+// explainDisplacement says what ended the drive, from what the journal holds after its own records. by is the
+// lease of who displaced it, as far as that is known.
+func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
+	e := &DisplacedError{Thread: d.thread, Status: Running}
+	if _, _, ok := by.Holder(); ok {
+		e.Lease = by
+	}
+	defer func() { _ = recover() }() // a panic of the store: it is said with what is known
+	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	defer cancel()
+	for r, err := range journal.Records(ctx, d.journal.store, d.thread, journal.Range{After: d.journal.saved.Load(), Heads: true}) {
+		if err != nil {
+			return e
+		}
+		h := &wire.Reader{Rest: r.Head}
+		line := fold.Line{}
+		switch r.Kind {
+		case journal.KindEnd:
+			if line.ReadEnd(h); line.Status != fold.Abandoned {
+				continue
+			}
+			fold.ReadMap(h, h.Int) // the steps that the drive stopped before
+			line.ReadSummary(h)
+			e.Status, e.Reason, e.By = Abandoned, line.Reason, h.Name()
+			return e
+		case journal.KindEdit:
+			h.Text() // the path
+			h.Text() // the branch
+			line.ReadEditHead(h)
+			fold.ReadMap(h, h.Text) // the tags of keys that got another type
+			e.Status, e.By = Paused, h.Name()
+			return e
+		case journal.KindClaim:
+			return e
+		}
+	}
+	return e
+}
+
+// judgeStoreError returns the status and the error of a drive whose store has refused a record, or that was ended. err is what
+// its steps have ended with.
+func (d *drive) judgeStoreError(err, store error) (Status, error) {
+	e, known := errors.AsType[*DisplacedError](store)
+	if !known && !errors.Is(store, journal.ErrConflict) {
+		return Failed, firstError(err, store)
+	}
+	if !known {
+		by := journal.Lease{}
+		if l, ok := d.settings.Store.(journal.Leaser); ok {
+			by, _ = l.ReadLease(context.Background(), d.thread) // who it was is only told
+		}
+		e = d.explainDisplacement(by)
+	}
+	if hung, ok := errors.AsType[*HungError](err); ok {
+		return e.resultStatus(), fmt.Errorf("%w; %w", e, hung)
+	}
+	return e.resultStatus(), e
+}
