@@ -66,7 +66,7 @@ func (e *DisplacedError) resultStatus() Status {
 
 // checkDriving returns nil if the drive may start an effect or an attempt: the run is still its own, by a look of
 // less than fence.LookEvery ago. If it has to look and the store does not answer, it waits. The error is what ends the drive, or the
-// cause of ctx.
+// cause of ctx. A caller whose context has ended, for example to read a recorded result, gets one look.
 //
 // Without leases, nobody waits until a displaced drive has noticed, and only a look immediately before an effect
 // counts.
@@ -107,7 +107,7 @@ func (d *drive) look(ctx context.Context) error {
 	if d.lease != nil {
 		return d.lease.look(ctx)
 	}
-	moved, _, err := d.journal.hasHeadMoved(ctx, true)
+	moved, _, err := d.journal.hasHeadMoved(true)
 	if err == nil && moved {
 		err = d.explainDisplacement(journal.Lease{})
 		d.journal.stopWithError(err)
@@ -117,7 +117,7 @@ func (d *drive) look(ctx context.Context) error {
 
 // hasHeadMoved reports whether another has appended to the thread. While records are being written, it waits if wait is set,
 // else known is false: then the store compares.
-func (j *journalWriter) hasHeadMoved(ctx context.Context, wait bool) (moved, known bool, err error) {
+func (j *journalWriter) hasHeadMoved(wait bool) (moved, known bool, err error) {
 	if !j.writing.TryLock() {
 		if !wait {
 			return false, false, nil
@@ -130,6 +130,8 @@ func (j *journalWriter) hasHeadMoved(ctx context.Context, wait bool) (moved, kno
 			err = panics.NewError("Store.Read", p)
 		}
 	}()
+	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	defer cancel()
 	head := int64(0)
 	for r, err := range j.store.Read(ctx, j.thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
 		if err != nil {

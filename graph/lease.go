@@ -212,8 +212,12 @@ func (l *lease) renewOnTimer() {
 	}
 }
 
-// look looks at the lease unless that was done a moment ago. It returns nil if the drive still holds it.
+// look looks at the lease unless that was done a moment ago. It returns nil if the drive still holds it. A context that
+// has ended before does not keep it from looking.
 func (l *lease) look(ctx context.Context) error {
+	if ctx.Err() != nil {
+		ctx = l.ctx
+	}
 	select {
 	case l.busy <- struct{}{}:
 		defer func() { <-l.busy }()
@@ -270,7 +274,7 @@ func (l *lease) renew() (err error) {
 		l.lose(err)
 		return err
 	}
-	moved, known, err := l.drive.journal.hasHeadMoved(l.ctx, false)
+	moved, known, err := l.drive.journal.hasHeadMoved(false)
 	switch {
 	case err != nil:
 		return err

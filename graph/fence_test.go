@@ -1,0 +1,332 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
+)
+
+// An effectLog lists the effects that drives have started, in order.
+type effectLog struct {
+	mu   sync.Mutex
+	made []string // the drive, a space, and the effect
+}
+
+func (l *effectLog) add(drive, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made = append(l.made, drive+" "+what)
+}
+
+// count returns the number of effects so far.
+func (l *effectLog) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.made)
+}
+
+// by returns the effects of a drive after the first n effects of all.
+func (l *effectLog) by(drive string, n int) (made []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.made[n:] {
+		if strings.HasPrefix(m, drive+" ") {
+			made = append(made, m)
+		}
+	}
+	return made
+}
+
+// lateAfter returns the effects that a drive started after the first of another.
+func (l *effectLog) lateAfter(drive, other string) []string {
+	l.mu.Lock()
+	n := len(l.made)
+	for i, m := range l.made {
+		if strings.HasPrefix(m, other+" ") {
+			n = i
+			break
+		}
+	}
+	l.mu.Unlock()
+	return l.by(drive, n)
+}
+
+// effectEvery is the time between two effects of busy nodes, and busyEffects how many they make.
+const (
+	effectEvery = 100 * time.Millisecond
+	busyEffects = 60
+)
+
+// A busyNode makes effects, in one of the ways in which a node can.
+type busyNode struct {
+	name string
+	run  func(ctx context.Context, effect func(what string)) error
+	wrap func(t testing.TB, n graph.Node) *graph.Graph // nil: a graph of that node
+	node graph.Node                                    // its Run is set
+}
+
+// makesEach makes effects with a policy, one after the other.
+func makesEach(e graph.Effect, sleep func(context.Context)) func(context.Context, func(string)) error {
+	return func(ctx context.Context, effect func(string)) error {
+		for i := range busyEffects {
+			e := e
+			if e.Name = fmt.Sprint("effect ", i); e.Key != "" {
+				e.Name, e.Key = "effect", fmt.Sprint(i)
+			}
+			if _, err := graph.DoEffect(ctx, e, func(context.Context) (int, error) { effect(e.Name); return i, nil }); err != nil {
+				return err
+			}
+			sleep(ctx)
+		}
+		return nil
+	}
+}
+
+// sleepEvery waits for the time between effects, and heeds the context.
+func sleepEvery(ctx context.Context) {
+	select {
+	case <-time.After(effectEvery):
+	case <-ctx.Done():
+	}
+}
+
+// retriesEffect makes one effect that fails until it was made many times.
+func retriesEffect(ctx context.Context, effect func(string)) error {
+	_, err := graph.Do(ctx, "retried", func(context.Context) (int, error) {
+		if effect("retried"); graph.Attempt(ctx) < busyEffects {
+			return 0, errors.New("not yet")
+		}
+		return 1, nil
+	})
+	return err
+}
+
+var busyNodes = []busyNode{
+	{name: "Do", run: makesEach(graph.Effect{}, sleepEvery)},
+	{name: "a key", run: makesEach(graph.Effect{Key: "k"}, sleepEvery)},
+	{name: "DoubtAsk", run: makesEach(graph.Effect{InDoubt: graph.DoubtAsk}, sleepEvery)},
+	{name: "DoubtSkip", run: makesEach(graph.Effect{InDoubt: graph.DoubtSkip}, sleepEvery)},
+	{name: "DoubtFail", run: makesEach(graph.Effect{InDoubt: graph.DoubtFail}, sleepEvery)},
+	{name: "a node that ignores its context", run: makesEach(graph.Effect{}, func(context.Context) { time.Sleep(effectEvery) })},
+	{name: "a context without an end", run: func(ctx context.Context, effect func(string)) error {
+		return makesEach(graph.Effect{}, sleepEvery)(context.WithoutCancel(ctx), effect)
+	}},
+	{name: "a node that ignores errors", run: func(ctx context.Context, effect func(string)) error {
+		for i := range busyEffects {
+			_, _ = graph.Do(ctx, fmt.Sprint(i), func(context.Context) (int, error) { effect(fmt.Sprint(i)); return i, nil })
+			time.Sleep(effectEvery)
+		}
+		return nil
+	}},
+	{name: "retries", run: retriesEffect, node: graph.Node{Retry: graph.Retry{Attempts: busyEffects, Delay: effectEvery, Factor: 1}}},
+	{name: "retries without effects", run: func(ctx context.Context, effect func(string)) error {
+		if effect("attempt"); graph.Attempt(ctx) < busyEffects {
+			return errors.New("not yet")
+		}
+		return nil
+	}, node: graph.Node{Retry: graph.Retry{Attempts: busyEffects, Delay: effectEvery, Factor: 1}}},
+	{name: "a long pause between attempts", run: func(ctx context.Context, effect func(string)) error {
+		if effect("attempt"); graph.Attempt(ctx) < 3 {
+			return errors.New("not yet")
+		}
+		return nil
+	}, node: graph.Node{Retry: graph.Retry{Attempts: 3, Delay: 30 * time.Second, Factor: 1, MaxDelay: time.Minute}}},
+	{name: "a long pause between effects", run: func(ctx context.Context, effect func(string)) error {
+		for _, what := range []string{"one", "pay", "three"} {
+			if _, err := graph.Do(ctx, what, func(context.Context) (int, error) { effect(what); return 0, nil }); err != nil {
+				return err
+			}
+			time.Sleep(1700 * time.Millisecond)
+		}
+		return nil
+	}},
+	{name: "questions that are answered at once", run: func(ctx context.Context, effect func(string)) error {
+		for i := range busyEffects {
+			if _, err := graph.Interrupt[string](ctx, graph.Ask{Name: fmt.Sprint(i), Prompt: "well?"}); err != nil {
+				return err
+			}
+			effect("after the answer") // without Do
+			time.Sleep(effectEvery)
+		}
+		return nil
+	}},
+	{name: "a child graph", run: makesEach(graph.Effect{}, sleepEvery), wrap: func(t testing.TB, n graph.Node) *graph.Graph {
+		return parallel(t, graph.Node{Name: "outer", Graph: parallel(t, n)})
+	}},
+	{name: "retries in a child graph", run: retriesEffect, node: graph.Node{Retry: graph.Retry{Attempts: busyEffects, Delay: effectEvery, Factor: 1}},
+		wrap: func(t testing.TB, n graph.Node) *graph.Graph {
+			return parallel(t, graph.Node{Name: "outer", Graph: parallel(t, n)})
+		}},
+	{name: "named children", run: makesEach(graph.Effect{}, sleepEvery), wrap: func(t testing.TB, n graph.Node) *graph.Graph {
+		return parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: parallel(t, n)}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			var all sync.WaitGroup
+			var errs [2]error
+			for i := range errs {
+				all.Go(func() { _, errs[i] = graph.CallChild(ctx, fmt.Sprint(i), "k") })
+			}
+			all.Wait()
+			return graph.Update{}, errors.Join(errs[:]...)
+		}})
+	}},
+	{name: "parallel tasks", run: makesEach(graph.Effect{}, sleepEvery), wrap: func(t testing.TB, n graph.Node) *graph.Graph {
+		fan := graph.Node{Name: "fan", Routes: []string{n.Name}, Run: func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Update{Send: []graph.Send{{To: n.Name}, {To: n.Name}, {To: n.Name}}}, nil
+		}}
+		return compile(t, graph.Def{Name: "fan", Keys: all, Nodes: []graph.Node{fan, n}, Start: []string{"fan"}, Edges: []graph.Edge{edge("fan", graph.End), edge(n.Name, graph.End)}})
+	}},
+	{name: "steps", run: func(ctx context.Context, effect func(string)) error {
+		effect("step")
+		sleepEvery(ctx)
+		return nil
+	}, wrap: func(t testing.TB, n graph.Node) *graph.Graph {
+		var d = graph.Def{Name: "steps", Keys: all, Start: []string{"0"}}
+		for i := range busyEffects {
+			n.Name = fmt.Sprint(i)
+			d.Nodes = append(d.Nodes, n)
+			if i > 0 {
+				d.Edges = append(d.Edges, edge(fmt.Sprint(i-1), n.Name))
+			}
+		}
+		d.Edges = append(d.Edges, edge(n.Name, graph.End))
+		return compile(t, d)
+	}},
+}
+
+// runner returns a Runner whose drives log their effects under a name.
+func (b *busyNode) runner(t testing.TB, st journal.Store, l *effectLog, drive string) *graph.Runner {
+	n := b.node
+	n.Name = "busy"
+	n.Run = func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		return graph.Update{}, b.run(ctx, func(what string) { l.add(drive, what) })
+	}
+	g := (*graph.Graph)(nil)
+	if b.wrap != nil {
+		g = b.wrap(t, n)
+	} else {
+		g = parallel(t, n)
+	}
+	return &graph.Runner{Graph: g, Store: st}
+}
+
+// yes answers every question at once.
+func yes(graph.Question) (any, bool) { return "yes", true }
+
+// A displacement ends a drive from outside, and another may drive after that.
+type displacement struct {
+	name   string
+	do     func(t testing.TB, r *graph.Runner) error // r is of another process
+	next   func(t testing.TB, r *graph.Runner) (graph.Result, error)
+	status graph.Status // of the old drive
+	says   string
+}
+
+var displacements = []displacement{
+	{"Abandon", func(t testing.TB, r *graph.Runner) error {
+		return history.Abandon(journal.WithAuthor(t.Context(), "Ada"), r.Store, thread, "too dear")
+	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
+		return r.Invoke(t.Context(), graph.Input{Thread: thread, Reply: yes})
+	}, graph.Abandoned, "was abandoned by Ada (too dear)"},
+	{"Edit", func(t testing.TB, r *graph.Runner) error {
+		_, err := r.Edit(journal.WithAuthor(t.Context(), "Ada"), thread, only.Set("edited"))
+		return err
+	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
+		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes})
+	}, graph.Canceled, "was edited by Ada"},
+	{"EditNext", func(t testing.TB, r *graph.Runner) error {
+		_, err := r.EditNext(t.Context(), thread, []string{graph.End})
+		return err
+	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
+		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes})
+	}, graph.Canceled, "was edited"},
+	{"Takeover", func(testing.TB, *graph.Runner) error { return nil }, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
+		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes, Takeover: true})
+	}, graph.Canceled, "was taken over by process "},
+}
+
+// displace starts a drive, ends it at a moment from outside, and drives on. It checks that the old drive starts nothing after
+// the displacement has returned, and nothing after the first effect of the new one.
+func displace(t *testing.T, b *busyNode, by *displacement, st journal.Store, at time.Duration) {
+	t.Helper()
+	l := &effectLog{}
+	old, other := b.runner(t, st, l, "old"), b.runner(t, st, l, "new")
+	type end struct {
+		graph.Result
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		res, err := old.Invoke(t.Context(), graph.Input{Thread: thread, Reply: yes})
+		ended <- end{res, err}
+	}()
+	time.Sleep(at)
+	for err := journal.ErrConflict; ; { // the drive may append first
+		if err = by.do(t, other); err == nil {
+			break
+		} else if !errors.Is(err, journal.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	before := l.count()
+	time.Sleep(10 * time.Millisecond)
+	res, err := by.next(t, other)
+	if err != nil || res.Status != graph.Done {
+		t.Fatalf("the new drive: %v, %v", res.Status, err)
+	}
+	if late := l.lateAfter("old", "new"); late != nil {
+		t.Errorf("the old drive started %d effects after the first of the new one: %v", len(late), late)
+	}
+	if late := l.by("old", before); late != nil && by.name != "Takeover" {
+		t.Errorf("the old drive started %d effects after %s had returned: %v", len(late), by.name, late)
+	}
+	e := <-ended
+	if e.err == nil && e.Status == graph.Done { // it was over before
+		return
+	}
+	x, ok := errors.AsType[*graph.DisplacedError](e.err)
+	if !ok || e.Status != by.status || !strings.Contains(e.err.Error(), by.says) || strings.Contains(e.err.Error(), "another process drives it") {
+		t.Errorf("the old drive: %v, %v; want %v and %q", e.Status, e.err, by.status, by.says)
+	}
+	if ok && (!errors.Is(x, graph.ErrLeaseLost) || !errors.Is(x, journal.ErrConflict)) {
+		t.Errorf("%v is not ErrLeaseLost and ErrConflict", x)
+	}
+}
+
+// Whoever ends a drive from outside, and whatever it does: it starts nothing more, and says who ended it.
+func TestLeaseOfAnEndedDrive(t *testing.T) {
+	for _, by := range displacements {
+		for _, b := range busyNodes {
+			t.Run(by.name+"/"+b.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					displace(t, &b, &by, journal.NewMemory(), 1250*time.Millisecond)
+				})
+			})
+		}
+	}
+}
+
+// A drive that is displaced at any moment makes no effect after the first of the new drive.
+func TestTakeoverAtRandomMoments(t *testing.T) {
+	seeds := uint64(1000)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 1))
+		b, by := busyNodes[r.IntN(len(busyNodes))], displacements[r.IntN(len(displacements))]
+		at := 1 + time.Duration(r.Int64N(int64(4*time.Second)))
+		synctest.Test(t, func(t *testing.T) { displace(t, &b, &by, journal.NewMemory(), at) })
+		if t.Failed() {
+			t.Fatalf("seed %d: %s of %s after %v", seed, by.name, b.name, at)
+		}
+	}
+}
