@@ -29,7 +29,7 @@ import (
 // they do.
 const roleVar = "RADDLE_SQLITE_TEST_ROLE"
 
-var roles = map[string]func(path, name string) error{"race": raceRole, "append": appendRole, "resume": resumeRole, "drive": driveRole, "stay": stayRole}
+var roles = map[string]func(path, name string) error{"race": raceRole, "append": appendRole, "resume": resumeRole, "drive": driveRole, "stay": stayRole, "pay": payRole}
 
 func TestMain(m *testing.M) {
 	f := roles[os.Getenv(roleVar)]
