@@ -131,12 +131,20 @@
 // lease is held gets a *BusyError that says which process holds it and until when;
 // history.Describe and Inspect say Running. A lease ends 15 seconds after its last renewal, and
 // at once when its process on the same host has ended: then the run has Crashed, and
-// any process may resume it. Resume.Takeover displaces a running drive. The claim record
-// fences that drive off: it can append nothing more, starts no other effect, and ends
-// with journal.ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of
-// two drives the later one wins, but only if its caller asked for that. Without
-// leases only the claim decides: each resume displaces the drive before it, which
-// detects this at its next record.
+// any process may resume it. Resume.Takeover displaces a running drive: of two drives the
+// later one wins, but only if its caller asked for that.
+//
+// Ended from outside. A drive whose run was abandoned, edited or taken over records
+// nothing more, starts no other effect, attempt or question, and ends with a *DisplacedError, which
+// says who ended it. Each of these needs a look at the lease that is less than a second
+// old; a drive that cannot look starts nothing, and waits until it can, at most until five
+// minutes after the end of its lease. history.Abandon and Runner.Edit return, and the next
+// drive begins, when the displaced drive has stopped, after two seconds, or at once if its process is
+// known to have ended. The contexts of the nodes of the displaced drive end; the effect that it
+// was making is in the gap. A process that was stopped between its look and its call may still make
+// that call when it continues: nobody can close this gap. The clocks of a machine and of the
+// store may differ by a minute. Without leases a drive reads the head of its thread before each effect, question and
+// repeated attempt, each resume displaces the drive before it, and nobody waits.
 //
 // Quiet nodes. If events are read, a node runs concurrently with the reader, so that
 // what it emits is delivered while it runs. Node.Quiet says that it emits nothing.
@@ -157,9 +165,8 @@
 //
 // Ends. Every way to end has its own Status and, unless the run is done, waits or is
 // paused, its own error: *StepError with a *NodeError for each failed task, *LimitError,
-// *CanceledError, *ConflictError, *HaltError, *StuckError, and journal.ErrConflict
-// when
-// another process drives the thread. A failed run continues at its failed tasks
+// *CanceledError, *ConflictError, *HaltError, *StuckError, and *DisplacedError, with
+// the status Abandoned or Canceled, when the run was ended, edited or taken over elsewhere. A failed run continues at its failed tasks
 // when it is resumed. If a step of several tasks cannot be applied, its error
 // names the tasks that caused this: the task whose write or target was refused, all
 // that overwrote one key, all that halted. They run again; the others do not.

@@ -149,10 +149,10 @@ func TestLeaseOfAStoreThatIsAway(t *testing.T) {
 					time.AfterFunc(cut, func() { s.cut.Store(true) })
 					time.AfterFunc(back, func() { s.cut.Store(false) })
 					at := time.Now()
-					var made int
-					time.AfterFunc(cut+time.Second, func() { made = l.count() })
+					var made atomic.Int64
+					time.AfterFunc(cut+time.Second, func() { made.Store(int64(l.count())) })
 					time.AfterFunc(back-time.Millisecond, func() {
-						if late := l.by("old", made); late != nil {
+						if late := l.by("old", int(made.Load())); late != nil {
 							t.Errorf("it started %d effects although it could not look", len(late))
 						}
 					})

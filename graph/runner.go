@@ -137,7 +137,7 @@ type Resume struct {
 
 	// Takeover continues although another drive holds the lease. That drive appends
 	// nothing more, and stops; the effect that it is making is made again, or is in
-	// doubt.
+	// doubt. This drive begins when the other has stopped, but after two seconds at the latest.
 	Takeover bool
 
 	// Reply and the fields below are like those of Input, and apply to this drive only.
@@ -230,7 +230,7 @@ const (
 	Waiting                  // questions are open
 	Paused                   // Pause was closed; the step that ran was committed
 	Failed                   // a node, a reducer or the store failed; resuming runs the failed tasks again
-	Canceled                 // the context ended; recorded results are kept
+	Canceled                 // the context ended, or the run was edited or taken over elsewhere; recorded results are kept
 	StepLimit                // Def.MaxSteps
 	VisitLimit               // Node.MaxVisits or Def.MaxVisits
 	TimedOut                 // Def.Timeout

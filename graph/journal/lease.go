@@ -16,7 +16,8 @@ import (
 //
 // Leases are stored outside the journal: renewing one appends nothing and need not
 // reach the disk before the call returns. The store's clock counts. Owners are opaque
-// to a store. A lease may be held on a thread that does not exist yet; a Prune that
+// to a store. A drive looks at its lease once a second, and ends when it has another owner;
+// so a program that ends or changes a run, or drives it next, first takes the lease over. A lease may be held on a thread that does not exist yet; a Prune that
 // deletes a thread deletes its lease too.
 type Leaser interface {
 	// AcquireLease gives the lease of a thread to owner, until ttl from now, if the
