@@ -119,3 +119,29 @@ func TestLookingAtAStore(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
+
+// A drive that was ended from elsewhere says who did it, and what to do.
+func TestADriveThatIsEndedElsewhere(t *testing.T) {
+	p, id := waiting(t)
+	r, err := p.ResumeRun(t.Context(), id, ResumeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, test := range []struct {
+		by   graph.DisplacedError
+		says string
+		next string
+	}{
+		{graph.DisplacedError{Status: graph.Abandoned, By: "Ada", Reason: "too dear"}, "was abandoned by Ada (too dear)", "raddle runs show " + id},
+		{graph.DisplacedError{Status: graph.Paused, By: "Ada"}, "was edited by Ada", "raddle resume " + id},
+		{graph.DisplacedError{Status: graph.Running, Lease: journal.Lease{Owner: "1/ffff/far/77/123/123.1"}}, "was taken over by process 77 on host far", "raddle runs ls"},
+		{graph.DisplacedError{Status: graph.Running}, "was taken over by another process", "raddle runs ls"},
+	} {
+		err := r.explainError(&test.by)
+		e, ok := errors.AsType[*failure.Error](err)
+		if !ok || e.Kind != failure.Stale || !strings.Contains(err.Error(), test.says) || !strings.Contains(e.Next, test.next) || !errors.Is(err, graph.ErrLeaseLost) {
+			t.Errorf("%v; next: %+v", err, e)
+		}
+	}
+}

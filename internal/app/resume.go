@@ -281,6 +281,17 @@ func (r *Run) consumeEvents(d Driver, drive func() eventSeq) (graph.Result, erro
 	return res, failed
 }
 
+// nextAfterDisplacement says what to do about a run whose drive was ended from elsewhere.
+func (r *Run) nextAfterDisplacement(by *graph.DisplacedError) string {
+	switch by.Status {
+	case graph.Abandoned:
+		return "see how far it came: raddle runs show " + r.ID
+	case graph.Paused:
+		return "continue with: " + r.ResumeCommand()
+	}
+	return "let the other process continue; see: raddle runs ls"
+}
+
 // explainError returns an error in words for people.
 func (r *Run) explainError(err error) error {
 	changed, ok := errors.AsType[*graph.ChangedError](err)
@@ -294,6 +305,9 @@ func (r *Run) explainError(err error) error {
 	case errors.As(err, new(*graph.BusyError)):
 		busy, _ := errors.AsType[*graph.BusyError](err)
 		return leasedElsewhere(r.ID, &runs.BusyError{Run: r.Thread, Lease: busy.Lease})
+	case errors.As(err, new(*graph.DisplacedError)):
+		by, _ := errors.AsType[*graph.DisplacedError](err)
+		return &failure.Error{Kind: failure.Stale, Err: err, Next: r.nextAfterDisplacement(by)}
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, journal.ErrConflict):
 		return &failure.Error{Kind: failure.Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
 	case errors.Is(err, journal.ErrConflict):

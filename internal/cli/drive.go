@@ -230,6 +230,8 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		return exitWaiting
 	case graph.Paused, graph.Canceled:
 		switch {
+		case errors.As(err, new(*graph.DisplacedError)):
+			return exitCode(err)
 		case signal != nil:
 			return signalCode(signal)
 		case d.env.out.IsClosed():
@@ -325,6 +327,9 @@ func (d *drive) printNotice(o driveOutcome) error {
 		parkNotice(d.env, d.run, o.res, d.shown)
 		return silentExit{o.code}
 	case graph.Paused, graph.Canceled:
+		if errors.As(o.err, new(*graph.DisplacedError)) {
+			return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)}
+		}
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
 			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
