@@ -62,9 +62,13 @@ func (i *RunInfo) applyLease(l journal.Lease) {
 // Describe reads a line of a listing and returns the newest run of the thread. It
 // decodes no state. A drive that runs or was killed has not yet recorded which run it
 // drives: if the thread has several runs, Run, Label, Graph and Started are then those
-// of the oldest record; Inspect has the right ones.
+// of the oldest record; Inspect has the right ones. It fails with a *journal.DamagedError if one of the two
+// records of the line is damaged or missing.
 func Describe(t journal.ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: graph.Crashed}
+	if t.First.Seq == 0 || t.Last.Seq == 0 {
+		return i, &journal.DamagedError{Thread: t.Name, Err: errLost}
+	}
 	sums := journal.NewChecksums(t.Name)
 	for _, r := range []*journal.Record{&t.First, &t.Last} {
 		if err := sums.Verify(r, true); err != nil {
@@ -102,11 +106,14 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 	}
 	i.setLine(&line)
 	if err := errors.Join(first.Err, last.Err); err != nil {
-		return i, fmt.Errorf("thread %s: %w", t.Name, err)
+		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: err}
 	}
 	i.applyLease(t.Lease)
 	return i, nil
 }
+
+// errLost says that a store lists a thread without its records.
+var errLost = errors.New("the store has lost its first or its last record")
 
 // setLine sets what the heads of records say of the run.
 func (i *RunInfo) setLine(l *fold.Line) {
@@ -232,24 +239,31 @@ type Branch struct {
 	// Forks are the threads forked from it, by the record they were forked at, then by
 	// name.
 	Forks []Branch
+
+	// Damage is a *journal.DamagedError if the first or the last record of the thread cannot be
+	// read; then of RunInfo only Thread is known, and the thread is a root.
+	Damage error
 }
 
 // Lineage returns the tree of forks among the threads whose name begins with prefix.
 // Its roots, by name, are the threads that were not forked, or whose origin is not
-// among them. It reads no state.
+// among them. It reads no state. A damaged thread is one of them, with its Damage.
 func Lineage(ctx context.Context, st journal.Store, prefix string) ([]Branch, error) {
 	if st == nil {
 		return nil, journal.ErrNoStore
 	}
 	var all []RunInfo
 	forks := map[string][]RunInfo{} // by origin; "": of no thread
+	damage := map[string]error{}
 	known, seen := map[string]bool{}, map[string]bool{}
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		i, err := Describe(t)
-		if err != nil {
+		if errors.As(err, new(*journal.DamagedError)) {
+			i, damage[t.Name] = RunInfo{Thread: t.Name}, err
+		} else if err != nil {
 			return nil, err
 		}
 		all, known[i.Thread] = append(all, i), true
@@ -261,7 +275,7 @@ func Lineage(ctx context.Context, st journal.Store, prefix string) ([]Branch, er
 	var buildBranch func(i RunInfo) Branch
 	buildBranch = func(i RunInfo) Branch {
 		seen[i.Thread] = true
-		b := Branch{RunInfo: i}
+		b := Branch{RunInfo: i, Damage: damage[i.Thread]}
 		for _, f := range forks[i.Thread] {
 			if !seen[f.Thread] {
 				b.Forks = append(b.Forks, buildBranch(f))

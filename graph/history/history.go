@@ -70,6 +70,9 @@ func Entries(ctx context.Context, st journal.Store, thread string) iter.Seq2[Ent
 				return
 			}
 			e, err := DecodeEntry(r)
+			if err != nil {
+				err = &journal.DamagedError{Thread: thread, Seq: r.Seq, Kind: r.Kind, Err: err}
+			}
 			if !yield(e, err) || err != nil {
 				return
 			}

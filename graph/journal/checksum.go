@@ -6,17 +6,30 @@ import (
 	"hash/crc32"
 )
 
-// DamagedError says that a record is not what was written: its checksum does not match.
-// The records before it can still be read.
+// DamagedError says that a record is not what was written, or that it cannot be read. It is about
+// one journal: the others of the store can be read, and so can the records before it.
 type DamagedError struct {
-	// Thread, Seq and Kind name the record.
+	// Thread, Seq and Kind name the record. Seq is 0 if it is not known which one it is, and
+	// Kind is 0 if that of the record is not known.
 	Thread string
 	Seq    int64
 	Kind   Kind
+
+	// Err says why the record cannot be read; nil: its checksum does not match.
+	Err error
 }
+
+// Unwrap returns Err.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Error implements error.
 func (e *DamagedError) Error() string {
+	switch {
+	case e.Err != nil && e.Seq == 0:
+		return fmt.Sprintf("the journal of thread %s is damaged: %v; restore the store from a copy", e.Thread, e.Err)
+	case e.Err != nil:
+		return fmt.Sprintf("record %d of thread %s (%s) cannot be read: %v", e.Seq, e.Thread, e.Kind, e.Err)
+	}
 	text := fmt.Sprintf("record %d of thread %s is damaged: its checksum does not match (%s); restore the store from a copy", e.Seq, e.Thread, e.Kind)
 	if e.Seq > 1 {
 		text += fmt.Sprintf(", or fork the thread at record %d, before it", e.Seq-1)

@@ -47,10 +47,11 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
 }
 
 func runInbox(ctx context.Context, env *environment, opts inboxOptions, _ []string) error {
-	list, err := env.process.Runs.ListOpenRuns(ctx)
+	list, damaged, err := env.process.Runs.ListOpenRuns(ctx)
 	if err != nil {
 		return err
 	}
+	warnDamaged(env, damaged)
 	if opts.output == formatJSON {
 		return env.printJSON(inboxLines(list))
 	}
@@ -63,6 +64,16 @@ func runInbox(ctx context.Context, env *environment, opts inboxOptions, _ []stri
 		return nil
 	}
 	return answerInbox(ctx, env, list, opts.noResume)
+}
+
+// warnDamaged says which runs cannot be read. They may have questions.
+func warnDamaged(env *environment, damaged []runs.Info) {
+	for _, r := range damaged {
+		env.printNote("warning: run %s is damaged, and its questions cannot be read: %s", r.Run, r.Reason)
+	}
+	if len(damaged) > 0 {
+		env.printNote("next: raddle store check")
+	}
 }
 
 // inboxLine is an open question as "inbox --output json" writes it.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
@@ -118,7 +116,7 @@ func (o *runsLsOptions) wants(r *runs.Info) bool {
 	return (o.status == "" || r.Status == o.status) && (o.agent == "" || r.Agent == o.agent)
 }
 
-// summarizeRuns reads the summaries of runs for a list. A damaged run has none.
+// summarizeRuns reads the summaries of runs for a list. A damaged run has none; one that turns out to be damaged becomes so in the list.
 func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]runs.Summary, error) {
 	sums := make([]runs.Summary, len(list))
 	for i := range list {
@@ -127,9 +125,10 @@ func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]r
 		}
 		var err error
 		if sums[i], err = env.process.Runs.SummarizeRun(ctx, &list[i]); err != nil {
-			if _, damaged := errors.AsType[*journal.DamagedError](err); !damaged { // the others can be listed
+			if !runs.IsDamage(err) {
 				return nil, err
 			}
+			list[i].Status, list[i].Reason = runs.Damaged, err.Error()
 		}
 	}
 	return sums, nil
@@ -429,17 +428,30 @@ type listedRun struct {
 func readTrees(ctx context.Context, p *app.Process, list []runs.Info) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range list {
-		d, err := p.Runs.ReadRunDetail(ctx, r.Run)
+		tree, err := readTree(ctx, p, r.Run)
+		if runs.IsDamage(err) {
+			r.Status, r.Reason = runs.Damaged, err.Error()
+			err = nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		tree, err := p.Runs.ReadTree(ctx, d)
-		if err != nil {
-			return nil, err
-		}
-		listed = append(listed, listedRun{r, overview.TreeOf(p, tree)})
+		listed = append(listed, listedRun{r, tree})
 	}
 	return listed, nil
+}
+
+// readTree returns the parts that worked in a run.
+func readTree(ctx context.Context, p *app.Process, run string) (overview.Branch, error) {
+	d, err := p.Runs.ReadRunDetail(ctx, run)
+	if err != nil {
+		return overview.Branch{}, err
+	}
+	tree, err := p.Runs.ReadTree(ctx, d)
+	if err != nil {
+		return overview.Branch{}, err
+	}
+	return overview.TreeOf(p, tree), nil
 }
 
 // addBranchRows adds the parts that worked in a run below its row in a list.

@@ -131,6 +131,9 @@ func List(ctx context.Context, p *app.Process, workspace string) ([]Summary, err
 	var list []Summary
 	for _, f := range groupFamilies(sessions) {
 		s, err := f.summarize(ctx, p, workspace, true)
+		if runs.IsDamage(err) { // the others can be listed
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +157,11 @@ func Latest(ctx context.Context, p *app.Process, workspace string) (*Summary, er
 	families := groupFamilies(sessions)
 	slices.SortStableFunc(families, func(a, b *family) int { return b.newest().Updated.Compare(a.newest().Updated) })
 	for _, f := range families {
-		if s, err := f.summarize(ctx, p, workspace, false); s != nil || err != nil {
+		s, err := f.summarize(ctx, p, workspace, false)
+		if runs.IsDamage(err) {
+			continue
+		}
+		if s != nil || err != nil {
 			return s, err
 		}
 	}

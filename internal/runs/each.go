@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ func (w *runWalk) passSessions(than string) error {
 	for len(w.sessions) > 0 && !w.over && w.sessions[0].run > than {
 		next := w.sessions[0]
 		w.sessions = w.sessions[1:]
-		if _, _, kept := SessionOf(next.Name); kept && strings.HasPrefix(next.run, sessionPrefix) { // the branch before the first turn
+		if _, _, kept := SessionOf(next.Name); kept && next.err == nil && strings.HasPrefix(next.run, sessionPrefix) { // the branch before the first turn
 			continue
 		}
 		if w.below != "" && next.run >= w.below {
@@ -127,8 +126,8 @@ func (w *runWalk) pass(t listedThread) error {
 	if err == nil && i.Status == Crashed {
 		i, err = w.store.describeAgain(w.ctx, t.Name, i)
 	}
-	if damage, ok := errors.AsType[*journal.DamagedError](err); ok { // the others can be listed
-		i, err = Info{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
+	if IsDamage(err) {
+		i, err = damagedInfo(Info{Run: t.Name}, err), nil
 	}
 	if err == nil {
 		w.over = !w.yield(i, nil)
@@ -143,8 +142,8 @@ func (s *Store) readThread(ctx context.Context, t journal.ThreadInfo) (listed li
 	if err == nil {
 		err = s.completeInfo(ctx, &listed.info)
 	}
-	if errors.As(err, new(*journal.DamagedError)) {
-		listed.err, err = err, nil
+	if IsDamage(err) {
+		listed.err = err
 		return listed, nil
 	}
 	listed.run = RunOf(t.Name, listed.info.Run)

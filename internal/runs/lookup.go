@@ -148,7 +148,7 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 			return nil, err
 		}
 		turns, err := s.listTurns(ctx, t.Name)
-		if err != nil {
+		if err != nil && !IsDamage(err) { // the turns after the damage can be named, and so can the other runs
 			return nil, err
 		}
 		for _, turn := range turns {
@@ -181,12 +181,12 @@ func dropCopies(found []runRef, id string) []runRef {
 	return list
 }
 
-// listTurns returns the runs of a session that are still in its journal, newest first.
+// listTurns returns the runs of a session that are still in its journal, newest first. With an error it returns those that it could read.
 func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
 	last := int64(0)
 	for e, err := range history.Entries(ctx, s, thread) {
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		if e.Kind == journal.KindStart || e.Kind == journal.KindFork {
 			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last, copied: e.Kind == journal.KindFork})

@@ -3,9 +3,11 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 )
 
 // OpenRun is a run with open questions.
@@ -15,22 +17,32 @@ type OpenRun struct {
 }
 
 // ListOpenRuns returns the runs that have open questions for people, the one that has waited longest first.
-// A run that a process drives has the status Running.
-func (a *Archive) ListOpenRuns(ctx context.Context) ([]OpenRun, error) {
+// A run that a process drives has the status Running. damaged are the runs whose journals cannot be read, newest first: they may
+// have questions too.
+func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []Info, err error) {
 	list, err := a.ListRuns(ctx, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var open []OpenRun
 	for _, r := range list {
 		switch r.Status {
 		case graph.Waiting.String(), graph.Paused.String(), graph.Crashed.String(), Running:
+		case Damaged:
+			damaged = append(damaged, r)
+			continue
 		default:
 			continue
 		}
-		d, err := a.ReadRunDetail(ctx, r.Run)
+		d, err := a.ReadRunDetail(ctx, r.threadName())
+		if IsDamage(err) {
+			damaged = append(damaged, damagedInfo(r, err))
+			continue
+		}
+		if errors.As(err, new(*UnknownError)) || errors.Is(err, journal.ErrNoThread) { // it was removed meanwhile
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if asked := graph.ForPeople(d.Snapshot.Questions); len(asked) > 0 {
 			open = append(open, OpenRun{r, asked})
@@ -39,5 +51,5 @@ func (a *Archive) ListOpenRuns(ctx context.Context) ([]OpenRun, error) {
 	slices.SortStableFunc(open, func(a, b OpenRun) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.Run, b.Run))
 	})
-	return open, nil
+	return open, damaged, nil
 }

@@ -39,6 +39,14 @@ type Info struct {
 	Final     bool           `json:"-"`
 }
 
+// threadName returns the name of the thread whose newest run it is.
+func (i *Info) threadName() string {
+	if i.Session != "" {
+		return NameSession(i.Agent, i.Session)
+	}
+	return i.Run
+}
+
 // OpenQuestion is a question as lists show it.
 type OpenQuestion struct {
 	ID     string `json:"id"`
@@ -72,7 +80,14 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
 	var add func(b history.Branch, depth int) error
 	add = func(b history.Branch, depth int) error {
-		i, err := st.describeRun(ctx, b.RunInfo)
+		var i Info
+		err := b.Damage
+		if err == nil {
+			i, err = st.describeRun(ctx, b.RunInfo)
+		}
+		if IsDamage(err) {
+			i, err = damagedInfo(Info{Run: b.Thread}, err), nil
+		}
 		infos, depths = append(infos, i), append(depths, depth)
 		for _, fork := range b.Forks {
 			if err == nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 )
 
 // Session is a thread that the runs of one conversation append to.
@@ -47,7 +46,7 @@ func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, er
 		if err == nil {
 			i, err = st.describeRun(ctx, d)
 		}
-		if _, damaged := errors.AsType[*journal.DamagedError](err); damaged {
+		if IsDamage(err) {
 			continue
 		}
 		if err != nil {

@@ -23,10 +23,7 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	thread := i.Run
-	if i.Session != "" {
-		thread = NameSession(i.Agent, i.Session)
-	}
+	thread := i.threadName()
 	snap, err := history.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return sum, err

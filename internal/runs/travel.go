@@ -50,7 +50,7 @@ func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 			continue
 		}
 		d, err := history.Describe(t)
-		if errors.As(err, new(*journal.DamagedError)) {
+		if IsDamage(err) {
 			continue
 		}
 		if err != nil {

@@ -288,6 +288,9 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 			continue
 		}
 		for r, err := range s.Read(ctx, t.Name, journal.Range{Heads: true}) {
+			if IsDamage(err) {
+				break
+			}
 			if err != nil {
 				return needed, err
 			}
@@ -295,7 +298,7 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 				continue
 			}
 			snap, err := history.Inspect(ctx, s, t.Name, r.Seq)
-			if errors.Is(err, journal.ErrNoThread) { // it was removed meanwhile
+			if errors.Is(err, journal.ErrNoThread) || IsDamage(err) { // it was removed meanwhile, or nothing can continue from here
 				break
 			}
 			if err != nil {

@@ -115,11 +115,10 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 			page.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(positionOf(&all[i-1])))
 			break
 		}
-		st, err := t.service.ReadState(ctx, all[i].Run)
-		if err != nil {
-			return nil, explainError(err)
+		task, err := t.readListed(ctx, all[i].Run, req)
+		if runs.IsDamage(err) { // the others can be listed
+			continue
 		}
-		task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, 0), req.IncludeArtifacts)
 		if err != nil {
 			return nil, explainError(err)
 		}
@@ -127,6 +126,15 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 	}
 	page.PageSize = len(page.Tasks)
 	return page, nil
+}
+
+// readListed reads a task for a list.
+func (t *tasks) readListed(ctx context.Context, run string, req *a2a.ListTasksRequest) (*a2a.Task, error) {
+	st, err := t.service.ReadState(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return t.readTask(ctx, st, historyOf(req.HistoryLength, 0), req.IncludeArtifacts)
 }
 
 // positionOf returns the place of a run among others: the time of its last change, then its id.

@@ -279,8 +279,14 @@ func (h *handler) answerRun(ctx context.Context, in *answerInput) (*body[Answere
 	return &body[Answered]{Answered{in.ID, append([]graph.Question{}, open...)}}, err
 }
 
-func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[Page[overview.Question]], error) {
-	open, err := h.process.Runs.ListOpenRuns(ctx)
+// QuestionPage is a page of open questions.
+type QuestionPage struct {
+	Page[overview.Question]
+	Damaged []runs.Info `json:"damaged,omitempty" doc:"the runs whose journals cannot be read; they may have questions too"`
+}
+
+func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[QuestionPage], error) {
+	open, damaged, err := h.process.Runs.ListOpenRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +302,11 @@ func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[Page[ove
 		return fmt.Sprintf("%020d %s %06d", q.Since.UnixNano(), q.Run, places[q.Run+" "+q.Asked.ID])
 	}
 	slices.SortFunc(list, func(a, b overview.Question) int { return strings.Compare(key(&a), key(&b)) })
-	return cut(*in, list, key, func(q *overview.Question, last string) bool { return key(q) > last })
+	page, err := cut(*in, list, key, func(q *overview.Question, last string) bool { return key(q) > last })
+	if err != nil {
+		return nil, err
+	}
+	return &body[QuestionPage]{QuestionPage{page.Body, damaged}}, nil
 }
 
 type eventsInput struct {

@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"raddle.dev/graph/journal"
 )
 
@@ -50,10 +52,32 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 			}
 		}
 		if err != nil {
-			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
+			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), s.findDamage(ctx, thread, sp, err)))
 		}
 	}
 }
+
+// findDamage returns a [*journal.DamagedError] if the database has lost the record at which an iteration has failed, or cannot read it.
+func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
+	const corrupted = "XX001" // and XX002, for an index
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == corrupted || e.Code == "XX002") {
+		return &journal.DamagedError{Thread: thread, Err: err}
+	}
+	if !errors.Is(err, errChanged) || sp.thread == 0 {
+		return err
+	}
+	covered := false
+	failed := s.runRead(ctx, func(c *pgx.Conn) error {
+		_, err := queryRow(ctx, c, "SELECT first_seq <= $2 AND $2 <= last_seq FROM raddle_thread WHERE id = $1", []any{sp.thread, sp.at}, &covered)
+		return err
+	})
+	if failed == nil && covered { // it was not pruned
+		return &journal.DamagedError{Thread: thread, Seq: sp.at, Err: errLost}
+	}
+	return err
+}
+
+var errLost = errors.New("the database has lost it")
 
 // buildPage returns the query for the records of a thread between two numbers, in the order of
 // the iteration: at most a number of them, and none after the one that fills the page. The size of a
@@ -195,10 +219,11 @@ const (
 // listThreads reads the first and the last record of each thread by their keys. The limits of 1 keep
 // the planner from reading the table of records in another way.
 const listThreads = `
-SELECT t.name, f.seq::bigint, f.kind, f.time, f.checksum, f.head, l.seq::bigint, l.kind, l.time, l.checksum, l.head, e.owner, e.until, e.until <= clock_timestamp()
+SELECT t.name, coalesce(f.seq::bigint, 0), coalesce(f.kind, 0), coalesce(f.time, 0), coalesce(f.checksum, 0), f.head,
+	coalesce(l.seq::bigint, 0), coalesce(l.kind, 0), coalesce(l.time, 0), coalesce(l.checksum, 0), l.head, e.owner, e.until, e.until <= clock_timestamp()
 FROM (SELECT id, name, first_seq, last_seq FROM raddle_thread WHERE name >= $1 AND %s ORDER BY name DESC LIMIT $2) t
-CROSS JOIN LATERAL (SELECT * FROM raddle_record WHERE thread = t.id AND seq = t.first_seq LIMIT 1) f
-CROSS JOIN LATERAL (SELECT * FROM raddle_record WHERE thread = t.id AND seq = t.last_seq LIMIT 1) l
+LEFT JOIN LATERAL (SELECT * FROM raddle_record WHERE thread = t.id AND seq = t.first_seq LIMIT 1) f ON true
+LEFT JOIN LATERAL (SELECT * FROM raddle_record WHERE thread = t.id AND seq = t.last_seq LIMIT 1) l ON true
 LEFT JOIN LATERAL (SELECT * FROM raddle_lease WHERE name = t.name LIMIT 1) e ON true
 ORDER BY t.name DESC`
 

@@ -65,7 +65,7 @@ func (p *pager) readPage(ctx context.Context, s *Store) ([]journal.Record, error
 	case p.id == "changed":
 		return nil, errChanged
 	case p.id == "damaged":
-		return nil, errDamaged
+		return nil, &journal.DamagedError{Thread: p.thread, Err: errDamaged}
 	case p.id == "" || rep.err != nil:
 		p.more = false
 		return nil, rep.err
@@ -153,9 +153,6 @@ func (s *Store) readThreads(ctx context.Context, below, from string, limit int) 
 		return nil, err
 	}
 	rep := newReply(value)
-	if len(rep.values) == 1 && rep.values[0] == "damaged" {
-		return nil, errDamaged
-	}
 	now := rep.takeNumber()
 	var page []journal.ThreadInfo
 	for len(rep.values) > 0 && rep.err == nil {

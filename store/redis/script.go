@@ -97,13 +97,14 @@ return reply
 // are in the same slot as the names.
 //
 // The result is the server's time, and for each thread its name, the number of its first
-// record, that record, both for its last one, and the owner and the end of its lease.
+// record, that record, both for its last one, and the owner and the end of its lease. The numbers of a
+// thread whose keys were lost are 0.
 var listScript = client.NewScript(`
 local t = redis.call('TIME')
 local reply = {t[1] * 1000000 + t[2]}
 for _, name in ipairs(redis.call('ZREVRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])) do
 	local m = redis.call('HMGET', ARGV[4] .. name, 'head', 'first', 'base', 'owner', 'until')
-	if not m[1] then return {'damaged'} end
+	if not m[1] then m = {0, 0, 0} end
 	local n = #reply
 	reply[n + 1], reply[n + 2], reply[n + 4] = name, tonumber(m[2]), tonumber(m[1])
 	reply[n + 3] = redis.call('LINDEX', ARGV[5] .. name, m[2] - m[3]) or ''

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 	"raddle.dev/graph/journal"
 )
 
@@ -36,10 +37,30 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 			sp.advance(int64(len(page)))
 		}
 		if err != nil {
-			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
+			yield(journal.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), s.findDamage(ctx, thread, sp, err)))
 		}
 	}
 }
+
+// findDamage returns a [*journal.DamagedError] if the file has lost the record at which an iteration has failed, or cannot read it.
+func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
+	if code := resultCode(err); code == lib.SQLITE_CORRUPT {
+		return &journal.DamagedError{Thread: thread, Err: err}
+	}
+	if !errors.Is(err, errChanged) {
+		return err
+	}
+	var now span
+	if failed := s.runQuery(ctx, func() (err error) { now, err = s.findSpan(thread, journal.Range{}); return err }); failed != nil {
+		return err
+	}
+	if now.thread == sp.thread && now.at <= sp.at && sp.at < now.at+now.left { // it was not pruned
+		return &journal.DamagedError{Thread: thread, Seq: sp.at, Err: errLost}
+	}
+	return err
+}
+
+var errLost = errors.New("the file has lost it")
 
 // runQuery runs one query of an iteration, unless the iteration has ended.
 func (s *Store) runQuery(ctx context.Context, f func() error) error {
@@ -152,10 +173,10 @@ const (
 )
 
 const listThreads = `
-SELECT t.name, f.id, f.kind, f.time, f.head, l.id, l.kind, l.time, l.head, e.owner, e.until
+SELECT t.name, ifnull(f.id, 0), ifnull(f.kind, 0), ifnull(f.time, 0), f.head, ifnull(l.id, 0), ifnull(l.kind, 0), ifnull(l.time, 0), l.head, e.owner, e.until
 FROM thread t
-CROSS JOIN record f ON f.id = (SELECT min(id) FROM record WHERE id > t.id << 32)
-CROSS JOIN record l ON l.id = (SELECT max(id) FROM record WHERE id < (t.id + 1) << 32)
+LEFT JOIN record f ON f.id = (SELECT min(id) FROM record WHERE id > t.id << 32) AND f.id < (t.id + 1) << 32
+LEFT JOIN record l ON l.id = (SELECT max(id) FROM record WHERE id < (t.id + 1) << 32) AND l.id > t.id << 32
 LEFT JOIN lease e ON e.name = t.name
 WHERE t.name >= ? AND t.name < ?
 ORDER BY t.name DESC

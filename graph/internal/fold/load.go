@@ -2,12 +2,16 @@ package fold
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/journal"
 )
+
+// errMissing says that a store has lost a record.
+var errMissing = errors.New("it is missing")
 
 // LoadThread reads and folds a thread up to a record (0: all). A panic in a store is a failure to
 // read. The Thread of an unknown thread has Head 0.
@@ -94,6 +98,8 @@ func (l *loader) addRecord(r journal.Record, err error) bool {
 	case l.err != nil: // the store has continued although add returned false
 	case err != nil:
 		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
+	case l.Head > 0 && r.Seq != l.Head+1:
+		l.err = &journal.DamagedError{Thread: l.thread, Seq: l.Head + 1, Err: errMissing}
 	case l.Head == 0 && r.Seq > 1 && !r.Kind.IsBase():
 		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", journal.ErrNoPoint, l.thread, r.Seq)
 	default:
@@ -101,7 +107,7 @@ func (l *loader) addRecord(r journal.Record, err error) bool {
 			return false
 		}
 		if err := l.ApplyRecord(&r); err != nil {
-			l.err = fmt.Errorf("thread %s, record %d (%s): %w", l.thread, r.Seq, r.Kind, err)
+			l.err = &journal.DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
 		}
 	}
 	return l.err == nil
