@@ -51,9 +51,11 @@ func TestExtraLostKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				names = append(names, info.Name)
-				_, err := history.Describe(info)
-				if damaged := errors.As(err, new(*journal.DamagedError)); damaged && info.Name != "b" {
-					t.Errorf("thread %s: %v", info.Name, err)
+				if info.Name != "b" && (info.First.Seq != 1 || info.Last.Seq != 2 || info.Last.Kind != journal.KindStep) {
+					t.Errorf("thread %s: %+v", info.Name, info)
+				}
+				if _, err := history.Describe(info); info.Name == "b" && !errors.As(err, new(*journal.DamagedError)) {
+					t.Errorf("thread b: %v", err)
 				}
 			}
 			if !slices.Equal(names, []string{"c", "b", "a"}) {
