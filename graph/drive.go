@@ -227,6 +227,11 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 		return res, err
 	}
 	d.questions.ahead, d.questions.asked, d.stops.passed = s.Ahead, s.Asked, s.Run.Broken
+	if in.IgnoreAhead {
+		for i := range s.Ahead {
+			s.Ahead[i].Used = true
+		}
+	}
 	d.failures.Store(int32(s.Run.Failures))
 	if s.Branch != "" {
 		d.branch = "~" + s.Branch

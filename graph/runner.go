@@ -140,6 +140,10 @@ type Resume struct {
 	// doubt. This drive begins when the other has stopped, but after two seconds at the latest.
 	Takeover bool
 
+	// IgnoreAhead leaves out the answers of Input.Ahead that no question has used: this
+	// drive asks instead.
+	IgnoreAhead bool
+
 	// Reply and the fields below are like those of Input, and apply to this drive only.
 	Reply  Reply
 	Handle *Handle

@@ -159,6 +159,58 @@ func (r *Runner) loadPoint(ctx context.Context, p journal.Point) (*fold.Thread, 
 	return fold.LoadPoint(ctx, r.Store, p)
 }
 
+// EditAll replaces values in all graphs of the thread's last run that hold their keys: the run's own, and child graphs that
+// have not ended. Like Edit it begins a new branch: the current steps of all of them start again, and nothing of what they have
+// recorded is used. A key that a graph holds with another type, or not
+// at all, stays as it is there. The writes are those of Reset.
+//
+// It writes one record for each graph that changes, together, and returns the number of the last one.
+func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
+	fail := func(err error) (int64, error) { return 0, fmt.Errorf("edit thread %s: %w", thread, err) }
+	s, err := r.loadPoint(ctx, journal.Point{Thread: thread})
+	if err != nil {
+		return 0, err
+	}
+	if s.Run.Status.Final() {
+		return fail(fmt.Errorf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status)))
+	}
+	d := r.newDrive(0)
+	now := d.now().UnixMicro()
+	branch, err := d.newID()
+	if err != nil {
+		return fail(err)
+	}
+	s.EnsureFrame("")
+	s.PauseForEdit(branch)
+	var recs []journal.Record
+	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
+		f := s.Frames[path]
+		var keys []string
+		var patches []byte
+		for _, w := range set {
+			if w.key == nil || !w.reset {
+				return fail(errors.New("EditAll takes the writes of Reset"))
+			}
+			if _, holds := f.Keys[w.key.name]; !holds || f.Tags[w.key.name] != w.key.tag {
+				continue
+			}
+			v, err := w.key.encodeStored(nil, w.val)
+			if err != nil {
+				return fail(err)
+			}
+			keys, patches = append(keys, w.key.name), fold.PutPatch(patches, w.key.name, fold.Set, 0, v)
+		}
+		if path == "" || len(keys) > 0 {
+			head := wire.PutName(s.EncodeEditHead(path, keys, nil), journal.AuthorOf(ctx))
+			recs = append(recs, journal.Record{Kind: journal.KindEdit, Time: now, Head: head, Data: append(wire.PutInt(nil, len(keys)), patches...)})
+		}
+	}
+	if err := journal.Append(ctx, r.Store, thread, s.Head, recs...); err != nil {
+		return fail(err)
+	}
+	return s.Head + int64(len(recs)), nil
+}
+
 // EditNext is Edit with a choice of the nodes of the root that run next, instead of
 // those that would have run: End alone means that none does. Arrivals at joins are
 // dropped, and so are child graphs that have not ended. A run that has ended has no

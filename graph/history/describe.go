@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -149,6 +150,9 @@ type Snapshot struct {
 	// Questions are those that are open, complete.
 	Questions []graph.Question
 
+	// Ahead are the answers of graph.Input.Ahead that no question has used; each Value is JSON.
+	Ahead []graph.Answer
+
 	// Values are those of the root, by name.
 	Values []StoredValue
 
@@ -208,12 +212,11 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 	for _, o := range s.OpenQuestions() {
 		v.Questions = append(v.Questions, graph.Question(o.Asked.Question))
 	}
-	for _, k := range slices.Sorted(maps.Keys(f.Keys)) {
-		kept := StoredValue{Key: k, Tag: f.Tags[k]}
-		for _, p := range f.Keys[k] {
-			kept.Parts = append(kept.Parts, p.Value)
+	v.Values = listValues(f)
+	for _, a := range s.Ahead {
+		if !a.Used {
+			v.Ahead = append(v.Ahead, graph.Answer{ID: a.ID, Value: json.RawMessage(a.Value), Refused: a.Refused, Ahead: true})
 		}
-		v.Values = append(v.Values, kept)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
 		f := s.Frames[path]
@@ -229,6 +232,59 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 		}
 	}
 	return v, nil
+}
+
+// listValues returns the values of a frame, by name.
+func listValues(f *fold.Frame) (list []StoredValue) {
+	for _, k := range slices.Sorted(maps.Keys(f.Keys)) {
+		kept := StoredValue{Key: k, Tag: f.Tags[k]}
+		for _, p := range f.Keys[k] {
+			kept.Parts = append(kept.Parts, p.Value)
+		}
+		list = append(list, kept)
+	}
+	return list
+}
+
+// Part is what one graph of a run holds: that of the run itself, or a child graph that has not ended.
+type Part struct {
+	// Path is that of the tasks above it, each with a '/'; "": the run's own graph.
+	Path string
+
+	// Next are the nodes that would run next.
+	Next []string
+
+	// Values are those of its state, by name.
+	Values []StoredValue
+
+	// Recorded are the effects of the current step that have a result, by Intent.ID: a resume takes the results, encoded
+	// as the journal has them, and makes no effect.
+	Recorded map[string][]byte
+
+	// Answered are the questions of the current step that have an answer, which a resume takes.
+	Answered []graph.Question
+}
+
+// Parts reads everything that a resume of the thread's last run continues with, part by part, the run's own graph first. It
+// fails with journal.ErrNoThread or a *journal.DamagedError.
+func Parts(ctx context.Context, st journal.Store, thread string) ([]Part, error) {
+	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
+	if err != nil {
+		return nil, err
+	}
+	s.EnsureFrame("")
+	var list []Part
+	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
+		f := s.Frames[path]
+		p := Part{Path: path, Next: f.NextNames(), Values: listValues(f), Recorded: maps.Clone(f.Effects)}
+		for _, key := range f.Order {
+			if q := f.Asks[key]; q.Answered {
+				p.Answered = append(p.Answered, graph.Question(q.Question))
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // Branch is a thread and the threads that were forked from it.
