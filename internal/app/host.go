@@ -48,13 +48,18 @@ type UIHooks struct {
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
+	unnamed  bool            // nobody at this machine named the agent: what it would run asks
 	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
 }
 
 // newHost returns the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
-	box := p.Tools.NewToolbox(r.Workspace, r.NamedDir())
+	named := r.NamedDir()
+	if s.unnamed {
+		named = ""
+	}
+	box := p.Tools.NewToolbox(r.Workspace, named)
 	if s.files != nil {
 		box.Approved, box.Homes = s.files.approved, s.files.homes
 	}
@@ -69,7 +74,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	secrets := p.Tools.SecretSet()
 	p.Tools.AddDotenv(r.Dir)
 	p.Tools.AddDotenv(r.NamedDir())
-	gate, err := p.Tools.NewGate(box, r.NamedDir(), s.Mode)
+	gate, err := p.Tools.NewGate(box, named, s.Mode)
 	if err != nil {
 		return flow.Host{}, err
 	}

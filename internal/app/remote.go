@@ -24,6 +24,8 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 		return nil, fmt.Errorf("run %s was not started by raddle", parent.Run)
 	}
 	rec := *parent.Record
+	from := &runOrigin{mark: parent.Foreign}
+	from.limitRecord(&rec, p.Dirs.Work)
 	if err := p.restoreVariables(&rec, "set %s to it on the machine of the worker"); err != nil {
 		return nil, err
 	}
@@ -48,10 +50,13 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	in.Prompt, in.State, in.Model = "", nil, "" // they are elsewhere in the record
 	rec.Input = &in
 	run := &Run{ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), user: parent.Snapshot.User}
-	err := p.prepareRun(run, Request{Prompt: prompt, State: state, UIHooks: UIHooks{Mode: run.Mode, files: above.files}})
+	err := p.prepareRun(run, Request{Prompt: prompt, State: state, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})
 	if err != nil {
 		run.Close()
 		return nil, err
+	}
+	if parent.Foreign != nil {
+		run.publishMark(p, parent.Snapshot.Thread)
 	}
 	return run, nil
 }

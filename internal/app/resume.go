@@ -28,6 +28,8 @@ type ResumeOptions struct {
 	AcceptChanges bool   // continue although the agent's files have changed
 	Takeover      bool   // continue although a process of another machine holds the lease
 	UIHooks
+
+	sameMode *permission.ModeSwitch // of the run before a decision: it gets the recorded mode; nil: there is none
 }
 
 // ResumeRun prepares to continue a run: it takes the run's lock, rebuilds the agent
@@ -81,6 +83,15 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
+	origin, err := p.readOrigin(ctx, st, snap)
+	if err != nil {
+		return nil, err
+	}
+	if origin.asks() {
+		origin.options = c
+	}
+	origin.limitRecord(rec, p.Dirs.Work)
+	c.unnamed = origin.isLimited() && c.Agent == ""
 	rec.Model = cmp.Or(rec.Model, p.Config.Model) // for nodes that failed because no model was set
 	if c.files, err = p.useBundle(ctx, st, id, rec, c); err != nil {
 		return nil, err
@@ -101,7 +112,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		if !ok {
 			return nil, failure.NewStale("choose one: raddle resume "+id+" --mode "+strings.Join(permission.Modes, "|"), "run %s has the permission mode %q, which this version does not know", id, rec.Mode)
 		}
-		c.Mode = permission.NewModeSwitch(recorded)
+		c.Mode = cmp.Or(c.sameMode, permission.NewModeSwitch(recorded))
+		c.Mode.SetMode(recorded)
 	}
 	host, err := p.newHost(rec, c.UIHooks)
 	if err != nil {
@@ -119,13 +131,20 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
-	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
+	inDoubt, err := st.ListInDoubt(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	traced, _ := p.trace.openTelemetry()
 	run := &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
-		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced,
+		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced, origin: origin,
+	}
+	if origin.asks() {
+		run.status, run.Questions = graph.Waiting, []graph.Question{*origin.question}
 	}
 	if c.files != nil {
 		run.addNotice(p, fmt.Sprintf("run %s continues with the files of agent '%s' that it started with (bundle %.12s)%s", id, rec.Agent, rec.Bundle, c.files.describeChoice()))
@@ -162,12 +181,16 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
 	return r.consumeEvents(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, IgnoreAhead: r.origin.isLimited(), Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
 	})
 }
 
 // RecordAnswers records answers to open questions and does nothing else: the run is paused.
 func (r *Run) RecordAnswers(ctx context.Context, answers []graph.Answer) error {
+	if r.origin.asks() {
+		_, err := r.decideOrigin(ctx, answers)
+		return err
+	}
 	paused := make(chan struct{})
 	close(paused)
 	ctx, d, end := r.traceDrive(ctx, Driver{Pause: paused})
@@ -249,6 +272,9 @@ func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, err erro
 // CheckAnswers returns why answers would be refused, in the words of the file format,
 // or nil. It records nothing.
 func (r *Run) CheckAnswers(ctx context.Context, answers ...graph.Answer) error {
+	if r.origin.asks() {
+		return r.origin.checkAnswers(answers)
+	}
 	if err := r.runner.CheckAnswers(ctx, r.Thread, r.redactAnswers(answers)...); err != nil {
 		return r.explainError(err)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/foreign"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
 )
@@ -78,6 +80,14 @@ func (p *Process) openSession(run *Run) error {
 	if before, err := runs.DecodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
 			return failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
+		}
+		mark, err := foreign.Find(context.Background(), st, run.Thread)
+		if err != nil {
+			return err
+		}
+		if mark != nil && (mark.Accepted == nil || !mark.Accepted.Whole) { // only the conversation counts
+			run.addNotice(p, fmt.Sprintf("session '%s' was not begun here: it came from %s. Its conversation is used, and nothing else of it", name, mark.From))
+			before.Variables, before.VariablesFrom = nil, nil
 		}
 		if err := sameVariables(run, before, name); err != nil {
 			return err

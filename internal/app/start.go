@@ -71,6 +71,8 @@ type Run struct {
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 
+	origin *runOrigin // of a run that came from elsewhere; nil: it was started here
+
 	handle    graph.Handle         // of the drive that works
 	telemetry *telemetry.Telemetry // nil: none
 }
@@ -360,6 +362,11 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	ctx, release := r.withInterrupt(ctx, &d)
 	defer release()
 	tempdir.RemoveStale()
+	if r.origin.asks() { // before anything of the run is prepared
+		if decided, err := r.askOrigin(ctx, &d); err != nil || !decided {
+			return graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}, err
+		}
+	}
 	if err := r.prepareAgent(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}

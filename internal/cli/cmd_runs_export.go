@@ -70,7 +70,8 @@ or to replay it without the file, name the agent's directory with --agent.`,
 }
 
 func runRunsImport(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	f, err := runfile.Load(env.process.Dirs.AbsPath(args[0]))
+	path := env.process.Dirs.AbsPath(args[0])
+	f, err := runfile.Load(path)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func runRunsImport(ctx context.Context, env *environment, opts outputOptions, ar
 	if err != nil {
 		return err
 	}
-	done, err := f.Import(ctx, st)
+	done, err := f.Import(ctx, st, path)
 	if err != nil {
 		return err
 	}

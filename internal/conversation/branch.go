@@ -115,7 +115,7 @@ var errNotRecorded error = failure.NewUsage("", "the conversation has no turn ye
 func (c *Conversation) forkInto(ctx context.Context, st *runs.Store, at journal.Point, name string) (thread string, err error) {
 	for n := 2; ; n++ {
 		thread = runs.NameSession(c.place.Name, fmt.Sprintf("%s~%d", name, n))
-		if err = history.Fork(ctx, st, at.Thread, at.Seq, thread); !errors.Is(err, journal.ErrThreadExists) {
+		if err = runs.ForkThread(ctx, st, at, thread); !errors.Is(err, journal.ErrThreadExists) {
 			return thread, err
 		}
 	}
@@ -309,7 +309,7 @@ func (c *Conversation) Rename(ctx context.Context, name string) error {
 	} else if run != "" {
 		return failure.NewStale("end it first", "the last turn of the conversation has not ended: run %s (%s)", run, status)
 	}
-	if err = history.Fork(ctx, st, c.thread, 0, thread); err == nil {
+	if err = runs.ForkThread(ctx, st, journal.Point{Thread: c.thread}, thread); err == nil {
 		c.thread = thread
 	}
 	return err

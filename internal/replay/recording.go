@@ -71,7 +71,7 @@ func NewRecording(ctx context.Context, f *runfile.File) (*Recording, error) {
 	r := &Recording{Run: f.Run.Run, files: f.Agents}
 	st := journal.NewMemory()
 	defer st.Close()
-	if _, err := f.Import(ctx, st); err != nil {
+	if _, err := f.Import(ctx, st, ""); err != nil {
 		return nil, err
 	}
 	for _, t := range f.Threads {

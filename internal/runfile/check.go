@@ -10,6 +10,8 @@ import (
 
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/agentbundle"
+	"raddle.dev/internal/foreign"
 	"raddle.dev/internal/runs"
 )
 
@@ -53,6 +55,9 @@ func checkThreadName(name string) error {
 	agent, session, ok := runs.SessionOf(name)
 	if !ok {
 		agent, session = name, name
+	}
+	if agentbundle.IsThread(name) || foreign.IsThread(name) {
+		return fmt.Errorf("%.80q cannot be the name of a run: the store keeps something else under it", name)
 	}
 	if len(name) > longestName || !plain(agent) || !plain(session) {
 		return fmt.Errorf("%.80q cannot be the name of a thread", name)

@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/foreign"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -67,7 +69,7 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 		}
 	}
 	slices.Reverse(f.Threads)
-	if d.Record != nil {
+	if d.Record != nil && d.Foreign == nil { // a record from elsewhere must not choose what is read on this machine
 		f.Agents = collectFiles(d.Record)
 	}
 	return f, f.redact(from.Secrets)
@@ -195,8 +197,9 @@ func (f *File) Describe() string {
 var ErrExists = errors.New("the store has another run with this id")
 
 // Import puts the threads of the file into a store. A thread that the store has already, with at least the same records, stays as it
-// is; another one with the same name is [ErrExists], and then nothing is imported.
-func (f *File) Import(ctx context.Context, st journal.Store) (Imported, error) {
+// is; another one with the same name is [ErrExists], and then nothing is imported. The store gets a mark for each thread that it did
+// not have: nothing of what it brings counts before a person has seen what it would do. origin is the name of the file, for that person.
+func (f *File) Import(ctx context.Context, st journal.Store, origin string) (Imported, error) {
 	done := Imported{Run: f.Run.Run, Thread: f.Thread, Threads: []string{}}
 	var missing []*Thread
 	for i := range f.Threads {
@@ -209,6 +212,11 @@ func (f *File) Import(ctx context.Context, st journal.Store) (Imported, error) {
 			missing = append(missing, t)
 		case !same:
 			return done, &failure.Error{Kind: failure.Stale, Err: fmt.Errorf("%s: %w", t.Name, ErrExists), Next: "remove it first: raddle runs rm " + t.Name + "; or import into another store: RADDLE_STORE=sqlite:PATH"}
+		}
+	}
+	for _, t := range missing { // before anything is there that could be continued
+		if err := foreign.Put(ctx, st, t.Name, foreign.Mark{From: cmp.Or(origin, "a file"), At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+			return done, err
 		}
 	}
 	for _, t := range missing {

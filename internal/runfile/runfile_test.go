@@ -155,7 +155,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("files %v", f.Agents)
 	}
 	fresh := journal.NewMemory()
-	if _, err := f.Import(t.Context(), fresh); err != nil {
+	if _, err := f.Import(t.Context(), fresh, "f.raddle"); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := history.Inspect(t.Context(), fresh, run, 0)
@@ -221,7 +221,7 @@ func TestImport(t *testing.T) {
 	}
 	defer other.Close()
 	for again := range 2 {
-		done, err := f.Import(t.Context(), other)
+		done, err := f.Import(t.Context(), other, "f.raddle")
 		if err != nil || done.Known != (again == 1) || done.Run != fork {
 			t.Errorf("import: %+v, %v", done, err)
 		}
@@ -240,7 +240,7 @@ func TestImport(t *testing.T) {
 	if err := history.Abandon(t.Context(), other, fork, "continued"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := f.Import(t.Context(), other); err != nil || !done.Known {
+	if done, err := f.Import(t.Context(), other, "f.raddle"); err != nil || !done.Known {
 		t.Errorf("import of a run that was continued: %+v, %v", done, err)
 	}
 	busy := journal.NewMemory()
@@ -250,7 +250,7 @@ func TestImport(t *testing.T) {
 	if err := busy.Append(t.Context(), fork, 0, []journal.Record{{Kind: journal.KindVoid, Time: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Import(t.Context(), busy); !errors.Is(err, runfile.ErrExists) {
+	if _, err := f.Import(t.Context(), busy, "f.raddle"); !errors.Is(err, runfile.ErrExists) {
 		t.Errorf("another run with the id: %v", err)
 	}
 	for t2 := range busy.Threads(t.Context(), run) {
@@ -265,7 +265,7 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%+v, %v", pruned, err)
 	}
 	fresh := journal.NewMemory()
-	if _, err := pruned.Import(t.Context(), fresh); err != nil {
+	if _, err := pruned.Import(t.Context(), fresh, "f.raddle"); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := history.Inspect(t.Context(), fresh, run, 0)

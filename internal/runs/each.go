@@ -10,7 +10,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/agentbundle"
 )
 
 // EachRun returns the runs whose ids begin with prefix, newest first. below leaves out all runs that are not before it in this order; "": none.
@@ -28,7 +27,7 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 		}
 		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield}
 		for t, err := range st.Threads(ctx, prefix) {
-			if err == nil && agentbundle.IsThread(t.Name) {
+			if err == nil && !isRunThread(t.Name) {
 				continue
 			}
 			if err == nil {

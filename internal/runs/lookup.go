@@ -9,7 +9,6 @@ import (
 
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/stores"
 )
@@ -129,7 +128,7 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 		if err != nil {
 			return nil, err
 		}
-		if agentbundle.IsThread(t.Name) {
+		if !isRunThread(t.Name) {
 			continue
 		}
 		_, _, kept := SessionOf(t.Name)

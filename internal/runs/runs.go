@@ -12,7 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/agentbundle"
+	"raddle.dev/internal/foreign"
 )
 
 // These are the statuses of a run in addition to those of the engine.
@@ -76,7 +76,7 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	if err != nil {
 		return nil, nil, err
 	}
-	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return agentbundle.IsThread(b.Thread) })
+	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return !isRunThread(b.Thread) })
 	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
 	var add func(b history.Branch, depth int) error
 	add = func(b history.Branch, depth int) error {
@@ -149,7 +149,8 @@ type Detail struct {
 	Info
 	At       int64 // the requested record; 0: the newest
 	Snapshot *history.Snapshot
-	Record   *Record // nil if the command line did not start the run
+	Record   *Record       // nil if the command line did not start the run
+	Foreign  *foreign.Mark // says where the run came from; nil: it was started here, or where the store is used
 }
 
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
@@ -168,6 +169,12 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 		i, err = st.describeRun(ctx, snap.RunInfo)
 	}
 	d := &Detail{Info: i, At: at.Seq, Snapshot: snap, Record: rec}
+	if err == nil {
+		d.Foreign, err = foreign.Find(ctx, st, at.Thread)
+	}
+	if err == nil && at.Seq == 0 {
+		err = d.askAboutOrigin(ctx, st, a.dirs.Work)
+	}
 	if at.Seq == 0 || err != nil {
 		return d, err
 	}
@@ -250,5 +257,5 @@ func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
 	if err := st.Prune(ctx, id, math.MaxInt64); err != nil {
 		return id, fmt.Errorf("remove run %s: %w", id, err)
 	}
-	return id, nil
+	return id, foreign.Remove(ctx, st, id)
 }

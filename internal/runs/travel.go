@@ -17,6 +17,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/foreign"
 	"raddle.dev/internal/wording"
 )
 
@@ -115,6 +116,9 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s): a copy of its end could not continue", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
+	if err := foreign.Copy(ctx, st, at.Thread, snap.Head, id); err != nil {
+		return "", origin, err
+	}
 	if changes.Model == "" && len(changes.Templates) == 0 {
 		err = history.Fork(ctx, st, at.Thread, snap.Head, id)
 	} else {

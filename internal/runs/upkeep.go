@@ -15,6 +15,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/foreign"
 )
 
 // lockIdleRun takes the lock of a run that is to be changed, not driven.
@@ -120,7 +121,11 @@ func EndRun(ctx context.Context, a *Archive, id, reason string) (string, error) 
 	if snap.Status.Final() {
 		return id, &failure.Error{Kind: failure.Stale, Err: &EndedError{ID: id, Status: snap.Status}}
 	}
-	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
+	inDoubt, err := st.ListInDoubt(ctx, snap)
+	if err != nil {
+		return id, err
+	}
+	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
 		return id, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return id, history.Abandon(ctx, st, id, reason)
@@ -228,7 +233,15 @@ func (s *Store) removeAll(ctx context.Context, ids []string, remove func(context
 		}
 		defer lock.Release()
 	}
-	return remove(ctx, ids...)
+	if err := remove(ctx, ids...); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := foreign.Remove(ctx, s, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CompactStore returns the space of removed runs to the file system. It returns the size of
@@ -284,7 +297,7 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 		if err != nil || len(needed) == len(of) {
 			return needed, err
 		}
-		if agentbundle.IsThread(t.Name) {
+		if !isRunThread(t.Name) {
 			continue
 		}
 		for r, err := range s.Read(ctx, t.Name, journal.Range{Heads: true}) {

@@ -40,15 +40,18 @@ const (
 	projectFile = ".raddle/permissions.yaml"
 )
 
-// NewGate reads the rules for a run in a workspace. Each decision reads the mode, which may be nil.
+// NewGate reads the rules for a run in a workspace, with the directory of the agent that the user named; "": the user named none. Each decision reads the mode, which may be nil.
 func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(tb.workspace, projectFile)
 	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
 		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home,
-		Readable: []string{agentDir, filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
+		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
+	if agentDir != "" {
+		g.policy.Readable = append(g.policy.Readable, agentDir)
+	}
 	own, err := rulesOf(remember)
 	if err != nil {
 		return nil, rulesError(err)

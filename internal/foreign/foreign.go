@@ -1,0 +1,144 @@
+// Package foreign keeps, beside the journals of a store, which of its threads came from elsewhere: an exported run that somebody
+// sent, or a store that the configuration does not name. The mark is not part of the journal: a file cannot say of itself that it
+// is trusted, and no edit of the file removes the mark. A mark may hold an [Acceptance]: what a person at this machine has decided
+// after seeing what the run would do next, and up to which record.
+//
+// A mark is a thread of its own in the store, to which each change is appended: every kind of store keeps it, and the newest
+// record counts.
+package foreign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"raddle.dev/graph/journal"
+)
+
+// threadPrefix begins the names of the threads that hold marks. No run and no session has such a name.
+const threadPrefix = "foreign:"
+
+// kindMark is the kind of the records of marks. The engine does not know it, so it cannot be confused with a record of a run.
+const kindMark journal.Kind = 101
+
+// IsThread reports whether a thread holds a mark, and no run.
+func IsThread(name string) bool { return strings.HasPrefix(name, threadPrefix) }
+
+// NameThread returns the name of the thread that holds the mark of a thread.
+func NameThread(of string) string { return threadPrefix + of }
+
+// Mark says where a thread came from.
+type Mark struct {
+	From     string      `json:"from"`               // the file or the store
+	At       time.Time   `json:"at"`                 // when it was imported
+	Accepted *Acceptance `json:"accepted,omitempty"` // nil: nobody has decided yet
+}
+
+// Acceptance is what a person has decided about a thread.
+type Acceptance struct {
+	// Whole says that everything that the thread brought counts, as it was shown. Otherwise nothing of it counts but the
+	// prompt and the values of the state.
+	Whole bool `json:"whole,omitempty"`
+
+	// Head and Sum are the number and the checksum of the newest record that the person has decided about.
+	Head int64  `json:"head"`
+	Sum  uint64 `json:"sum"`
+
+	Workspace string    `json:"workspace"`    // where the run works from then on
+	By        string    `json:"by,omitempty"` // name of the token of who decided; "": a person at a terminal
+	At        time.Time `json:"at"`
+}
+
+// Put appends a mark for a thread: it replaces the one that is there.
+func Put(ctx context.Context, st journal.Store, thread string, m Mark) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("mark %s as foreign: %w", thread, err)
+	}
+	for {
+		var head int64
+		for r, err := range st.Read(ctx, threadPrefix+thread, journal.Range{Heads: true}) {
+			if err != nil {
+				return fmt.Errorf("mark %s as foreign: %w", thread, err)
+			}
+			head = r.Seq
+		}
+		err := journal.Append(ctx, st, threadPrefix+thread, head, journal.Record{Kind: kindMark, Time: time.Now().UnixMicro(), Data: data})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, journal.ErrConflict) || ctx.Err() != nil {
+			return fmt.Errorf("mark %s as foreign: %w", thread, err)
+		}
+	}
+}
+
+// Find returns the mark of a thread; nil: the thread is this store's own. A mark that cannot be read is an error, so that nothing
+// is trusted because its mark is damaged.
+func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
+	var m *Mark
+	for r, err := range journal.Records(ctx, st, threadPrefix+thread, journal.Range{}) {
+		if err != nil {
+			return nil, fmt.Errorf("the mark of %s that says where it came from cannot be read: %w", thread, err)
+		}
+		next := &Mark{}
+		if err := json.Unmarshal(r.Data, next); err != nil || r.Kind != kindMark {
+			return nil, fmt.Errorf("the mark of %s that says where it came from is damaged: remove the run", thread)
+		}
+		m = next
+	}
+	return m, nil
+}
+
+// Copy gives a copy of a thread, taken at a record, the mark of the original. What a person has decided counts for the copy only
+// if the record is not older than what that person has seen. It does nothing for a thread without a mark.
+func Copy(ctx context.Context, st journal.Store, from string, at int64, into string) error {
+	m, err := Find(ctx, st, from)
+	if m == nil || err != nil {
+		return err
+	}
+	open, err := m.IsOpen(ctx, st, from)
+	if err != nil {
+		return err
+	}
+	if open || at != 0 && at < m.Accepted.Head {
+		m.Accepted = nil
+	}
+	if m.Accepted != nil {
+		m.Accepted.Head, m.Accepted.Sum = 0, 0 // all that the copy begins with was seen, or was written here
+	}
+	return Put(ctx, st, into, *m)
+}
+
+// Remove removes the mark of a thread that is removed, too.
+func Remove(ctx context.Context, st journal.Store, thread string) error {
+	m, err := Find(ctx, st, thread)
+	if m == nil && err == nil {
+		return nil
+	}
+	return st.Prune(ctx, threadPrefix+thread, math.MaxInt64)
+}
+
+// IsOpen reports whether nobody has decided yet about what a thread holds. A thread that was replaced since is open again.
+func (m *Mark) IsOpen(ctx context.Context, st journal.Store, thread string) (bool, error) {
+	if m == nil {
+		return false, nil
+	}
+	if m.Accepted == nil {
+		return true, nil
+	}
+	if m.Accepted.Head == 0 {
+		return false, nil
+	}
+	for r, err := range st.Read(ctx, thread, journal.Range{After: m.Accepted.Head - 1, UpTo: m.Accepted.Head, Heads: true}) {
+		if err != nil {
+			return true, err
+		}
+		return r.Sum != m.Accepted.Sum, nil
+	}
+	return false, nil // its beginning was pruned; a removed thread that came again has a newer mark
+}
