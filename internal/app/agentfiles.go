@@ -189,16 +189,34 @@ func (r *Run) addNotice(p *Process, text string) {
 	}
 }
 
+// isBundled reports whether the directories of a run's agent hold exactly the files that it started with.
+func isBundled(rec *runs.Record) bool {
+	b, err := packAgent(rec)
+	return err == nil && b.Hash == rec.Bundle
+}
+
+// listApproved returns the directories of a run's agent whose scripts the user had approved when the run started. They count where
+// the same files are, on whatever machine: an approval is one of contents, and the record has their hash.
+func listApproved(rec *runs.Record) (dirs []string) {
+	if len(rec.Approved) == 0 || !config.IsDir(rec.Dir) || !isBundled(rec) {
+		return nil
+	}
+	for _, d := range listBundleDirs(rec) {
+		if slices.Contains(rec.Approved, d.Name) {
+			dirs = append(dirs, d.Path)
+		}
+	}
+	return dirs
+}
+
 // useBundle makes a run that is continued use the files that it started with, if the agent is not here or has other files now, and the
 // store has them. It returns nil if the run uses the files of the agent's directory.
 func (p *Process) useBundle(ctx context.Context, st *runs.Store, id string, rec *runs.Record, c ResumeOptions) (*agentFiles, error) {
 	if rec.Bundle == "" || c.Agent != "" {
 		return nil, nil
 	}
-	if here := config.IsDir(rec.Dir); here {
-		if b, err := packAgent(rec); c.AcceptChanges || err == nil && b.Hash == rec.Bundle {
-			return nil, nil
-		}
+	if config.IsDir(rec.Dir) && (c.AcceptChanges || isBundled(rec)) {
+		return nil, nil
 	}
 	dir, err := agentbundle.Open(ctx, st, rec.Bundle, p.Dirs.Cache)
 	if errors.Is(err, agentbundle.ErrMissing) {

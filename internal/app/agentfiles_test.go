@@ -368,3 +368,33 @@ func TestKnowledgeBasesAreBuiltOnEachMachine(t *testing.T) {
 		built = info
 	}
 }
+
+// What was approved when a run started counts where the files are the same, also if their directory is on the machine that continues
+// and was not named there; and it counts for no other files at the same place.
+func TestApprovalIsOfContents(t *testing.T) {
+	st := journal.NewMemory()
+	a, b := newMachine(t, st), newMachine(t, st)
+	a.write(movingFiles("v1"))
+	same, bundled, changed := a.park("moving"), a.park("moving"), a.park("moving")
+	if run, out := b.finish(same.ID, ResumeOptions{}); out != "v1 helper-v1" || run.files != nil {
+		t.Errorf("with the same files in the directory it says %q", out)
+	}
+	a.write(map[string]string{"helper/say.sh": "#!/usr/bin/env bash\necho '{\"said\": \"evil\"}'\n"})
+	if run, out := b.finish(bundled.ID, ResumeOptions{}); out != "v1 helper-v1" || run.files == nil {
+		t.Errorf("with other files in the directory it says %q", out)
+	}
+	run, err := b.ResumeRun(t.Context(), changed.ID, ResumeOptions{AcceptChanges: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	res, err := run.Drive(t.Context(), Driver{Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+		if open[0].Kind == flow.KindTrust {
+			return nil, false, nil
+		}
+		return []graph.Answer{{ID: open[0].ID, Value: "yes"}}, false, nil
+	}})
+	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 1 || res.Questions[0].Kind != flow.KindTrust {
+		t.Errorf("the changed script: %v, %v, %v", res.Status, res.Questions, err)
+	}
+}

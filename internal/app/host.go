@@ -48,6 +48,7 @@ type UIHooks struct {
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
+	approved []string        // directories whose scripts the user approved when the run started, with the files that they have now
 	unnamed  bool            // nobody at this machine named the agent: what it would run asks
 	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
@@ -60,6 +61,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		named = ""
 	}
 	box := p.Tools.NewToolbox(r.Workspace, named)
+	box.Approved = s.approved
 	if s.files != nil {
 		box.Approved, box.Homes = s.files.approved, s.files.homes
 	}

@@ -96,6 +96,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if c.files, err = p.useBundle(ctx, st, id, rec, c); err != nil {
 		return nil, err
 	}
+	if c.files == nil && c.Agent == "" {
+		c.approved = listApproved(rec)
+	}
 	if err := p.relocateAgent(id, rec, c.Agent); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ type Toolbox struct {
 	Log      *slog.Logger
 	Terminal func() (*Terminal, error)
 
-	// Approved are directories of agents whose scripts the user approved when the run started, and that are elsewhere now. Homes are
+	// Approved are directories of agents whose scripts the user approved when the run started, with the files that they have now. Homes are
 	// the directories in which agents had their .env files then, by their directories now. Both change only before tools are opened.
 	Approved []string
 	Homes    map[string]string
