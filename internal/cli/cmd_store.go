@@ -76,25 +76,33 @@ func newStoreCopyCommand(env *environment) *cobra.Command {
 	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreCopy, &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy all runs of a store, and the bundles of their agents, into another one",
 		Long: `TO is created if it does not exist. A copy that was stopped continues where it was, and a later copy adds what is new. raddle changes no
-journal of TO that differs from that of FROM, and leaves out runs that a process drives. Continue a run only in one of the two stores.`,
+journal of TO that differs from that of FROM, and leaves out runs that a process drives. Continue a run only in one of the two stores.
+If FROM is not the store that raddle uses here, its runs count as foreign, like those of "raddle runs import".`,
 		Args: checkArgCount(2, 2, "the URL of a store"),
 	})
 }
 
 func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	from, _, err := storetool.OpenStore(args[0], env.process.Dirs)
+	from, source, err := storetool.OpenStore(args[0], env.process.Dirs)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+	origin := ""
+	if source.URL() != env.process.Runs.StoreURL() {
+		origin = source.URL()
+	}
 	to, at, err := storetool.CreateStore(args[1], env.process.Dirs)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
-	result, err := storetool.CopyStore(ctx, from, to)
+	result, err := storetool.CopyStore(ctx, from, to, origin)
 	if err != nil {
 		return err
+	}
+	if origin != "" && result.Threads > 0 {
+		env.printNote("raddle: these runs are marked as foreign, because %s is not the store of this configuration: each asks before it continues\nnext: to copy runs of your own, name the store: RADDLE_STORE=%s raddle store copy FROM TO", source.Place(), source.URL())
 	}
 	err = env.printResult(opts.output, result, func() string {
 		return plainText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))

@@ -31,6 +31,9 @@ func IsThread(name string) bool { return strings.HasPrefix(name, threadPrefix) }
 // NameThread returns the name of the thread that holds the mark of a thread.
 func NameThread(of string) string { return threadPrefix + of }
 
+// MarkedBy returns the thread that a thread of NameThread holds the mark of.
+func MarkedBy(name string) string { return strings.TrimPrefix(name, threadPrefix) }
+
 // Mark says where a thread came from.
 type Mark struct {
 	From     string      `json:"from"`               // the file or the store

@@ -43,7 +43,7 @@ func TestBundles(t *testing.T) {
 
 	to := journal.NewMemory()
 	for i, want := range []CopyResult{{Threads: 2, Bundles: 1}, {Equal: 3}} {
-		done, err := CopyStore(ctx, st, to)
+		done, err := CopyStore(ctx, st, to, "")
 		if err != nil || done.Threads != want.Threads || done.Bundles != want.Bundles || done.Equal != want.Equal {
 			t.Errorf("copy %d: %+v, %v", i, done, err)
 		}

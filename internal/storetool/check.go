@@ -9,6 +9,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
+	"raddle.dev/internal/foreign"
 )
 
 // A Fault is one thing that is wrong with a journal.
@@ -40,6 +41,12 @@ func CheckStore(ctx context.Context, st journal.Store) (CheckResult, error) {
 		if agentbundle.IsThread(t.Name) {
 			if err := result.checkBundle(ctx, st, t); err != nil {
 				return result, err
+			}
+			continue
+		}
+		if foreign.IsThread(t.Name) {
+			if _, err := foreign.Find(ctx, st, foreign.MarkedBy(t.Name)); err != nil {
+				result.Faults = append(result.Faults, Fault{Thread: t.Name, What: err.Error()})
 			}
 			continue
 		}

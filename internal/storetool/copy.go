@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/foreign"
 	"raddle.dev/memory"
 )
 
@@ -29,7 +31,10 @@ const (
 // CopyStore copies every journal that to does not have, and what is missing of the others: a copy that was stopped can be
 // repeated. A journal that has other records in to is an error before anything of it is written. Runs that are driven
 // are left out. Records are checked before they are copied.
-func CopyStore(ctx context.Context, from, to journal.Store) (CopyResult, error) {
+//
+// origin names from if it is not the user's own store: then what is written of runs is marked as foreign, as an import does. Marks that
+// from has are copied.
+func CopyStore(ctx context.Context, from, to journal.Store, origin string) (CopyResult, error) {
 	result := CopyResult{Busy: []string{}}
 	list, err := listThreads(ctx, from)
 	if err != nil {
@@ -48,6 +53,14 @@ func CopyStore(ctx context.Context, from, to journal.Store) (CopyResult, error) 
 			result.Busy = append(result.Busy, t.Name)
 			continue
 		}
+		if foreign.IsThread(t.Name) {
+			continue // with the run
+		}
+		if !agentbundle.IsThread(t.Name) && t.Head > there[t.Name].Head {
+			if err := copyMark(ctx, from, to, t.Name, origin); err != nil {
+				return result, err
+			}
+		}
 		n, err := copyThread(ctx, from, to, t, there[t.Name])
 		result.Records += n
 		if err != nil {
@@ -64,6 +77,21 @@ func CopyStore(ctx context.Context, from, to journal.Store) (CopyResult, error) 
 	}
 	result.Entries, err = copyEntries(ctx, from, to)
 	return result, err
+}
+
+// copyMark marks a thread in a store before anything of it is copied there, if it is foreign in the other one, or that is from elsewhere.
+func copyMark(ctx context.Context, from, to journal.Store, thread, origin string) error {
+	m, err := foreign.Find(ctx, from, thread)
+	if err != nil {
+		return err
+	}
+	if origin != "" {
+		m = &foreign.Mark{From: origin, At: time.Now().UTC().Truncate(time.Second)}
+	}
+	if m == nil {
+		return nil
+	}
+	return foreign.Put(ctx, to, thread, *m)
 }
 
 // copyEntries copies what agents remember, if both stores keep such values.

@@ -26,7 +26,7 @@ func TestExtraCopyBetweenServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = to.Close() })
-		if got, err := CopyStore(t.Context(), from, to); err != nil || got.Threads != 2 {
+		if got, err := CopyStore(t.Context(), from, to, ""); err != nil || got.Threads != 2 {
 			t.Fatalf("%s: %+v %v", at.Place(), got, err)
 		}
 		if a, b := readAll(t, first), readAll(t, to); !reflect.DeepEqual(a, b) {

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/agentbundle"
+	"raddle.dev/internal/foreign"
 )
 
 // A Size counts records and their bytes, without what a store needs to keep them.
@@ -53,8 +54,11 @@ func MeasureStore(ctx context.Context, st journal.Store) (MeasureResult, error) 
 			}
 			n := int64(len(r.Head) + len(r.Data))
 			name := r.Kind.String()
-			if agentbundle.IsThread(t.Name) {
+			switch {
+			case agentbundle.IsThread(t.Name):
 				name = "bundle"
+			case foreign.IsThread(t.Name):
+				name = "mark"
 			}
 			if kinds[name] == nil {
 				kinds[name] = &Size{Name: name}
@@ -64,9 +68,10 @@ func MeasureStore(ctx context.Context, st journal.Store) (MeasureResult, error) 
 			size.Records++
 			size.Bytes += n
 		}
-		if agentbundle.IsThread(t.Name) {
+		switch {
+		case agentbundle.IsThread(t.Name):
 			result.Bundles++
-		} else {
+		case !foreign.IsThread(t.Name):
 			result.Threads++
 		}
 		result.Records += size.Records

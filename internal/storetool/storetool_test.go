@@ -176,14 +176,14 @@ func TestCopy(t *testing.T) {
 // testCopy copies a store twice, and answers a question of the copy.
 func testCopy(t *testing.T, from, to journal.Store) {
 	t.Helper()
-	got, err := CopyStore(t.Context(), from, to)
+	got, err := CopyStore(t.Context(), from, to, "")
 	if err != nil || got.Threads == 0 || got.Equal != 0 || len(got.Busy) != 0 {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if a, b := readAll(t, from), readAll(t, to); !reflect.DeepEqual(a, b) {
 		t.Fatal("the copy differs")
 	}
-	again, err := CopyStore(t.Context(), from, to)
+	again, err := CopyStore(t.Context(), from, to, "")
 	if err != nil || again.Equal != got.Threads || again.Records != 0 {
 		t.Fatalf("%+v %v", again, err)
 	}
@@ -194,7 +194,7 @@ func testCopy(t *testing.T, from, to journal.Store) {
 	if res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "a", Answers: []graph.Answer{{Value: "Ada"}}}); err != nil || res.Status != graph.Done {
 		t.Errorf("%v %v", res.Status, err)
 	}
-	if _, err := CopyStore(t.Context(), from, to); err == nil || !strings.Contains(err.Error(), "both stores have a") {
+	if _, err := CopyStore(t.Context(), from, to, ""); err == nil || !strings.Contains(err.Error(), "both stores have a") {
 		t.Errorf("a journal that has moved on: %v", err)
 	}
 }
@@ -229,10 +229,10 @@ func TestCopyContinues(t *testing.T) {
 	}
 	for left := range 6 {
 		to := journal.NewMemory()
-		if _, err := CopyStore(t.Context(), from, &failingStore{to, left}); (err == nil) != (left >= 6) {
+		if _, err := CopyStore(t.Context(), from, &failingStore{to, left}, ""); (err == nil) != (left >= 6) {
 			t.Fatalf("after %d appends: %v", left, err)
 		}
-		if _, err := CopyStore(t.Context(), from, to); err != nil {
+		if _, err := CopyStore(t.Context(), from, to, ""); err != nil {
 			t.Fatalf("after %d appends: %v", left, err)
 		}
 		if a, b := readAll(t, from), readAll(t, to); !reflect.DeepEqual(a, b) {
@@ -247,7 +247,7 @@ func TestCopyRefuses(t *testing.T) {
 	addRuns(t, from, "a", "b")
 	addRuns(t, to, "b", "c")
 	before := readAll(t, to)["b"]
-	if _, err := CopyStore(t.Context(), from, to); err == nil || !strings.Contains(err.Error(), "both stores have b") {
+	if _, err := CopyStore(t.Context(), from, to, ""); err == nil || !strings.Contains(err.Error(), "both stores have b") {
 		t.Errorf("%v", err)
 	}
 	if !reflect.DeepEqual(before, readAll(t, to)["b"]) {
@@ -256,7 +256,7 @@ func TestCopyRefuses(t *testing.T) {
 	if _, err := from.AcquireLease(t.Context(), "b", "other host", "", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	got, err := CopyStore(t.Context(), from, journal.NewMemory())
+	got, err := CopyStore(t.Context(), from, journal.NewMemory(), "")
 	if err != nil || len(got.Busy) != 1 || got.Busy[0] != "b" || got.Threads != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
