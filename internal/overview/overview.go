@@ -88,7 +88,9 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	if s.Moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
-	s.Answers = runs.AnswersOf(s.Moments)
+	if s.Answers, _, err = p.Runs.ListAnswers(ctx, s.Moments); err != nil {
+		return nil, err
+	}
 	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()
 	s.Forks, err = runs.ListForks(ctx, p.Runs, d.Run)
 	return s, err

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ type Answer struct {
 	At      time.Time `json:"at"`
 	Ahead   bool      `json:"ahead,omitempty"`   // it was given with the start of the run
 	Refused string    `json:"refused,omitempty"` // why there will be no answer
+	Run     string    `json:"run,omitempty"`     // in which it was given, if this one is a copy of that; absent: in this one
 }
 
 // AnswersOf returns the answers among what happened in a run, oldest first.
@@ -22,10 +24,54 @@ func AnswersOf(story []Moment) []Answer {
 	list := []Answer{}
 	for _, m := range story {
 		if m.Kind == journal.KindAnswer && m.Question != nil {
-			list = append(list, Answer{m.Question.ID, m.By, m.Time.UTC(), m.Ahead, m.Refused})
+			list = append(list, Answer{ID: m.Question.ID, By: m.By, At: m.Time.UTC(), Ahead: m.Ahead, Refused: m.Refused})
 		}
 	}
 	return list
+}
+
+// ListAnswers returns the answers on which a run rests, oldest first: those of its story, and for a copy also those that were given
+// before the record that was copied. complete is false if a part of the history is not in the store any more.
+func (a *Archive) ListAnswers(ctx context.Context, story []Moment) (list []Answer, complete bool, err error) {
+	list = AnswersOf(story)
+	seen := map[string]bool{}
+	for {
+		if len(story) == 0 || story[0].Kind == journal.KindSnapshot { // its beginning was pruned
+			return list, false, nil
+		}
+		from := story[0].Entry.From
+		if from.Thread == "" || seen[from.Thread] {
+			return list, true, nil
+		}
+		seen[from.Thread] = true
+		story, err = a.ReadStory(ctx, from.Thread, from.Seq)
+		if errors.As(err, new(*UnknownError)) { // it was removed
+			return list, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		before := AnswersOf(story)
+		for i := range before {
+			before[i].Run = from.Thread
+		}
+		list = append(before, list...)
+	}
+}
+
+// RestsOnAnswers reports whether people have answered questions before RUN or RUN@N: what the run does from there rests on that. It is
+// true if that is not known.
+func (a *Archive) RestsOnAnswers(ctx context.Context, point string) (bool, error) {
+	_, at, err := a.resolvePoint(ctx, point)
+	if err != nil {
+		return false, err
+	}
+	story, err := a.ReadStory(ctx, at.Thread, at.Seq)
+	if err != nil {
+		return false, err
+	}
+	list, complete, err := a.ListAnswers(ctx, story)
+	return len(list) > 0 || !complete, err
 }
 
 // FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again.

@@ -214,7 +214,24 @@ func toSettings(values map[string]any) (set []app.Setting, err error) {
 	return set, nil
 }
 
+// checkForkScope returns an error if a caller may not make a copy that differs from its original: one that rests on what people
+// have answered would use their answers for something else than they have seen, so that it needs the scope that the answers needed.
+func (h *handler) checkForkScope(ctx context.Context, in *forkInput) error {
+	b := &in.Body
+	if len(b.State) == 0 && b.Prompt == "" && b.Model == "" && len(b.Templates) == 0 || h.service.RequireScope(ctx, server.ScopeAnswer) == nil {
+		return nil
+	}
+	rests, err := h.process.Runs.RestsOnAnswers(ctx, nameRecord(strings.TrimSpace(in.ID), b.At))
+	if err == nil && rests {
+		err = h.service.RequireScope(ctx, server.ScopeAnswer)
+	}
+	return err
+}
+
 func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], error) {
+	if err := h.checkForkScope(ctx, in); err != nil {
+		return nil, err
+	}
 	values := map[string]any{}
 	maps.Copy(values, in.Body.State)
 	if in.Body.Prompt != "" {
