@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,15 @@ func applyEnvironment(c *spec.Config, dir string, getenv func(string) string) {
 // envPrefix returns the prefix of the environment variables for an agent.
 func envPrefix(agent string) string {
 	return strings.ToUpper(strings.ReplaceAll(agent, "-", "_")) + "_"
+}
+
+// replacingSuffixes are the ends of the names of variables that replace values of an agent.
+var replacingSuffixes = []string{"_MODEL", "_REASONING_EFFORT", "_TEMPERATURE", "_TOP_P", "_GLOBAL_TOOLS", "_MCP_SERVERS", "_SPAWNABLE_AGENTS", "_INSTRUCTIONS", "_AGENT_SESSION", "_VARIABLES"}
+
+// ReplacesValues reports whether a variable of the environment may be one that replaces a value of an agent, or is shown in its
+// instructions. What a run has recorded of its environment may come from anybody: no other name in it is a variable of an agent.
+func ReplacesValues(name string) bool {
+	return slices.Contains(TextVariables, name) || slices.ContainsFunc(replacingSuffixes, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // unset is the value that removes a setting of the file.

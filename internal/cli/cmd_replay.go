@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/wording"
@@ -44,6 +45,9 @@ FILE is a run that "raddle runs export" has written.`,
 
 func runReplay(ctx context.Context, env *environment, opts replayOptions, args []string) error {
 	job, err := newReplayJob(ctx, env, args[0], opts.agent)
+	if err == nil && opts.live {
+		err = checkLive(ctx, env, args[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -62,6 +66,18 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 		return silentExit{exitFailed}
 	}
 	return nil
+}
+
+// checkLive returns an error if a recording came from elsewhere, and nobody has accepted it: its answers would allow calls here.
+func checkLive(ctx context.Context, env *environment, name string) error {
+	if config.IsFile(env.process.Dirs.AbsPath(name)) {
+		return failure.NewUsage("put it into the store, and look at it: raddle runs import "+wording.QuoteWord(name), "--live: the answers in %s would allow calls on this machine", name)
+	}
+	d, err := env.process.Runs.ReadRunDetail(ctx, name)
+	if err == nil && d.Foreign != nil && (d.Foreign.Accepted == nil || !d.Foreign.Accepted.Whole) {
+		err = failure.NewUsage("look at what it brings: raddle resume "+d.Run, "--live: run %s came from %s, and nobody has accepted what it brings: its answers would allow calls on this machine", d.Run, d.Foreign.From)
+	}
+	return err
 }
 
 // continueLive continues a replayed run from its first difference, as a new run.

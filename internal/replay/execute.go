@@ -69,12 +69,14 @@ func (x *execution) openProcess() (*app.Process, error) {
 	var environ []string
 	for _, pair := range x.environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if _, replaced := rec.Overrides[name]; !replaced && !strings.HasPrefix(name, "OTEL_") && name != "TRACEPARENT" {
+		if _, replaced := rec.Overrides[name]; !(replaced && flow.ReplacesValues(name)) && !strings.HasPrefix(name, "OTEL_") && name != "TRACEPARENT" {
 			environ = append(environ, pair)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rec.Overrides)) {
-		environ = append(environ, name+"="+rec.Overrides[name])
+		if flow.ReplacesValues(name) { // no other name decides what this process does
+			environ = append(environ, name+"="+rec.Overrides[name])
+		}
 	}
 	work := rec.Workspace
 	if !config.IsDir(work) {
