@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/overview"
@@ -88,7 +89,10 @@ func inboxLines(list []runs.OpenRun) []inboxLine {
 		for _, q := range overview.ListQuestions(&r) {
 			l := inboxLine{Question: q}
 			if r.Status != runs.Running {
-				l.Resume = new("raddle resume " + r.Run + " --answer " + answerWord(r.Open, q.Asked))
+				l.Resume = new("raddle resume " + r.Run)
+				if q.Asked.Kind != flow.KindTrust { // no flag consents
+					*l.Resume += " --answer " + answerWord(r.Open, q.Asked)
+				}
 			}
 			lines = append(lines, l)
 		}

@@ -63,7 +63,8 @@ func newRunsImportCommand(env *environment) *cobra.Command {
 		Short: "Put an exported run into the store",
 		Long: `The run gets the id that it had. If the store has the run already, nothing changes; another run with this id is not
 replaced. raddle checks the whole file first. The files of the agent stay in the file: to continue the run,
-or to replay it without the file, name the agent's directory with --agent.`,
+or to replay it without the file, name the agent's directory with --agent. Nothing of the run counts before you
+have seen, on a terminal, what it would do next: "raddle resume" shows that and asks.`,
 		Example: `  raddle runs import bug.raddle`,
 		Args:    checkArgCount(1, 1, "a file"),
 	})

@@ -103,14 +103,20 @@ func resumeLine(line string, res graph.Result) string {
 		return line
 	}
 	open := graph.ForPeople(res.Questions)
-	if len(open) == 1 {
+	if len(open) == 1 && open[0].Kind != flow.KindTrust {
 		return line + " --answer TEXT"
 	}
 	for _, q := range open {
+		if q.Kind == flow.KindTrust { // no flag consents: on a terminal, the command asks
+			continue
+		}
 		line += " --answer " + wording.QuoteWord(q.ID+"=TEXT")
 	}
 	return line
 }
+
+// trustHelp says how a question for consent is answered.
+const trustHelp = "only a person can consent: resume the run on a terminal, use raddle inbox, or answer over the API of a server; --answer can only say no"
 
 // parkNotice says what a run waits for and how to continue.
 func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[string]bool) {
@@ -131,6 +137,10 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 			fmt.Fprintf(&b, "  %s\n", name)
 		} else {
 			fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		}
+		if q.Kind == flow.KindTrust {
+			fmt.Fprintf(&b, "    %s\n", trustHelp)
+			continue
 		}
 		if how := question.DescribeAnswers(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))

@@ -274,7 +274,7 @@ func matchAnswers(ctx context.Context, run *app.Run, given question.GivenAnswers
 func refuse(ctx context.Context, run *app.Run, q graph.Question, text string, far int) error {
 	switch {
 	case q.Kind == flow.KindTrust && text != "no":
-		return failure.NewUsage("", "answer to %q: consent is given at a terminal, never by --answer", q.ID)
+		return failure.NewUsage("answer it with raddle resume or raddle inbox on a terminal, or over the API of raddle serve", "answer to %q: consent is given at a terminal, never by --answer", q.ID)
 	case q.Kind == agent.KindPermission && far > 0 && !slices.Contains(q.Options, text):
 		return failure.NewUsage("", "answer to %q: it must be one of %s", q.ID, strings.Join(q.Options, ", "))
 	}
