@@ -40,6 +40,8 @@ type Decision struct {
 	// the gate chooses. If empty, a person can allow only this call.
 	Grant   []string
 	Lasting bool // Grant may be allowed permanently, not only for the run
+	// Permit is passed to the tool with the call, if the verdict is Allow or a person allows it; nil: the tool gets none.
+	Permit *tool.Permit
 }
 
 // A Verdict is allow, deny, or ask a person.

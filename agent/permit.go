@@ -90,6 +90,14 @@ func parsePermission(value any) (a PermissionAnswer, err error) {
 	return a, a.check()
 }
 
+// granted returns the rules that an answer gives to the call itself, of those that the question offers. "once" gives them to no other call.
+func (a *PermissionAnswer) granted(offered []string) []string {
+	if len(a.Rules) > 0 {
+		return a.Rules
+	}
+	return offered
+}
+
 func (a *PermissionAnswer) check() error {
 	switch a.Choice {
 	case answerEdit:
@@ -191,6 +199,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 		case err != nil:
 			return c, edited, denyCall("%v", err), nil
 		case d.Verdict == Allow:
+			c.Permit = d.Permit
 			return c, edited, nil, nil
 		case d.Verdict == Deny && d.Reason == "":
 			return c, edited, denyCall("permission denied: a rule forbids this call of %s", t.Name), nil
@@ -201,6 +210,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 		}
 		answer, refused, err := a.askPermission(ctx, t, c, d, edits)
 		if err != nil || refused != nil || answer.Choice != answerEdit {
+			c.Permit = d.Permit.Answer(answer.granted(d.Grant))
 			return c, edited, refused, err
 		}
 		if c.Args, err = recordEdit(ctx, c, edits, answer.Args); err != nil {

@@ -74,6 +74,29 @@ type Call struct {
 	// Output shows a person what the call prints while it runs, in pieces; nil: no person watches. It may be called concurrently, and
 	// not after Run has returned.
 	Output func(text string)
+
+	// Permit says how the call was permitted; nil: nobody judged it, because the caller itself wants it.
+	Permit *Permit
+}
+
+// A Permit says how a call was permitted, for tools that decide on the way how far they go.
+type Permit struct {
+	// Allowed reports whether a rule or a person allowed the commands of the call. If it is false, they
+	// run only because they are known to be harmless, and get no secrets in their environment.
+	Allowed bool
+	// Granted are the rules that the answer of a person gives for this call.
+	Granted []string
+	// Judge says why the call could not be made with other arguments without a question; nil: it could. granted are rules
+	// that count in addition.
+	Judge func(args json.RawMessage, granted []string) error
+}
+
+// Answer returns the permit of a call that a person has allowed. granted are the rules that the answer gives. The receiver may be nil.
+func (p *Permit) Answer(granted []string) *Permit {
+	if p == nil {
+		return nil
+	}
+	return &Permit{Allowed: true, Granted: granted, Judge: p.Judge}
 }
 
 // An Effect says what a repetition of a call does.
@@ -98,6 +121,9 @@ type Touch struct {
 	Lists    []string
 	Commands []string // shell source that would be run
 	Network  []string // hosts, "*" where the call itself decides
+	// Private are those of Network that are this machine or lie in a private network. Only a rule that names
+	// them allows them: not one about every host.
+	Private []string
 
 	// Unknown says why the call may reach more than the lists name, as the end of a sentence
 	// that begins with the tool's name. Such a call asks. Empty: the lists are complete.

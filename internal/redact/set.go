@@ -65,6 +65,11 @@ func (s *Set) AddNamed(name, value string) {
 	}
 }
 
+// HasSecret reports whether a variable holds a secret, by its name or by what its value looks like: whether [Set.AddNamed] would add something.
+func HasSecret(name, value string) bool {
+	return IsSecretName(name) && !isPath(value) && IsSecretValue(value) || len(FindPasswords(value)) > 0
+}
+
 // loadMatcher returns the matcher of the values, or nil if there are no values.
 func (s *Set) loadMatcher() *matcher {
 	if s == nil {

@@ -2,8 +2,12 @@ package toolbox
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,22 +91,16 @@ func rulesOf(path string) (permission.Rules, error) {
 
 // Decide implements [agent.Gate].
 func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
-	policy := g.policy
-	policy.Code, policy.Mode = g.code(), g.mode.Mode()
-	rules, err := parseRules(granted)
+	d, err := g.judgeCall(t, c, granted)
 	if err != nil {
 		return agent.Decision{}, err
 	}
-	g.mu.Lock()
-	policy.Granted = append(rules, g.always...)
-	g.mu.Unlock()
-	d, err := policy.Decide(g.distrustEffect(t), c)
-	if err != nil {
-		return agent.Decision{}, err
-	}
+	permit := &tool.Permit{Allowed: d.Allowed, Judge: func(args json.RawMessage, more []string) error {
+		return g.checkOther(t, tool.Call{Args: args}, slices.Concat(granted, more))
+	}}
 	switch d.Verdict {
 	case permission.Allow:
-		return agent.Decision{Verdict: agent.Allow}, nil
+		return agent.Decision{Verdict: agent.Allow, Permit: permit}, nil
 	case permission.Deny:
 		return agent.Decision{Verdict: agent.Deny, Reason: d.Model}, nil
 	}
@@ -117,7 +115,35 @@ func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	for _, p := range d.Parts {
 		detail.Parts = append(detail.Parts, agent.CallPart{Text: p.Text, Why: p.Why, Detail: p.Detail, Rule: p.Rule})
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting, Permit: permit}, nil
+}
+
+// judgeCall decides on a call by the rules, the mode and the answers as they are now.
+func (g *Gate) judgeCall(t tool.Tool, c tool.Call, granted []string) (permission.Decision, error) {
+	policy := g.policy
+	policy.Code, policy.Mode = g.code(), g.mode.Mode()
+	rules, err := parseRules(granted)
+	if err != nil {
+		return permission.Decision{}, err
+	}
+	g.mu.Lock()
+	policy.Granted = append(rules, g.always...)
+	g.mu.Unlock()
+	return policy.Decide(g.distrustEffect(t), c)
+}
+
+// checkOther returns why a call could not be made without a question, or nil: see [tool.Permit].
+func (g *Gate) checkOther(t tool.Tool, c tool.Call, granted []string) error {
+	d, err := g.judgeCall(t, c, granted)
+	switch {
+	case err != nil:
+		return err
+	case d.Verdict == permission.Deny:
+		return errors.New(d.Model)
+	case d.Verdict == permission.Ask:
+		return fmt.Errorf("no rule and no answer allows it: %s", strings.Join(d.Reasons, "; "))
+	}
+	return nil
 }
 
 // CheckNarrowed implements [agent.GrantChecker].

@@ -67,6 +67,17 @@ func (s *Shared) AddDotenv(dir string) {
 	s.addVariables(env)
 }
 
+// plainVariables are variables that commands cannot do without. They hold no secrets, even if a weak password occurs in their values.
+var plainVariables = []string{"PATH", "HOME", "PWD", "SHELL", "TERM", "TMPDIR", "USER", "LOGNAME", "LANG"}
+
+// isSecretVariable reports whether a variable of the environment has a secret in it, as far as the redactor knows.
+func (s *Shared) isSecretVariable(name, value string) bool {
+	if slices.ContainsFunc(plainVariables, func(plain string) bool { return strings.EqualFold(plain, name) }) {
+		return false
+	}
+	return redact.HasSecret(name, value) || s.SecretSet().Text(value) != value
+}
+
 // named matches a variable of the environment that the value of an agent's variable
 // names.
 var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)

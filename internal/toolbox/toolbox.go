@@ -188,7 +188,7 @@ func (tb *Toolbox) IsUntrusted(name string) bool {
 // scriptHost returns the surroundings of an agent's scripts.
 func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: tb.shared.Dirs.Config, Functions: tb.shared.Dirs.Functions, Workspace: tb.workspace, Env: tb.shared.ScriptEnv(),
+		Config: tb.shared.Dirs.Config, Functions: tb.shared.Dirs.Functions, Workspace: tb.workspace, Env: tb.shared.ScriptEnv(), Secret: tb.shared.isSecretVariable,
 		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: tb.Homes[n.Dir], Variables: tb.shared.resolveVariables(n.Variables)},
 		Packages: tb.PackageDirs(n.Dir),
 		Timeout:  tb.shared.Config.ToolTimeout,
@@ -240,7 +240,7 @@ func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, s
 }
 
 func (tb *Toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter, Memory: tb.shared.toolMemory()}
+	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter, Memory: tb.shared.toolMemory(), Secret: tb.shared.isSecretVariable}
 }
 
 // toolMemory returns what the tools of memory use.

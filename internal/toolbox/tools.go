@@ -173,6 +173,11 @@ func (l *ToolList) DescribeTool(ctx context.Context, name string) (ToolInfo, err
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
 func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (text string, failed bool, err error) {
+	return l.makeCall(ctx, c, &tool.Permit{Allowed: true, Judge: func(json.RawMessage, []string) error { return nil }}, ask)
+}
+
+// makeCall makes one call, which was permitted.
+func (l *ToolList) makeCall(ctx context.Context, c runs.ToolCall, permit *tool.Permit, ask askFunc) (text string, failed bool, err error) {
 	if err := l.shared.Dirs.RequireWork(); err != nil {
 		return "", false, err
 	}
@@ -189,9 +194,9 @@ func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		if strings.HasPrefix(c.Tool, "user__") { // they ask questions, which an effect must not
-			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
+			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args, Permit: permit})
 		} else {
-			result, err = callWithQuestions(ctx, t, c.Args)
+			result, err = callWithQuestions(ctx, t, tool.Call{ID: "call", Key: "call", Args: c.Args, Permit: permit})
 		}
 		return graph.Update{}, err
 	}}
@@ -204,12 +209,11 @@ func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (
 }
 
 // callWithQuestions makes a call, and asks the questions of its tool.
-func callWithQuestions(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Result, error) {
+func callWithQuestions(ctx context.Context, t tool.Tool, call tool.Call) (tool.Result, error) {
 	type made struct {
 		Result tool.Result
 		Ask    *tool.Question
 	}
-	call := tool.Call{ID: "call", Key: "call", Args: args}
 	for {
 		m, err := graph.Do(ctx, "tool", func(ctx context.Context) (made, error) {
 			r, err := t.Run(ctx, call)

@@ -31,6 +31,7 @@ func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string)
 	}
 	t := l.tools[i]
 	d, err := l.rules.Decide(ctx, t, tool.Call{ID: "call", Key: "call", Args: c.Args}, nil)
+	permit := d.Permit
 	switch {
 	case err != nil:
 		return Trial{}, err
@@ -41,8 +42,9 @@ func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string)
 		if err != nil || q.ID != allowed {
 			return Trial{Asks: q}, err
 		}
+		permit = permit.Answer(d.Grant)
 	}
-	text, failed, err := l.CallTool(ctx, c, func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+	text, failed, err := l.makeCall(ctx, c, permit, func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
 		return nil, false, failure.NewUsage("run the agent", "%s asks something itself: %s", t.Name, open[0].Prompt)
 	})
 	return Trial{Output: text, Failed: failed}, err

@@ -12,6 +12,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -38,9 +39,15 @@ type Host struct {
 	// Env holds keys and settings of tools, and the complete environment of programs, as
 	// "NAME=value". If a name occurs twice, the last value counts.
 	Env []string
-	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is
-	// not used: tools do not follow redirections to other hosts.
+	// Secret reports whether a variable of Env holds a secret. Commands that nobody allowed, and that run only because they
+	// are known to be harmless, do not get such variables. nil: no variable is one.
+	Secret func(name, value string) bool
+	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is not used. Tools look at each
+	// address before they connect to it, and so keep away from private networks; a Transport that is not an
+	// *http.Transport, or has a dial function of its own, must do that itself.
 	Client *http.Client
+	// Resolver finds the addresses of hosts; nil: that of the system.
+	Resolver *net.Resolver
 	// Base replaces the beginning of the URLs of a service, by the name of the tool: for a
 	// mirror or a proxy.
 	Base map[string]string
@@ -61,6 +68,7 @@ type Host struct {
 	// they fail.
 	Memory *Memory
 
+	permit  *tool.Permit      // of the current call; nil: nobody judges it
 	printed func(text string) // shows what the current call prints; nil: nothing is shown
 }
 
@@ -124,7 +132,7 @@ func (d definition) buildTool(h Host) tool.Tool {
 				return tool.Result{}, err
 			}
 			h := h
-			h.printed = c.Output
+			h.printed, h.permit = c.Output, c.Permit
 			return d.run(ctx, h, a)
 		},
 	}

@@ -156,10 +156,17 @@ func (w printedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// childEnv returns the environment of programs. Many refuse to work without TERM.
+// childEnv returns the environment of programs: without secrets if nobody allowed the command. Many refuse to work without TERM.
 func (h Host) childEnv() []string {
-	if h.envValue("TERM") != "" {
-		return h.Env
+	env := h.Env
+	if h.Secret != nil && h.permit != nil && !h.permit.Allowed {
+		env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+			name, value, _ := strings.Cut(entry, "=")
+			return h.Secret(name, value)
+		})
 	}
-	return append(h.Env[:len(h.Env):len(h.Env)], "TERM=dumb")
+	if h.envValue("TERM") != "" {
+		return env
+	}
+	return append(env[:len(env):len(env)], "TERM=dumb")
 }

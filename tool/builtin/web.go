@@ -33,7 +33,11 @@ var webTools = []definition{
 			if err != nil {
 				return tool.Touch{}, err
 			}
-			return tool.Touch{Network: []string{u.Host}}, nil
+			touch := tool.Touch{Network: []string{u.Host}}
+			if isPrivateHost(u.Hostname()) {
+				touch.Private = touch.Network
+			}
+			return touch, nil
 		},
 		run: fetchPage,
 	},
@@ -88,8 +92,8 @@ func pageURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetchPage fetches a page. It reports a redirection to another host and does not follow it,
-// because the permission is for this host.
+// fetchPage fetches a page. It follows a redirection if the call would be permitted with that address, too, and reports
+// any other one: the permission is for the address of the call. Where nobody judges, it follows those on the same origin.
 func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])
 	if err != nil {
@@ -100,15 +104,13 @@ func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	req.Header.Set("Accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5")
-	body, resp, err := h.sendRequest(req)
+	ex := exchange{tool: "fetch_url_via_curl", judge: h.judgeURL("url")}
+	body, resp, err := h.sendRequest(req, &ex)
 	if err != nil {
 		return h.reportUnreachable(ctx, u.Host, err)
 	}
-	if to := resp.Header.Get("Location"); resp.StatusCode >= 300 && resp.StatusCode < 400 && to != "" {
-		if next, err := resp.Request.URL.Parse(to); err == nil {
-			to = next.String()
-		}
-		return tool.FailedResult("%s redirects to another host: fetch %s", a["url"], to), nil
+	if ex.stopped != nil {
+		return tool.FailedResult("%s redirects to %s", a["url"], ex.stopped), nil
 	}
 	text, err := pageText(body, resp.Header.Get("Content-Type"), u)
 	if err != nil {
@@ -177,7 +179,7 @@ func (h Host) askService(ctx context.Context, r request) (body []byte, failure t
 	if r.user != "" {
 		req.SetBasicAuth(r.user, r.password)
 	}
-	body, resp, err := h.sendRequest(req)
+	body, resp, err := h.sendRequest(req, &exchange{tool: r.tool, anywhere: h.Base[r.tool] != ""})
 	if err != nil {
 		failure, err = h.reportUnreachable(ctx, req.URL.Host, err)
 		return nil, failure, true, err
@@ -198,17 +200,13 @@ func (h Host) askText(ctx context.Context, r request) (tool.Result, error) {
 }
 
 // sendRequest sends a request and reads the answer, within limits.
-func (h Host) sendRequest(req *http.Request) ([]byte, *http.Response, error) {
+func (h Host) sendRequest(req *http.Request, ex *exchange) ([]byte, *http.Response, error) {
 	client := http.Client{Timeout: fetchTimeout}
 	if h.Client != nil {
 		client = *h.Client
 	}
-	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		if next.URL.Host != via[0].URL.Host || len(via) >= 10 {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}
+	client.CheckRedirect = ex.checkRedirect
+	client.Transport = &guardedTransport{base: client.Transport, resolver: h.Resolver, exchange: ex}
 	req.Header.Set("User-Agent", "raddle")
 	resp, err := client.Do(req)
 	if err != nil {
@@ -230,6 +228,9 @@ func (h Host) reportUnreachable(ctx context.Context, host string, err error) (to
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
+	}
+	if refused, ok := errors.AsType[*privateAddressError](err); ok {
+		return tool.FailedResult("%s was not fetched: %v", host, refused), nil
 	}
 	return tool.FailedResult("%s cannot be reached: %v", host, err), nil
 }

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"net"
 	"slices"
 	"strings"
 )
@@ -66,7 +67,7 @@ func (m matcher) coversNeed(r Rule, n need) bool {
 		return false
 	}
 	if r.bare {
-		return n.root == ""
+		return n.root == "" && !n.private
 	}
 	switch n.kind {
 	case command:
@@ -80,9 +81,31 @@ func (m matcher) coversNeed(r Rule, n need) bool {
 	case reading, writing:
 		return len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.coversPath(r, n, path) })
 	case network:
-		return m.matchHost(r, n) == sure
+		return m.matchHost(r, n) == sure && (!n.private || namesHost(r.pattern, n.text))
 	}
 	return m.matchCallArguments(r) == sure
+}
+
+// namesHost reports whether a pattern that matches a host names it, and not any host: it has the whole name before its first
+// star, or at least one number of its address.
+func namesHost(pattern, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	pattern, host = strings.ToLower(pattern), strings.Trim(strings.ToLower(host), "[]")
+	if argumentsText().MatchString(pattern) && !strings.HasPrefix(pattern, "http") {
+		_, pattern, _ = strings.Cut(pattern, "=")
+	}
+	if _, rest, ok := strings.Cut(pattern, "://"); ok {
+		pattern = rest
+	}
+	pattern, _, _ = strings.Cut(pattern, "/")
+	fixed, _, open := strings.Cut(strings.TrimPrefix(pattern, "["), "*")
+	if rest, ok := strings.CutPrefix(fixed, host); ok {
+		return rest == "" && !open || strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "]")
+	}
+	octet, _, ok := strings.Cut(fixed, ".")
+	return open && ok && strings.Trim(octet, "0123456789") == "" && strings.HasPrefix(host, fixed)
 }
 
 // appliesTo reports whether a rule is about this tool and this kind of need.

@@ -31,6 +31,8 @@ type need struct {
 	paths []string // of a file: all that it may be, absolute; none: only the shell will know
 	via   []string // of a file: further names under which it is reached, before links are followed
 	hosts []string // the forms in which a rule may name a host
+	// private reports whether the host is this machine or lies in a private network: a rule must name it.
+	private bool
 
 	reach   reach // of a file that is a directory
 	follows bool  // links below that directory are followed
@@ -89,6 +91,9 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 	}
 	for _, host := range touch.Network {
 		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
+		if n.private = slices.Contains(touch.Private, host); n.private {
+			n.why = "is this machine or lies in a private network"
+		}
 		if host == "*" {
 			n.text, n.why = t.Name, "reaches the network, and does not say where"
 		}

@@ -61,6 +61,9 @@ type Decision struct {
 	// Grant lists the rules that would have allowed the call. If it is empty and the verdict is Ask,
 	// no rule could name the call before it runs, so it can only be allowed once.
 	Grant []string
+	// Allowed reports whether rules or answers allow the commands of the call. If it is false, the commands that no
+	// rule allows could learn what is in the environment, and run only because they are known to be harmless.
+	Allowed bool
 	// Lasting reports whether Grant would allow the call in the next run, too. It is false if a rule
 	// that asks was the reason.
 	Lasting bool
@@ -83,6 +86,7 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	}
 	d := p.judgeNeeds(m, needs)
 	d.Does, d.Command = m.describeCall(needs), m.command
+	d.Allowed = p.allowsCommands(m, needs)
 	return d, nil
 }
 
@@ -261,7 +265,7 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 	if p.Mode == ModePlan && n.mayChange() {
 		return Deny, inPlan, "the mode plan"
 	}
-	if slices.ContainsFunc(p.Granted, func(r Rule) bool { return m.coversNeed(r, n) }) {
+	if p.grantsNeed(m, n) {
 		return Allow, "", ""
 	}
 	if best == maybe {
@@ -282,6 +286,11 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 	}
 	v, why = p.judgeByMode(n)
 	return v, why, ""
+}
+
+// grantsNeed reports whether an answer of this run covers a need.
+func (p *Policy) grantsNeed(m matcher, n need) bool {
+	return slices.ContainsFunc(p.Granted, func(r Rule) bool { return m.coversNeed(r, n) })
 }
 
 // allowsNeed reports whether a rule that allows covers a need.

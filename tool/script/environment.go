@@ -91,7 +91,7 @@ func (r *scriptCall) buildEnvironment() *environment {
 	inherited, _ := interpreter.FilterEnvironment(h.Env, h.workspaceDir(), h.Packages)
 	for _, pair := range inherited {
 		name, value, ok := strings.Cut(pair, "=")
-		if ok && name != "" && !strings.HasPrefix(name, "argc_") {
+		if ok && name != "" && !strings.HasPrefix(name, "argc_") && !r.withholds(name, value) {
 			e.vars[name] = value
 		}
 	}
@@ -112,6 +112,12 @@ func (r *scriptCall) buildEnvironment() *environment {
 		e.set("RADDLE_IDEMPOTENCY_KEY", r.call.Key)
 	}
 	return e
+}
+
+// withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that nobody allowed.
+func (r *scriptCall) withholds(name, value string) bool {
+	p := r.call.Permit
+	return p != nil && !p.Allowed && r.host.Secret != nil && r.host.Secret(name, value)
 }
 
 // readDotenvs reads the files of variables, the nearest first.

@@ -48,6 +48,9 @@ type Host struct {
 	// inherited, so a secret reaches a tool only if it is put here or in a .env
 	// file.
 	Env   []string
+	// Secret reports whether a variable of Env holds a secret. A script that has the name of a tool that runs commands
+	// does not get such variables for a command that nobody allowed. nil: no variable is one.
+	Secret func(name, value string) bool
 	Agent *Agent // whose tools these are; nil: no agent's
 	// Packages are directories whose interpreters and packages tools may use, best
 	// first: virtual environments of Python and node_modules, or directories that hold

@@ -1,0 +1,36 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+)
+
+// quiet are programs that print nothing of their environment, whatever their arguments are. "test" and "printf" are not among
+// them: bash evaluates the index of a variable in their arguments, and quotes the value of a variable that it finds there in an error.
+var quiet = []string{
+	":", "basename", "cat", "cd", "cut", "dirname", "echo", "egrep", "false", "fgrep", "grep", "head", "ls", "nl", "pushd", "pwd", "sort", "tac", "tail", "tr", "true",
+	"uniq", "wc",
+}
+
+// allowsCommands reports whether rules or answers allow the commands of a call: see [Decision.Allowed]. A call without commands counts.
+// Commands that no rule allows may stand beside one that a rule allows, such as "cd sub && make test | tail", if they can show nothing of the
+// environment: they are quiet, and nothing in the text is replaced by the value of a variable.
+func (p *Policy) allowsCommands(m matcher, needs []need) bool {
+	if !m.shell {
+		return true
+	}
+	allowed, others := false, false
+	for _, n := range needs {
+		switch {
+		case n.kind != command:
+		case p.grantsNeed(m, n) || p.allowsNeed(m, n):
+			allowed = true
+		case len(n.words) == 0 || len(n.env) > 0 || !slices.Contains(quiet, n.words[0].text):
+			return false
+		default:
+			others = true
+		}
+	}
+	expands := strings.ContainsAny(m.command, "$`") || strings.Contains(m.command, "[[") || strings.Contains(m.command, "((")
+	return allowed && !(others && expands)
+}
