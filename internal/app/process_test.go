@@ -28,16 +28,16 @@ func process(t *testing.T, env ...string) *Process {
 }
 
 func TestSecrets(t *testing.T) {
-	p := process(t, "OPENAI_API_KEY=key-one", "MINE_API_KEY=key-one-and-more", "COHERE_API_KEY=493817", "OTHER=kept", "DATABASE_URL=pg://ann:in-a-url@h/x", "GITHUB_PAT=ghp_0123456789")
+	p := process(t, "OPENAI_API_KEY=key-one", "MINE_API_KEY=key-one-and-more", "COHERE_API_KEY=493817", "OTHER=kept", "DATABASE_URL=pg://ann:in-a-url@h/x", "GITHUB_PAT=ghp_0123456789", "EXTRA_HEADER=Authorization: Bearer in-a-header-1")
 	p.Config.Clients = []config.Client{{Name: "mine", Type: "openai", Key: "key-three", Base: "http://u:base-password@h/v1?key=base-query"}}
 	p.Config.Store = "other://u:store-password@h"
 	testfile.WriteFile(t, filepath.Join(p.Dirs.Config, ".env"), "export DOT_TOKEN='dot token'\nNOTE=nothing-of-note\n")
 	testfile.WriteFile(t, filepath.Join(p.Dirs.Work, ".env"), "WORK_PASS=work-pass\n")
 	testfile.WriteFile(t, filepath.Join(p.Dirs.Config, "mcp.json"), `{"mcpServers": {
 		"web": {"url": "http://u:mcp-password@h/mcp?token=mcp-query", "headers": {"Authorization": "Bearer mcp-header", "X-Trace": "trace-value"}},
-		"own": {"command": "x", "args": ["--api-key", "mcp-argument", "--name", "mcp-name", "{{GITHUB_PAT}}"], "env": {"SOME_SECRET": "mcp-variable", "NO": "${UNSET}"}}}}`)
+		"own": {"command": "x", "args": ["--api-key", "mcp-argument", "--name", "mcp-name", "--token=mcp-joined", "-H", "Authorization: Basic bWNwOmJhc2ljLXNlY3JldA==", "-pMcp1x2joined", "{{GITHUB_PAT}}"], "env": {"SOME_SECRET": "mcp-variable", "NO": "${UNSET}"}}}}`)
 	secret := []string{"key-one", "key-one-and-more", "key-three", "493817", "in-a-url", "ghp_0123456789", "base-password", "base-query", "store-password", "dot token", "work-pass",
-		"mcp-password", "mcp-query", "mcp-header", "mcp-argument", "mcp-variable"}
+		"mcp-password", "mcp-query", "mcp-header", "mcp-argument", "mcp-variable", "in-a-header-1", "mcp-joined", "bWNwOmJhc2ljLXNlY3JldA==", "basic-secret", "Mcp1x2joined"}
 	for _, value := range secret {
 		if got := p.Tools.SecretSet().Text(">" + value + "<"); got != ">[redacted]<" {
 			t.Errorf("%s is not known: %s", value, got)

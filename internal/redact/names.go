@@ -85,8 +85,8 @@ var (
 )
 
 // FindPasswords returns the secrets inside a value that is not a secret itself: the
-// passwords of URLs, and the parameters of queries and connection strings whose
-// names are those of secrets. Each is returned as written and decoded.
+// passwords of URLs, the parameters of queries and connection strings whose
+// names are those of secrets, and the credentials in headers ("Authorization: Bearer VALUE"). Each is returned as written and decoded.
 func FindPasswords(text string) (found []string) {
 	add := func(v string) {
 		found = append(found, v)
@@ -107,6 +107,9 @@ func FindPasswords(text string) (found []string) {
 				add(user) // a token
 			}
 		}
+	}
+	for _, value := range findCredentials(text) {
+		add(value)
 	}
 	if strings.Contains(text, "=") {
 		for _, m := range parameter.FindAllStringSubmatch(text, -1) {

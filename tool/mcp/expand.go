@@ -32,14 +32,9 @@ func expandServer(s Server, lookup func(string) (string, bool)) (Server, []strin
 	s.Dir = e.expandText("", s.Dir)
 	s.URL = e.expandText("", s.URL)
 	s.Headers = e.expandTable(s.Headers)
-	for _, text := range append([]string{s.URL, s.Command}, s.Args...) {
-		e.secrets = append(e.secrets, redact.FindPasswords(text)...)
-	}
-	for i, a := range s.Args[:max(0, len(s.Args)-1)] {
-		if strings.HasPrefix(a, "-") && redact.IsSecretName(a) {
-			e.addSecret(s.Args[i+1])
-		}
-	}
+	e.secrets = append(e.secrets, redact.FindPasswords(s.URL)...)
+	e.secrets = append(e.secrets, redact.FindPasswords(s.Command)...)
+	e.secrets = append(e.secrets, redact.FindFlagSecrets(s.Args)...)
 	if len(e.missing) > 0 {
 		slices.Sort(e.missing)
 		return s, e.foundSecrets(), fmt.Errorf("%s: it refers to variables that are not set: %s; set them and try again",
