@@ -128,6 +128,11 @@ type Touch struct {
 	// Unknown says why the call may reach more than the lists name, as the end of a sentence
 	// that begins with the tool's name. Such a call asks. Empty: the lists are complete.
 	Unknown string
+	// Definition is what the tool's maker says about it, for tools whose makers may change it while raddle works. An answer that allows the
+	// tool is bound to it. Empty: it does not change.
+	Definition string
+	// Changed reports whether Definition was another one before in this process: then a rule by name does not allow the call.
+	Changed bool
 	// Passed is the call that this one passes on, if the function calls tools by their names. The
 	// rules for that tool hold as well. nil: there is none.
 	Passed *PassedCall

@@ -43,6 +43,8 @@ type Shared struct {
 	known   sync.Once    // sets secrets
 	secrets *redact.Set
 
+	servers mcp.Seen // what servers have said about their tools
+
 	mu    sync.Mutex
 	boxes []*Toolbox
 	trees map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
@@ -388,7 +390,7 @@ func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, er
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart})
+		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Seen: &tb.shared.servers})
 	tb.servers[path] = s
 	return s, nil
 }

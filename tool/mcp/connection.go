@@ -76,7 +76,7 @@ func (s *server) initializeOnce(config Server, timeout time.Duration, d *discove
 			_ = c.session.Wait() // the users of the connection report why it ended
 			c.end()
 		}()
-		err = c.refreshTools(c.ended)
+		err = s.refreshTools(c.ended, c)
 	}
 	inTime := startTimer.Stop()
 	if err == nil && inTime {
@@ -235,14 +235,14 @@ func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
 	defer cancel()
-	if err := c.refreshTools(limited); err != nil {
+	if err := s.refreshTools(limited, c); err != nil {
 		return nil, errors.New(s.redactText("its tools could not be listed: " + err.Error()))
 	}
 	return c, nil
 }
 
-// refreshTools reads all pages of the list.
-func (c *connection) refreshTools(ctx context.Context) error {
+// refreshTools reads all pages of the list. What a tool may do only gets graver.
+func (s *server) refreshTools(ctx context.Context, c *connection) error {
 	c.stale.Store(false)
 	list, err := readPages(func(t *sdk.Tool) string { return t.Name }, func(cursor string) ([]*sdk.Tool, string, error) {
 		res, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
@@ -256,6 +256,7 @@ func (c *connection) refreshTools(ctx context.Context) error {
 		return fmt.Errorf("listing its tools: %w", err)
 	}
 	slices.SortStableFunc(list, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
+	list = s.options.Seen.merge(s.seenID(), list)
 	c.mu.Lock()
 	c.list = list
 	c.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 		all = append(all, tool.Tool{
 			Name: name, Description: s.redactText(t.Description), Schema: inputSchema(t),
 			Effect: effect, Parallel: effect == tool.ReadOnly,
-			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return toolTouches(t, args), nil },
+			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return s.toolTouches(t, args), nil },
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := parseObject(c.Args)
 				if !ok {

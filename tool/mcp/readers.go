@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,12 +64,18 @@ func resourceTouches(args json.RawMessage) (touch tool.Touch, err error) {
 	_ = json.Unmarshal(parseArguments(args)["uri"], &uri) // a value of another type reads nothing
 	u, err := url.Parse(uri)
 	switch {
+	case uri == "":
 	case err != nil:
-		return tool.Touch{Unknown: "reads an address that raddle cannot read"}, nil
-	case u.Scheme == "file":
+		touch.Unknown = "reads an address that raddle cannot read"
+	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && u.Path != "":
 		touch.Reads = []string{u.Path}
-	case u.Scheme == "http" || u.Scheme == "https":
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		touch.Network = []string{strings.ToLower(u.Host)}
+	case filepath.IsAbs(uri):
+		touch.Reads = []string{uri}
+		touch.Unknown = "passes a path on to the server, which decides what it means"
+	default:
+		touch.Unknown = "passes an address on to the server, which decides what it means"
 	}
 	return touch, nil
 }

@@ -66,12 +66,22 @@ func TestResourcesAndPrompts(t *testing.T) {
 	want(t, run(t, all["mcp_prompts_rich"], `{"name":"greet","arguments":{"who":1}}`), true, "Invalid 'arguments'")
 	for args, want := range map[string]tool.Touch{
 		`{}`:                           {},
-		`{"uri":"note:1"}`:             {},
+		`{"uri":"note:1"}`:             {Unknown: "passes an address on"},
+		`{"uri":"/etc/hosts"}`:         {Reads: []string{"/etc/hosts"}, Unknown: "passes a path on"},
+		`{"uri":"etc/hosts"}`:          {Unknown: "passes an address on"},
+		`{"uri":"FILE:///etc/passwd"}`: {Reads: []string{"/etc/passwd"}},
+		`{"uri":"file:/etc/passwd"}`:   {Reads: []string{"/etc/passwd"}},
+		`{"uri":"file:etc/passwd"}`:    {Unknown: "passes an address on"},
+		`{"uri":"file://host/etc/x"}`:  {Unknown: "passes an address on"},
+		`{"uri":"http:x"}`:             {Unknown: "passes an address on"},
+		`{"uri":"//host/share"}`:       {Reads: []string{"//host/share"}, Unknown: "passes a path on"},
+		`{"uri":"smb://host/x"}`:       {Unknown: "passes an address on"},
+		`{"uri":"%"}`:                  {Unknown: "reads an address"},
 		`{"uri":"file:///etc/passwd"}`: {Reads: []string{"/etc/passwd"}},
 		`{"uri":"https://Evil.org/x"}`: {Network: []string{"evil.org"}},
 	} {
 		got, err := all["mcp_resources_rich"].Touches(json.RawMessage(args))
-		if err != nil || !slices.Equal(got.Reads, want.Reads) || !slices.Equal(got.Network, want.Network) || got.Unknown != "" {
+		if err != nil || !slices.Equal(got.Reads, want.Reads) || !slices.Equal(got.Network, want.Network) || !strings.HasPrefix(got.Unknown, want.Unknown) || (got.Unknown == "") != (want.Unknown == "") {
 			t.Errorf("%s touches %+v, %v", args, got, err)
 		}
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
 	Waiting func(ctx context.Context, server string) (ended func())
 
+	// Seen remembers what servers have said about their tools. Servers of one process share it; nil: these servers have one of their own.
+	Seen *Seen
 	// Redact removes further secrets from what servers say. Those that their
 	// entries hold and refer to are always removed; nil: there are no others.
 	Redact func(text string) string
@@ -101,6 +103,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Direct == 0 {
 		o.Direct = DefaultDirect
+	}
+	if o.Seen == nil {
+		o.Seen = &Seen{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -35,6 +35,25 @@ func toolTouches(t *sdk.Tool, args json.RawMessage) (touch tool.Touch) {
 	return touch
 }
 
+// toolTouches returns what a call of a tool reaches, with the definition of the tool.
+func (s *server) toolTouches(t *sdk.Tool, args json.RawMessage) tool.Touch {
+	touch := toolTouches(t, args)
+	touch.Definition = describeTool(t)
+	touch.Changed = s.options.Seen.isChanged(s.seenID(), t.Name, touch.Definition)
+	return touch
+}
+
+// seenID is what the server is known by in the life of the process: its file and its id.
+func (s *server) seenID() string {
+	file := s.config.Pos
+	for range 2 { // without line and column
+		if i := strings.LastIndexByte(file, ':'); i >= 0 {
+			file = file[:i]
+		}
+	}
+	return file + "\x00" + s.config.ID
+}
+
 // invokeTouches returns what a call of mcp_invoke reaches: what the tool that it
 // names does.
 func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
@@ -48,7 +67,7 @@ func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
 	if i < 0 {
 		return tool.Touch{Unknown: "names a tool that the server has not listed"}, nil
 	}
-	touch := toolTouches(list[i], with)
+	touch := s.toolTouches(list[i], with)
 	if touch.Unknown != "" {
 		touch.Unknown = "calls " + name + ", which " + touch.Unknown
 	}

@@ -21,6 +21,7 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	if surroundings {
 		n := commandNeed(env, words, Ask, "changes the surroundings of the command")
 		n.opaque = slices.ContainsFunc(env, changesProgram)
+		n.dirs, n.content = s.contentOf(words)
 		n.risk, n.stdin = s.riskOf(words)
 		s.needs = append(s.needs, n)
 		s.lost = s.lost || n.opaque && (name == "cd" || name == "pushd")
@@ -37,6 +38,7 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 		verdict, why = Allow, "" // what it does was looked at where it is declared
 	}
 	n := commandNeed(env, words, verdict, why)
+	n.dirs, n.content = s.contentOf(words)
 	n.risk, n.stdin = s.riskOf(words)
 	n.detail = s.describeRemoved(words)
 	n.opaque = verdict == Ask && s.hidesCode(words)

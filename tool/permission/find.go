@@ -32,7 +32,10 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 			rest = append(rest, args[i]) // it asks
 		}
 		if inner := args[i+1 : end]; len(inner) > 0 {
+			was := s.lost
+			s.lost = was || strings.HasSuffix(args[i].text, "dir") // it runs in the directory of what is found
 			s.analyzeInner(nil, inner)
+			s.lost = was
 		}
 		i, runs = end, true
 	}

@@ -36,9 +36,10 @@ func (d Decision) Answers() []Answer {
 func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
 	switch n.kind {
 	case theCall:
-		return m.grantCall(), true
+		return bindRule(m.grantCall(), n.content), true
 	case command:
-		return m.grantCommand(n)
+		rule, ok := m.grantCommand(n)
+		return bindRule(rule, n.content), ok && (n.content != "" || !runsRelative(n.words))
 	case network:
 		who := m.tool
 		if m.passed != "" {

@@ -63,6 +63,11 @@ func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
 // command that runs its input only if its pattern is a single star. Of a file, every place that the
 // name may mean must be allowed.
 func (m matcher) coversNeed(r Rule, n need) bool {
+	return m.coversNames(r, n) && m.coversContent(r, n)
+}
+
+// coversNames is coversNeed by names only, whatever they mean by now.
+func (m matcher) coversNames(r Rule, n need) bool {
 	if !m.appliesTo(r, n) {
 		return false
 	}

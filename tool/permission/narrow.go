@@ -43,7 +43,7 @@ func (m matcher) isWithinRule(r, wide Rule) bool {
 	switch {
 	case r.Text == wide.Text:
 		return true
-	case r.tool != wide.tool || r.kind != wide.kind || r.bare || r.kind == "" && strings.Contains(r.tool, "*"):
+	case r.bound != wide.bound || r.tool != wide.tool || r.kind != wide.kind || r.bare || r.kind == "" && strings.Contains(r.tool, "*"):
 		return false
 	case wide.bare:
 		return true

@@ -31,6 +31,11 @@ type need struct {
 	paths []string // of a file: all that it may be, absolute; none: only the shell will know
 	via   []string // of a file: further names under which it is reached, before links are followed
 	hosts []string // the forms in which a rule may name a host
+	dirs  []string // of a command: the directories in which it may start; none: they are not known
+	// content is a digest of what the names in the need mean now: of the files that a command runs, or of the definition of a tool.
+	// Empty: nothing that could change, or it is not known.
+	content string
+	changed bool // of a call: the tool has another definition than before
 	// private reports whether the host is this machine or lies in a private network: a rule must name it.
 	private bool
 
@@ -115,7 +120,7 @@ func (p *Policy) watchesFiles() bool {
 // A tool that declares what it touches, that a person trusts, or that only reads needs no question
 // about the call as such; its other needs decide.
 func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
-	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != "", changes: changesSomething(t, touch)}
+	n := need{kind: theCall, text: t.Name, content: shortDigest(touch.Definition), changed: touch.Changed, opaque: t.Touches == nil || touch.Unknown != "", changes: changesSomething(t, touch)}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
 	switch {
 	case t.Effect == tool.Dangerous:

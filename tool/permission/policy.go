@@ -281,6 +281,9 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 	if p.allowsNeed(m, n) {
 		return Allow, "", ""
 	}
+	if why := p.describeChange(m, n); why != "" {
+		return Ask, why, ""
+	}
 	if why := m.judgeHome(n); why != "" {
 		return Ask, why, ""
 	}

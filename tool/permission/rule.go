@@ -44,6 +44,9 @@ var ruleKinds = []string{string(command), string(reading), string(writing), stri
 // and ** are what they are in shells, and dir/** includes dir. A host is a name such as
 // *.example.com, or the beginning of a URL with ://. For a tool that does not declare what it
 // touches, the pattern lists arguments.
+//
+// The rule of an answer may end with " @" and a digest: it covers a call only as long as the files that a command runs, or the definition of
+// a server's tool, are what they were when the answer was given.
 type Rule struct {
 	Text   string // as it was written
 	Source string // where, as "file:line:col"; empty: nowhere in a file
@@ -56,6 +59,7 @@ type Rule struct {
 	bare    bool     // there are no parentheses
 	words   []string // the pattern as words of a command: see split
 	broken  bool     // the words cannot be separated, because of an unclosed quote
+	bound   string   // the digest of what an answer allowed: see need.content; empty: the rule is about names only
 }
 
 // dependsOnArguments reports whether the rule is about a tool with a name, or any tool, and about only some of its calls.
@@ -66,10 +70,19 @@ func (r Rule) dependsOnArguments(name string) bool {
 // nameText is what a tool's name in a rule may look like.
 var nameText = compileLater(`^[A-Za-z0-9_.*-]+$`)
 
+// boundText is what the rule of an answer looks like that is bound to a content.
+var boundText = compileLater(`(?s)^(.*[^ ]) @([0-9a-f]{32})$`)
+
 // ParseRule reads a rule. An error says what is wrong with the text.
 func ParseRule(text string) (Rule, error) {
 	r := Rule{Text: strings.TrimSpace(text), bare: true}
 	head := r.Text
+	if m := boundText().FindStringSubmatch(head); m != nil {
+		head, r.bound = m[1], m[2]
+	}
+	if r.bound == "" && strings.Contains(head, ") @") && !strings.HasSuffix(head, ")") {
+		return Rule{}, fmt.Errorf("rule %q: behind @ there must be the digest that an answer has saved, 32 digits from 0 to f", text)
+	}
 	if i := strings.IndexByte(head, '('); i >= 0 {
 		if !strings.HasSuffix(head, ")") {
 			return Rule{}, fmt.Errorf("rule %q: the closing ) is missing", text)

@@ -47,11 +47,11 @@ type Host struct {
 	// Env is the environment that tools get, as "NAME=value". Nothing else is
 	// inherited, so a secret reaches a tool only if it is put here or in a .env
 	// file.
-	Env   []string
+	Env []string
 	// Secret reports whether a variable of Env holds a secret. A script that has the name of a tool that runs commands
 	// does not get such variables for a command that nobody allowed. nil: no variable is one.
 	Secret func(name, value string) bool
-	Agent *Agent // whose tools these are; nil: no agent's
+	Agent  *Agent // whose tools these are; nil: no agent's
 	// Packages are directories whose interpreters and packages tools may use, best
 	// first: virtual environments of Python and node_modules, or directories that hold
 	// them as .venv and node_modules. What else lies in Workspace is not used, also
