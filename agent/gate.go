@@ -40,6 +40,9 @@ type Decision struct {
 	// the gate chooses. If empty, a person can allow only this call.
 	Grant   []string
 	Lasting bool // Grant may be allowed permanently, not only for the run
+	// Bound reports whether Grant also names what the call would run now, such as the content of a file. An answer then counts only if that is
+	// the same when it is given.
+	Bound bool
 	// Permit is passed to the tool with the call, if the verdict is Allow or a person allows it; nil: the tool gets none.
 	Permit *tool.Permit
 }

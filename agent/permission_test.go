@@ -188,3 +188,51 @@ func TestUserToolsWithoutAnAnswer(t *testing.T) {
 }
 
 var _ llm.Model = agent.ModelFunc(nil)
+
+// changing is a gate whose questions are about a content, which it takes from grant.
+type changing struct {
+	stubGate
+	grant string
+	seen  []*tool.Permit
+}
+
+func (g *changing) Decide(context.Context, tool.Tool, tool.Call, []string) (agent.Decision, error) {
+	return agent.Decision{Verdict: agent.Ask, Prompt: "Run it?", Grant: []string{g.grant}, Bound: true, Lasting: true, Permit: &tool.Permit{}}, nil
+}
+
+// An answer is about what the question was about: if that has changed in between, the call is not made, and nothing is allowed for longer.
+func TestAnAnswerIsAboutWhatWasShown(t *testing.T) {
+	for _, answer := range []string{"once", "run", "always"} {
+		for _, change := range []bool{false, true} {
+			gate := &changing{grant: "x @1"}
+			ran := 0
+			run := tool.Tool{Name: "run", Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+				ran++
+				gate.seen = append(gate.seen, c.Permit)
+				return tool.TextResult("did"), nil
+			}}
+			m := countReplies(call("a", "run", `{}`), say("ok"))
+			r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: gate, Tools: []tool.Tool{run}})}
+			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+			if err != nil || res.Status != graph.Waiting {
+				t.Fatal(res.Status, err)
+			}
+			if change {
+				gate.grant = "x @2"
+			}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: answer}}})
+			if err != nil || res.Status != graph.Done {
+				t.Fatal(res.Status, err)
+			}
+			told := strings.Join(shape(agent.History(res.State)), "\n")
+			if want := map[bool]int{false: 1, true: 0}[change]; ran != want || strings.Contains(told, "has changed since the user was asked") != change {
+				t.Errorf("%s, changed %v: ran %d times\n%s", answer, change, ran, told)
+			}
+			for _, p := range gate.seen {
+				if p == nil || !p.Allowed || !slices.Equal(p.Granted, []string{gate.grant}) {
+					t.Errorf("%s: the tool got the permit %+v", answer, p)
+				}
+			}
+		}
+	}
+}

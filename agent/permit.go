@@ -260,6 +260,14 @@ func denyCall(format string, args ...any) *tool.Result {
 // askPermission asks a person about a call whose arguments were changed a number of times.
 func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision, edits int) (answer PermissionAnswer, refused *tool.Result, err error) {
 	ask := a.newPermissionAsk(t, c, d, edits)
+	offered := d.Grant
+	if d.Bound {
+		_, key := editEffect(c, edits)
+		offered, err = graph.DoEffect(ctx, graph.Effect{Name: "offer", Key: key}, func(context.Context) ([]string, error) { return d.Grant, nil })
+		if err != nil {
+			return answer, nil, err
+		}
+	}
 	value, err := graph.Interrupt[any](ctx, ask)
 	if refusal := refusalOf(err); refusal != nil {
 		return answer, denyCall("permission denied: %s", refusal.Reason), nil
@@ -269,6 +277,9 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d
 	}
 	if answer, err = parsePermission(value); err != nil { // an older version recorded it
 		return answer, denyCall("permission denied: the answer of the user could not be read: %v", err), nil
+	}
+	if answer.Choice != answerNo && answer.Choice != answerEdit && !slices.Equal(offered, d.Grant) {
+		return answer, denyCall("permission denied: what this call of %s runs has changed since the user was asked. Make the call again, so that the user can decide about it as it is now.", t.Name), nil
 	}
 	switch answer.Choice {
 	case answerRun:

@@ -115,7 +115,8 @@ func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	for _, p := range d.Parts {
 		detail.Parts = append(detail.Parts, agent.CallPart{Text: p.Text, Why: p.Why, Detail: p.Detail, Rule: p.Rule})
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting, Permit: permit}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting, Permit: permit,
+		Bound: slices.ContainsFunc(d.Grant, permission.IsBound)}, nil
 }
 
 // judgeCall decides on a call by the rules, the mode and the answers as they are now.

@@ -23,6 +23,9 @@ func bindRule(rule, content string) string {
 	return rule + " @" + content
 }
 
+// IsBound reports whether a rule holds only as long as a content stays the same: see [Rule].
+func IsBound(rule string) bool { return boundText().MatchString(rule) }
+
 // shortDigest returns the digest of a text in the form that rules have; "" of an empty text.
 func shortDigest(text string) string {
 	if text == "" {
