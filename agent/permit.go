@@ -90,8 +90,8 @@ func parsePermission(value any) (a PermissionAnswer, err error) {
 	return a, a.check()
 }
 
-// granted returns the rules that an answer gives to the call itself, of those that the question offers. "once" gives them to no other call.
-func (a *PermissionAnswer) granted(offered []string) []string {
+// chooseRules returns the rules that an answer gives to the call itself, of those that the question offers. "once" gives them to no other call.
+func (a *PermissionAnswer) chooseRules(offered []string) []string {
 	if len(a.Rules) > 0 {
 		return a.Rules
 	}
@@ -210,7 +210,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 		}
 		answer, refused, err := a.askPermission(ctx, t, c, d, edits)
 		if err != nil || refused != nil || answer.Choice != answerEdit {
-			c.Permit = d.Permit.Answer(answer.granted(d.Grant))
+			c.Permit = d.Permit.Answer(answer.chooseRules(d.Grant))
 			return c, edited, refused, err
 		}
 		if c.Args, err = recordEdit(ctx, c, edits, answer.Args); err != nil {

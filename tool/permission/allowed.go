@@ -13,7 +13,7 @@ var quiet = []string{
 }
 
 // allowsCommands reports whether rules or answers allow the commands of a call: see [Decision.Allowed]. A call without commands counts.
-// Commands that no rule allows may stand beside one that a rule allows, such as "cd sub && make test | tail", if they can show nothing of the
+// Commands that no rule allows may be in one text with a command that a rule allows, such as "cd sub && make test | tail", if they can show nothing of the
 // environment: they are quiet, and nothing in the text is replaced by the value of a variable.
 func (p *Policy) allowsCommands(m matcher, needs []need) bool {
 	if !m.shell {
