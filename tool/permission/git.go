@@ -18,13 +18,13 @@ var gitReads = map[string]func(args []string) bool{
 	"remote": onlyFlags("-v", "--verbose"),
 	"stash":  beginsWith("list"),
 	"reflog": onlyFlags("show"),
-	"config": beginsWith("--get", "--list", "-l", "--get-all"),
+	"config": listsOwnConfig,
 }
 
 // gitActs are flags with which those commands run programs or write files.
 // Abbreviations of them count as well, because git accepts them.
 var gitActs = []string{"output", "ext-diff", "textconv", "open-files-in-pager", "show-signature", "filters", "git-dir", "work-tree",
-	"exec-path", "config-env", "paginate", "no-index", "parseopt", "unset", "replace-all", "add", "edit", "rename-section", "remove-section"}
+	"exec-path", "config-env", "paginate", "no-index", "parseopt"}
 
 // onlyFlags returns a check that accepts only these arguments.
 func onlyFlags(known ...string) func([]string) bool {
@@ -78,43 +78,6 @@ func gitCheck(args []word) string {
 	return ""
 }
 
-// mayBeBareRepository reports whether git might take a directory for a repository although it has
-// nothing named .git: a person who can write files can make one, with a configuration that names
-// programs to run.
-func (s *shellAnalyzer) mayBeBareRepository(args []word) bool {
-	dirs := slices.Clone(s.dirs)
-	for i, a := range args {
-		if a.text == "-C" && i+1 < len(args) {
-			for _, dir := range s.dirs {
-				all, err := possiblePaths(dir, args[i+1].text)
-				if err != nil {
-					return true
-				}
-				dirs = append(dirs, all...)
-			}
-		}
-	}
-	return slices.ContainsFunc(dirs, isBareRepository)
-}
-
-// isBareRepository reports whether a directory, or one above it, looks like a repository without a
-// working tree: git accepts one with these directories.
-func isBareRepository(dir string) bool {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return false
-		}
-		if isDir(filepath.Join(dir, "objects")) || isDir(filepath.Join(dir, "refs")) {
-			return true
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return false
-		}
-		dir = up
-	}
-}
-
 // gitNames are commands of git that do not reveal the contents of files, unless a flag asks for a
 // patch.
 var gitNames = []string{"add", "bisect", "branch", "cherry-pick", "check-ignore", "checkout", "clean", "clone", "commit", "config", "count-objects", "describe", "fetch",
@@ -152,6 +115,12 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	}
 	if sub == "" {
 		return
+	}
+	if sub == "config" {
+		for _, dir := range dirs {
+			at := filepath.Join(repositoryOf(dir), ".git", "config")
+			s.addPathNeed(access{kind: reading, word: literalWord(at), asked: asked}, dir, at)
+		}
 	}
 	reveals := revealsContents(sub, rest)
 	var files []word
@@ -212,9 +181,15 @@ func (s *shellAnalyzer) gitCommand(args []word) (dirs []string, sub string, rest
 			if i++; !args[i].isPlain() {
 				return nil, "", nil, false
 			}
-			for j, dir := range dirs {
-				dirs[j] = joinDir(dir, args[i].text)
+			var next []string
+			for _, dir := range dirs {
+				all, err := possiblePaths(dir, args[i].text)
+				if err != nil {
+					return nil, "", nil, false
+				}
+				next = append(next, all...)
 			}
+			dirs = next
 		case slices.Contains([]string{"--no-pager", "-P", "-p", "--paginate", "--version", "--help", "--bare", "--literal-pathspecs", "--no-optional-locks"}, t):
 		case strings.HasPrefix(t, "-"):
 			return nil, "", nil, false
@@ -244,28 +219,18 @@ func repositoryOf(dir string) string {
 // hooks.
 // A later command of git runs what a configuration or hook names.
 func gitWrites(args []word) []word {
-	dir := ""
-	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
-		if args[0].text == "-C" && len(args) > 1 && args[1].isPlain() {
-			dir = args[1].text
-			args = args[1:]
-		}
-		args = args[1:]
+	sub, rest, dir := gitSubcommand(args)
+	texts := make([]string, len(rest))
+	for i, a := range rest {
+		texts[i] = a.text
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	rest := make([]string, len(args)-1)
-	for i, a := range args[1:] {
-		rest[i] = a.text
-	}
-	switch args[0].text {
+	switch sub {
 	case "config":
-		if gitReads["config"](rest) {
+		if readsConfig(texts) {
 			return nil
 		}
 	case "init", "clone":
-		if !slices.ContainsFunc(rest, func(a string) bool {
+		if !slices.ContainsFunc(texts, func(a string) bool {
 			return strings.HasPrefix(a, "--template") || strings.HasPrefix(a, "--config") || strings.HasPrefix(a, "-c")
 		}) {
 			return nil
@@ -274,4 +239,82 @@ func gitWrites(args []word) []word {
 		return nil
 	}
 	return []word{literalWord(filepath.Join(dir, ".git", "config"))}
+}
+
+// gitSubcommand returns the command of git among the arguments, what follows it, and the directory that flags before it name. It skips the values of flags.
+// With a flag that it does not know, or an argument that is known only when it runs, config counts as the command if it is among the arguments at all.
+func gitSubcommand(args []word) (sub string, rest []word, dir string) {
+	for i := 0; i < len(args); i++ {
+		t := args[i].text
+		name, _, joined := strings.Cut(t, "=")
+		switch {
+		case !args[i].isPlain():
+		case t == "-C" && i+1 < len(args):
+			i++
+			dir = joinDir(dir, args[i].text)
+			continue
+		case slices.Contains([]string{"-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source", "--list-cmds"}, name):
+			if !joined {
+				i++
+			}
+			continue
+		case slices.Contains([]string{"--no-pager", "-P", "-p", "--paginate", "--bare", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs",
+			"--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice", "--exec-path", "-h", "--help", "-v", "--version"}, name):
+			continue
+		case !strings.HasPrefix(t, "-"):
+			return t, args[i+1:], dir
+		}
+		if at := slices.IndexFunc(args, func(a word) bool { return a.text == "config" }); at >= 0 {
+			return "config", args[at+1:], dir
+		}
+		return "", nil, dir
+	}
+	return "", nil, dir
+}
+
+// configReads are flags with which git config only reads, and configPlaces those that choose what it reads.
+var (
+	configReads  = []string{"--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool", "--list", "-l"}
+	configPlaces = []string{"--local", "--worktree"}
+	configForms  = []string{"--name-only", "--show-origin", "--show-scope", "--null", "-z", "--bool", "--int", "--bool-or-int", "--path", "--expiry-date", "--no-includes", "--fixed-value"}
+)
+
+// readsConfig reports whether git config only reads with these arguments.
+func readsConfig(args []string) bool {
+	operands := 0
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		switch {
+		case slices.Contains(configReads, name):
+			return !slices.ContainsFunc(args, changesConfig)
+		case !strings.HasPrefix(a, "-"):
+			operands++
+		}
+	}
+	return operands == 1 && !slices.ContainsFunc(args, changesConfig)
+}
+
+// changesConfig reports whether an argument of git config is a flag that changes something, or may be an abbreviation of one.
+func changesConfig(a string) bool {
+	name, _, _ := strings.Cut(a, "=")
+	if name == "-e" {
+		return true
+	}
+	return len(name) > 2 && slices.ContainsFunc([]string{"--add", "--edit", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section"},
+		func(flag string) bool { return strings.HasPrefix(flag, name) })
+}
+
+// listsOwnConfig reports whether git config only reads the configuration of the repository itself. Without --local it also reads that of the user, where people
+// keep tokens.
+func listsOwnConfig(args []string) bool {
+	has := func(some []string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(some, a) })
+	}
+	if !has(configReads) || !has(configPlaces) {
+		return false
+	}
+	return !slices.ContainsFunc(args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return strings.HasPrefix(a, "-") && !slices.Contains(slices.Concat(configReads, configPlaces, configForms, []string{"--type", "--default"}), name)
+	})
 }

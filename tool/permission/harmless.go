@@ -89,8 +89,10 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	if why := r.findViolation(args); why != "" {
 		return Ask, why
 	}
-	if name == "git" && s.mayBeBareRepository(args) {
-		return Ask, "would take a directory of the workspace for a repository and use its configuration"
+	if name == "git" {
+		if why := s.judgeRepositories(args); why != "" {
+			return Ask, why
+		}
 	}
 	if s.mayBecomeFlag(args) {
 		return Ask, "has a pattern that may match a file whose name begins with -"

@@ -90,9 +90,7 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 		needs = append(needs, m.area.fileNeed(writing, contents, f, m.area.workspace, f))
 	}
 	for _, text := range touch.Commands {
-		s := shellAnalyzer{area: m.area, home: p.Home, dirs: []string{m.area.workspace}, watched: p.watchesFiles()}
-		s.analyzeText(text)
-		needs = append(needs, s.needs...)
+		needs = append(needs, p.analyzeShell(text, m.area)...)
 	}
 	for _, host := range touch.Network {
 		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
@@ -105,6 +103,13 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 		needs = append(needs, n)
 	}
 	return needs
+}
+
+// analyzeShell returns what a shell text needs. It begins in the workspace.
+func (p *Policy) analyzeShell(text string, a area) []need {
+	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}}
+	s.analyzeText(text)
+	return s.needs
 }
 
 // watchesFiles reports whether a rule denies or asks about what calls of any tool read,

@@ -184,6 +184,17 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	})
 }
 
+// RunsUnasked reports whether a shell text runs only commands that need nobody's permission, so that no rule and no answer stands behind any of them. It does not
+// use rules. A text that cannot be understood is none.
+func (p *Policy) RunsUnasked(text string) bool {
+	a, err := p.resolveArea()
+	if err != nil {
+		return false
+	}
+	needs := p.analyzeShell(text, a)
+	return !slices.ContainsFunc(needs, func(n need) bool { return n.kind == command && n.fallback != Allow })
+}
+
 // judgeNeeds compares the needs with the rules: the strictest need decides.
 // Every need with another verdict than Allow becomes a part, each reason once. Grant has the
 // narrowest rule for each of these parts; it is dropped if one of them cannot be named by a rule,

@@ -126,6 +126,11 @@ func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
 			}
 		}
 	}
+	if name == "git" {
+		if risk := s.gitRisk(args); risk != "" {
+			return risk, false
+		}
+	}
 	if slices.Contains(downloaders, name) {
 		return "reaches the network (" + listHosts(args) + ")", false
 	}

@@ -30,7 +30,8 @@ type shellAnalyzer struct {
 	lost  bool // other directories are possible, but unknown: relative names may be any file
 	needs []need
 
-	watched bool // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
+	looks   repositoryLooks // what is known about the repositories of the call
+	watched bool            // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
 	repeats   int             // loops and functions around what is looked at
 	functions map[string]bool // declared on every path to the current node
@@ -124,7 +125,7 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 		s.addUncertain(text, "is a shell in too many shells")
 		return
 	}
-	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched}
+	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched, looks: s.looks}
 	inner.analyzeText(text)
 	s.needs = append(s.needs, inner.needs...)
 	s.dirs, s.lost = inner.dirs, inner.lost
