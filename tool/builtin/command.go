@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/gitrepo"
 	"raddle.dev/internal/proc"
 	"raddle.dev/tool"
 )
@@ -20,10 +21,7 @@ var commandTools = []definition{
 		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
 		params: []param{{name: "command", required: true, about: "The command, as bash reads it"}},
 		touches: func(h Host, a arguments) (tool.Touch, error) {
-			if h.hasProgram("bash") {
-				return tool.Touch{Commands: []string{a["command"]}}, nil
-			}
-			return tool.Touch{Commands: []string{"sh -c " + shellQuote(a["command"])}}, nil // which reads some texts in another way
+			return tool.Touch{Commands: []string{h.shellText(a["command"])}}, nil
 		},
 		run: executeCommand,
 	},
@@ -59,12 +57,29 @@ var commandTools = []definition{
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
+// shellText returns the text that a command means for bash. Without bash another shell runs it, which reads some texts in another way.
+func (h Host) shellText(command string) string {
+	if h.hasProgram("bash") {
+		return command
+	}
+	return "sh -c " + shellQuote(command)
+}
+
 func executeCommand(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	c := proc.Command{Path: "bash", Args: []string{"-c", a["command"]}}
 	if !h.hasProgram("bash") {
 		c.Path = "sh"
 	}
+	h.Env = h.commandEnv(a["command"])
 	return reportMissing(h.runProgram(ctx, "execute_command", c))
+}
+
+// commandEnv returns the environment of a shell text.
+func (h Host) commandEnv(command string) []string {
+	if h.Unasked != nil && !h.Unasked(h.shellText(command)) {
+		return h.Env
+	}
+	return gitrepo.HardenEnvironment(h.Env)
 }
 
 // hasProgram reports whether programs would find another one by its name.
