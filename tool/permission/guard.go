@@ -7,22 +7,52 @@ import (
 	"strings"
 )
 
+// The reasons to ask before something is written that several places share.
+const (
+	editorRuns  = "an editor runs what it names"
+	agentRuns   = "other agents run or follow what it says"
+	serverRuns  = "a build server runs what it says"
+	packagesRun = "interpreters and packages run from there"
+	agentReads  = "agents follow what it says"
+	gitRuns     = "git runs what it names"
+)
+
 // codeDirs are names of directories whose files run, or decide what runs, although no command names
-// them, with the reason to ask before they are written.
+// them, with the reason to ask before they are written. A name with a slash is that of a directory in another one.
 var codeDirs = map[string]string{
 	".git": "it belongs to git", ".githooks": "it belongs to git", ".husky": "it belongs to git",
-	".venv": "interpreters and packages run from there", "venv": "interpreters and packages run from there",
-	"node_modules": "interpreters and packages run from there", "site-packages": "interpreters and packages run from there",
+	".venv": packagesRun, "venv": packagesRun, "node_modules": packagesRun, "site-packages": packagesRun,
 	"__pycache__": "Python runs it in place of a source file",
 	".raddle":     "it decides what raddle may do in this project",
+
+	".vscode": editorRuns, ".idea": editorRuns, ".devcontainer": editorRuns, ".fleet": editorRuns, ".zed": editorRuns,
+	".claude": agentRuns, ".codex": agentRuns, ".gemini": agentRuns, ".cursor": agentRuns, ".agents": agentRuns, ".windsurf": agentRuns, ".roo": agentRuns, ".kiro": agentRuns,
+	".qwen": agentRuns, ".opencode": agentRuns, ".continue": agentRuns, ".clinerules": agentRuns, ".amazonq": agentRuns, ".junie": agentRuns, ".crush": agentRuns,
+	".github/workflows": serverRuns, ".github/actions": serverRuns, ".github/instructions": agentReads, ".github/prompts": agentReads, ".github/agents": agentReads, ".github/hooks": agentRuns,
+	".circleci": serverRuns, ".buildkite": serverRuns, ".gitlab/ci": serverRuns, ".forgejo/workflows": serverRuns, ".gitea/workflows": serverRuns, ".woodpecker": serverRuns,
+	".cargo": "it names programs that cargo runs", ".mise": "it sets variables of programs", ".config/mise": "it sets variables of programs", ".direnv": "it sets variables of programs",
+	".yarn/releases": packagesRun, ".yarn/plugins": packagesRun,
 }
 
 // codeFiles are names of files that decide what runs, with the reason to ask.
 var codeFiles = map[string]string{
-	"permissions.yaml": "it decides about permissions", "mcp.json": "it names servers to start", "graph.yaml": "it is an agent",
-	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets variables of programs",
-	".gitconfig": "it names programs that git runs", ".npmrc": "it names programs that npm runs",
+	"permissions.yaml": "it decides about permissions", "mcp.json": "it names servers to start", ".mcp.json": "it names servers to start", "graph.yaml": "it is an agent",
+	"pyvenv.cfg": "it makes a directory an environment of Python", ".envrc": "it sets variables of programs", ".mise.toml": "it sets variables of programs", "mise.toml": "it sets variables of programs",
+	".mise.local.toml": "it sets variables of programs", "mise.local.toml": "it sets variables of programs",
+	".gitconfig": "it names programs that git runs", ".npmrc": "it names programs that npm runs", ".gitmodules": gitRuns, ".gitattributes": gitRuns, ".lfsconfig": gitRuns,
+	".pre-commit-config.yaml": gitRuns, ".pre-commit-config.yml": gitRuns, "lefthook.yml": gitRuns, "lefthook.yaml": gitRuns, ".lefthook.yml": gitRuns, ".lefthook.yaml": gitRuns,
+	".yarnrc.yml": "it names programs that yarn runs", ".yarnrc": "it names programs that yarn runs", ".pnpmfile.cjs": "pnpm runs it",
+	"conftest.py": "pytest runs it", "sitecustomize.py": "Python runs it", "usercustomize.py": "Python runs it",
+	".gitlab-ci.yml": serverRuns, ".gitlab-ci.yaml": serverRuns, ".travis.yml": serverRuns, "azure-pipelines.yml": serverRuns, "bitbucket-pipelines.yml": serverRuns, "jenkinsfile": serverRuns,
+	".drone.yml": serverRuns, ".woodpecker.yml": serverRuns, ".gitpod.yml": serverRuns,
+	".exrc": editorRuns, ".vimrc": editorRuns, ".nvimrc": editorRuns, ".nvim.lua": editorRuns, ".dir-locals.el": editorRuns, ".gdbinit": "gdb runs it", ".lldbinit": "lldb runs it",
+	"agents.md": agentReads, "agents.override.md": agentReads, "agents.local.md": agentReads, "agent.md": agentReads, "claude.md": agentReads, "claude.local.md": agentReads, "gemini.md": agentReads, "qwen.md": agentReads,
+	"crush.md": agentReads, "warp.md": agentReads, "copilot-instructions.md": agentReads, ".cursorrules": agentReads, ".windsurfrules": agentReads, ".clinerules": agentReads, ".roorules": agentReads,
+	".goosehints": agentReads, ".rules": agentReads, ".aider.conf.yml": agentRuns, "opencode.json": agentRuns, "opencode.jsonc": agentRuns, ".opencode.json": agentRuns, ".crush.json": agentRuns, "crush.json": agentRuns,
 }
+
+// codeEndings are endings of names of files that decide what runs.
+var codeEndings = map[string]string{".pth": "Python runs it", ".code-workspace": editorRuns}
 
 // startFiles are names of files that a shell or a session of a person runs when it starts.
 var startFiles = []string{".bash_aliases", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".cshrc", ".kshrc", ".login", ".logout", ".mkshrc", ".profile",
@@ -56,8 +86,8 @@ func (a area) guardReason(path string) (what, root string) {
 		}
 	}
 	parts := strings.Split(filepath.ToSlash(path), "/")
-	for i, part := range parts {
-		if why := codeDirs[strings.ToLower(part)]; why != "" {
+	for i := range parts {
+		if why := codeDirReason(parts[:i+1]); why != "" {
 			return why, filepath.FromSlash(strings.Join(parts[:i+1], "/"))
 		}
 	}
@@ -82,13 +112,75 @@ func (a area) findCodeDir(path string) (what, root string) {
 	return "", ""
 }
 
+// codeDirReason returns why the files in a directory run later, by the names on the way to it; "": its name does not say so.
+func codeDirReason(parts []string) string {
+	name := plainName(parts[len(parts)-1])
+	if why := lookUpName(codeDirs, name); why != "" || len(parts) == 1 {
+		return why
+	}
+	return lookUpName(codeDirs, plainName(parts[len(parts)-2])+"/"+name)
+}
+
 // codeFileReason returns why a file with a name runs later, or decides what runs; "": the name does not say so.
 func codeFileReason(name string) string {
-	name = strings.ToLower(name)
+	name = plainName(name)
 	if slices.Contains(startFiles, name) {
 		return "it runs when a shell or a session starts"
 	}
-	return codeFiles[name]
+	for ending, why := range codeEndings {
+		if strings.HasSuffix(name, ending) {
+			return why
+		}
+	}
+	return lookUpName(codeFiles, name)
+}
+
+// lookUpName returns the entry of a name, or of a name for which it may be the short form that some file systems accept.
+func lookUpName(table map[string]string, name string) string {
+	if why := table[name]; why != "" || !strings.Contains(name, "~") {
+		return why
+	}
+	for long, why := range table {
+		if isShortName(name, long) {
+			return why
+		}
+	}
+	return ""
+}
+
+// plainName returns a name as file systems compare it that know more spellings than one: in lower case, without blanks and dots at its end, without the name of a stream
+// after a colon, and without characters that are not seen.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+	if at := strings.IndexByte(name, ':'); at > 0 {
+		name = name[:at]
+	}
+	if trimmed := strings.TrimRight(name, ". "); trimmed != "" {
+		return trimmed
+	}
+	return name
+}
+
+// isShortName reports whether a name is a short form of another one, such as git~1 of .git: at most six characters without dots, ~ with a number, and at most
+// three characters of the ending.
+func isShortName(short, long string) bool {
+	stem, ending, _ := strings.Cut(short, ".")
+	stem, number, ok := strings.Cut(stem, "~")
+	if !ok || number == "" || strings.Trim(number, "0123456789") != "" || stem == "" {
+		return false
+	}
+	long = long[strings.LastIndexByte(long, '/')+1:]
+	full, longEnding := strings.TrimLeft(long, "."), ""
+	if at := strings.LastIndexByte(full, '.'); at >= 0 {
+		full, longEnding = full[:at], full[at+1:]
+	}
+	full = strings.ReplaceAll(full, ".", "")
+	return full[:min(6, len(full))] == stem && longEnding[:min(3, len(longEnding))] == ending
 }
 
 // isAgent reports whether a directory is an agent's, or becomes one by the file

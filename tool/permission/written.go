@@ -105,7 +105,7 @@ func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
 				continue
 			}
 			for _, path := range inside {
-				if name := filepath.Base(path); codeDirs[strings.ToLower(name)] != "" || codeFileReason(name) != "" {
+				if name := filepath.Base(path); codeDirReason([]string{name}) != "" || codeFileReason(name) != "" {
 					files = append(files, literalWord(filepath.Join(to, name)))
 				}
 			}
