@@ -141,9 +141,9 @@ func (s *shellAnalyzer) addReads(words []word, asked bool) {
 		return
 	}
 	how, here := reachOf(name, args)
-	files := r.fileArguments(args)
-	if len(files) == 0 && here && (s.reading || name != "rg") {
-		files = []word{literalWord(".")}
+	files, named := r.fileArguments(args)
+	if !named && here && (s.reading || name != "rg") {
+		files = append(files, literalWord("."))
 	}
 	for _, f := range files {
 		a := access{kind: reading, word: f, reach: how, asked: asked}

@@ -117,6 +117,9 @@ func (s *shellAnalyzer) findReads(args []word, how reach, asked bool) {
 	if len(roots) == 0 {
 		roots = []word{literalWord(".")}
 	}
+	if at := slices.IndexFunc(args, func(a word) bool { return a.text == "-maxdepth" }); how == names && at >= 0 && at+1 < len(args) && (args[at+1].text == "0" || args[at+1].text == "1") {
+		how = itself
+	}
 	follows := hasFlag(args, "L", "follow")
 	for _, root := range roots {
 		s.addAccess(access{kind: reading, word: root, reach: how, follows: follows, asked: asked})

@@ -102,7 +102,8 @@ var gitWritesFiles = []string{"am", "apply", "bisect", "checkout", "cherry-pick"
 // A command that changes the working tree may write any file of the repository. It is a guess: only
 // rules that deny or ask use it, because the command itself asks already.
 func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
-	for _, f := range (readOnlyRule{}).fileArguments(args) {
+	named, _ := readOnlyRule{}.fileArguments(args)
+	for _, f := range named {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
 		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" {
 			s.addAccess(access{kind: reading, word: literalWord(file), asked: asked})

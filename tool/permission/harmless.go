@@ -17,6 +17,9 @@ type readOnlyRule struct {
 	most     int      // with more operands than this it does more than read; 0: any number
 	letters  string   // flags of one letter with which it does more than read
 	flags    []string // long flags with which it does more, without the dashes; abbreviations count too
+	values   string   // letters of flags whose value, joined or the next word, is no file
+	valued   []string // long flags whose value may be the next word, without the dashes; abbreviations count too
+	inputs   []string // flags whose value, joined or the next word, is a file that it reads, as letters and as long flags; also those that take a value in only one of the systems
 	anywhere bool     // arguments that only the shell knows make no difference
 	// check returns the reason why the command is not harmless with these arguments; nil: there is nothing else to check.
 	check func(args []word) string
@@ -38,21 +41,21 @@ var readers = map[string]readOnlyRule{
 	"which": {text: true}, "type": {text: true}, "wait": {text: true, letters: "p"},
 	"printf": {text: true, check: printfCheck},
 	"test":   {text: true, check: testCheck}, "[": {text: true, check: testCheck},
-	"date": {text: true, letters: "sfr", flags: []string{"set", "file", "reference"}, check: dateCheck},
+	"date": {text: true, values: "d", valued: []string{"date"}, letters: "sfr", flags: []string{"set", "file", "reference"}, check: dateCheck},
 	"set":  {text: true, check: setCheck}, "read": {text: true, check: readCheck},
 
-	"ls": {check: lsCheck}, "cat": {}, "head": {}, "tail": {letters: "fF", flags: []string{"follow", "retry"}}, "nl": {}, "tac": {}, "rev": {}, "cut": {}, "paste": {}, "column": {},
-	"wc": {flags: []string{"files0-from"}}, "fold": {}, "expand": {}, "unexpand": {}, "comm": {}, "cmp": {}, "stat": {},
-	"diff": {letters: "l", flags: []string{"paginate"}}, "du": {letters: "DHL", flags: []string{"files0-from", "dereference", "dereference-args"}}, "df": {},
+	"ls": {inputs: []string{"I", "T", "w", "ignore", "hide", "tabsize", "width", "block-size"}, check: lsCheck}, "cat": {}, "head": {values: "nc", valued: []string{"lines", "bytes"}}, "tail": {values: "ncs", valued: []string{"lines", "bytes", "sleep-interval", "pid"}, letters: "fF", flags: []string{"follow", "retry"}}, "nl": {}, "tac": {}, "rev": {}, "cut": {values: "bcdf", valued: []string{"bytes", "characters", "delimiter", "fields", "output-delimiter"}}, "paste": {values: "d"}, "column": {values: "s"},
+	"wc": {flags: []string{"files0-from"}}, "fold": {values: "w", valued: []string{"width"}}, "expand": {values: "t"}, "unexpand": {values: "t"}, "comm": {}, "cmp": {}, "stat": {values: "c", valued: []string{"format", "printf"}},
+	"diff": {values: "U", valued: []string{"unified", "context", "label", "exclude", "width"}, letters: "l", flags: []string{"paginate"}}, "du": {values: "dBt", inputs: []string{"X", "exclude-from"}, valued: []string{"max-depth", "block-size", "threshold", "exclude"}, letters: "DHL", flags: []string{"files0-from", "dereference", "dereference-args"}}, "df": {},
 	"file": {letters: "Cmf", flags: []string{"compile", "magic-file", "files-from"}},
-	"tree": {letters: "olR", flags: []string{"output"}}, "realpath": {}, "readlink": {},
+	"tree": {values: "LPI", letters: "olR", flags: []string{"output"}}, "realpath": {}, "readlink": {},
 	"md5sum": {letters: "c", flags: []string{"check"}}, "sha1sum": {letters: "c", flags: []string{"check"}},
 	"sha256sum": {letters: "c", flags: []string{"check"}}, "sha512sum": {letters: "c", flags: []string{"check"}},
-	"cksum": {letters: "c", flags: []string{"check"}}, "od": {}, "hexdump": {},
-	"xxd": {most: 1, letters: "r", flags: []string{"revert"}}, "uniq": {most: 1},
-	"sort": {letters: "oT", flags: []string{"output", "compress-program", "temporary-directory", "files0-from"}},
+	"cksum": {letters: "c", flags: []string{"check"}}, "od": {values: "AjNtw"}, "hexdump": {values: "ens"},
+	"xxd": {most: 1, values: "clgsoR", letters: "r", flags: []string{"revert"}}, "uniq": {most: 1, values: "fsw", valued: []string{"skip-fields", "skip-chars", "check-chars"}},
+	"sort": {values: "ktS", valued: []string{"key", "field-separator", "buffer-size", "parallel", "batch-size"}, letters: "oT", flags: []string{"output", "compress-program", "temporary-directory", "files0-from"}},
 	"grep": grep, "egrep": grep, "fgrep": grep,
-	"rg": {skip: 1, skipped: "ef", letters: "Lz",
+	"rg": {skip: 1, skipped: "ef", values: "eABCgjmMrtTEd", inputs: []string{"f", "file", "ignore-file"}, valued: ripgrepValues, letters: "Lz",
 		flags: []string{"pre", "pre-glob", "follow", "hostname-bin", "search-zip"}},
 	"jq":   {skip: 1, letters: "fL", flags: []string{"from-file", "library-path"}, check: jqCheck},
 	"sed":  {skip: 1, check: sedCheck},
@@ -61,7 +64,13 @@ var readers = map[string]readOnlyRule{
 }
 
 // grep is the rule of the programs that search for a pattern, which is their first operand.
-var grep = readOnlyRule{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
+var grep = readOnlyRule{skip: 1, skipped: "ef", values: "emABCdD", inputs: []string{"f", "file", "exclude-from"}, valued: []string{"regexp", "max-count", "after-context", "before-context", "context", "label", "binary-files", "directories", "devices",
+	"exclude", "exclude-dir", "include", "include-dir", "group-separator"}, letters: "R", flags: []string{"dereference-recursive"}}
+
+// ripgrepValues are the long flags of rg whose value may be the next word and is no file that it reads.
+var ripgrepValues = []string{"after-context", "before-context", "color", "colors", "context", "context-separator", "dfa-size-limit", "encoding", "engine", "field-context-separator", "field-match-separator",
+	"generate", "glob", "hyperlink-format", "iglob", "max-columns", "max-count", "max-depth", "maxdepth", "max-filesize", "path-separator", "regex-size-limit", "regexp", "replace", "sort", "sortr", "threads", "type",
+	"type-add", "type-clear", "type-not"}
 
 // versions are programs that may be asked for their version. Programs of languages are not among
 // them: a launcher that replaces them may read files of the workspace.
@@ -104,18 +113,23 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 // It is empty if the command only reads. An argument that only the shell knows is refused, unless
 // the check of the rule looks at it: it might turn into a flag.
 func (r readOnlyRule) findViolation(args []word) string {
-	operands, ended := 0, false
+	operands, ended, isValue := 0, false, notValue
 	for i, a := range args {
+		value := isValue
+		isValue = notValue
 		if (a.vague || a.splits) && r.check == nil {
 			return "has an argument that is known only when it runs"
 		}
 		switch {
+		case value != notValue && !strings.HasPrefix(a.text, "-") && a.isPlain():
 		case ended || !strings.HasPrefix(a.text, "-") || a.text == "-":
 			operands++
 		case a.text == "--":
 			ended = true
 		case r.forbidsFlag(a.text):
 			return "does more than read with " + args[i].text
+		default:
+			_, isValue = r.flagValues(a.text)
 		}
 	}
 	if r.most > 0 && operands > r.most {
@@ -138,29 +152,44 @@ func (r readOnlyRule) forbidsFlag(flag string) bool {
 	return strings.ContainsAny(flag[1:], r.letters) || slices.Contains(r.flags, flag[1:])
 }
 
-// fileArguments returns the arguments that may be files: operands, and values of flags. An argument
+// fileArguments returns the arguments that may be files: operands, and values of flags; named reports whether an operand that is surely one names a file or directory. An argument
 // that turns out not to be a file does no harm: as a relative name, it lies in the workspace.
 // The first pass finds out whether the operands before the files, such as the pattern of grep, are
 // given by a flag instead: then all operands are files.
-func (r readOnlyRule) fileArguments(args []word) (files []word) {
+func (r readOnlyRule) fileArguments(args []word) (files []word, named bool) {
 	skip := r.skip
 	for _, a := range args {
 		if a.text == "--" {
 			break
 		}
-		long := strings.HasPrefix(a.text, "--")
-		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, r.skipped) || long && replacesPattern(a.text)) {
+		if r.replacesOperand(a.text) {
 			skip = 0 // the flag may be in any position
 		}
 	}
-	ended := false
+	sure := skip
+	ended, isValue := false, notValue
 	for _, a := range args {
+		value := isValue
+		isValue = notValue
 		if a.vague || a.splits {
 			files = append(files, a)
+			if sure--; sure < 0 && !a.splits {
+				named = true
+			}
 			continue
 		}
 		if ended || !strings.HasPrefix(a.text, "-") || a.text == "-" {
-			if skip--; skip < 0 && a.text != "" {
+			if value == fileValue && !ended {
+				files = append(files, a)
+			}
+			if value != notValue && !ended {
+				continue
+			}
+			skip--
+			if sure--; sure < 0 {
+				named = true
+			}
+			if skip < 0 && a.text != "" {
 				files = append(files, a)
 			}
 			continue
@@ -169,15 +198,73 @@ func (r readOnlyRule) fileArguments(args []word) (files []word) {
 			ended = true
 			continue
 		}
-		_, value, ok := strings.Cut(a.text, "=")
-		if !ok && !strings.HasPrefix(a.text, "--") && len(a.text) > 2 {
-			value = a.text[2:]
-		}
-		if value != "" {
-			files = append(files, literalWord(value))
+		var tails []string
+		tails, isValue = r.flagValues(a.text)
+		for _, tail := range tails {
+			files = append(files, literalWord(tail))
 		}
 	}
-	return files
+	return files, named
+}
+
+// replacesOperand reports whether a flag gives what would be the first operand, such as grep -e: as a long flag, or as a letter of a short one that is
+// not the value of another letter.
+func (r readOnlyRule) replacesOperand(flag string) bool {
+	if !strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "--") {
+		return strings.HasPrefix(flag, "--") && replacesPattern(flag)
+	}
+	for _, c := range flag[1:] {
+		if strings.ContainsRune(r.skipped, c) {
+			return true
+		}
+		if strings.ContainsRune(r.values, c) {
+			return false
+		}
+	}
+	return false
+}
+
+// A valueKind says what the word behind a flag is.
+type valueKind int
+
+const (
+	notValue   valueKind = iota // an argument of its own
+	otherValue                  // a value that is no file
+	fileValue                   // a file that is read
+)
+
+// flagValues returns what of a flag may be the name of a file: the text behind =, or what follows any letter of joined short flags up to one whose value is no file. next says what the
+// next word is.
+func (r readOnlyRule) flagValues(flag string) (tails []string, next valueKind) {
+	if long, ok := strings.CutPrefix(flag, "--"); ok {
+		name, value, joined := strings.Cut(long, "=")
+		begins := func(f string) bool { return len(f) > 1 && strings.HasPrefix(f, name) }
+		switch {
+		case value != "":
+			return []string{value}, notValue
+		case joined:
+		case slices.ContainsFunc(r.inputs, begins):
+			return nil, fileValue
+		case slices.ContainsFunc(r.valued, begins):
+			return nil, otherValue
+		}
+		return nil, notValue
+	}
+	for i := 1; i < len(flag); i++ {
+		last := i == len(flag)-1
+		switch {
+		case strings.IndexByte(r.values, flag[i]) >= 0:
+			if last {
+				next = otherValue
+			}
+			return tails, next
+		case last && slices.Contains(r.inputs, flag[i:]):
+			next = fileValue
+		case !last:
+			tails = append(tails, strings.TrimPrefix(flag[i+1:], "="))
+		}
+	}
+	return tails, next
 }
 
 // replacesPattern reports whether a long flag replaces the pattern: --regexp, --file, --files, also
@@ -266,9 +353,12 @@ func printfCheck(args []word) string {
 
 // dateCheck allows flags and formats of date: any other argument sets the clock.
 func dateCheck(args []word) string {
-	for _, a := range args {
+	for i, a := range args {
 		if a.vague || a.splits {
 			return unknownArgument
+		}
+		if i > 0 && (args[i-1].text == "-d" || args[i-1].text == "-ud" || args[i-1].text == "--date") {
+			continue // GNU date reads a time; that of macOS takes daylight saving, which nobody sets
 		}
 		if !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+") {
 			return "may set the clock"

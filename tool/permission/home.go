@@ -11,16 +11,13 @@ var hiddenInHome = []Rule{
 }
 
 // judgeHome returns why a file of the workspace needs a question because it is, or may hold, a hidden file of the home
-// directory; "": it needs none. The names below a directory are no secret: only what is inside hidden files counts.
+// directory; "": it needs none. The names of everything below a directory count as its contents do: they tell which keys there are.
 func (m matcher) judgeHome(n need) (why string) {
 	if n.kind != reading && n.kind != writing || n.guess || n.fallback != Allow || !m.area.holdsHome {
 		return ""
 	}
 	if n.kind == reading && len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.area.isReadable(path) }) {
 		return ""
-	}
-	if n.reach == names {
-		n.reach = itself
 	}
 	var found matchLevel
 	for _, r := range hiddenInHome {

@@ -65,8 +65,17 @@ func TestHomeAsWorkspace(t *testing.T) {
 		"cat ~/.aws/credentials":     permission.Ask,
 		"cd .ssh && cat id_ed25519":  permission.Ask,
 		"grep -r x .":                permission.Ask,
-		"ls -R":                      permission.Allow, // only names
-		"find . -name '*.txt'":       permission.Allow,
+		"ls -R":                      permission.Ask, // the names of keys
+		"ls -lR":                     permission.Ask,
+		"find . -name '*.txt'":       permission.Ask,
+		"find . -name id":            permission.Ask,
+		"find work -name '*.txt'":    permission.Allow,
+		"find . -maxdepth 1":         permission.Allow,
+		"du -a":                      permission.Ask,
+		"du -ah":                     permission.Ask,
+		"tree -aL2":                  permission.Ask,
+		"grep -rn PRIVATE":           permission.Ask,
+		"cd work && grep -rn x":      permission.Ask, // it may still be in the home directory
 		"find .ssh -name '*.txt'":    permission.Ask,
 		"echo hack >> .bashrc":       permission.Ask,
 		"cat work/../.ssh/id_e*":     permission.Ask,
