@@ -12,7 +12,7 @@ import (
 // count for commands, too.
 func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	if !words[0].isPlain() {
-		s.needs = append(s.needs, opaqueNeed(env, words, "is a command that is known only when it runs"))
+		s.addCommand(opaqueNeed(env, words, "is a command that is known only when it runs"))
 		s.addGuesses(env, words)
 		return
 	}
@@ -23,7 +23,7 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 		n.opaque = slices.ContainsFunc(env, changesProgram)
 		n.dirs, n.content = s.contentOf(words)
 		n.risk, n.stdin = s.riskOf(words)
-		s.needs = append(s.needs, n)
+		s.addCommand(n)
 		s.lost = s.lost || n.opaque && (name == "cd" || name == "pushd")
 	}
 	switch {
@@ -43,8 +43,11 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	n.detail = s.describeRemoved(words)
 	n.opaque = verdict == Ask && s.hidesCode(words)
 	n.runner = slices.Contains(runners, name)
+	if s.functions[name] {
+		s.protectPlaces(&n) // the function may do with its arguments what its own text does not say
+	}
 	if !surroundings {
-		s.needs = append(s.needs, n)
+		s.addCommand(n)
 	} else if n.opaque {
 		s.needs[len(s.needs)-1].opaque = true
 	}
@@ -105,11 +108,11 @@ func (s *shellAnalyzer) changeDirectory(words []word) {
 		args = args[1:]
 	}
 	if len(args) != 1 || !args[0].isPlain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= maxDirs {
-		s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
+		s.addCommand(commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
 		s.lost = true
 		return
 	}
-	s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
+	s.addCommand(commandNeed(nil, words, Allow, ""))
 	s.addFileAccess(reading, args[0])
 	for _, dir := range slices.Clone(s.dirs) {
 		all, err := possiblePaths(dir, args[0].text)

@@ -17,6 +17,10 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	}
 	var rest []word
 	runs := false
+	if before := s.found; !runsOnly(args, harmlessOnFound) {
+		s.found = s.findProtected(need{words: append([]word{words[0]}, findRoots(args)...)}) // what it runs gets what it finds
+		defer func() { s.found = before }()
+	}
 	for i := 0; i < len(args); i++ {
 		switch args[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
@@ -57,7 +61,7 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	}
 	n := commandNeed(nil, words, verdict, why)
 	n.risk, _ = s.riskOf(words)
-	s.needs = append(s.needs, n)
+	s.addCommand(n)
 	s.findReads(rest, contents, verdict == Ask)
 	if !runsOnly(args, harmlessOnFound) {
 		s.findWrites(rest)
@@ -98,9 +102,27 @@ func findsOnlyFiles(args []word) bool {
 // findReads adds the directories in which find looks, and the files whose times it
 // compares.
 func (s *shellAnalyzer) findReads(args []word, how reach, asked bool) {
-	var roots []word
-	i := 0
-	for ; i < len(args); i++ {
+	roots := findRoots(args)
+	if len(roots) == 0 {
+		roots = []word{literalWord(".")}
+	}
+	if at := slices.IndexFunc(args, func(a word) bool { return a.text == "-maxdepth" }); how == names && at >= 0 && at+1 < len(args) && (args[at+1].text == "0" || args[at+1].text == "1") {
+		how = itself
+	}
+	follows := hasFlag(args, "L", "follow")
+	for _, root := range roots {
+		s.addAccess(access{kind: reading, word: root, reach: how, follows: follows, asked: asked})
+	}
+	for i := 0; i+1 < len(args); i++ {
+		if t := args[i].text; strings.HasPrefix(t, "-newer") || t == "-anewer" || t == "-cnewer" || t == "-samefile" {
+			s.addAccess(access{kind: reading, word: args[i+1], asked: asked})
+		}
+	}
+}
+
+// findRoots returns the directories in which find looks; none: the working directory.
+func findRoots(args []word) (roots []word) {
+	for i := 0; i < len(args); i++ {
 		t := args[i].text
 		if slices.Contains([]string{"-H", "-L", "-P"}, t) || strings.HasPrefix(t, "-O") {
 			continue
@@ -114,21 +136,7 @@ func (s *shellAnalyzer) findReads(args []word, how reach, asked bool) {
 		}
 		roots = append(roots, args[i])
 	}
-	if len(roots) == 0 {
-		roots = []word{literalWord(".")}
-	}
-	if at := slices.IndexFunc(args, func(a word) bool { return a.text == "-maxdepth" }); how == names && at >= 0 && at+1 < len(args) && (args[at+1].text == "0" || args[at+1].text == "1") {
-		how = itself
-	}
-	follows := hasFlag(args, "L", "follow")
-	for _, root := range roots {
-		s.addAccess(access{kind: reading, word: root, reach: how, follows: follows, asked: asked})
-	}
-	for ; i+1 < len(args); i++ {
-		if t := args[i].text; strings.HasPrefix(t, "-newer") || t == "-anewer" || t == "-cnewer" || t == "-samefile" {
-			s.addAccess(access{kind: reading, word: args[i+1], asked: asked})
-		}
-	}
+	return roots
 }
 
 // findWrites adds what find may change: everything below the directories in which it

@@ -105,7 +105,7 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	named, _ := readOnlyRule{}.fileArguments(args)
 	for _, f := range named {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
-		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" {
+		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" && !strings.HasPrefix(file, "//") { // which is an address
 			s.addAccess(access{kind: reading, word: literalWord(file), asked: asked})
 		}
 	}

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -76,7 +77,7 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // grantCommand returns a rule that allows one command with these words. There is none if a word is
 // known only when the command runs.
 func (m matcher) grantCommand(n need) (string, bool) {
-	if len(n.words) == 0 {
+	if len(n.words) == 0 || slices.ContainsFunc(n.protected, func(w protectedWord) bool { return w.index < 0 }) {
 		return "", false
 	}
 	all := append(n.env[:len(n.env):len(n.env)], n.words...)

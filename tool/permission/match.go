@@ -72,11 +72,11 @@ func (m matcher) coversNames(r Rule, n need) bool {
 		return false
 	}
 	if r.bare {
-		return n.root == "" && !n.private
+		return n.root == "" && !n.private && len(n.protected) == 0
 	}
 	switch n.kind {
 	case command:
-		if r.broken {
+		if r.broken || !namesProtected(r, n) {
 			return false
 		}
 		if len(n.words) == 0 || n.stdin {

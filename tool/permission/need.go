@@ -50,6 +50,8 @@ type need struct {
 
 	risk string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
 
+	protected []protectedWord // of a command: protected places that a rule must name
+
 	detail   string  // of a command: the files that it removes, as far as they are known
 	repeated bool    // another need that asks already gives the reason of the fallback
 	fallback Verdict // the verdict if no rule covers the need
@@ -107,7 +109,7 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 
 // analyzeShell returns what a shell text needs. It begins in the workspace.
 func (p *Policy) analyzeShell(text string, a area) []need {
-	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}}
+	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}, values: map[string][]string{}}
 	s.analyzeText(text)
 	return s.needs
 }

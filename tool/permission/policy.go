@@ -258,6 +258,9 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 // The order is that of the package's description. A rule that denies and only may match asks, and a
 // grant of this run has then been compared before.
 func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
+	if len(n.protected) > 0 {
+		n = p.dropAllowedPlaces(m, n)
+	}
 	best, rule := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {

@@ -30,6 +30,10 @@ type shellAnalyzer struct {
 	lost  bool // other directories are possible, but unknown: relative names may be any file
 	needs []need
 
+	text   string              // what is analyzed
+	values map[string][]string // what the text gives to variables
+	found  []protectedWord     // protected places that reach the command from outside its words
+
 	looks   repositoryLooks // what is known about the repositories of the call
 	watched bool            // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
@@ -54,6 +58,7 @@ type shellWalk struct {
 // Texts that are too long, and characters that shells do not agree about, are not analyzed: the
 // text as a whole asks.
 func (s *shellAnalyzer) analyzeText(text string) {
+	s.text = text
 	if len(text) > longestShell {
 		s.addUncertain(text[:80]+" ...", "is too long to be looked into")
 		return
@@ -125,7 +130,8 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 		s.addUncertain(text, "is a shell in too many shells")
 		return
 	}
-	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched, looks: s.looks}
+	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched, looks: s.looks,
+		values: s.values, found: s.found}
 	inner.analyzeText(text)
 	s.needs = append(s.needs, inner.needs...)
 	s.dirs, s.lost = inner.dirs, inner.lost
@@ -133,7 +139,7 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 
 // addUncertain adds a need that asks about a part of the text that is not understood.
 func (s *shellAnalyzer) addUncertain(text, why string) {
-	s.needs = append(s.needs, uncertainNeed(text, why))
+	s.addCommand(uncertainNeed(text, why))
 }
 
 // sourceOf returns the source of a part of the text.
@@ -147,7 +153,13 @@ func (s *shellWalk) sourceOf(n syntax.Node) string {
 }
 
 // resolveWord returns what is known about a word of the syntax.
-func (s *shellWalk) resolveWord(n *syntax.Word) word { return parseWord(n, s.sourceOf(n), s.home) }
+func (s *shellWalk) resolveWord(n *syntax.Word) word {
+	w := parseWord(n, s.sourceOf(n), s.home)
+	if w.vague {
+		w.maybe = s.possibleTexts(n)
+	}
+	return w
+}
 
 // walkNodes visits everything below a node, in the order of the text.
 func (s *shellWalk) walkNodes(n syntax.Node) {
@@ -192,6 +204,7 @@ func (s *shellWalk) visitNode(n syntax.Node) {
 	case *syntax.WordIter:
 		s.checkAssignment(n.Name.Value, n)
 		for _, item := range n.Items {
+			s.recordValue(n.Name.Value, item)
 			s.addListing(s.resolveWord(item))
 		}
 	case *syntax.BinaryCmd:
@@ -318,6 +331,7 @@ func (s *shellWalk) checkDeclaration(n *syntax.DeclClause) {
 				return
 			}
 			s.checkAssignment(a.Name.Value, n)
+			s.recordValue(a.Name.Value, a.Value)
 		}
 	default:
 		s.addUncertain(s.sourceOf(n), "changes the surroundings of other programs")
@@ -336,6 +350,7 @@ func (s *shellWalk) visitCall(n *syntax.CallExpr) {
 		value := word{}
 		if a.Value != nil {
 			value = s.resolveWord(a.Value)
+			s.recordValue(a.Name.Value, a.Value)
 		}
 		value.text = a.Name.Value + "=" + value.text
 		env = append(env, value)

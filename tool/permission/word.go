@@ -8,10 +8,11 @@ import (
 
 // A word holds what is known about a word of a command before the shell runs.
 type word struct {
-	text   string // the text after the shell's expansion; the source if that is not known
-	vague  bool   // only the shell will know the text
-	splits bool   // the shell may expand it to any number of words, also none
-	glob   string // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
+	text   string   // the text after the shell's expansion; the source if that is not known
+	vague  bool     // only the shell will know the text
+	splits bool     // the shell may expand it to any number of words, also none
+	maybe  []string // of a word that is vague: texts that it may have, as far as they are known
+	glob   string   // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
 }
 
 // isPlain reports whether the text of the word is certain.

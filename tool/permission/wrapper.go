@@ -61,7 +61,7 @@ func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 		s.analyzeWatch(words)
 		return true
 	case (name == "command") && len(args) > 0 && args[0].isPlain() && (args[0].text == "-v" || args[0].text == "-V"):
-		s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
+		s.addCommand(commandNeed(nil, words, Allow, ""))
 		return true
 	}
 	w, ok := wrappers[name]
@@ -71,14 +71,14 @@ func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 	env, inner, known := w.innerCommand(args)
 	switch {
 	case !known:
-		s.needs = append(s.needs, opaqueNeed(nil, words, "runs a command that cannot be made out"))
+		s.addCommand(opaqueNeed(nil, words, "runs a command that cannot be made out"))
 		s.addGuesses(nil, words)
 	case w.asks:
-		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command with other rights or in other surroundings"))
+		s.addCommand(commandNeed(nil, words, Ask, "runs a command with other rights or in other surroundings"))
 	}
 	if len(inner) == 0 {
 		if known && !w.asks {
-			s.needs = append(s.needs, commandNeed(nil, words, w.empty, unknownCommand))
+			s.addCommand(commandNeed(nil, words, w.empty, unknownCommand))
 		}
 		return true
 	}
@@ -176,7 +176,7 @@ func (s *shellAnalyzer) analyzeEval(words []word) {
 	args := make([]string, 0, len(words))
 	for _, a := range words[1:] {
 		if !a.isPlain() {
-			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
+			s.addCommand(opaqueNeed(nil, words, "runs a text that is known only then"))
 			s.lost = true
 			return
 		}
@@ -188,10 +188,10 @@ func (s *shellAnalyzer) analyzeEval(words []word) {
 // analyzeWatch analyzes watch, which runs a text repeatedly until a person ends it.
 // The text begins at the first argument that is neither a flag nor the interval.
 func (s *shellAnalyzer) analyzeWatch(words []word) {
-	s.needs = append(s.needs, commandNeed(nil, words, Ask, "never ends by itself"))
+	s.addCommand(commandNeed(nil, words, Ask, "never ends by itself"))
 	for i, a := range words[1:] {
 		if !a.isPlain() {
-			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
+			s.addCommand(opaqueNeed(nil, words, "runs a text that is known only then"))
 			return
 		}
 		if before := words[i].text; strings.HasPrefix(a.text, "-") || before == "-n" || before == "--interval" {
@@ -208,7 +208,7 @@ func (s *shellAnalyzer) analyzeWatch(words []word) {
 
 // analyzeAlias adds a need that asks, and analyzes the texts that the names would run.
 func (s *shellAnalyzer) analyzeAlias(words []word) {
-	s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes what commands mean"))
+	s.addCommand(commandNeed(nil, words, Ask, "changes what commands mean"))
 	for _, a := range words[1:] {
 		if _, text, ok := strings.Cut(a.text, "="); ok && a.isPlain() {
 			s.analyzeNested(text, s.posix)

@@ -1,0 +1,327 @@
+package permission
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A protectedWord is a word of a command that names a protected place, or may name one. What the command does with it is not known, so a rule that allows the command
+// must name the word, too.
+type protectedWord struct {
+	index int  // among the assignments and words of the command; -1: no single word of it names the place
+	place need // what a rule about files must allow
+}
+
+// addCommand adds a need for a command, with the protected places that it may write.
+func (s *shellAnalyzer) addCommand(n need) {
+	if n.fallback == Ask {
+		s.protectPlaces(&n)
+	}
+	s.needs = append(s.needs, n)
+}
+
+// protectPlaces adds to a need for a command the protected places that its words name. The command then asks.
+func (s *shellAnalyzer) protectPlaces(n *need) {
+	if n.protected = s.findProtected(*n); len(n.protected) > 0 {
+		place := n.protected[0].place
+		n.fallback, n.why = Ask, fmt.Sprintf("may write %s, which is not done without asking: %s", place.text, place.why)
+	}
+}
+
+// findProtected lists the protected places that the words of a command name, whatever the command does with them: each word, the value behind =, the
+// end of a joined flag, what is in a text for another program, and the directory in which the command works.
+func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
+	found = slices.Clone(s.found)
+	for _, dir := range s.dirs {
+		if why, root := s.area.protectReason(dir); why != "" {
+			found = append(found, protectedWord{-1, s.placeNeed(dir, []string{dir}, why, root)})
+		}
+	}
+	if len(n.words) == 0 || n.stdin || n.words[len(n.words)-1].splits {
+		// It runs or gets what the rest of the text prints.
+		if place, ok := s.protectedText(s.text); ok {
+			found = append(found, protectedWord{-1, place})
+		}
+	}
+	if len(n.words) > 0 && isReplacement(n.words) {
+		return found
+	}
+	all := append(n.env[:len(n.env):len(n.env)], n.words...)
+	for i, w := range all {
+		if i == len(n.env) || i > len(n.env) && isOnlyText(n.words[:i-len(n.env)+1]) {
+			continue
+		}
+		for _, text := range s.wordTexts(w) {
+			if place, ok := s.protectedIn(n.words, text); ok {
+				found = append(found, protectedWord{i, place})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// isReplacement reports whether a command is sed with a script that only replaces or prints lines of what it reads.
+func isReplacement(words []word) bool {
+	return words[0].text == "sed" && sedReplaces(words[1:]) && allPlain(words) && !slices.ContainsFunc(words[1:], editsInPlace)
+}
+
+// isOnlyText reports whether the last of some words is a message, or a pattern of names to leave out or to look for: no file.
+func isOnlyText(words []word) bool {
+	name, last, before := filepath.Base(words[0].text), words[len(words)-1].text, words[len(words)-2].text
+	if len(words) == 2 {
+		before = ""
+	}
+	flag, _, _ := strings.Cut(last, "=")
+	switch name {
+	case "git", "gh", "glab", "hg", "jj", "svn":
+		messages := []string{"--message", "--title", "--body", "--notes", "--description"}
+		if slices.Contains(messages, before) || slices.Contains(messages, flag) || before == "-m" || before == "-am" || name != "git" && (before == "-t" || before == "-b") {
+			return true
+		}
+	case "find":
+		if slices.Contains([]string{"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}, before) {
+			return true
+		}
+	}
+	patterns := []string{"--exclude", "--exclude-dir", "--exclude-pattern", "--ignore-pattern"}
+	return slices.Contains(patterns, before) || strings.Contains(last, "=") && slices.Contains(append(patterns, "--ignore"), flag)
+}
+
+// wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and the names that it matches as a pattern of files.
+func (s *shellAnalyzer) wordTexts(w word) []string {
+	texts := append([]string{w.text}, w.maybe...)
+	if w.glob == "" {
+		return texts
+	}
+	for _, dir := range s.dirs {
+		pattern := w.glob
+		if !filepath.IsAbs(pattern) {
+			pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
+		}
+		if wide, ok := widenClasses(pattern); ok && strings.Count(dropEscaped(wide), "*")+strings.Count(dropEscaped(wide), "?") <= 8 {
+			names, err := filepath.Glob(wide)
+			if err == nil {
+				parts := partsOf(wide)
+				texts = append(texts, slices.DeleteFunc(names, func(name string) bool { return hidesDotFiles(parts, partsOf(name)) })...)
+			}
+		}
+	}
+	return texts
+}
+
+// protectedIn returns the protected place that a text names in whole or in part.
+func (s *shellAnalyzer) protectedIn(words []word, text string) (need, bool) {
+	for _, path := range s.namesIn(words, text) {
+		for _, dir := range s.dirs {
+			paths, _, err := placesVia(dir, path)
+			if err != nil {
+				continue
+			}
+			for _, at := range paths {
+				if why, root := s.area.protectReason(at); why != "" {
+					return s.placeNeed(path, paths, why, root), true
+				}
+			}
+		}
+	}
+	return s.protectedText(text)
+}
+
+// placeNeed returns the need to write a protected place.
+func (s *shellAnalyzer) placeNeed(text string, paths []string, why, root string) need {
+	return need{kind: writing, reach: itself, text: text, paths: paths, root: root, why: why, fallback: Ask}
+}
+
+// namesIn lists the parts of a word that may be paths: see pathsIn. In addition, any letter of joined flags may be the last one before the path, ~ may stand anywhere, and
+// the name of a file follows a command of sed.
+func (s *shellAnalyzer) namesIn(words []word, text string) (names []string) {
+	names = pathsIn(text)
+	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
+		for i := 2; i < len(text) && i < 12; i++ {
+			names = append(names, text[i:])
+			if c := text[i]; c == '/' || c == '.' || c == '~' || c == '=' {
+				break
+			}
+		}
+	}
+	if len(words) > 0 && strings.HasSuffix(words[0].text, "sed") {
+		for i, c := range text {
+			if c == 'w' || c == 'W' {
+				names = append(names, strings.TrimSpace(text[i+1:]))
+			}
+		}
+	}
+	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("#=,:;|&<>()'\"` \t\n", c) }) {
+		names = append(names, piece)
+	}
+	if s.home != "" {
+		for _, name := range slices.Clone(names) {
+			if rest, ok := strings.CutPrefix(name, "~"); ok {
+				_, rest, _ = strings.Cut(rest, "/")
+				names = append(names, filepath.Join(s.home, rest))
+			}
+			if rest, ok := strings.CutPrefix(strings.NewReplacer("${HOME}", "$HOME").Replace(name), "$HOME/"); ok {
+				names = append(names, filepath.Join(s.home, rest))
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" || len(name) >= longestPath || strings.HasPrefix(name, "-") })
+}
+
+// protectedText returns the protected place whose name stands anywhere in a text, such as a program for an interpreter.
+func (s *shellAnalyzer) protectedText(text string) (need, bool) {
+	lower := strings.ToLower(text)
+	for _, list := range [][]string{s.area.guarded, s.area.code} {
+		for _, path := range list {
+			if len(path) > 1 && !isWithin(path, s.area.workspace, true) && strings.Contains(lower, strings.ToLower(path)) {
+				return s.placeNeed(path, []string{path}, "it decides what runs", path), true
+			}
+		}
+	}
+	for _, table := range []map[string]string{codeDirs, codeFiles} {
+		for name, why := range table {
+			if mentionsName(lower, name) {
+				at := filepath.Join(s.dirs[0], filepath.FromSlash(name))
+				return s.placeNeed(name, []string{at}, why, at), true
+			}
+		}
+	}
+	return need{}, false
+}
+
+// mentionsName reports whether a protected name stands in a text as a name of its own, or as the beginning of a path; .git also directly behind the command w of
+// sed. The text is in lower case.
+func mentionsName(text, name string) bool {
+	inName := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], name)
+		if at < 0 {
+			return false
+		}
+		at += from
+		end := at + len(name)
+		from = at + 1
+		path := name == ".git" && at > 0 && text[at-1] == 'w' && !strings.Contains(text, "://") && end < len(text) && slices.ContainsFunc([]string{"/config", "/hooks", "/info", "/modules", "/objects", "/worktrees", "/head"}, func(rest string) bool { return strings.HasPrefix(text[end:], rest) })
+		if path || (at == 0 || !inName(text[at-1])) && (end == len(text) || !inName(text[end])) && (strings.ContainsAny(name, "./") || strings.HasPrefix(text[end:], "/")) {
+			return true
+		}
+	}
+}
+
+// protectReason returns why a path is a protected place, with the root that a rule must name; "": it is none. Places around the workspace do not count: their
+// files are what the work is about.
+func (a area) protectReason(path string) (what, root string) {
+	for i, list := range [][]string{a.guarded, a.code, a.readable} {
+		for _, g := range list {
+			if isWithin(g, path, true) && !isWithin(g, a.workspace, true) {
+				return []string{"it decides about permissions", "its files run without being named", "it belongs to the agent"}[i], g
+			}
+		}
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	for i := range parts {
+		if why := codeDirReason(parts[:i+1]); why != "" {
+			if root := filepath.FromSlash(strings.Join(parts[:i+1], "/")); !isWithin(root, a.workspace, true) {
+				return why, root
+			}
+		}
+	}
+	if why := codeFileReason(filepath.Base(path)); why != "" {
+		return why, path
+	}
+	if what, root = a.findCodeDir(path); root == a.workspace {
+		return "", ""
+	}
+	return what, root
+}
+
+// possibleTexts returns the texts that a word may become as far as the text at hand says so: with variables that it assigns, the home directory, braces and all forms of
+// quotes. What is not known is left out.
+func (s *shellWalk) possibleTexts(n *syntax.Word) (texts []string) {
+	for round := range mostValues {
+		value := func(name string) string {
+			switch all := s.values[name]; {
+			case len(all) > 0:
+				return all[min(round, len(all)-1)]
+			case name == "HOME":
+				return s.home
+			case name == "PWD":
+				return s.dirs[len(s.dirs)-1]
+			}
+			return ""
+		}
+		cfg := &expand.Config{Env: expand.FuncEnviron(value), CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
+			_, err := io.WriteString(w, s.printedText(c))
+			return err
+		}}
+		fields, err := expand.Fields(cfg, n)
+		if err != nil {
+			return texts
+		}
+		for _, f := range fields {
+			if !slices.Contains(texts, f) && len(texts) < maxPieces {
+				texts = append(texts, f)
+			}
+		}
+	}
+	return texts
+}
+
+// mostValues is how many values of one variable are tried.
+const mostValues = 4
+
+// printedText returns what a substitution prints, as far as its text says so: that of echo and printf, and the directory of git.
+func (s *shellWalk) printedText(c *syntax.CmdSubst) string {
+	source := s.sourceOf(c)
+	if strings.Contains(source, "--git-dir") || strings.Contains(source, "--git-path") || strings.Contains(source, "--git-common-dir") || strings.Contains(source, "--absolute-git-dir") {
+		return ".git"
+	}
+	if len(c.Stmts) != 1 {
+		return ""
+	}
+	call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || call.Args[0].Lit() != "echo" && call.Args[0].Lit() != "printf" {
+		return ""
+	}
+	var printed []string
+	for _, a := range call.Args[1:] {
+		if w := parseWord(a, s.sourceOf(a), s.home); w.isPlain() && !strings.Contains(w.text, "%") && !strings.HasPrefix(w.text, "-") {
+			printed = append(printed, strings.TrimSuffix(w.text, `\n`))
+		}
+	}
+	return strings.Join(printed, " ")
+}
+
+// recordValue records a value that the text gives to a variable.
+func (s *shellWalk) recordValue(name string, n *syntax.Word) {
+	if n == nil || s.values == nil || len(s.values[name]) >= mostValues {
+		return
+	}
+	w := s.resolveWord(n)
+	s.values[name] = append(s.values[name], append([]string{w.text}, w.maybe...)[len(w.maybe)])
+}
+
+// dropAllowedPlaces leaves out the protected places of a need that a rule about files allows.
+func (p *Policy) dropAllowedPlaces(m matcher, n need) need {
+	n.protected = slices.DeleteFunc(slices.Clone(n.protected), func(w protectedWord) bool {
+		return slices.ContainsFunc(p.Granted, func(r Rule) bool { return m.coversNeed(r, w.place) }) || p.allowsNeed(m, w.place)
+	})
+	return n
+}
+
+// namesProtected reports whether the pattern of a rule about commands names each protected word of a command: a wildcard does not.
+func namesProtected(r Rule, n need) bool {
+	all := append(n.env[:len(n.env):len(n.env)], n.words...)
+	return !slices.ContainsFunc(n.protected, func(w protectedWord) bool {
+		return w.index < 0 || w.index >= len(r.words) || strings.Contains(strings.ReplaceAll(r.words[w.index], `\*`, ""), "*") || !matchesWildcard(r.words[w.index], all[w.index].text)
+	})
+}
