@@ -90,8 +90,19 @@ func TestProtectedPlacesWinOverRules(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls", count)
+}
 
-	// Texts for other programs, and the reported calls.
+// The calls that were reported, and texts for other programs that write a protected place.
+func TestTextsThatWriteProtectedPlaces(t *testing.T) {
+	p, _ := newProtectedRoom(t)
+	bare := p
+	bare.Rules = []permission.Rules{rules(t, "allow: [execute_command]")}
+	asks := func(p permission.Policy, text string) {
+		t.Helper()
+		if d := decide(t, p, shellTool, args(t, "command", text)); d.Verdict != permission.Ask {
+			t.Errorf("%s: %v", text, d.Verdict)
+		}
+	}
 	for rule, texts := range map[string][]string{
 		"git log *":  {`git log -1 --format='[core]%n fsmonitor = "touch x; false"' --output=.git/config`},
 		"git diff *": {"git diff --output=.git/config HEAD", "git diff --output .git/hooks/x", "git diff --outpu=.git/config"},

@@ -69,18 +69,9 @@ func appendFile(t *testing.T, path, text string) {
 
 const hostileAttributes = "* diff=x filter=x\n"
 
-// gitLayouts are ways in which a repository comes with programs.
-func gitLayouts() []gitLayout {
-	inConfig := func(keys ...string) func(t *testing.T, ws, mark string) {
-		return func(t *testing.T, ws, mark string) {
-			makeRepository(t, ws)
-			for _, key := range keys {
-				runGit(t, ws, "config", key, "touch '"+mark+"'; false")
-			}
-			testfile.WriteFile(t, filepath.Join(ws, ".git/info/attributes"), hostileAttributes)
-		}
-	}
-	list := []gitLayout{
+// plainLayouts are repositories that a configuration, a file .git or a working tree makes dangerous.
+func plainLayouts() []gitLayout {
+	return []gitLayout{
 		{"all in .git/config", ".", func(t *testing.T, ws, mark string) {
 			makeRepository(t, ws)
 			appendFile(t, filepath.Join(ws, ".git/config"), hostile(mark))
@@ -115,6 +106,12 @@ func gitLayouts() []gitLayout {
 			runGit(t, ws, "config", "core.worktree", filepath.Dir(ws)+"/outside")
 			testfile.WriteFile(t, filepath.Join(filepath.Dir(ws), "outside/x"), "")
 		}},
+	}
+}
+
+// bareLayouts are directories without .git that git takes for repositories.
+func bareLayouts() []gitLayout {
+	return []gitLayout{
 		{"a bare repository with executable files", "d", func(t *testing.T, ws, mark string) {
 			makeRepository(t, ws)
 			d := filepath.Join(ws, "d")
@@ -149,6 +146,12 @@ func gitLayouts() []gitLayout {
 			appendFile(t, filepath.Join(ws, "bare.git/config"), hostile(mark))
 			symlink(t, "bare.git", filepath.Join(ws, "l"))
 		}},
+	}
+}
+
+// nestedLayouts are repositories whose settings come from other files than .git/config, or belong to a part of the working tree.
+func nestedLayouts() []gitLayout {
+	return []gitLayout{
 		{"inside .git", ".git", func(t *testing.T, ws, mark string) {
 			makeRepository(t, ws)
 			appendFile(t, filepath.Join(ws, ".git/config"), hostile(mark))
@@ -205,6 +208,20 @@ func gitLayouts() []gitLayout {
 			runGit(t, ws, "config", "remote.origin.uploadpack", "touch '"+mark+"'; false")
 			runGit(t, ws, "config", "extensions.partialClone", "origin")
 		}},
+	}
+}
+
+// gitLayouts are ways in which a repository comes with programs.
+func gitLayouts() []gitLayout {
+	list := slices.Concat(plainLayouts(), bareLayouts(), nestedLayouts())
+	inConfig := func(keys ...string) func(t *testing.T, ws, mark string) {
+		return func(t *testing.T, ws, mark string) {
+			makeRepository(t, ws)
+			for _, key := range keys {
+				runGit(t, ws, "config", key, "touch '"+mark+"'; false")
+			}
+			testfile.WriteFile(t, filepath.Join(ws, ".git/info/attributes"), hostileAttributes)
+		}
 	}
 	for _, key := range []string{"core.fsmonitor", "diff.external", "diff.x.textconv", "diff.x.command", "filter.x.clean", "filter.x.process", "filter.x.smudge", "core.pager", "pager.diff", "core.sshCommand",
 		"gpg.program", "gpg.ssh.program", "alias.st", "core.editor", "credential.helper", "credential.https://example.com.helper", "merge.x.driver", "trailer.x.command", "trailer.x.cmd", "core.askPass",
