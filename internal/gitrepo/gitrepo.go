@@ -25,11 +25,11 @@ type Repository struct {
 	Top        string   // the working tree, absolute; empty: it has none
 	Hooks      string   // the directory of hooks, absolute
 	Submodules []string // the directories of submodules with a repository of their own, absolute
-	Settings   []Setting
+	Settings   []ConfigEntry
 }
 
-// A Setting is one entry of the configuration that git uses, with included files.
-type Setting struct {
+// A ConfigEntry is one entry of the configuration that git uses, with included files.
+type ConfigEntry struct {
 	Scope  string // system, global, local, worktree or command
 	Origin string // the file, as git prints it; empty: it comes from no file
 	Key    string // in lower case, except for the part between the first and the last dot
@@ -90,7 +90,7 @@ func InspectRepository(ctx context.Context, program, dir string) (*Repository, e
 }
 
 // parseSettings reads the list of a configuration: for each entry the scope, the origin, and the key with the value behind a newline.
-func parseSettings(dir, list string) (settings []Setting, err error) {
+func parseSettings(dir, list string) (settings []ConfigEntry, err error) {
 	fields := strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")
 	if list == "" {
 		return nil, nil
@@ -99,7 +99,7 @@ func parseSettings(dir, list string) (settings []Setting, err error) {
 		return nil, fmt.Errorf("ask git about %s: its configuration cannot be read", dir)
 	}
 	for at := range slices.Chunk(fields, 3) {
-		s := Setting{Scope: at[0]}
+		s := ConfigEntry{Scope: at[0]}
 		if file, ok := strings.CutPrefix(at[1], "file:"); ok {
 			s.Origin = absolute(dir, file)
 		}

@@ -40,12 +40,12 @@ func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 	found = slices.Clone(s.found)
 	for _, dir := range s.dirs {
 		if why, root := s.area.protectReason(dir); why != "" {
-			found = append(found, protectedWord{-1, s.placeNeed(dir, []string{dir}, why, root)})
+			found = append(found, protectedWord{-1, placeNeed(dir, []string{dir}, why, root)})
 		}
 	}
 	if len(n.words) == 0 || n.stdin || n.words[len(n.words)-1].splits {
 		// It runs or gets what the rest of the text prints.
-		if place, ok := s.protectedText(s.text); ok {
+		if place, ok := s.area.protectedText(s.dirs[0], s.text); ok {
 			found = append(found, protectedWord{-1, place})
 		}
 	}
@@ -57,7 +57,7 @@ func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 		if i == len(n.env) || i > len(n.env) && isOnlyText(n.words[:i-len(n.env)+1]) {
 			continue
 		}
-		for _, text := range s.wordTexts(w) {
+		for _, text := range wordTexts(s.dirs, w) {
 			if place, ok := s.protectedIn(n.words, text); ok {
 				found = append(found, protectedWord{i, place})
 				break
@@ -95,12 +95,12 @@ func isOnlyText(words []word) bool {
 }
 
 // wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and the names that it matches as a pattern of files.
-func (s *shellAnalyzer) wordTexts(w word) []string {
+func wordTexts(dirs []string, w word) []string {
 	texts := append([]string{w.text}, w.maybe...)
 	if w.glob == "" {
 		return texts
 	}
-	for _, dir := range s.dirs {
+	for _, dir := range dirs {
 		pattern := w.glob
 		if !filepath.IsAbs(pattern) {
 			pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
@@ -118,7 +118,7 @@ func (s *shellAnalyzer) wordTexts(w word) []string {
 
 // protectedIn returns the protected place that a text names in whole or in part.
 func (s *shellAnalyzer) protectedIn(words []word, text string) (need, bool) {
-	for _, path := range s.namesIn(words, text) {
+	for _, path := range namesIn(s.home, words, text) {
 		for _, dir := range s.dirs {
 			paths, _, err := placesVia(dir, path)
 			if err != nil {
@@ -126,22 +126,22 @@ func (s *shellAnalyzer) protectedIn(words []word, text string) (need, bool) {
 			}
 			for _, at := range paths {
 				if why, root := s.area.protectReason(at); why != "" {
-					return s.placeNeed(path, paths, why, root), true
+					return placeNeed(path, paths, why, root), true
 				}
 			}
 		}
 	}
-	return s.protectedText(text)
+	return s.area.protectedText(s.dirs[0], text)
 }
 
 // placeNeed returns the need to write a protected place.
-func (s *shellAnalyzer) placeNeed(text string, paths []string, why, root string) need {
+func placeNeed(text string, paths []string, why, root string) need {
 	return need{kind: writing, reach: itself, text: text, paths: paths, root: root, why: why, fallback: Ask}
 }
 
 // namesIn lists the parts of a word that may be paths: see pathsIn. In addition, any letter of joined flags may be the last one before the path, ~ may stand anywhere, and
 // the name of a file follows a command of sed.
-func (s *shellAnalyzer) namesIn(words []word, text string) (names []string) {
+func namesIn(home string, words []word, text string) (names []string) {
 	names = pathsIn(text)
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
 		for i := 2; i < len(text) && i < 12; i++ {
@@ -161,35 +161,35 @@ func (s *shellAnalyzer) namesIn(words []word, text string) (names []string) {
 	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("#=,:;|&<>()'\"` \t\n", c) }) {
 		names = append(names, piece)
 	}
-	if s.home != "" {
+	if home != "" {
 		for _, name := range slices.Clone(names) {
 			if rest, ok := strings.CutPrefix(name, "~"); ok {
 				_, rest, _ = strings.Cut(rest, "/")
-				names = append(names, filepath.Join(s.home, rest))
+				names = append(names, filepath.Join(home, rest))
 			}
 			if rest, ok := strings.CutPrefix(strings.NewReplacer("${HOME}", "$HOME").Replace(name), "$HOME/"); ok {
-				names = append(names, filepath.Join(s.home, rest))
+				names = append(names, filepath.Join(home, rest))
 			}
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" || len(name) >= longestPath || strings.HasPrefix(name, "-") })
 }
 
-// protectedText returns the protected place whose name stands anywhere in a text, such as a program for an interpreter.
-func (s *shellAnalyzer) protectedText(text string) (need, bool) {
+// protectedText returns the protected place whose name stands anywhere in a text, such as a program for an interpreter. dir is the directory of relative names.
+func (a area) protectedText(dir, text string) (need, bool) {
 	lower := strings.ToLower(text)
-	for _, list := range [][]string{s.area.guarded, s.area.code} {
+	for _, list := range [][]string{a.guarded, a.code} {
 		for _, path := range list {
-			if len(path) > 1 && !isWithin(path, s.area.workspace, true) && strings.Contains(lower, strings.ToLower(path)) {
-				return s.placeNeed(path, []string{path}, "it decides what runs", path), true
+			if len(path) > 1 && !isWithin(path, a.workspace, true) && strings.Contains(lower, strings.ToLower(path)) {
+				return placeNeed(path, []string{path}, "it decides what runs", path), true
 			}
 		}
 	}
 	for _, table := range []map[string]string{codeDirs, codeFiles} {
 		for name, why := range table {
 			if mentionsName(lower, name) {
-				at := filepath.Join(s.dirs[0], filepath.FromSlash(name))
-				return s.placeNeed(name, []string{at}, why, at), true
+				at := filepath.Join(dir, filepath.FromSlash(name))
+				return placeNeed(name, []string{at}, why, at), true
 			}
 		}
 	}

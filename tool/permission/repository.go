@@ -149,7 +149,7 @@ func (a area) ownsRepository(r *gitrepo.Repository) bool {
 		return true
 	}
 	// A submodule whose parent is outside: the parent's settings name its working tree.
-	return slices.ContainsFunc(r.Settings, func(s gitrepo.Setting) bool {
+	return slices.ContainsFunc(r.Settings, func(s gitrepo.ConfigEntry) bool {
 		return s.Key == "core.worktree" && resolveOr(s.Origin) == filepath.Join(dir, "config") && resolveOr(absoluteIn(dir, s.Value)) == top
 	})
 }
@@ -184,7 +184,7 @@ var programKeys = []string{"alternaterefscommand", "askpass", "browser", "clean"
 
 // namesProgram reports whether a setting lets the repository, or a file of the workspace, name a program that git may run. Settings of the user and of the
 // system may do so, unless the program lies in the workspace.
-func (a area) namesProgram(s gitrepo.Setting) bool {
+func (a area) namesProgram(s gitrepo.ConfigEntry) bool {
 	key := strings.ToLower(s.Key)
 	section, _, _ := strings.Cut(key, ".")
 	last := key[strings.LastIndex(key, ".")+1:]
