@@ -29,6 +29,10 @@ type Caller struct {
 	User        string // for whom its runs work; "": not known, as with the first token, which belongs to the user of this machine
 	Scopes      []Scope
 	TraceParent string // the span that the request belongs to, as the header traceparent names it; "": none
+	// TakeStart counts the start of a run, and returns a [*QuotaError] if the caller may start none now; nil: nothing bounds the starts.
+	TakeStart func() error
+	// NoteGrant notes that the caller has allowed something; nil: nothing keeps that.
+	NoteGrant func(g Grant)
 }
 
 // callerKey is the key of the caller in a context.

@@ -71,6 +71,9 @@ does it after a kill.`,
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
 	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
 	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, "drive at most `N` runs at once; others wait")
+	flags.IntVar(&opts.Limits.Requests, "max-requests", gateway.DefaultRequests, "answer at most `N` requests of a token in a minute")
+	flags.IntVar(&opts.Limits.Starts, "max-starts", gateway.DefaultStarts, "start at most `N` runs for a token in a minute")
+	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
@@ -89,6 +92,14 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	}
 	if opts.maxRuns < 1 {
 		return badUsage("", "--max-runs %d: it must be at least 1", opts.maxRuns)
+	}
+	for _, limit := range []struct {
+		flag     string
+		n, least int
+	}{{"max-requests", opts.Limits.Requests, 1}, {"max-starts", opts.Limits.Starts, 1}, {"max-streams", opts.Limits.Streams, 0}} {
+		if limit.n < limit.least {
+			return badUsage("", "--%s %d: it must be at least 1", limit.flag, limit.n)
+		}
 	}
 	for _, name := range opts.disable {
 		if !slices.Contains(protocolNames(), name) {
@@ -242,7 +253,7 @@ func newServeTokenCommand(env *environment) *cobra.Command {
 }
 
 // tokenAddOptions are the flags of "serve token add".
-type tokenAddOptions struct{ scope string }
+type tokenAddOptions struct{ scope, expires string }
 
 func newServeTokenAddCommand(env *environment) *cobra.Command {
 	var opts tokenAddOptions
@@ -251,11 +262,12 @@ func newServeTokenAddCommand(env *environment) *cobra.Command {
 		Short: "Make a token and print it",
 		Long: `Prints a new token once; raddle saves only its hash. Its scopes say what it may do: read (see agents, runs and
 questions), start (start, pause, resume and cancel runs), answer (answer questions), admin (change and delete what is
-recorded).`,
-		Example: "  raddle serve token add ci --scope read,start",
+recorded). A token that has expired is refused; raddle serve token ls says which.`,
+		Example: "  raddle serve token add ci --scope read,start --expires 30d",
 		Args:    checkArgCount(1, 1, "the name of the token"),
 	})
 	cmd.Flags().StringVar(&opts.scope, "scope", "read,start", "what the token may do: `SCOPES`, separated by commas")
+	cmd.Flags().StringVar(&opts.expires, "expires", "", "refuse the token after `TIME`: an age such as 30d, or a date such as 2030-01-31 (default never)")
 	return cmd
 }
 
@@ -264,7 +276,11 @@ func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions,
 	if err != nil {
 		return badUsage("", "--scope: %v", err)
 	}
-	token, err := gateway.OpenTokens(env.process.Dirs.State).Add(args[0], scopes)
+	expires, err := parseExpiry(opts.expires, time.Now())
+	if err != nil {
+		return err
+	}
+	token, err := gateway.OpenTokens(env.process.Dirs.State).Add(args[0], scopes, expires)
 	if err != nil {
 		return err
 	}
@@ -272,30 +288,68 @@ func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions,
 	return nil
 }
 
+// parseExpiry returns when a token expires: an age from now, or a date, at whose beginning in the time zone of this machine it ends. "": never.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.ParseInLocation(time.DateOnly, text, time.Local)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		age, wrong := parseAge("expires", text)
+		if wrong != nil {
+			return time.Time{}, badUsage("for example: --expires 30d, or --expires 2030-01-31", "--expires %s: it is neither an age nor a date", text)
+		}
+		at = now.Add(age)
+	}
+	if !at.After(now) {
+		return time.Time{}, badUsage("", "--expires %s: this is in the past", text)
+	}
+	return at.UTC().Round(time.Second), nil
+}
+
 func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
-	list, err := gateway.OpenTokens(env.process.Dirs.State).List()
+	tokens := gateway.OpenTokens(env.process.Dirs.State)
+	list, err := tokens.List()
 	if err != nil {
 		return err
 	}
 	type line struct {
-		Name   string         `json:"name"`
-		Scopes []server.Scope `json:"scopes"`
+		Name     string         `json:"name"`
+		Scopes   []server.Scope `json:"scopes"`
+		Created  time.Time      `json:"created,omitzero"`
+		Expires  time.Time      `json:"expires,omitzero"`
+		Expired  bool           `json:"expired,omitempty"`
+		LastUsed time.Time      `json:"last_used,omitzero"`
 	}
 	lines := []line{}
-	table := term.NewTable("TOKEN", "SCOPES")
+	table := term.NewTable("TOKEN", "SCOPES", "CREATED", "EXPIRES", "LAST USE")
+	day := func(t time.Time, none, layout string) string {
+		if t.IsZero() {
+			return none
+		}
+		return t.Local().Format(layout)
+	}
 	for _, t := range list {
-		lines = append(lines, line{t.Name, t.Scopes})
+		l := line{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)}
+		lines = append(lines, l)
 		var words []string
 		for _, s := range t.Scopes {
 			words = append(words, string(s))
 		}
-		table.AddRow(t.Name, strings.Join(words, ", "))
+		expires := day(t.Expires, "never", time.DateOnly)
+		if l.Expired {
+			expires = "expired " + expires
+		}
+		table.AddRow(t.Name, strings.Join(words, ", "), day(t.Created, "", time.DateOnly), expires, day(l.LastUsed, "never", "2006-01-02 15:04"))
 	}
 	if opts.output == formatJSON {
 		return env.printJSON(lines)
 	}
 	if len(lines) == 0 {
-		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(gateway.OpenTokens(env.process.Dirs.State).FirstPath()))
+		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(tokens.FirstPath()))
 		return nil
 	}
 	env.printTable(table)

@@ -40,7 +40,14 @@ func (w *workplace) serve(args ...string) *served {
 // startServer starts a command that serves, and prints first where, after a text. The end of the test kills it.
 func (w *workplace) startServer(first string, args ...string) *served {
 	w.t.Helper()
+	return w.startServerBy(first, func(*exec.Cmd) {}, args...)
+}
+
+// startServerBy is startServer for a command that change has changed.
+func (w *workplace) startServerBy(first string, change func(*exec.Cmd), args ...string) *served {
+	w.t.Helper()
 	s := &served{t: w.t, w: w, cmd: w.command(args...)}
+	change(s.cmd)
 	out, err := s.cmd.StderrPipe()
 	if err != nil {
 		w.t.Fatal(err)

@@ -48,6 +48,8 @@ func explainError(err error) error {
 		return err
 	case errors.As(err, new(*server.ScopeError)):
 		return a2a.NewError(a2a.ErrUnauthorized, err.Error())
+	case errors.As(err, new(*server.QuotaError)):
+		return a2a.NewError(a2a.ErrServerError, err.Error())
 	case errors.As(err, new(*graph.AnswerError)), errors.As(err, new(*server.ProtocolAnswerError)):
 		return a2a.NewError(a2a.ErrInvalidParams, err.Error())
 	case errors.As(err, &fail):

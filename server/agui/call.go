@@ -37,6 +37,10 @@ func (c *call) serve(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
+	used, full := errors.AsType[*server.QuotaError](err)
+	if full && !c.announced && c.out.refuse(used) {
+		return
+	}
 	c.begin("")
 	e := &event{Type: runError, Message: err.Error(), Code: "failed"}
 	var rule *ruleError
@@ -46,6 +50,8 @@ func (c *call) serve(ctx context.Context) {
 		e.Code = rule.code
 	case errors.As(err, new(*server.ScopeError)):
 		e.Code = "forbidden"
+	case full:
+		e.Code = strings.ReplaceAll(used.Code, "-", "_")
 	case errors.Is(err, server.ErrSlow):
 		e.Code = "too_slow"
 	case errors.As(err, &fail):

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"raddle.dev/server"
 )
 
 // These are the types of events that the server sends.
@@ -134,6 +137,7 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	redact  func([]byte) []byte
+	began   bool  // something was written
 	err     error // of the first write that failed; later events are dropped
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -145,7 +149,6 @@ func newStream(w http.ResponseWriter, redact func([]byte) []byte) *stream {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
 	s := &stream{w: w, control: http.NewResponseController(w), redact: redact, stop: make(chan struct{})}
 	s.stopped.Go(s.keepAlive)
 	return s
@@ -170,6 +173,19 @@ func (s *stream) close() {
 	s.stopped.Wait()
 }
 
+// refuse answers that the caller has no room for a run now, unless something else was answered, and reports whether it did.
+func (s *stream) refuse(used *server.QuotaError) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began {
+		return false
+	}
+	s.began = true
+	s.w.Header().Set("Retry-After", used.FormatSeconds())
+	writeProblem(s.w, http.StatusTooManyRequests, strings.ReplaceAll(used.Code, "-", "_"), used.Error())
+	return true
+}
+
 // send writes an event.
 func (s *stream) send(e *event) {
 	var b bytes.Buffer
@@ -189,6 +205,7 @@ func (s *stream) write(b []byte) {
 	if s.err != nil {
 		return
 	}
+	s.began = true
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit)) // a test's recorder has none
 	if _, s.err = s.w.Write(b); s.err == nil {
 		_ = s.control.Flush()

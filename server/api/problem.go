@@ -26,6 +26,8 @@ type Problem struct {
 	Next   string       `json:"next,omitempty" doc:"what to do about it"`
 	Errors []Detail     `json:"errors,omitempty" doc:"each value that is not valid"`
 	Answer *runs.Answer `json:"answer,omitempty" doc:"of already-answered: who answered, and when"`
+
+	retryAfter string // when to send the request again, in seconds; "": nothing is said
 }
 
 // A Detail is what is wrong with one value of a request.
@@ -41,6 +43,14 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // ContentType returns the media type of problems.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// GetHeaders returns the headers of the answer.
+func (p *Problem) GetHeaders() http.Header {
+	if p.retryAfter == "" {
+		return nil
+	}
+	return http.Header{"Retry-After": {p.retryAfter}}
+}
 
 func newProblem(status int, code, detail string) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
@@ -97,6 +107,9 @@ func (h *handler) problemOf(err error) *Problem {
 	p := newProblem(status, code, secrets.Text(err.Error()))
 	if failed, ok := errors.AsType[*failure.Error](err); ok {
 		p.Next = secrets.Text(failed.Next)
+	}
+	if used, ok := errors.AsType[*server.QuotaError](err); ok {
+		p.Status, p.Title, p.Code, p.retryAfter = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests), used.Code, used.FormatSeconds()
 	}
 	if answered, ok := errors.AsType[*server.AnsweredError](err); ok {
 		p.Answer = &answered.Answer

@@ -171,6 +171,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 	if err != nil {
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}
+	h.service.NoteAhead(ctx, run, toAnswers(b.Answers))
 	if strings.Contains(in.Accept, "text/event-stream") {
 		sub, err := h.service.Subscribe(ctx, run, server.SubscribeOptions{UntilQuestion: true})
 		if err != nil {

@@ -75,6 +75,10 @@ func (h toolHandler) tryTool(ctx context.Context, in *tryInput) (*body[Trial], e
 		return nil, err
 	case t.Asks != nil:
 		return &body[Trial]{Trial{Status: "asks", Question: t.Asks}}, nil
+	case in.Body.Allow != "":
+		h.service.NoteTrial(ctx, in.Body.Allow, in.Name+" "+string(in.Body.Arguments))
+	}
+	switch {
 	case t.Failed:
 		return &body[Trial]{Trial{Status: "failed", Output: t.Output}}, nil
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,8 +29,9 @@ type Settings struct {
 	// remove the header from what it gets.
 	UserHeader string
 
-	State string // state directory of raddle
-	Token string // replaces the first token; "": that of the state directory
+	State  string // state directory of raddle
+	Token  string // replaces the first token; "": that of the state directory
+	Limits Limits // of each token
 }
 
 // A Gateway is an HTTP server around a service.
@@ -49,6 +51,9 @@ type Gateway struct {
 	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
 	refusals []refusal        // of protocols
 	counts   runCounts        // of the store, for the metrics
+	network  *connectionSet
+	quotas   *quotaSet
+	log      *securityLog
 }
 
 // A refusal writes refusals in the form of a protocol.
@@ -57,16 +62,15 @@ type refusal struct {
 	write  func(w http.ResponseWriter, status int, code, detail string)
 }
 
-// maxBody is the size of the largest body of a request, in bytes.
-const maxBody = 4 << 20
-
 // Open checks the settings, starts to listen, and makes the first token if there is none. Requests wait until [Gateway.Serve].
 // The caller must call Close.
 func Open(o Settings) (*Gateway, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{settings: o, tokens: OpenTokens(o.State), closed: http.NewServeMux(), open: http.NewServeMux()}
+	g := &Gateway{settings: o, tokens: OpenTokens(o.State), closed: http.NewServeMux(), open: http.NewServeMux(), network: newConnectionSet(countFiles())}
+	g.log = g.tokens.log
+	g.quotas = newQuotaSet(o.Limits, g.network.all)
 	var err error
 	if o.PublicURL != "" {
 		if g.public, err = url.Parse(o.PublicURL); err != nil || g.public.Host == "" || g.public.Scheme != "http" && g.public.Scheme != "https" {
@@ -166,8 +170,9 @@ func (g *Gateway) WriteRefusals(prefix string, write func(w http.ResponseWriter,
 	g.refusals = append(g.refusals, refusal{prefix, write})
 }
 
-// refuse writes why a request is refused.
+// refuse writes why a request is refused. Refusals of callers are in the security log.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+	g.log.writeRefusal(r, status, code)
 	for _, f := range g.refusals {
 		if strings.HasPrefix(r.URL.Path, f.prefix) {
 			f.write(w, status, code, detail)
@@ -179,47 +184,112 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 
 // ServeHTTP checks where a request comes from and who sends it, and passes it on.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'self'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	setPageHeaders(w.Header())
+	startBody(w, r, openBodyTime) // for what refuses the request and leaves its body
 	if g.public != nil {
 		r = stripPrefix(r, strings.TrimSuffix(g.public.Path, "/"))
 	}
 	if !g.isOwnHost(r.Host) {
-		g.refuse(w, r, http.StatusMisdirectedRequest, "foreign-host", "this server does not answer for the host "+r.Host+"; raddle serve --public-url names another one")
+		g.refuseBody(w, r, http.StatusMisdirectedRequest, "foreign-host", "this server does not answer for the host "+r.Host+"; raddle serve --public-url names another one")
 		return
 	}
 	if done := g.checkOrigin(w, r); done {
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, max(maxBody, g.large[r.URL.Path]))
 	if _, pattern := g.open.Handler(r); pattern != "" {
-		g.open.ServeHTTP(w, r)
+		if g.readBody(w, r, maxOpenBody, openBodyTime) {
+			g.open.ServeHTTP(w, r)
+		}
 		return
 	}
+	g.serveCaller(w, r)
+}
+
+// serveCaller finds out who sends a request, and passes it on if its sender may send it.
+func (g *Gateway) serveCaller(w http.ResponseWriter, r *http.Request) {
 	caller, ok, err := g.findCaller(r)
-	if err != nil {
+	switch {
+	case errors.Is(err, errForeignPage):
 		g.refusePage(w, r)
 		return
-	}
-	if !ok {
-		h.Set("WWW-Authenticate", `Bearer realm="raddle"`)
-		g.refuse(w, r, http.StatusUnauthorized, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")
+	case errors.Is(err, errExpired):
+		g.refuseStranger(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
+		return
+	case !ok:
+		g.refuseStranger(w, r, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")
 		return
 	}
+	trustConnection(r)
+	r = r.WithContext(server.WithCaller(r.Context(), caller))
+	leave, err := g.quotas.enter(caller.Name)
+	if err != nil {
+		g.refuseQuota(w, r, err)
+		return
+	}
+	defer leave()
 	caller.TraceParent = r.Header.Get("Traceparent")
 	if name := g.settings.UserHeader; name != "" {
 		if caller.User, ok = readUser(r, name); !ok {
-			g.refuse(w, r, http.StatusBadRequest, "no-user", "the request needs the header "+name+" with one name: the proxy in front of this server must set it")
+			g.refuseBody(w, r, http.StatusBadRequest, "no-user", "the request needs the header "+name+" with one name: the proxy in front of this server must set it")
 			return
 		}
 	}
 	if _, pattern := g.closed.Handler(r); pattern == "" {
-		writeProblem(w, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
+		g.refuseBody(w, r, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
 		return
 	}
-	g.closed.ServeHTTP(w, r.WithContext(server.WithCaller(r.Context(), caller)))
+	if limit, within := g.boundBody(r); !g.readBody(w, r, limit, within) {
+		return
+	}
+	caller.TakeStart = func() error { return g.quotas.takeStart(caller.Name) }
+	caller.NoteGrant = func(grant server.Grant) { g.log.writeGrant(r, grant) }
+	ctx := server.WithCaller(r.Context(), caller)
+	status := &statusWriter{ResponseWriter: w}
+	g.closed.ServeHTTP(status, r.WithContext(ctx))
+	if status.isRefusal() { // of a handler, such as a missing scope
+		g.log.writeRefusal(r, status.code, "")
+	}
+}
+
+// refuseStranger refuses a request without a valid token.
+func (g *Gateway) refuseStranger(w http.ResponseWriter, r *http.Request, code, detail string) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="raddle"`)
+	g.refuseBody(w, r, http.StatusUnauthorized, code, detail)
+}
+
+// refuseQuota refuses a request for which its token has no room now.
+func (g *Gateway) refuseQuota(w http.ResponseWriter, r *http.Request, err error) {
+	code := "too-many-requests"
+	if used, ok := errors.AsType[*server.QuotaError](err); ok {
+		code = used.Code
+		w.Header().Set("Retry-After", used.FormatSeconds())
+	}
+	g.refuseBody(w, r, http.StatusTooManyRequests, code, err.Error())
+}
+
+// A statusWriter keeps the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	code int // 0: none was written
+}
+
+// WriteHeader writes the status.
+func (w *statusWriter) WriteHeader(code int) {
+	if code >= 200 {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush is for handlers that look for [http.Flusher].
+func (w *statusWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// isRefusal reports whether the answer says that the caller may not do this.
+func (w *statusWriter) isRefusal() bool {
+	return w.code == http.StatusUnauthorized || w.code == http.StatusForbidden || w.code == http.StatusTooManyRequests
 }
 
 // maxUser is the length of the longest name of a user, in bytes.
@@ -248,7 +318,7 @@ func (g *Gateway) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool
 		return false
 	}
 	if !slices.ContainsFunc(g.origins, func(own string) bool { return strings.EqualFold(own, origin) }) {
-		g.refuse(w, r, http.StatusForbidden, "foreign-origin", "pages of "+origin+" may not call this server; raddle serve --allow-origin allows it")
+		g.refuseBody(w, r, http.StatusForbidden, "foreign-origin", "pages of "+origin+" may not call this server; raddle serve --allow-origin allows it")
 		return true
 	}
 	h := w.Header()

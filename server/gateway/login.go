@@ -19,9 +19,6 @@ import (
 //go:embed login
 var loginFiles embed.FS
 
-// maxLogin is the size of the largest body of a log-in, in bytes.
-const maxLogin = 4 << 10
-
 // LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code is in its fragment, which
 // browsers send to no server. Then the browser is led to a page: its address below that of the server, "" for the first one.
 func (g *Gateway) LoginAddress(page string) string {
@@ -65,26 +62,39 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var body struct{ Code, Token string }
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin)).Decode(&body)
+	err := json.NewDecoder(r.Body).Decode(&body)
 	if err != nil || (body.Code == "") == (body.Token == "") {
 		writeProblem(w, http.StatusBadRequest, "bad-request", `the body must be {"code": CODE} or {"token": TOKEN}`)
 		return
 	}
 	hash := hashToken(g.first)
 	if body.Code != "" && !g.sessions.useCode(body.Code) {
-		writeProblem(w, http.StatusUnauthorized, "wrong-code", "this code was used or has expired: log in with a token, or start raddle serve again for another code")
+		g.refuseLogin(w, r, "wrong-code", "this code was used or has expired: log in with a token, or start raddle serve again for another code")
 		return
 	}
+	name := firstName
 	if body.Token != "" {
-		if _, ok := g.tokens.findCaller(body.Token, g.first); !ok {
-			writeProblem(w, http.StatusUnauthorized, "wrong-token", "this is not a token of this server")
+		caller, ok, err := g.tokens.findCaller(body.Token, g.first)
+		if errors.Is(err, errExpired) {
+			g.refuseLogin(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
 			return
 		}
-		hash = hashToken(body.Token)
+		if !ok {
+			g.refuseLogin(w, r, "wrong-token", "this is not a token of this server")
+			return
+		}
+		hash, name = hashToken(body.Token), caller.Name
 	}
 	g.removeOpener()
+	g.log.write(newEntry("log-in", r, SecurityEntry{Token: name}))
 	http.SetCookie(w, g.newCookie(g.sessions.start(hash), int(sessionLife.Seconds())))
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuseLogin refuses a log-in.
+func (g *Gateway) refuseLogin(w http.ResponseWriter, r *http.Request, code, detail string) {
+	g.log.writeFailedLogin(r, code)
+	writeProblem(w, http.StatusUnauthorized, code, detail)
 }
 
 // logOut ends the session of a browser.
@@ -95,6 +105,8 @@ func (g *Gateway) logOut(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	caller, _ := server.CallerOf(r.Context())
+	g.log.write(newEntry("log-out", r, SecurityEntry{Token: caller.Name}))
 	http.SetCookie(w, g.newCookie("", -1))
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -131,8 +143,7 @@ var errForeignPage = errors.New("the request comes from no page of this server")
 // findCaller returns the sender of a request: by its token, or by the session of its browser.
 func (g *Gateway) findCaller(r *http.Request) (c server.Caller, ok bool, err error) {
 	if r.Header.Get("Authorization") != "" {
-		c, ok = g.tokens.findCaller(bearerToken(r), g.first)
-		return c, ok, nil
+		return g.tokens.findCaller(bearerToken(r), g.first)
 	}
 	found, ok := g.readSession(r)
 	if !ok {
@@ -141,8 +152,7 @@ func (g *Gateway) findCaller(r *http.Request) (c server.Caller, ok bool, err err
 	if !g.maySendCookie(r) {
 		return c, false, errForeignPage
 	}
-	c, ok = g.tokens.findHash(found.Token, g.first)
-	return c, ok, nil
+	return g.tokens.findHash(found.Token, g.first)
 }
 
 // maySendCookie reports whether a request with a cookie is one of this server's pages, or of a person who opens an address. Pages
@@ -164,5 +174,5 @@ func (g *Gateway) isOwnPage(r *http.Request) bool {
 }
 
 func (g *Gateway) refusePage(w http.ResponseWriter, r *http.Request) {
-	g.refuse(w, r, http.StatusForbidden, "foreign-page", "a request of a browser needs the Origin of a page of this server, or Sec-Fetch-Site: same-origin")
+	g.refuseBody(w, r, http.StatusForbidden, "foreign-page", "a request of a browser needs the Origin of a page of this server, or Sec-Fetch-Site: same-origin")
 }

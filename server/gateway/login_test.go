@@ -133,7 +133,7 @@ func TestLogin(t *testing.T) {
 // A session has the name and the scopes of the token that began it, and ends with that token.
 func TestLoginWithToken(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir()})
-	token, err := g.tokens.Add("ann", []server.Scope{server.ScopeRead})
+	token, err := g.tokens.Add("ann", []server.Scope{server.ScopeRead}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestLoginWithToken(t *testing.T) {
 	if err := g.tokens.Remove("ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.tokens.Add("ann", server.Scopes); err != nil {
+	if _, err := g.tokens.Add("ann", server.Scopes, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if res, text := send(t, g, "POST", "/act", "", cookie, own); res.StatusCode != 401 {
@@ -182,7 +182,7 @@ func TestForeignPages(t *testing.T) {
 		"log-in with a wrong code":        {"POST", "/login", `{"code": "wrong"}`, []string{own}, 401, `"wrong-code"`},
 		"log-in with nothing":             {"POST", "/login", `{}`, []string{own}, 400, `"bad-request"`},
 		"log-in with both":                {"POST", "/login", `{"code": "x", "token": "y"}`, []string{own}, 400, `"bad-request"`},
-		"log-in with too much":            {"POST", "/login", `{"code": "` + strings.Repeat("x", maxLogin) + `"}`, []string{own}, 400, `"bad-request"`},
+		"log-in with too much":            {"POST", "/login", `{"code": "` + strings.Repeat("x", maxOpenBody) + `"}`, []string{own}, 413, `"too-large"`},
 		"log-out of another page":         {"POST", "/logout", "", []string{cookie, "Sec-Fetch-Site: cross-site"}, 403, `"foreign-page"`},
 	} {
 		res, text := send(t, g, c.method, c.path, c.body, c.headers...)
@@ -252,7 +252,7 @@ func TestLoginPage(t *testing.T) {
 	for path, kind := range map[string]string{"/login": "text/html", "/login/login.js": "text/javascript", "/login/login.css": "text/css", "/favicon.ico": "image/svg+xml"} {
 		res, text := send(t, g, "GET", path, "")
 		h := res.Header
-		if res.StatusCode != 200 || !strings.HasPrefix(h.Get("Content-Type"), kind) || h.Get("Content-Security-Policy") != "default-src 'self'" ||
+		if res.StatusCode != 200 || !strings.HasPrefix(h.Get("Content-Type"), kind) || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'self'; ") ||
 			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%s: %s %v", path, res.Status, h)
 		}

@@ -27,7 +27,7 @@ func (g *Gateway) Close() error { return g.listener.Close() }
 // Serve answers requests until ctx ends. Then it pauses every run after its current step, for at most the grace of the settings or
 // until drainCtx ends, closes the service and all connections, and returns.
 func (g *Gateway) Serve(ctx, drainCtx context.Context) error {
-	web := &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+	web := g.newServer()
 	failed := make(chan error, 1)
 	go func() { failed <- g.accept(web, g.listener) }()
 	var err error
@@ -47,7 +47,13 @@ func (g *Gateway) Serve(ctx, drainCtx context.Context) error {
 	return err
 }
 
+// newServer returns the server of HTTP for the connections of the gateway.
+func (g *Gateway) newServer() *http.Server {
+	return &http.Server{Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnContext: noteConnection, ConnState: g.network.noteState}
+}
+
 func (g *Gateway) accept(web *http.Server, l net.Listener) error {
+	l = boundListener{l, g.network}
 	if g.settings.TLSCert != "" {
 		return web.ServeTLS(l, g.settings.TLSCert, g.settings.TLSKey)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"raddle.dev/internal/failure"
 	"raddle.dev/server"
@@ -32,16 +33,24 @@ const tokenBytes = 32
 // the hash is saved.
 type Tokens struct {
 	dir string
+	log *securityLog
+	use tokenUse
 }
 
 // OpenTokens returns the tokens in the state directory of raddle.
-func OpenTokens(state string) *Tokens { return &Tokens{dir: filepath.Join(state, "serve")} }
+func OpenTokens(state string) *Tokens {
+	dir := filepath.Join(state, "serve")
+	return &Tokens{dir: dir, log: openSecurityLog(state), use: tokenUse{path: filepath.Join(dir, "tokens-used.json")}}
+}
 
 // A Token is what a server knows of a token.
 type Token struct {
 	Name   string         `json:"name"`
 	Scopes []server.Scope `json:"scopes"`
 	Hash   string         `json:"hash"` // SHA-256 of the token
+
+	Created time.Time `json:"created,omitzero"` // zero: by an older raddle
+	Expires time.Time `json:"expires,omitzero"` // from then on it is refused; zero: never
 }
 
 // FirstPath returns the file of the first token.
@@ -116,8 +125,8 @@ func (t *Tokens) List() (list []Token, err error) {
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Add makes a token with a name and returns it. It is not shown again.
-func (t *Tokens) Add(name string, scopes []server.Scope) (string, error) {
+// Add makes a token with a name and returns it. It is not shown again. It is refused from expires on; zero: it does not expire.
+func (t *Tokens) Add(name string, scopes []server.Scope, expires time.Time) (string, error) {
 	if !tokenName.MatchString(name) {
 		return "", failure.NewUsage("use letters, digits, '.', '_' and '-'", "%q cannot be the name of a token", name)
 	}
@@ -129,8 +138,12 @@ func (t *Tokens) Add(name string, scopes []server.Scope) (string, error) {
 		return "", failure.NewUsage("remove it first: raddle serve token rm "+name, "there is a token with the name %q", name)
 	}
 	token := newToken()
-	list = append(list, Token{Name: name, Scopes: scopes, Hash: hashToken(token)})
-	return token, t.save(list)
+	list = append(list, Token{Name: name, Scopes: scopes, Hash: hashToken(token), Created: time.Now().UTC().Round(time.Second), Expires: expires})
+	if err := t.save(list); err != nil {
+		return "", err
+	}
+	t.log.write(SecurityEntry{Event: "token-added", Token: name, Detail: fmt.Sprint(scopes)})
+	return token, nil
 }
 
 // Remove removes a token.
@@ -143,7 +156,11 @@ func (t *Tokens) Remove(name string) error {
 	if len(kept) == len(list) {
 		return failure.NewUsage("see: raddle serve token ls", "there is no token with the name %q", name)
 	}
-	return t.save(kept)
+	if err := t.save(kept); err != nil {
+		return err
+	}
+	t.log.write(SecurityEntry{Event: "token-removed", Token: name})
+	return nil
 }
 
 func (t *Tokens) save(list []Token) error {
@@ -165,25 +182,42 @@ func hashToken(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// findCaller returns the caller that a token belongs to. first is the first token. The time it takes says nothing about tokens.
-func (t *Tokens) findCaller(token, first string) (c server.Caller, ok bool) {
+// errExpired reports a token that was valid until it expired.
+var errExpired = errors.New("the token has expired")
+
+// findCaller returns the caller that a token belongs to. The error is errExpired or nil. first is the first token. The time it takes says nothing
+// about tokens.
+func (t *Tokens) findCaller(token, first string) (c server.Caller, ok bool, err error) {
 	return t.findHash(hashToken(token), first)
 }
 
 // findHash is findCaller for the hash of a token.
-func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool) {
+func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool, err error) {
 	list, err := t.List()
 	if err != nil {
 		list = nil // the first token still works
 	}
 	hash := []byte(tokenHash)
-	for _, k := range append(list, Token{Name: firstName, Scopes: server.Scopes, Hash: hashToken(first)}) {
+	var found *Token
+	list = append(list, Token{Name: firstName, Scopes: server.Scopes, Hash: hashToken(first)})
+	for _, k := range list {
 		if subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1 {
-			c, ok = server.Caller{Name: k.Name, User: k.Name, Scopes: k.Scopes}, true
-			if k.Name == firstName {
-				c.User = ""
-			}
+			found = &k
 		}
 	}
-	return c, ok
+	switch {
+	case found == nil:
+		return c, false, nil
+	case found.IsExpired(time.Now()):
+		return c, false, errExpired
+	}
+	t.use.note(found, list, time.Now())
+	c = server.Caller{Name: found.Name, User: found.Name, Scopes: found.Scopes}
+	if c.Name == firstName {
+		c.User = ""
+	}
+	return c, true, nil
 }
+
+// IsExpired reports whether a token is refused at a time.
+func (k *Token) IsExpired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"raddle.dev/server"
 )
@@ -20,7 +21,7 @@ func handleUser(g *Gateway) {
 func TestUserOfToken(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir()})
 	handleUser(g)
-	ann, err := g.tokens.Add("ann", server.Scopes)
+	ann, err := g.tokens.Add("ann", server.Scopes, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

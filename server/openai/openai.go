@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -70,6 +71,8 @@ func WriteRefusal(w http.ResponseWriter, status int, code, detail string) {
 		e.Code = "invalid_api_key"
 	case http.StatusForbidden:
 		e.Type = typePermission
+	case http.StatusTooManyRequests:
+		e.Type = typeRate
 	}
 	writeError(w, e)
 }
@@ -128,8 +131,9 @@ type apiError struct {
 	Param   string `json:"-"`
 	Code    string `json:"code"`
 
-	status int
-	final  bool // clients must not send the request again by themselves
+	status     int
+	retryAfter string // when clients may send the request again, in seconds; "": nothing is said
+	final      bool   // clients must not send the request again by themselves
 }
 
 // The types of errors.
@@ -137,6 +141,7 @@ const (
 	typeRequest    = "invalid_request_error"
 	typePermission = "permission_error"
 	typeServer     = "server_error"
+	typeRate       = "rate_limit_error"
 )
 
 func (e *apiError) Error() string { return e.Message }
@@ -168,10 +173,13 @@ func newConflict(code, message string) *apiError {
 func explainError(err error) *apiError {
 	var known *apiError
 	var fail *failure.Error
+	var used *server.QuotaError
 	e := &apiError{Message: err.Error()}
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &used):
+		e.status, e.Type, e.Code, e.retryAfter = http.StatusTooManyRequests, typeRate, strings.ReplaceAll(used.Code, "-", "_"), used.FormatSeconds()
 	case errors.As(err, new(*server.ScopeError)):
 		e.status, e.Type, e.Code = http.StatusForbidden, typePermission, "missing_scope"
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -220,6 +228,9 @@ type errorBody struct {
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
+	if e.retryAfter != "" {
+		w.Header().Set("Retry-After", e.retryAfter)
+	}
 	if e.final {
 		w.Header().Set("X-Should-Retry", "false") // OpenAI's libraries repeat a request otherwise, and a run with it
 	}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// A Grant is an answer that allows something: a call of a tool, or code that nobody has trusted.
+type Grant struct {
+	Run      string
+	Question string // its id
+	Answer   string // for how long it counts, such as once or always; "": the answer has another form
+	What     string // the beginning of the question, without secrets; "" for an answer that was given before it
+}
+
+// maxGrantText is the length of the longest text about a grant, in bytes.
+const maxGrantText = 500
+
+// noteGrants tells the caller of a context which of some answers allow something. open are the questions that they answered.
+func (s *Service) noteGrants(ctx context.Context, run string, open []graph.Question, answers []graph.Answer) {
+	caller, _ := CallerOf(ctx)
+	if caller.NoteGrant == nil {
+		return
+	}
+	for _, a := range answers {
+		i := slices.IndexFunc(open, func(q graph.Question) bool { return q.ID == a.ID || a.ID == "" })
+		if i < 0 || a.Refused != "" || open[i].Kind != agent.KindPermission && open[i].Kind != flow.KindTrust {
+			continue
+		}
+		if choice := choiceOf(a.Value); !isRefusal(choice) {
+			caller.NoteGrant(Grant{Run: run, Question: open[i].ID, Answer: choice, What: s.shorten(open[i].Prompt)})
+		}
+	}
+}
+
+// NoteAhead tells the caller of a context which answers it has given to questions that a run has not asked yet.
+func (s *Service) NoteAhead(ctx context.Context, run string, answers []graph.Answer) {
+	caller, _ := CallerOf(ctx)
+	for _, a := range answers {
+		if choice := choiceOf(a.Value); caller.NoteGrant != nil && a.Refused == "" && !isRefusal(choice) {
+			caller.NoteGrant(Grant{Run: run, Question: a.ID, Answer: s.shorten(choice)})
+		}
+	}
+}
+
+// NoteTrial tells the caller of a context that it has allowed a call that is not part of a run. what is the call.
+func (s *Service) NoteTrial(ctx context.Context, question, what string) {
+	if caller, _ := CallerOf(ctx); caller.NoteGrant != nil {
+		caller.NoteGrant(Grant{Question: question, Answer: "once", What: s.shorten(what)})
+	}
+}
+
+// isRefusal reports whether what an answer chooses allows nothing.
+func isRefusal(choice string) bool { return slices.Contains([]string{"no", "false", "never"}, choice) }
+
+// shorten returns the beginning of a text, without secrets.
+func (s *Service) shorten(text string) string {
+	text = s.redact(strings.TrimSpace(text))
+	if len(text) > maxGrantText {
+		text = strings.ToValidUTF8(text[:maxGrantText], "") + "…"
+	}
+	return text
+}
