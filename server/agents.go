@@ -47,7 +47,7 @@ func (s *Service) ListAgents() []AgentInfo {
 		info := AgentInfo{Name: place.Name, Dir: place.Dir}
 		a, err := s.process.Load(app.LoadRequest{Agent: place.Name})
 		if err != nil {
-			info.Error = s.redact(err.Error())
+			info.Error = HidePaths(s.redact(err.Error()), s)
 		} else {
 			info.describe(a)
 			_ = a.Close() // nothing was written

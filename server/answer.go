@@ -47,7 +47,7 @@ func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (open []grap
 	if open, err = s.answers.answerRun(ctx, req); err != nil {
 		return nil, s.answers.explainAnswered(ctx, req, err)
 	}
-	s.noteGrants(ctx, req.Run, detail.Snapshot.Questions, req.Answers)
+	noteGrants(ctx, s, req.Run, detail.Snapshot.Questions, req.Answers)
 	return open, nil
 }
 

@@ -22,7 +22,7 @@ type Grant struct {
 const maxGrantText = 500
 
 // noteGrants tells the caller of a context which of some answers allow something. open are the questions that they answered.
-func (s *Service) noteGrants(ctx context.Context, run string, open []graph.Question, answers []graph.Answer) {
+func noteGrants(ctx context.Context, s *Service, run string, open []graph.Question, answers []graph.Answer) {
 	caller, _ := CallerOf(ctx)
 	if caller.NoteGrant == nil {
 		return
@@ -33,33 +33,33 @@ func (s *Service) noteGrants(ctx context.Context, run string, open []graph.Quest
 			continue
 		}
 		if choice := choiceOf(a.Value); !isRefusal(choice) {
-			caller.NoteGrant(Grant{Run: run, Question: open[i].ID, Answer: choice, What: s.shorten(open[i].Prompt)})
+			caller.NoteGrant(Grant{Run: run, Question: open[i].ID, Answer: choice, What: shortenGrant(open[i].Prompt, s)})
 		}
 	}
 }
 
 // NoteAhead tells the caller of a context which answers it has given to questions that a run has not asked yet.
-func (s *Service) NoteAhead(ctx context.Context, run string, answers []graph.Answer) {
+func NoteAhead(ctx context.Context, s *Service, run string, answers []graph.Answer) {
 	caller, _ := CallerOf(ctx)
 	for _, a := range answers {
 		if choice := choiceOf(a.Value); caller.NoteGrant != nil && a.Refused == "" && !isRefusal(choice) {
-			caller.NoteGrant(Grant{Run: run, Question: a.ID, Answer: s.shorten(choice)})
+			caller.NoteGrant(Grant{Run: run, Question: a.ID, Answer: shortenGrant(choice, s)})
 		}
 	}
 }
 
 // NoteTrial tells the caller of a context that it has allowed a call that is not part of a run. what is the call.
-func (s *Service) NoteTrial(ctx context.Context, question, what string) {
+func NoteTrial(ctx context.Context, s *Service, question, what string) {
 	if caller, _ := CallerOf(ctx); caller.NoteGrant != nil {
-		caller.NoteGrant(Grant{Question: question, Answer: "once", What: s.shorten(what)})
+		caller.NoteGrant(Grant{Question: question, Answer: "once", What: shortenGrant(what, s)})
 	}
 }
 
 // isRefusal reports whether what an answer chooses allows nothing.
 func isRefusal(choice string) bool { return slices.Contains([]string{"no", "false", "never"}, choice) }
 
-// shorten returns the beginning of a text, without secrets.
-func (s *Service) shorten(text string) string {
+// shortenGrant returns the beginning of a text, without secrets.
+func shortenGrant(text string, s *Service) string {
 	text = s.redact(strings.TrimSpace(text))
 	if len(text) > maxGrantText {
 		text = strings.ToValidUTF8(text[:maxGrantText], "") + "…"

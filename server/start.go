@@ -39,6 +39,9 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err := s.checkName(req.Agent); err != nil {
 		return "", err
 	}
+	if err := checkSession(req.Session); err != nil {
+		return "", err
+	}
 	if err := takeStart(ctx); err != nil {
 		return "", err
 	}

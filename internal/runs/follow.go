@@ -40,6 +40,10 @@ func (f *Follower) Last() int64 { return f.last }
 // followBatch is the largest number of records whose events one call returns.
 const followBatch = 500
 
+// followBytes is the size of the records after which a call returns what it has, in bytes: a reader that is slow keeps that much, and one record,
+// in memory.
+const followBytes = 256 << 10
+
 // ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
 // replies, calls of tools and questions. Each has the number of its record. There are none of what the journal does not
 // hold, such as the text of a reply as it comes. A call reads at most a few hundred records; more says that there are
@@ -54,6 +58,7 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 	if err != nil {
 		return nil, false, err
 	}
+	size := 0
 	if len(entries) > 0 {
 		span := journal.Range{After: entries[0].Seq - 1, UpTo: entries[len(entries)-1].Seq}
 		for r, err := range journal.Records(ctx, st, at.thread, span) {
@@ -69,7 +74,12 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 			}
 			events = append(events, read...)
 			f.last = entries[0].Seq
+			size += len(r.Data)
 			if entries = entries[1:]; len(entries) == 0 {
+				break
+			}
+			if size > followBytes {
+				more = true
 				break
 			}
 		}

@@ -24,8 +24,8 @@ func NewCards(s *server.Service, address string) http.Handler {
 	for _, pattern := range CardPatterns[1:] {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			info, err := s.ReadAgent(r.PathValue("agent"))
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusNotFound)
+			if err != nil { // why it cannot be loaded is for callers with a token
+				http.Error(w, "there is no card of an agent with this name", http.StatusNotFound)
 				return
 			}
 			b, err := json.Marshal(makeCard(info, baseURL(address, r)))

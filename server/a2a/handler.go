@@ -21,7 +21,7 @@ func NewHandler(s *server.Service) http.Handler {
 	mux.HandleFunc("POST /a2a/{agent}", func(w http.ResponseWriter, r *http.Request) {
 		info, err := s.ReadAgent(r.PathValue("agent"))
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
+			http.Error(w, server.HidePaths(err.Error(), s), http.StatusNotFound)
 			return
 		}
 		tasks := &tasks{service: s, agent: info, contexts: openContexts(s)}

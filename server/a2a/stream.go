@@ -28,12 +28,12 @@ type streamer struct {
 func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a.Event, error) bool) {
 	st, err := t.service.ReadState(ctx, run)
 	if err != nil {
-		yield(nil, explainError(err))
+		yield(nil, t.explainError(err))
 		return
 	}
 	task, err := t.readTask(ctx, st, -1, after != "")
 	if err != nil {
-		yield(nil, explainError(err))
+		yield(nil, t.explainError(err))
 		return
 	}
 	if !task.Status.State.Terminal() || after == "" { // the stream says how the run ends
@@ -49,19 +49,19 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 		sent: map[string]*strings.Builder{}, ended: map[string]int64{}}
 	if after != "" { // replies are counted from the start of the run
 		if err := t.countReplies(ctx, s, run, after); err != nil {
-			yield(nil, explainError(err))
+			yield(nil, t.explainError(err))
 			return
 		}
 	}
 	for {
 		sub, err := t.service.Subscribe(ctx, run, server.SubscribeOptions{After: after, UntilQuestion: true})
 		if err != nil {
-			yield(nil, explainError(err))
+			yield(nil, t.explainError(err))
 			return
 		}
 		for ev, err := range sub.Events() {
 			if err != nil {
-				yield(nil, explainError(err))
+				yield(nil, t.explainError(err))
 				return
 			}
 			if ev.ID != "" {
@@ -72,7 +72,7 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 			}
 		}
 		if st, err = t.service.ReadState(ctx, run); err != nil {
-			yield(nil, explainError(err))
+			yield(nil, t.explainError(err))
 			return
 		}
 		status := t.statusOf(st)

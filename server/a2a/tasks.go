@@ -32,7 +32,7 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 	}
 	st, err := t.service.ReadState(ctx, string(id))
 	if errors.As(err, new(*server.ScopeError)) {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
 		return nil, a2a.NewError(a2a.ErrTaskNotFound, fmt.Sprintf("the agent %s has no task %q", t.agent.Name, id))
@@ -41,28 +41,30 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 }
 
 // explainError returns an error of the service as one of the protocol.
-func explainError(err error) error {
+func (t *tasks) explainError(err error) error {
 	var fail *failure.Error
 	switch {
 	case err == nil || errors.As(err, new(*a2a.Error)):
 		return err
+	}
+	text := server.HidePaths(err.Error(), t.service)
+	switch {
 	case errors.As(err, new(*server.ScopeError)):
-		return a2a.NewError(a2a.ErrUnauthorized, err.Error())
+		return a2a.NewError(a2a.ErrUnauthorized, text)
 	case errors.As(err, new(*server.QuotaError)):
-		return a2a.NewError(a2a.ErrServerError, err.Error())
+		return a2a.NewError(a2a.ErrServerError, text)
 	case errors.As(err, new(*graph.AnswerError)), errors.As(err, new(*server.ProtocolAnswerError)):
-		return a2a.NewError(a2a.ErrInvalidParams, err.Error())
+		return a2a.NewError(a2a.ErrInvalidParams, text)
 	case errors.As(err, &fail):
-		text := err.Error()
 		if fail.Next != "" {
-			text += ": " + fail.Next
+			text += ": " + server.HidePaths(fail.Next, t.service)
 		}
 		if fail.Kind == failure.Stale {
 			return a2a.NewError(a2a.ErrUnsupportedOperation, text)
 		}
 		return a2a.NewError(a2a.ErrInvalidParams, text)
 	}
-	return a2a.NewError(a2a.ErrInternalError, err.Error())
+	return a2a.NewError(a2a.ErrInternalError, text)
 }
 
 // GetTask implements the protocol's method.
@@ -72,7 +74,7 @@ func (t *tasks) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task
 		return nil, err
 	}
 	task, err := t.readTask(ctx, st, historyOf(req.HistoryLength, -1), true)
-	return task, explainError(err)
+	return task, t.explainError(err)
 }
 
 // historyOf returns how many messages a request wants.
@@ -92,7 +94,7 @@ const (
 // ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
 func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	if err := t.service.RequireScope(ctx, server.ScopeRead); err != nil {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	size := cmp.Or(req.PageSize, usualPage)
 	if size < 1 || size > maxTasks {
@@ -100,7 +102,7 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 	}
 	all, err := t.service.Process().Runs.ListRuns(ctx, "")
 	if err != nil {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	all = slices.DeleteFunc(all, func(i runs.Info) bool { return !t.isListed(&i, req) })
 	slices.SortStableFunc(all, func(a, b runs.Info) int { return cmp.Compare(positionOf(&b), positionOf(&a)) })
@@ -122,7 +124,7 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 			continue
 		}
 		if err != nil {
-			return nil, explainError(err)
+			return nil, t.explainError(err)
 		}
 		page.Tasks = append(page.Tasks, task)
 	}
@@ -167,7 +169,7 @@ func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", st.Status))
 	}
 	if err := t.service.CancelRun(ctx, st.Run); err != nil {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	return t.GetTask(ctx, &a2a.GetTaskRequest{ID: req.ID})
 }
@@ -176,7 +178,7 @@ func (t *tasks) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 func (t *tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	run, _, err := t.takeMessage(ctx, req)
 	if err != nil {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	history := -1
 	read := t.service.WaitRun
@@ -188,10 +190,10 @@ func (t *tasks) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a
 	}
 	st, err := read(ctx, run)
 	if err != nil {
-		return nil, explainError(err)
+		return nil, t.explainError(err)
 	}
 	task, err := t.readTask(ctx, st, history, true)
-	return task, explainError(err)
+	return task, t.explainError(err)
 }
 
 // SendStreamingMessage implements the protocol's method.
@@ -199,7 +201,7 @@ func (t *tasks) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRe
 	return func(yield func(a2a.Event, error) bool) {
 		run, after, err := t.takeMessage(ctx, req)
 		if err != nil {
-			yield(nil, explainError(err))
+			yield(nil, t.explainError(err))
 			return
 		}
 		t.streamRun(ctx, run, after, yield)

@@ -60,6 +60,7 @@ func (c *call) serve(ctx context.Context) {
 			e.Message += ": " + fail.Next
 		}
 	}
+	e.Message = server.HidePaths(e.Message, c.service)
 	c.out.send(e)
 }
 

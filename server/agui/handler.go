@@ -48,7 +48,7 @@ func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
 	}
 	info, err := h.service.ReadAgent(r.PathValue("agent"))
 	if err != nil {
-		writeProblem(w, http.StatusNotFound, "unknown_agent", err.Error())
+		writeProblem(w, http.StatusNotFound, "unknown_agent", server.HidePaths(err.Error(), h.service))
 		return
 	}
 	out := newStream(w, h.service.Process().Tools.SecretSet().Bytes)

@@ -277,7 +277,7 @@ func TestFiles(t *testing.T) {
 		w.refuse(400, "usage", "POST", "/runs", `{"agent": "ask", "files": [`+body+`]}`)
 	}
 	zeros := func(bytes int) string { return strings.Repeat("AAAA", bytes/3) }
-	w.refuse(413, "too-large", "POST", "/runs", `{"agent": "ask", "files": [{"name": "a", "data": "`+zeros(40<<20)+`"}, {"name": "b", "data": "`+zeros(25<<20)+`"}]}`)
+	w.refuse(413, "too-large", "POST", "/runs", `{"agent": "ask", "files": [{"name": "a", "data": "`+zeros(14<<20)+`"}, {"name": "b", "data": "`+zeros(11<<20)+`"}]}`)
 	w.refuse(413, "too-large", "POST", "/runs", `{"agent": "ask", "prompt": "`+strings.Repeat("x", 4<<20+1)+`"}`)
 	w.refuse(413, "too-large", "POST", "/runs/last/answers", `{"answers": [{"value": "`+strings.Repeat("x", 4<<20)+`"}]}`)
 	large := strings.Repeat("0123456789abcdef", 6<<20/16)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -74,12 +73,12 @@ func (s *stream) writeAll(ctx context.Context, sub *server.Subscription, status 
 			}
 			idle.Reset(idleComment)
 			if a.event.ID != "" {
-				ok = s.write("id: %s\ndata: %s\n\n", a.event.ID, s.addState(ctx, &a.event))
+				ok = s.write([]byte("id: "+a.event.ID+"\ndata: "), s.addState(ctx, &a.event), []byte("\n\n"))
 			} else {
-				ok = s.write("data: %s\n\n", a.event.Line)
+				ok = s.write([]byte("data: "), a.event.Line, []byte("\n\n"))
 			}
 		case <-idle.C:
-			ok = s.write(": still here\n\n")
+			ok = s.write([]byte(": still here\n\n"))
 		case <-ctx.Done():
 			return
 		}
@@ -120,11 +119,15 @@ func (s *stream) addState(ctx context.Context, ev *server.Event) []byte {
 	return whole
 }
 
-// write writes a part of the stream, and reports whether the client takes it.
-func (s *stream) write(format string, args ...any) bool {
+// write writes parts of the stream, without a copy of them, and reports whether the client takes them.
+func (s *stream) write(parts ...[]byte) bool {
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, err := fmt.Fprintf(s.w, format, args...)
-	return err == nil && s.control.Flush() == nil
+	for _, part := range parts {
+		if _, err := s.w.Write(part); err != nil {
+			return false
+		}
+	}
+	return s.control.Flush() == nil
 }
 
 // End is the data of the last event of a stream.
@@ -153,5 +156,5 @@ func (s *stream) writeEnd(ctx context.Context, err error) {
 		end.Status = st.Status
 	}
 	text, _ := json.Marshal(end)
-	s.write("event: end\ndata: %s\n\n", text)
+	s.write([]byte("event: end\ndata: "), text, []byte("\n\n"))
 }

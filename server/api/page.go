@@ -3,6 +3,9 @@ package api
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Page is a part of a list.
@@ -20,7 +23,7 @@ type Paging struct {
 // readCursor returns the key of the last item of the page before; "": there is none.
 func (p Paging) readCursor() (key string, err error) {
 	last, err := base64.RawURLEncoding.DecodeString(p.Cursor)
-	if err != nil {
+	if err != nil || !utf8.Valid(last) || strings.ContainsFunc(string(last), unicode.IsControl) {
 		return "", newProblem(http.StatusBadRequest, "wrong-cursor", "the cursor is not one of this list")
 	}
 	return string(last), nil

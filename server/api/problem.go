@@ -104,9 +104,9 @@ func (h *handler) problemOf(err error) *Problem {
 		status, code = http.StatusServiceUnavailable, "draining"
 	}
 	secrets := h.process.Tools.SecretSet()
-	p := newProblem(status, code, secrets.Text(err.Error()))
+	p := newProblem(status, code, server.HidePaths(secrets.Text(err.Error()), h.service))
 	if failed, ok := errors.AsType[*failure.Error](err); ok {
-		p.Next = secrets.Text(failed.Next)
+		p.Next = server.HidePaths(secrets.Text(failed.Next), h.service)
 	}
 	if used, ok := errors.AsType[*server.QuotaError](err); ok {
 		p.Status, p.Title, p.Code, p.retryAfter = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests), used.Code, used.FormatSeconds()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,11 +50,11 @@ type StartBody struct {
 	Agent     string            `json:"agent" minLength:"1" doc:"name of the agent"`
 	Prompt    string            `json:"prompt,omitempty"`
 	Variables map[string]string `json:"variables,omitempty" doc:"variables of the agent"`
-	Session   string            `json:"session,omitempty" doc:"conversation to start or to continue"`
+	Session   string            `json:"session,omitempty" maxLength:"200" doc:"conversation to start or to continue"`
 	Model     string            `json:"model,omitempty" doc:"replaces every model"`
 	Headless  bool              `json:"headless,omitempty" doc:"no person will be asked"`
 	Answers   []Answer          `json:"answers,omitempty" doc:"answers to questions that the run will ask"`
-	Files     []File            `json:"files,omitempty" doc:"text files that follow the prompt, together at most 64 MiB"`
+	Files     []File            `json:"files,omitempty" maxItems:"100" doc:"text files that follow the prompt, at most 100 and 24 MiB together, or less if the server is configured so"`
 }
 
 // File is a file whose content comes with a request.
@@ -125,7 +126,18 @@ func (h *handler) addControl(verb, summary string, do func(*server.Service, cont
 }
 
 // maxFiles is the size of the files that come with the start of a run, in bytes.
-const maxFiles = 64 << 20
+const maxFiles = 24 << 20
+
+// maxFileCount is how many files come with the start of a run at most.
+const maxFileCount = 100
+
+// limitFiles returns how much the files of a run may have, in bytes: a state of the largest size holds them twice, and what else it needs.
+func (h *handler) limitFiles() int {
+	if limit := h.process.Config.MaxState; limit > 0 {
+		return min(maxFiles, limit/8*3)
+	}
+	return maxFiles
+}
 
 // StartPath is the path of requests that start runs, and MaxStartBody the size of their largest body: files are in base64.
 const (
@@ -134,8 +146,15 @@ const (
 )
 
 // readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of it.
-func readFiles(b StartBody, size int) (files []app.Attachment, err error) {
-	all := 0
+func (h *handler) readFiles(b StartBody, size int) (files []app.Attachment, err error) {
+	all, limit := 0, h.limitFiles()
+	for _, f := range b.Files { // before anything is decoded
+		all += base64.StdEncoding.DecodedLen(len(f.Data)) - strings.Count(f.Data[max(0, len(f.Data)-2):], "=")
+		size -= len(f.Data)
+	}
+	if all > limit || size > maxBody || len(b.Files) > maxFileCount {
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("a run has at most %d files with %d bytes together, and the rest of a request at most 4 MiB", maxFileCount, limit))
+	}
 	for i, f := range b.Files {
 		text, err := base64.StdEncoding.DecodeString(f.Data)
 		if err != nil {
@@ -143,12 +162,7 @@ func readFiles(b StartBody, size int) (files []app.Attachment, err error) {
 			p.Errors = []Detail{{fmt.Sprintf("body.files[%d].data", i), "expected the content of the file in base64"}}
 			return nil, p
 		}
-		all += len(text)
-		size -= len(f.Data)
 		files = append(files, app.Attachment{Name: f.Name, Text: string(text)})
-	}
-	if all > maxFiles || size > maxBody {
-		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", "the files of a run have at most 64 MiB together, and the rest of a request 4 MiB")
 	}
 	return files, nil
 }
@@ -162,7 +176,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 		}
 	}
 	b := in.Body
-	files, err := readFiles(b, len(in.RawBody))
+	files, err := h.readFiles(b, len(in.RawBody))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +185,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 	if err != nil {
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}
-	h.service.NoteAhead(ctx, run, toAnswers(b.Answers))
+	server.NoteAhead(ctx, h.service, run, toAnswers(b.Answers))
 	if strings.Contains(in.Accept, "text/event-stream") {
 		sub, err := h.service.Subscribe(ctx, run, server.SubscribeOptions{UntilQuestion: true})
 		if err != nil {
@@ -215,10 +229,16 @@ type listInput struct {
 	Text    string    `query:"text" doc:"only runs with this text in their id, prompt, question or reason"`
 }
 
+// statuses are those of runs.
+var statuses = []string{"queued", "running", "waiting", "paused", "done", "halted", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started", "damaged"}
+
 func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
 	before, err := in.readCursor()
 	if err != nil {
 		return nil, err
+	}
+	if in.Status != "" && !slices.Contains(statuses, in.Status) {
+		return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", "there is no status "+strconv.Quote(in.Status)+": it is one of "+strings.Join(statuses, ", "))
 	}
 	page := Page[runs.Info]{Items: []runs.Info{}}
 	for i, err := range h.process.Runs.EachRun(ctx, "", before) {

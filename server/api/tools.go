@@ -76,7 +76,7 @@ func (h toolHandler) tryTool(ctx context.Context, in *tryInput) (*body[Trial], e
 	case t.Asks != nil:
 		return &body[Trial]{Trial{Status: "asks", Question: t.Asks}}, nil
 	case in.Body.Allow != "":
-		h.service.NoteTrial(ctx, in.Body.Allow, in.Name+" "+string(in.Body.Arguments))
+		server.NoteTrial(ctx, h.service, in.Body.Allow, in.Name+" "+string(in.Body.Arguments))
 	}
 	switch {
 	case t.Failed:

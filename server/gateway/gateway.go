@@ -29,9 +29,9 @@ type Settings struct {
 	// remove the header from what it gets.
 	UserHeader string
 
-	State  string // state directory of raddle
-	Token  string // replaces the first token; "": that of the state directory
-	Limits Limits // of each token
+	State  string      // state directory of raddle
+	Token  string      // replaces the first token; "": that of the state directory
+	Limits TokenLimits // of each token
 }
 
 // A Gateway is an HTTP server around a service.

@@ -300,7 +300,7 @@ func TestConnectionsMakeRoom(t *testing.T) {
 // Each token has its own quotas: one that is used up keeps no other from being served, and is free again after a time.
 func TestQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newQuotaSet(Limits{Requests: 5, Starts: 2, Streams: 3}, 100)
+		s := newQuotaSet(TokenLimits{Requests: 5, Starts: 2, Streams: 3}, 100)
 		var leave []func()
 		enter := func(token string) string {
 			l, err := s.enter(token)

@@ -11,15 +11,15 @@ import (
 	"raddle.dev/server"
 )
 
-// Limits bound what the requests of one token may take, so that one program cannot keep others from being served. Each zero value stands for the
+// TokenLimits bound what the requests of one token may take, so that one program cannot keep others from being served. Each zero value stands for the
 // default.
-type Limits struct {
+type TokenLimits struct {
 	Requests int // in a minute; 0: 30,000
 	Starts   int // runs that are started in a minute; 0: 6,000
 	Streams  int // requests that are answered at the same time, such as streams of events; 0: 512, at most half of the connections
 }
 
-// The defaults of [Limits].
+// The defaults of [TokenLimits].
 const (
 	DefaultRequests = 30_000
 	DefaultStarts   = 6_000
@@ -34,13 +34,13 @@ type quota struct {
 
 // A quotaSet has the quotas of all tokens that were used. It is safe for concurrent use.
 type quotaSet struct {
-	limits Limits
+	limits TokenLimits
 
 	mu    sync.Mutex
 	quota map[string]*quota // by the names of tokens
 }
 
-func newQuotaSet(l Limits, connections int) *quotaSet {
+func newQuotaSet(l TokenLimits, connections int) *quotaSet {
 	l.Requests, l.Starts = cmp.Or(l.Requests, DefaultRequests), cmp.Or(l.Starts, DefaultStarts)
 	l.Streams = cmp.Or(l.Streams, max(1, min(DefaultStreams, connections/2)))
 	return &quotaSet{limits: l, quota: map[string]*quota{}}

@@ -124,9 +124,9 @@ func explainQuestions(r *runResult, note string) string {
 
 // failCall returns an error as the result of a tool. run is "" if none was started.
 func (b *bridge) failCall(run string, err error) *sdk.CallToolResult {
-	text := b.redact(err.Error())
+	text := server.HidePaths(b.redact(err.Error()), b.service)
 	if f, ok := errors.AsType[*failure.Error](err); ok && f.Next != "" {
-		text += "\n" + b.redact(f.Next)
+		text += "\n" + server.HidePaths(b.redact(f.Next), b.service)
 	}
 	res := &sdk.CallToolResult{IsError: true}
 	if run != "" {

@@ -114,7 +114,7 @@ func (h *handler) findAgent(name string) (*server.AgentInfo, *apiError) {
 	if err == nil {
 		return info, nil
 	}
-	e := explainError(err)
+	e := h.explainError(err)
 	e.Param = "model"
 	if f := (*failure.Error)(nil); errors.As(err, &f) && f.Kind == failure.Usage {
 		e.status, e.Code = http.StatusNotFound, "model_not_found"
@@ -216,6 +216,7 @@ func explainError(err error) *apiError {
 // explainError returns the error of the protocol for an error of the service, which may be about to end.
 func (h *handler) explainError(err error) *apiError {
 	e := explainError(err)
+	e.Message = server.HidePaths(e.Message, h.service)
 	if fail := (*failure.Error)(nil); h.service.IsDraining() && errors.As(err, &fail) && fail.Kind == failure.Stale {
 		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "draining"
 	}
