@@ -175,12 +175,14 @@ func evaluate(script string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](script)
 }
 
-// press presses the button with a text, in the way that the keyboard does.
+// press presses the button with a text, in the way that the keyboard does. A question about permission had the focus for long enough then.
 func (b *browser) press(t *testing.T, text string) {
 	t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll("dialog[open] button, button")].find((e) => e.innerText.trim() === %q && !e.disabled)`, text)
 	b.wait(t, find)
-	b.do(t, evaluate(find+".focus()"), chromedp.KeyEvent("\r"))
+	b.do(t, evaluate(find+".focus()"))
+	b.wait(t, find+`.closest('[data-ready="false"]') === null`)
+	b.do(t, chromedp.KeyEvent("\r"))
 }
 
 // pressMouse clicks the element that an expression finds, with the mouse, where it is on the screen.

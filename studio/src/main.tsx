@@ -4,6 +4,7 @@ import "@preact/signals";
 import { get, Problem } from "./api";
 import { Dialog, useLoaded } from "./parts/common";
 import { Agent } from "./pages/agent";
+import { isFramed } from "./parts/intent";
 import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
@@ -112,6 +113,10 @@ function LogIn() {
 
 async function start(): Promise<void> {
   const root = document.getElementById("app")!;
+  if (isFramed()) {
+    render(<p>This page does not work inside of another one.</p>, root);
+    return;
+  }
   try {
     await get("questions?limit=1");
   } catch (e) {

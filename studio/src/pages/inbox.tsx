@@ -5,7 +5,7 @@ import { AnswerForm } from "../parts/question";
 import { runPath } from "../router";
 import type { OpenQuestion, Page } from "../types";
 
-// Inbox shows all open questions. Keys: j and k choose one, 1 to 9 answer it.
+// Inbox shows all open questions. Keys: j and k choose one, 1 to 9 answer it. What allows something must have the focus: j and k give it.
 export function Inbox() {
   const list = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=200", s), [], 2000);
   const open = list.value?.items ?? [];
@@ -15,14 +15,12 @@ export function Inbox() {
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select")) return;
-      const next = e.key === "j" ? at + 1 : e.key === "k" ? at - 1 : -1;
+      if (e.key !== "j" && e.key !== "k") return;
+      const next = Math.min(open.length - 1, Math.max(0, e.key === "j" ? at + 1 : at - 1));
       const target = open[next];
-      if (target) {
-        setChosen(keyOf(target));
-        document.getElementById("question-" + next)?.focus();
-      } else if (/^[1-9]$/.test(e.key)) {
-        document.querySelector<HTMLButtonElement>(`#question-${at} [data-option="${e.key}"]`)?.click();
-      } else return;
+      if (!target) return;
+      setChosen(keyOf(target));
+      document.getElementById("question-" + next)?.focus();
       e.preventDefault();
     };
     addEventListener("keydown", onKey);

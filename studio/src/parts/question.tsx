@@ -1,8 +1,9 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { post, words } from "../api";
 import { visible } from "../format";
 import type { Question } from "../types";
 import { DiffText, Failure } from "./common";
+import { useIntent } from "./intent";
 
 // toValue returns an answer that was typed in the type that the question wants.
 function toValue(q: Question, text: string): unknown {
@@ -80,28 +81,32 @@ function Permission({ q, change }: { q: Question; change: string }) {
   );
 }
 
+// Hint says why a key or a button did nothing.
+function Hint({ text }: { text: string }) {
+  return (
+    <p class="dim" role="status">
+      {text}
+    </p>
+  );
+}
+
 // PermissionForm asks a person about a call that is not part of a run.
 export function PermissionForm({ q, busy, onAllow, onRefuse }: { q: Question; busy: boolean; onAllow(): void; onRefuse(): void }) {
   const [prompt, change] = splitPrompt(q);
+  const intent = useIntent(true);
   return (
-    <form
-      class="question"
-      aria-label="Permission"
-      onSubmit={(e) => {
-        e.preventDefault();
-        onAllow();
-      }}
-    >
+    <form ref={intent.form} class="question" aria-label="Permission" data-ready={intent.ready} onSubmit={(e) => e.preventDefault()}>
       <p class="prompt">{visible(prompt.trim())}</p>
       <Permission q={q} change={change} />
       <div class="options">
-        <button type="submit" class="primary" disabled={busy}>
+        <button type="button" class="primary" disabled={busy} onClick={(e) => intent.isMeant(e) && onAllow()}>
           Call it once
         </button>
         <button type="button" disabled={busy} onClick={onRefuse}>
           Do not call it
         </button>
       </div>
+      <Hint text={intent.hint} />
     </form>
   );
 }
@@ -112,7 +117,8 @@ function AnswerInput({ id, q, text, onText }: { id: string; q: Question; text: s
   return <input id={id} type="text" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
 }
 
-// AnswerForm asks a person a question of a run. Exactly one answer is recorded: the server refuses a second one, and its words are shown.
+// AnswerForm asks a person a question of a run. Exactly one answer is recorded: the server refuses a second one, and its words are shown. What
+// allows something is answered only by a person who had a moment to see it. keys: the keys 1 to 9 choose an option.
 export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Question; onAnswered(): void; keys?: boolean }) {
   const [text, setText] = useState(q.default ?? "");
   const [busy, setBusy] = useState(false);
@@ -130,16 +136,32 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
     }
   };
   const permission = q.kind === "permission";
+  const intent = useIntent(permission || q.kind === "trust");
   const options = permission ? ["once", "no"] : (q.options ?? []);
   const free = !permission && (options.length === 0 || q.free);
   const id = `answer-${run}-${q.id}`;
   const [prompt, change] = splitPrompt(q);
+  useEffect(() => {
+    if (!keys) return;
+    const onKey = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || e.repeat || busy || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      const option = /^[1-9]$/.test(e.key) ? options[Number(e.key) - 1] : undefined;
+      if (option === undefined) return;
+      e.preventDefault();
+      if (intent.isMeant(e)) void send(option);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
   return (
     <form
+      ref={intent.form}
       class="question"
       aria-label={"Question " + q.id}
+      data-ready={intent.ready}
       onSubmit={(e) => {
         e.preventDefault();
+        if (!intent.isMeant(e)) return;
         try {
           void send(toValue(q, text));
         } catch {
@@ -152,7 +174,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
       {options.length > 0 && (
         <div class="options">
           {options.map((o, i) => (
-            <button type="button" disabled={busy} class={i === 0 ? "primary" : ""} data-option={i + 1} onClick={() => void send(o)}>
+            <button type="button" disabled={busy} class={i === 0 ? "primary" : ""} data-option={i + 1} onClick={(e) => intent.isMeant(e) && void send(o)}>
               {keys && i < 9 && <kbd>{i + 1}</kbd>} {visible(o)}
             </button>
           ))}
@@ -171,6 +193,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
           </button>
         </div>
       )}
+      <Hint text={intent.hint} />
       <Failure text={error} />
     </form>
   );
