@@ -120,6 +120,12 @@ type ThreadInfo struct {
 // use, also by several processes if they share the medium; graphtest has the suite that
 // they must pass. A call whose context has ended does nothing and returns the context's
 // error.
+//
+// An error is one of three: ErrConflict; one that MarkUnavailable has marked, if the same call may
+// succeed later; any other was refused for good, and ends the work. A drive waits some minutes for a
+// store that is not available, and starts no effect meanwhile; see Patience. For a store that marks nothing, errors of the
+// network and deadlines of the store's own count as marked. An Append whose outcome the store does not know must be
+// marked, or be of the network: its caller appends again, and ErrConflict or success tells what happened.
 type Store interface {
 	// Append adds records after the one numbered after, all or none, and numbers them
 	// from there; Seq of recs is ignored. It fails with ErrConflict if the thread's
@@ -170,11 +176,13 @@ func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Re
 	}
 }
 
-// Append appends records with their checksums, like Store.Append.
+// Append appends records with their checksums, like Store.Append. It waits some seconds for a store that
+// is not available, as Patience.Append does.
 func Append(ctx context.Context, st Store, thread string, after int64, recs ...Record) error {
-	c := NewChecksums(thread)
-	c.Set(after, recs)
-	return st.Append(ctx, thread, after, recs)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return Patience{Limit: ShortPatience}.Append(ctx, st, thread, after, recs...)
 }
 
 // A Point is a place in a thread's history: everything up to one record. Places inside
