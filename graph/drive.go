@@ -46,6 +46,7 @@ type drive struct {
 	questions questionState
 	sharedValues
 	watchdog
+	outages outages
 }
 
 // runNames are the names of a run.
@@ -81,18 +82,19 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if by, err = d.acquireLease(ctx, takeover); err != nil {
 		return nil, by, err
 	}
-	if s, err = fold.LoadToDrive(ctx, d.settings.Store, d.thread); err != nil {
+	if s, err = d.loadThread(ctx); err != nil {
 		return nil, by, err
 	}
 	if d.lease != nil && s.Head > 0 && s.Run.Status == fold.Running {
-		if by, err = d.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
+		err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = d.lease.readDisplacingLease(ctx); return err })
+		if err != nil || by.Owner != "" {
 			return s, by, err
 		}
 	}
 	if !s.Run.Status.Final() {
 		d.before = s.Active
 	}
-	j := &journalWriter{store: d.settings.Store, thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
+	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: newTurn(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
 		head: s.Head, bytes: s.Bytes, weight: s.Weight, size: s.Size}
 	j.pending = j.few[:0]
 	j.saved.Store(s.Head)
@@ -103,7 +105,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 
 // detachThread releases what attachThread has acquired.
 func (d *drive) detachThread() {
-	d.lease.release()
+	d.lease.release(d.ctx, d.journal.storeError())
 	if d.cancel != nil {
 		d.cancel()
 	}
@@ -120,6 +122,7 @@ func (r *Runner) newDrive(topics Topic) *drive {
 		d.clock = &checkedClock{r.Clock, d}
 	}
 	d.out.clock = d.clock
+	d.outages.patience = journal.Patience{Limit: journal.ShortPatience, Away: d.beginOutage, Back: d.endOutage}
 	if topics != 0 {
 		d.out.openQueue()
 		d.live = topics&TopicEmit != 0
@@ -339,11 +342,16 @@ func (d *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 	fail := func(err error) (Result, error) {
 		return Result{Thread: d.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
 	}
-	at, err := d.findRunEnd(ctx, run)
+	var at int64
+	err := d.callStore(ctx, func(ctx context.Context) (err error) { at, err = d.findRunEnd(ctx, run); return err })
 	if err != nil {
 		return fail(err)
 	}
-	s, err := fold.LoadPoint(ctx, d.settings.Store, journal.Point{Thread: d.thread, Seq: at})
+	var s *fold.Thread
+	err = d.callStore(ctx, func(ctx context.Context) (err error) {
+		s, err = fold.LoadPoint(ctx, d.settings.Store, journal.Point{Thread: d.thread, Seq: at})
+		return err
+	})
 	if err != nil {
 		return fail(err)
 	}
@@ -381,6 +389,9 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 		graceful, stop := d.withGrace(ctx)
 		defer stop()
 		ctx = graceful
+	}
+	if d.journal != nil {
+		d.outages.patience.Limit, d.journal.waits = leaseTTL+storePatience, ctx
 	}
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-d.activeTime(), errRunTimeout)

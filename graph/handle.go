@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -69,7 +68,7 @@ func (d *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 	if err := j.writePending(); err != nil {
 		return nil, err
 	}
-	s, err := fold.LoadToDrive(context.Background(), j.store, d.thread)
+	s, err := j.loadThread()
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +151,7 @@ func (d *drive) useLateAnswers(f *frame) (bool, error) {
 	if err := d.journal.flush(); err != nil {
 		return false, err
 	}
-	s, err := fold.LoadToDrive(d.ctx, d.journal.store, d.thread)
+	s, err := d.loadThread(d.ctx)
 	if err != nil {
 		return false, err
 	}

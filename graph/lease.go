@@ -31,7 +31,8 @@ const (
 	// clockSkew is how much the clocks of a machine and of a store may differ.
 	clockSkew = time.Minute
 
-	lookRetry = 50 * time.Millisecond // after a look that failed, at first
+	lookRetry    = 50 * time.Millisecond // after a look that failed, at first
+	releaseLimit = time.Second / 2       // for a release while the store is away
 )
 
 // lease is the lease that a drive holds.
@@ -71,7 +72,8 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 	l := &lease{store: st, thread: d.thread, drive: d, busy: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	name, taken := process.NewOwner(), false
-	if by, err = st.ReadLease(ctx, l.thread); err != nil {
+	err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = st.ReadLease(ctx, l.thread); return err })
+	if err != nil {
 		return journal.Lease{}, err
 	}
 	for range 4 { // the lease may have changed its owner again meanwhile
@@ -83,7 +85,11 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 			l.owner = process.NewSuccessor(name, over)
 		}
 		at := time.Now()
-		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
+		err = d.callStore(ctx, func(ctx context.Context) (err error) {
+			by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL)
+			return err
+		})
+		if err != nil {
 			return journal.Lease{}, err
 		}
 		if taken = taken || live; by.Owner != l.owner {
@@ -92,7 +98,7 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 		d.lease, l.renewed = l, at
 		l.looked.Store(&at)
 		if taken {
-			err = d.appendFence(ctx)
+			err = d.callStore(ctx, d.appendFence)
 		}
 		if err != nil || l.owner == name {
 			return journal.Lease{}, err
@@ -309,8 +315,9 @@ func (l *lease) call(what string, do func(context.Context) (journal.Lease, error
 }
 
 // release ends the renewal of the lease, and releases it. If it was taken, it tells whoever did that this drive
-// starts nothing more.
-func (l *lease) release() {
+// starts nothing more. It waits some seconds for a store that is away, unless ctx ends, or err, which has ended the
+// drive, is that it was away.
+func (l *lease) release(ctx context.Context, err error) {
 	if l == nil {
 		return
 	}
@@ -322,10 +329,15 @@ func (l *lease) release() {
 	}
 	l.over = true
 	defer func() { _ = recover() }() // if this fails, the lease expires by itself
-	if l.drive.journal.storeError() != nil {
+	patience, whole := journal.Patience{Limit: journal.ShortPatience}, context.WithoutCancel(ctx)
+	if journal.IsUnavailable(err) {
+		limited, cancel := context.WithTimeout(whole, releaseLimit)
+		defer cancel()
+		patience, whole = journal.Patience{}, limited
+	} else if err != nil {
 		l.acknowledge()
 	}
-	_ = l.store.ReleaseLease(context.Background(), l.thread, l.owner)
+	_ = patience.Retry(ctx, func(context.Context) error { return l.store.ReleaseLease(whole, l.thread, l.owner) })
 }
 
 // acknowledge lets the drive that has displaced this one start at once. If it fails, that one waits a moment.

@@ -550,7 +550,7 @@ func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
 	if err := d.journal.flush(); err != nil {
 		return false, err
 	}
-	s, err := fold.LoadToDrive(d.ctx, d.journal.store, d.thread)
+	s, err := d.loadThread(d.ctx)
 	if err != nil {
 		return false, err
 	}

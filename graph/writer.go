@@ -27,13 +27,17 @@ const (
 type journalWriter struct {
 	store  journal.Store
 	thread string
-	level  Durability
-	clock  Clock
-	stop   func()   // cancels the drive: nothing starts after a write that failed
-	run    fold.Run // for the record of the end
+
+	patience *journal.Patience // of the drive
+	waits    context.Context   // its end ends the waiting for a store that is away
+
+	level Durability
+	clock Clock
+	stop  func()   // cancels the drive: nothing starts after a write that failed
+	run   fold.Run // for the record of the end
 
 	saved   atomic.Int64      // number of the newest record that is in the store
-	writing sync.Mutex        // one batch at a time
+	writing turn              // one batch at a time, also while it waits for the store
 	sums    journal.Checksums // used by the goroutine that writes
 	mu      sync.Mutex        // guards the fields below
 	head    int64
@@ -44,6 +48,24 @@ type journalWriter struct {
 	bytes   int // of records since the last snapshot
 	weight  int // bytes plus recordWeight for each record
 	size    int // of live state
+}
+
+// A turn is a lock that may be held for minutes: who waits for it lets the time of a testing/synctest bubble pass, unlike
+// who waits for a mutex.
+type turn chan struct{}
+
+func newTurn() turn    { return make(turn, 1) }
+func (t turn) Lock()   { t <- struct{}{} }
+func (t turn) Unlock() { <-t }
+
+// TryLock reports whether it has taken the lock, and does not wait.
+func (t turn) TryLock() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // maxPending is the largest number of gathered records, at every durability.
@@ -152,9 +174,11 @@ func (j *journalWriter) writePending() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
-		j.err = err
+		if j.err == nil { // otherwise the drive was ended while it waited for the store
+			j.err = err
+		}
 		j.stop()
-		return err
+		return j.err
 	}
 	j.head = head + int64(len(batch))
 	j.saved.Store(j.head)
@@ -165,8 +189,8 @@ func (j *journalWriter) writePending() error {
 	return nil
 }
 
-// appendBatch calls the store with a context that never ends, so that a write is not
-// cancelled halfway. A panic in a store is a failed write.
+// appendBatch writes records, and waits for a store that is away. The end of the drive ends only the waiting, so
+// that a write is not cancelled halfway. A panic in a store is a failed write.
 func (j *journalWriter) appendBatch(head int64, batch []journal.Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -174,10 +198,19 @@ func (j *journalWriter) appendBatch(head int64, batch []journal.Record) (err err
 		}
 	}()
 	j.sums.Set(head, batch)
-	if err = j.store.Append(context.Background(), j.thread, head, batch); err != nil {
+	if err = j.patience.AppendSealed(j.waits, j.store, j.thread, head, batch); err != nil {
 		return fmt.Errorf("save thread %s: %w", j.thread, err)
 	}
 	return nil
+}
+
+// loadThread reads the thread whose records are all written. It is not cancelled while the store is there.
+func (j *journalWriter) loadThread() (s *fold.Thread, err error) {
+	err = j.patience.Retry(j.waits, func(ctx context.Context) (err error) {
+		s, err = fold.LoadToDrive(context.WithoutCancel(ctx), j.store, j.thread)
+		return err
+	})
+	return s, err
 }
 
 // A snapshot is written when reading without it would cost several times the live
@@ -226,7 +259,7 @@ func (j *journalWriter) isSnapshotDue() bool {
 
 // writeSnapshot appends the snapshot. The caller must hold writing.
 func (j *journalWriter) writeSnapshot() error {
-	s, err := fold.LoadToDrive(context.Background(), j.store, j.thread)
+	s, err := j.loadThread()
 	if err != nil {
 		return err
 	}
