@@ -54,11 +54,13 @@ func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration)
 
 // DeleteEntry implements memory.Store.
 func (s *Store) DeleteEntry(ctx context.Context, namespace, key string) error {
+	lost := false
 	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		n, err := execStatement(ctx, c, deleteEntry, []byte(namespace), []byte(key))
-		if err == nil && n == 0 {
+		if err == nil && n == 0 && !lost {
 			return memory.ErrNotFound
 		}
+		lost = err != nil // this attempt may have deleted it
 		return err
 	})
 	if errors.Is(err, memory.ErrNotFound) {

@@ -21,6 +21,7 @@ const (
 	codeDeadlock        = "40P01"
 	codeDuplicateTable  = "42P07"
 	codeUndefinedTable  = "42P01"
+	codeStarting        = "57P03"
 )
 
 var (
@@ -61,6 +62,9 @@ func (s *Store) explainError(op string, err error) error {
 	}
 	if s.closed.Load() {
 		return fmt.Errorf("postgres: %s: %s: %w", op, s.at, errClosed)
+	}
+	if mayPass(err) {
+		err = journal.MarkUnavailable(err)
 	}
 	text := ""
 	e, ofServer := errors.AsType[*pgconn.PgError](err)
@@ -105,6 +109,20 @@ func hasCode(err error, codes ...string) bool {
 // isRolledBack reports whether the server has undone a transaction because of others: it may be
 // repeated. That happens if the database sets an isolation level above READ COMMITTED.
 func isRolledBack(err error) bool { return hasCode(err, codeSerialization, codeDeadlock) }
+
+// passingCodes are the codes and classes of errors of the server after which the same call may succeed later: connections
+// that broke, transactions in the way, a lack of disk, memory or connections, a server that starts or ends, its
+// disk. A standby (25006), a query that somebody cancelled (57014) and an error of the protocol (08P01) are not among them.
+var passingCodes = []string{"08000", "08001", "08003", "08004", "08006", "08007", "40", "53", "55006", "55P03", "57P01", "57P02", "57P03", "57P05", "58"}
+
+// mayPass reports whether a call that failed with an error may succeed later. It may have been carried out.
+func mayPass(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // also while connecting
+		return slices.Contains(passingCodes, e.Code) || len(e.Code) > 2 && slices.Contains(passingCodes, e.Code[:2])
+	}
+	_, broken := errors.AsType[*brokenError](err)
+	return broken || isConnectError(err) || errors.Is(err, context.DeadlineExceeded)
+}
 
 // isConnectError reports whether no connection could be made.
 func isConnectError(err error) bool {

@@ -38,6 +38,10 @@ import (
 // caller knows whether it happened. If the server does not answer for a minute, the write
 // fails. A read ends with its context.
 //
+// If the server is away, or starts, all calls but Open and Append try again for ten seconds. Then they,
+// and Append at once, fail with an error that journal.MarkUnavailable has marked: an Append
+// that lost its answer may have been stored, and only its caller can find out. See journal.Patience.
+//
 // An iterator reads its records a page at a time and holds no connection while its consumer
 // runs: the consumer may be slow, and may use the Store. Read yields what the thread held
 // when the loop began; if a Prune deletes some of it meanwhile, the iteration ends with an
@@ -46,6 +50,7 @@ type Store struct {
 	pool   *pgxpool.Pool
 	at     string // the server and the database, for messages
 	closed atomic.Bool
+	opened bool // calls wait for a server that is away
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -64,8 +69,8 @@ const (
 // out comes from the PG… variables of the environment and from ~/.pgpass. The database must
 // exist. Open creates the tables if they are missing, in the first schema of the search path.
 //
-// Open refuses a database that a newer version of this package has written. Errors never
-// contain the password.
+// Open refuses a database that a newer version of this package has written. It waits some seconds for a server
+// that is starting, but not for one that cannot be reached. Errors never contain the password.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -85,10 +90,18 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explainError("open", err)
 	}
-	if err := s.migrateSchema(ctx); err != nil {
+	starting := journal.Patience{Limit: journal.ShortPatience}
+	if err := starting.Retry(ctx, func(ctx context.Context) error {
+		err := s.migrateSchema(ctx)
+		if hasCode(err, codeStarting) {
+			err = journal.MarkUnavailable(err)
+		}
+		return err
+	}); err != nil {
 		s.pool.Close()
 		return nil, s.explainError("open", err)
 	}
+	s.opened = true
 	return s, nil
 }
 
@@ -194,24 +207,41 @@ func (s *Store) useOnce(ctx context.Context, f func(c *pgx.Conn) error) error {
 	return &brokenError{err}
 }
 
-// runRead calls f, which only reads, with a connection, and once more if the connection breaks:
-// after a restart of the server the connections of the pool lead nowhere.
+// runRead calls f, which only reads, with a connection, and again while the server is away: after
+// a restart of the server the connections of the pool lead nowhere.
 func (s *Store) runRead(ctx context.Context, f func(c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := s.useConnection(ctx, f)
-	if _, broken := errors.AsType[*brokenError](err); broken {
-		err = s.useConnection(ctx, f)
-	}
+	err := s.retryWhileAway(ctx, func(ctx context.Context) error { return s.useConnection(ctx, f) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
 
-// runWrite calls f, which sends one statement or one transaction, with a connection.
+// retryWhileAway calls f, which does no harm when it is done twice, until the server is there, some seconds have passed
+// or ctx has ended.
+func (s *Store) retryWhileAway(ctx context.Context, f func(context.Context) error) error {
+	if !s.opened {
+		return f(ctx)
+	}
+	return journal.Patience{Limit: journal.ShortPatience}.Retry(ctx, func(ctx context.Context) error {
+		err := f(ctx)
+		if mayPass(err) {
+			err = journal.MarkUnavailable(err)
+		}
+		return err
+	})
+}
+
+// runWrite is sendWrite for a write that does no harm when it is done twice, and does it again while the server is away.
 func (s *Store) runWrite(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
+	return s.retryWhileAway(ctx, func(ctx context.Context) error { return s.sendWrite(ctx, f) })
+}
+
+// sendWrite calls f, which sends one statement or one transaction, with a connection.
+func (s *Store) sendWrite(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

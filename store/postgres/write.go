@@ -68,7 +68,7 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 	if after == 0 {
 		text = insertThread + insertRecords
 	}
-	return s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
+	return s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		n, err := execStatement(ctx, c, text, []byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas)
 		if err == nil && n != int64(len(recs)) {
 			return journal.ErrConflict

@@ -37,6 +37,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
@@ -53,7 +54,7 @@ import (
 //
 // An operation whose context is cancelled ends before its next request; a request that was
 // sent runs to its end. If the connection is lost, or the server is not ready, an operation
-// tries again for ten seconds before it fails.
+// tries again for ten seconds before it fails, with an error that journal.MarkUnavailable has marked.
 //
 // An iterator reads its records a page at a time: the consumer may be slow, and may use the
 // Store. Read yields what the thread held when the loop began; if a Prune deletes some of it
@@ -273,6 +274,21 @@ func isNotReady(err error) bool {
 	return false
 }
 
+// mayPass reports whether a call that failed with an error may succeed later. It may have been carried out.
+func mayPass(err error) bool {
+	if _, ok := errors.AsType[refusal](err); ok {
+		return false
+	}
+	for _, code := range []string{"OOM", "MISCONF", "CLUSTERDOWN"} {
+		if client.HasErrorPrefix(err, code) {
+			return true
+		}
+	}
+	_, lost := errors.AsType[*lostError](err)
+	_, network := errors.AsType[net.Error](err)
+	return lost || isNotReady(err) || network || errors.Is(err, client.ErrPoolTimeout) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // A refusal is an error of this package: trying again does not help.
 type refusal string
 
@@ -303,7 +319,12 @@ var advice = []struct{ code, text string }{
 func (s *Store) explainError(op string, err error) error {
 	lost, unsure := errors.AsType[*lostError](err)
 	unsure = unsure && lost.sent
-	if err == nil || errors.Is(err, journal.ErrConflict) || isContextEnd(err) && !unsure {
+	switch {
+	case err == nil || errors.Is(err, journal.ErrConflict):
+		return err
+	case isContextEnd(err) && !unsure && lost != nil: // the context ended while the server was away
+		return journal.MarkUnavailable(err)
+	case isContextEnd(err) && !unsure:
 		return err
 	}
 	text := ""
@@ -325,10 +346,14 @@ func (s *Store) explainError(op string, err error) error {
 		text += ": "
 	}
 	text = fmt.Sprintf("redis: %s: %s: %s%v", op, s.address, text, err)
+	var explained error = &explainedError{text: text, err: err}
 	if s.password != "" && strings.Contains(err.Error(), s.password) {
-		return errors.New(strings.ReplaceAll(text, s.password, "[redacted]"))
+		explained = errors.New(strings.ReplaceAll(text, s.password, "[redacted]"))
 	}
-	return &explainedError{text: text, err: err}
+	if mayPass(err) {
+		return journal.MarkUnavailable(explained)
+	}
+	return explained
 }
 
 // isContextEnd reports whether a context has ended. A timeout of the network has another error.

@@ -301,18 +301,24 @@ func listThreads(t *testing.T, s *redis.Store) (l []journal.ThreadInfo) {
 	return l
 }
 
-// A run continues while the server is killed and started again: the step that works meanwhile waits for it.
+// A run continues while the server is killed and started again, at once or after a time that is longer than the patience of
+// the store: the step that works meanwhile waits for it.
 func TestExtraRunOverARestart(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "always")
-	r := &graph.Runner{Graph: countTo(t, 20, func(n int) {
-		if n == 10 {
-			server.Kill()
-			server.Restart(t)
+	s := open(t, server.URL)
+	for _, away := range []time.Duration{0, 6 * time.Second, 12 * time.Second} {
+		back := make(chan struct{})
+		r := &graph.Runner{Graph: countTo(t, 20, func(n int) {
+			if n == 10 {
+				server.Kill()
+				time.AfterFunc(away, func() { defer close(back); server.Restart(t) })
+			}
+		}), Store: s}
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: fmt.Sprint("t", away)})
+		<-back
+		if err != nil || res.Status != graph.Done || count.Get(res.State) != 20 {
+			t.Fatalf("%v with %d steps: %v", res.Status, count.Get(res.State), err)
 		}
-	}), Store: open(t, server.URL)}
-	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
-	if err != nil || res.Status != graph.Done || count.Get(res.State) != 20 {
-		t.Fatalf("%v with %d steps: %v", res.Status, count.Get(res.State), err)
 	}
 }
 

@@ -35,7 +35,8 @@ import (
 //
 // An operation whose context is cancelled ends before its next query; a query or a
 // write that has started runs to its end, which takes milliseconds. If another process
-// keeps the file locked, an operation waits for ten seconds before it fails.
+// keeps the file locked, an operation waits for ten seconds before it fails. Then, and if the disk is full or fails,
+// the error is one that journal.MarkUnavailable has marked.
 //
 // An iterator reads its records a page at a time and holds no lock while its consumer
 // runs: the consumer may be slow, and may use the Store. Read yields what the thread
@@ -84,11 +85,21 @@ func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
 	for start := time.Now(); isBusy(err) && time.Since(start) < s.patience; err = f() {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return journal.MarkUnavailable(fmt.Errorf("%w, after: %w", ctx.Err(), err))
 		case <-time.After(pause):
 		}
 	}
 	return err
+}
+
+// mayPass reports whether a call that failed with an error may succeed later: when another process releases the file, or when
+// the disk has room or works again. It may have been carried out.
+func mayPass(err error) bool {
+	switch resultCode(err) {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_PROTOCOL:
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 const (
@@ -309,6 +320,9 @@ var advice = map[int]string{
 func (s *Store) explainError(op string, err error) error {
 	if err == nil || errors.Is(err, journal.ErrConflict) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
+	}
+	if mayPass(err) {
+		err = journal.MarkUnavailable(err)
 	}
 	text := advice[resultCode(err)]
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
