@@ -421,5 +421,22 @@ func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Ru
 	if s.Journal != nil {
 		store = s.Journal(store)
 	}
-	return &graph.Runner{Graph: g, Store: store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+	return &graph.Runner{Graph: g, Store: store, StoreAway: p.newStoreWatch(s), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+}
+
+// newStoreWatch returns what is called when a run begins to wait for its store, and when the store is back.
+func (p *Process) newStoreWatch(s UIHooks) func(thread string, err error) {
+	log := cmp.Or(s.Log, p.log)
+	return func(thread string, err error) {
+		switch {
+		case log == nil:
+		case err != nil:
+			log.Warn("the store is not available; raddle tries again", "run", thread, "error", err)
+		default:
+			log.Info("the store is back", "run", thread)
+		}
+		if s.StoreAway != nil {
+			s.StoreAway(err)
+		}
+	}
 }

@@ -126,10 +126,22 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 			w.addNote("raddle: " + note)
 		}
 	}}
+	s.StoreAway = func(err error) { tellStoreAway(env, err) }
 	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s
+}
+
+// tellStoreAway says that a run waits for its store, or that the store is back.
+func tellStoreAway(env *environment, err error) {
+	note := "the store is back"
+	if err != nil {
+		note = "the store is not available; raddle tries again: " + term.CleanLine(err.Error())
+	}
+	if !env.quiet {
+		env.err.PrintLine("raddle: " + note)
+	}
 }
 
 // addUserFlag adds the flag of the user, whose values and memory the runs of the process use.
