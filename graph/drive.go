@@ -94,7 +94,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if !s.Run.Status.Final() {
 		d.before = s.Active
 	}
-	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: newTurn(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
+	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: newWriteLock(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
 		head: s.Head, bytes: s.Bytes, weight: s.Weight, size: s.Size}
 	j.pending = j.few[:0]
 	j.saved.Store(s.Head)

@@ -37,7 +37,7 @@ type journalWriter struct {
 	run   fold.Run // for the record of the end
 
 	saved   atomic.Int64      // number of the newest record that is in the store
-	writing turn              // one batch at a time, also while it waits for the store
+	writing writeLock         // one batch at a time, also while it waits for the store
 	sums    journal.Checksums // used by the goroutine that writes
 	mu      sync.Mutex        // guards the fields below
 	head    int64
@@ -50,13 +50,13 @@ type journalWriter struct {
 	size    int // of live state
 }
 
-// A turn is a lock that may be held for minutes: who waits for it lets the time of a testing/synctest bubble pass, unlike
+// A writeLock is a lock that may be held for minutes: who waits for it lets the time of a testing/synctest bubble pass, unlike
 // who waits for a mutex.
-type turn chan struct{}
+type writeLock chan struct{}
 
-func newTurn() turn    { return make(turn, 1) }
-func (t turn) Lock()   { t <- struct{}{} }
-func (t turn) Unlock() { <-t }
+func newWriteLock() writeLock { return make(writeLock, 1) }
+func (l writeLock) Lock()     { l <- struct{}{} }
+func (l writeLock) Unlock()   { <-l }
 
 // TryLock reports whether it has taken the lock, and does not wait.
 func (t turn) TryLock() bool {

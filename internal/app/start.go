@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -421,12 +422,11 @@ func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Ru
 	if s.Journal != nil {
 		store = s.Journal(store)
 	}
-	return &graph.Runner{Graph: g, Store: store, StoreAway: p.newStoreWatch(s), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+	return &graph.Runner{Graph: g, Store: store, StoreAway: newStoreWatch(cmp.Or(s.Log, p.log), s.StoreAway), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }
 
 // newStoreWatch returns what is called when a run begins to wait for its store, and when the store is back.
-func (p *Process) newStoreWatch(s UIHooks) func(thread string, err error) {
-	log := cmp.Or(s.Log, p.log)
+func newStoreWatch(log *slog.Logger, tell func(error)) func(thread string, err error) {
 	return func(thread string, err error) {
 		switch {
 		case log == nil:
@@ -435,8 +435,8 @@ func (p *Process) newStoreWatch(s UIHooks) func(thread string, err error) {
 		default:
 			log.Info("the store is back", "run", thread)
 		}
-		if s.StoreAway != nil {
-			s.StoreAway(err)
+		if tell != nil {
+			tell(err)
 		}
 	}
 }

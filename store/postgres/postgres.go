@@ -90,14 +90,14 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explainError("open", err)
 	}
-	starting := journal.Patience{Limit: journal.ShortPatience}
-	if err := starting.Retry(ctx, func(ctx context.Context) error {
-		err := s.migrateSchema(ctx)
-		if hasCode(err, codeStarting) {
-			err = journal.MarkUnavailable(err)
+	var failed error // for good, or because there is no server
+	err = journal.Patience{Limit: journal.ShortPatience}.Retry(ctx, func(ctx context.Context) error {
+		if failed = s.migrateSchema(ctx); hasCode(failed, codeStarting) {
+			return journal.MarkUnavailable(failed)
 		}
-		return err
-	}); err != nil {
+		return nil
+	})
+	if err = cmp.Or(err, failed); err != nil {
 		s.pool.Close()
 		return nil, s.explainError("open", err)
 	}

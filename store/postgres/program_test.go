@@ -76,7 +76,7 @@ func TestExtraCommandLine(t *testing.T) {
 	p.expect(messages, "the store of runs cannot be opened")
 }
 
-// If the server is killed while a script works, the run stops with a message, and resume continues it.
+// If the server is killed while a script works, and is back after six seconds, the run says that it waits, and goes on.
 func TestExtraCommandLineServerKilled(t *testing.T) {
 	server := pgtest.Start(t)
 	p := &program{t, clienttest.NewHome(t), server.NewDatabase(t)}
@@ -102,23 +102,22 @@ func TestExtraCommandLineServerKilled(t *testing.T) {
 		}()
 		return done
 	}
-	released := release(func() { server.Kill(t) })
-	_, messages := p.run(1, "run", "slow", "x")
+	back := make(chan struct{})
+	released := release(func() {
+		server.Kill(t)
+		time.AfterFunc(6*time.Second, func() { defer close(back); server.Restart(t) })
+	})
+	out, messages := p.run(0, "run", "slow", "x")
 	if err := <-released; err != nil {
 		t.Fatal(err)
 	}
-	p.expect(messages, "the connection to the server broke")
+	<-back
+	p.expect(out, "late")
+	p.expect(messages, "the store is not available; raddle tries again", "the store is back")
+	server.Kill(t)
 	_, messages = p.run(3, "runs", "ls")
 	p.expect(messages, "the server cannot be reached: check that it runs")
-
-	server.Restart(t)
-	released = release(func() {})
-	out, _ := p.run(0, "resume", "last")
-	if err := <-released; err != nil {
-		t.Fatal(err)
-	}
-	p.expect(out, "late")
-	if log, err := os.ReadFile(filepath.Join(p.home.Dir, "log")); err != nil || string(log) != "first\nwork\nwork\n" {
+	if log, err := os.ReadFile(filepath.Join(p.home.Dir, "log")); err != nil || string(log) != "first\nwork\n" {
 		t.Errorf("%v: the scripts that ran:\n%s", err, log)
 	}
 }
