@@ -59,9 +59,9 @@ func (l writeLock) Lock()     { l <- struct{}{} }
 func (l writeLock) Unlock()   { <-l }
 
 // TryLock reports whether it has taken the lock, and does not wait.
-func (t turn) TryLock() bool {
+func (l writeLock) TryLock() bool {
 	select {
-	case t <- struct{}{}:
+	case l <- struct{}{}:
 		return true
 	default:
 		return false
