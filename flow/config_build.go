@@ -335,11 +335,7 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 		}
 		p.tools = slices.Insert(slices.Clone(p.tools), len(a.Tools.uniqueTools()), served...)
 	}
-	project, err := projectInstructions(a)
-	if err != nil {
-		return "", err
-	}
-	return a.host.redact(joinParagraphs(p.fillText(text), project)), nil
+	return a.host.redact(joinParagraphs(p.fillText(text), loadProject(ctx, a))), nil
 }
 
 func (c *conversation) newPlaceholderFiller() *placeholderFiller {

@@ -36,9 +36,8 @@ func (a *Agent) Instructions() string {
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
 	}
-	if project, err := projectInstructions(a); err == nil {
-		text = joinParagraphs(text, project)
-	}
+	project, _ := projectInstructions(a)
+	text = joinParagraphs(text, project)
 	return a.host.redact(c.withToolTexts(text))
 }
 
@@ -116,9 +115,8 @@ func (a *Agent) OpeningMessages(prompt string) (system string, messages []llm.Me
 	if !a.Config.Prompting.Dynamic {
 		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
 	}
-	if project, err := projectInstructions(a); err == nil {
-		text = joinParagraphs(text, project)
-	}
+	project, _ := projectInstructions(a)
+	text = joinParagraphs(text, project)
 	system, messages = openingMessages(a.host.redact(text), prompt)
 	return c.withToolTexts(system), messages
 }

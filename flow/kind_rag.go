@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"raddle.dev/flow/check"
@@ -15,6 +13,7 @@ import (
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/rag"
+	"raddle.dev/rag/load"
 )
 
 // ragNode searches the knowledge base that belongs to the node.
@@ -136,8 +135,8 @@ func (b *ragNode) Advise(a *check.Adviser, n *spec.Node) {
 	}
 	place := n.Source.ItemPositions("documents")
 	for i, d := range b.documents {
-		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
-			a.WarnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
+		if fault := load.FindPathFault(d); fault != "" && !strings.Contains(d, "://") {
+			a.WarnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), fault)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
@@ -101,7 +102,7 @@ func (b *scriptNode) checkWorkingDir(c *check.Checker, n *spec.Node) {
 	if b.workingDir != "" || c.File.WorkingDir != "" || c.Context.Workspace == "" || c.Context.Workspace == c.Context.Dir {
 		return
 	}
-	file, err := os.Open(scriptPath(c.Context.Dir, b.script))
+	file, err := plainfile.Open(scriptPath(c.Context.Dir, b.script))
 	if err != nil {
 		return // it is reported as missing
 	}

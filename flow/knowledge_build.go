@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
@@ -39,7 +40,7 @@ func (b *baseOpener) openBase(ctx context.Context, k knowledge) (Searcher, error
 		}
 	}
 	path := filepath.Join(b.dir, k.id+".yaml")
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, rag.MaxFile)
 	switch {
 	case err == nil:
 		return b.openExistingBase(ctx, k, path, text)

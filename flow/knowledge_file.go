@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/rag"
 )
 
@@ -31,7 +32,7 @@ func (a *Agent) BaseFiles() []BaseFile {
 	files := []BaseFile{}
 	for _, k := range a.knowledgeBases() {
 		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
-		if text, err := os.ReadFile(f.Path); err == nil {
+		if text, err := plainfile.Read(f.Path, rag.MaxFile); err == nil {
 			f.Store = f.Path
 			if p, ok := readPointer(text); ok {
 				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.listDifferences(newBaseOpener(a).resolveKnowledge(k, p))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/rag"
 )
@@ -237,20 +237,8 @@ func readDefinition(name, dir string) ([]byte, error) {
 	return text, nil
 }
 
-// readFile reads a file, but not all of a file that is far too large. Parse
-// checks the exact size.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is a directory")}
-	case info.Size() > 2*strictyaml.MaxFileSize:
-		return nil, fmt.Errorf("it has %d MiB; a graph file has at most %d", info.Size()>>20, strictyaml.MaxFileSize>>20)
-	}
-	return os.ReadFile(path)
-}
+// readFile reads a file, but not one that is far too large. Parse checks the exact size.
+func readFile(path string) ([]byte, error) { return plainfile.Read(path, 2*strictyaml.MaxFileSize) }
 
 // applyGraphEnvironment applies the environment's values for this agent. The error names every value that
 // cannot be used.
@@ -363,7 +351,7 @@ func admitEffort(a *Agent) error {
 func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = append(append(findings, toolFindings(a)...), skillFindings(a)...)
+	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), projectFindings(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
 	if a.host.Strict {

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -33,7 +33,7 @@ var (
 // findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It finds objects of JSON, Python
 // and JavaScript, both values of a choice on one line, and the texts that bash assigns to a variable. What a script computes is not found.
 func findScriptTargets(path string) []scriptTarget {
-	file, err := os.Open(path)
+	file, err := plainfile.Open(path)
 	if err != nil {
 		return nil // it is reported as missing
 	}

@@ -29,7 +29,7 @@ func loadSkills(a *Agent) {
 		dirs = slices.Concat([]string{filepath.Join(a.Dir, "skills")}, dirs)
 	}
 	for _, dir := range dirs {
-		found, problems := skill.ReadSkills(dir)
+		found, problems := skill.ReadSkills(skillRoot(a, dir), dir)
 		for _, s := range found {
 			visible := a.host.Skills.Visible == nil || slices.Contains(a.host.Skills.Visible, s.Name)
 			if visible && !slices.ContainsFunc(a.skills, func(have skill.Skill) bool { return have.Name == s.Name }) {
@@ -41,6 +41,17 @@ func loadSkills(a *Agent) {
 		}
 	}
 	slices.SortFunc(a.skills, func(x, y skill.Skill) int { return strings.Compare(x.Name, y.Name) })
+}
+
+// skillRoot returns the directory that the skills of a directory may not be outside of: the agent's, or the workspace. Skills in other
+// directories are the user's own, and may be links to anywhere: then it is "".
+func skillRoot(a *Agent, dir string) string {
+	for _, root := range []string{a.Dir, a.host.Workspace} {
+		if rel, err := filepath.Rel(root, dir); root != "" && err == nil && filepath.IsLocal(rel) {
+			return root
+		}
+	}
+	return ""
 }
 
 // selectSkills returns the skills that the fields of an agent or node enable. Without enabled_skills, these are all skills if the agent is

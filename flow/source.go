@@ -3,9 +3,10 @@ package flow
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // Source is a file on which a run depends.
@@ -86,6 +87,9 @@ func (s *sources) addAgent(a *Agent) {
 	}
 }
 
+// largestSource is the size in bytes of the largest file whose changes are noticed.
+const largestSource = 64 << 20
+
 // addFile adds a file and reports whether it is new.
 func (s *sources) addFile(path string) bool {
 	if s.seen[path] {
@@ -93,7 +97,7 @@ func (s *sources) addFile(path string) bool {
 	}
 	s.seen[path] = true
 	src := Source{Path: sourcePath(s.root, path)}
-	if text, err := os.ReadFile(path); err == nil {
+	if text, err := plainfile.Read(path, largestSource); err == nil {
 		src.Hash = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
 	}
 	s.list = append(s.list, src)

@@ -10,13 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/rag/keyword"
 )
 
@@ -44,9 +44,12 @@ type yamlDocument struct {
 	Metadata    map[string]any `yaml:"metadata"`
 }
 
+// MaxFile is the size in bytes of the largest knowledge base in YAML that is read.
+const MaxFile = 512 << 20
+
 // isYAML reports whether the file exists and is not a database.
 func isYAML(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -67,7 +70,7 @@ func isYAML(path string) (bool, error) {
 
 // readYAML reads the whole file into a base in memory.
 func (b *Base) readYAML() error {
-	text, err := os.ReadFile(b.path)
+	text, err := plainfile.Read(b.path, MaxFile)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err := checkSession(req.Session); err != nil {
 		return "", err
 	}
+	if err := s.process.Models.CheckRequested(req.Model); err != nil {
+		return "", err
+	}
 	if err := takeStart(ctx); err != nil {
 		return "", err
 	}

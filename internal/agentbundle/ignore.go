@@ -3,11 +3,12 @@ package agentbundle
 import (
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // IgnoreFile is the file that lists what a bundle leaves out, in addition to .gitignore.
@@ -27,7 +28,7 @@ type ignoreRule struct {
 func addIgnoreFiles(rules []ignoreRule, dir, name string) ([]ignoreRule, error) {
 	all := rules[:len(rules):len(rules)]
 	for _, file := range []string{".gitignore", IgnoreFile} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
+		text, err := plainfile.ReadBeneath(dir, file, 1<<20)
 		if os.IsNotExist(err) {
 			continue
 		}

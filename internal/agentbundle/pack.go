@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/redact"
 )
 
@@ -95,7 +96,7 @@ func (p *packer) addFile(file, at string) error {
 	if err := checkPath(at); err != nil {
 		return failure.NewInvalid("rename it, or list it in "+IgnoreFile, "%s: its name cannot be in a bundle", file)
 	}
-	f, err := os.Open(file)
+	f, err := plainfile.Open(file)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func findBases(dir string, entries []os.DirEntry) func(name string) bool {
 		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".yaml" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		text, err := plainfile.ReadBeneath(dir, e.Name(), maxBytes)
 		if err != nil {
 			continue // addFile reports that
 		}

@@ -15,6 +15,7 @@ import (
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
@@ -54,7 +55,7 @@ func isFile(path string) bool {
 
 // readAttachment returns the text of a file with its name.
 func readAttachment(dirs config.Dirs, path string) (string, error) {
-	f, err := os.Open(dirs.AbsPath(path))
+	f, err := plainfile.Open(dirs.AbsPath(path))
 	if err != nil {
 		return "", failure.NewUsage("", "%v", err)
 	}

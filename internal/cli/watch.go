@@ -230,10 +230,10 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 	noteFindings(w.env, w.run.Agent)
 }
 
-// noteFindings writes what is wrong with an agent, although it can run.
+// noteFindings writes what is wrong with an agent, although it can run. It leaves out what the run itself says.
 func noteFindings(env *environment, a *flow.Agent) {
 	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
-		if f.Severity != strictyaml.SeverityInfo {
+		if f.Severity != strictyaml.SeverityInfo && f.Code != flow.ProjectFinding {
 			env.printNote("%s", env.findingLook(env.err.Colors).FormatFinding(f))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
@@ -144,7 +144,7 @@ func configKeys() []string {
 func Load(dir string, env Environ) (Config, error) {
 	var c Config
 	path := filepath.Join(dir, FileName)
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

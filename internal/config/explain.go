@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -38,7 +38,7 @@ var defaults = map[string]string{
 // ListSettings returns the values of all keys of config.yaml in alphabetical order. Errors of the file are a [*FileError].
 func ListSettings(dirs Dirs, env Environ) ([]Setting, error) {
 	path := filepath.Join(dirs.Config, FileName)
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

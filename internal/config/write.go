@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
@@ -33,7 +34,7 @@ func SetValue(dir, key, value string, env Environ) (path string, err error) {
 	if err := s.set(&Config{}, effective); err != nil {
 		return path, failure.NewUsage("", "%s: %v", key, err)
 	}
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
@@ -66,7 +67,7 @@ func findSetting(key string) (setting, error) {
 // CheckFile returns the errors of config.yaml in a directory as a [*FileError]. A missing file has none.
 func CheckFile(dir string, env Environ) error {
 	path := filepath.Join(dir, FileName)
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // A Search says where to take interpreters and packages from.
@@ -57,6 +59,9 @@ func isEnvironment(dir string) bool {
 //go:embed packages.mjs
 var packages []byte
 
+// largestSettings is the size in bytes of the largest tsconfig.json that counts.
+const largestSettings = 1 << 20
+
 // FindTypeScript returns the command that runs a TypeScript file: the program, and the arguments
 // before the file. It writes files to scratch, a directory of the caller, that keep
 // the workspace's packages and settings out.
@@ -78,7 +83,7 @@ func (s Search) FindTypeScript(file, scratch string) (program string, args []str
 		return "", nil, err
 	}
 	// The file's own settings count, unless they include those of another directory.
-	if own, err := os.ReadFile(filepath.Join(filepath.Dir(file), "tsconfig.json")); err == nil && !bytes.Contains(own, []byte("extends")) {
+	if own, err := plainfile.Read(filepath.Join(filepath.Dir(file), "tsconfig.json"), largestSettings); err == nil && !bytes.Contains(own, []byte("extends")) {
 		config = filepath.Join(filepath.Dir(file), "tsconfig.json")
 	} else if err := os.WriteFile(config, []byte("{}\n"), 0o600); err != nil {
 		return "", nil, err

@@ -21,6 +21,24 @@ func (r *Resolver) CheckNames(dir, override, model string) error {
 	return nil
 }
 
+// CheckRequested returns an error for a model that the request of another program names, unless it is one of a client: a request opens no file
+// of this machine. It looks at no file, so that its answer says nothing about files.
+func (r *Resolver) CheckRequested(id string) error {
+	c, _ := r.findClient(id)
+	file := strings.HasPrefix(id, "script:") && c == nil || c != nil && c.Type == "script" && c.Base == ""
+	switch {
+	case id == "":
+		return nil
+	case file:
+		return failure.NewUsage("name a model of a client; GET /api/v1/models and raddle models ls list them", "model %s: a request cannot name a file of the server", id)
+	case c == nil:
+		err := r.unknownClientError(id)
+		err.Kind = failure.Usage
+		return err
+	}
+	return nil
+}
+
 // unknownModelError returns the error for an unknown model id of the caller.
 func (r *Resolver) unknownModelError(dir, id string, kind failure.Kind) error {
 	c, name := r.findClient(id)

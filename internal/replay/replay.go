@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/tempdir"
 )
@@ -208,7 +209,7 @@ func (r *Recording) sourceText(i int, path, agent, rel string) (text []byte, kno
 	if at >= 0 && !r.files[at].Changed {
 		return []byte(r.files[at].Text), true
 	}
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, maxCopiedFile)
 	if err == nil && hashOf(text) == s.Hash {
 		return text, true
 	}
@@ -226,6 +227,9 @@ var toolFiles = []string{"tools.sh", "tools.py", "tools.ts"}
 
 // maxCopied limits the files of an agent that are linked to the copy.
 const maxCopied = 5000
+
+// maxCopiedFile is the size in bytes of the largest file that is read for the copy.
+const maxCopiedFile = 64 << 20
 
 // copyAgent makes a directory that has the files of another one as links, without hidden files.
 func copyAgent(from, to string) error {
@@ -252,7 +256,7 @@ func copyAgent(from, to string) error {
 		if os.Symlink(path, filepath.Join(to, rel)) == nil {
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := plainfile.Read(path, maxCopiedFile)
 		if err != nil {
 			return nil
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/foreign"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -128,11 +128,10 @@ func readAgentFile(dirs []string, path string) (a AgentFile, ok bool) {
 			continue
 		}
 		a = AgentFile{Agent: filepath.Base(dir), Path: filepath.ToSlash(rel)}
-		info, err := os.Stat(path)
-		if checkPath(a) != nil || err != nil || !info.Mode().IsRegular() || info.Size() > largestFile {
+		if checkPath(a) != nil {
 			return a, false
 		}
-		text, err := os.ReadFile(path)
+		text, err := plainfile.ReadBeneath(dir, rel, largestFile)
 		a.Text = string(text)
 		return a, err == nil && utf8.Valid(text)
 	}

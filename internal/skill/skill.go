@@ -3,9 +3,9 @@
 package skill
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // A Skill is one folder.
@@ -21,6 +23,7 @@ type Skill struct {
 	Name        string // of the folder
 	Description string // one line
 	Dir         string // absolute path of the folder
+	Root        string // the directory that the folder may not be outside of, also behind links; empty: there is none
 }
 
 // FileName is the file that makes a folder a skill.
@@ -34,8 +37,8 @@ const (
 )
 
 // ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does not exist has no
-// skills.
-func ReadSkills(dir string) (skills []Skill, problems []error) {
+// skills. Skills that are behind links which lead out of the directory root are left out; an empty root allows all links.
+func ReadSkills(root, dir string) (skills []Skill, problems []error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +51,7 @@ func ReadSkills(dir string) (skills []Skill, problems []error) {
 		if info, err := os.Stat(filepath.Join(path, FileName)); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		s, err := readSkill(path)
+		s, err := readSkill(root, path)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(path, FileName), err))
 			continue
@@ -58,8 +61,8 @@ func ReadSkills(dir string) (skills []Skill, problems []error) {
 	return skills, problems
 }
 
-func readSkill(dir string) (Skill, error) {
-	s := Skill{Name: filepath.Base(dir), Dir: dir}
+func readSkill(root, dir string) (Skill, error) {
+	s := Skill{Name: filepath.Base(dir), Dir: dir, Root: root}
 	text, err := s.ReadFile(FileName)
 	if err != nil {
 		return s, err
@@ -141,29 +144,15 @@ func (s Skill) ReadBody() (body string, files []string, err error) {
 
 // ReadFile returns the text of a file of the skill. It refuses files outside of the folder, also behind links.
 func (s Skill) ReadFile(path string) (string, error) {
-	root, err := os.OpenRoot(s.Dir)
-	if err != nil {
-		return "", err
+	name := filepath.FromSlash(path)
+	err := plainfile.CheckBeneath(s.Dir, name)
+	var text []byte
+	if err == nil {
+		text, err = plainfile.ReadBeneath(cmp.Or(s.Root, s.Dir), filepath.Join(s.Dir, name), largestFile)
 	}
-	defer root.Close()
-	info, err := root.Stat(filepath.FromSlash(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("the skill %s has no file %q", s.Name, path)
-	case err != nil:
-		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%q is not a file", path)
-	case info.Size() > largestFile:
-		return "", fmt.Errorf("the file %q has %d bytes, and at most %d can be read", path, info.Size(), largestFile)
-	}
-	f, err := root.Open(filepath.FromSlash(path))
-	if err != nil {
-		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, largestFile))
-	switch {
 	case err != nil:
 		return "", fmt.Errorf("the file %q cannot be read: %w", path, err)
 	case !utf8.Valid(text):

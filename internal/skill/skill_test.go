@@ -21,7 +21,7 @@ func TestReadSkills(t *testing.T) {
 		"other/README.md":   "no skill",
 		"file.md":           "no folder",
 	})
-	found, problems := ReadSkills(dir)
+	found, problems := ReadSkills("", dir)
 	var names []string
 	for _, s := range found {
 		names = append(names, s.Name+": "+s.Description[:min(40, len(s.Description))])
@@ -32,7 +32,7 @@ func TestReadSkills(t *testing.T) {
 	if len(problems) != 2 || !strings.Contains(problems[0].Error(), "blank/SKILL.md: the head has no description") || !strings.Contains(problems[1].Error(), "headless/SKILL.md: the head is missing") {
 		t.Errorf("problems %q", problems)
 	}
-	if found, problems := ReadSkills(filepath.Join(dir, "nothing")); found != nil || problems != nil {
+	if found, problems := ReadSkills("", filepath.Join(dir, "nothing")); found != nil || problems != nil {
 		t.Errorf("a directory that does not exist: %v %v", found, problems)
 	}
 }
@@ -61,7 +61,7 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"../secret.txt": "cannot be read", filepath.Join(dir, "secret.txt"): "cannot be read", "link.txt": "cannot be read", "references": "is not a file", "none.md": "has no file",
+		"../secret.txt": "cannot be read", filepath.Join(dir, "secret.txt"): "cannot be read", "link.txt": "cannot be read", "references": "is a directory", "none.md": "has no file",
 		"data.bin": "is not text", "large.txt": "at most",
 	} {
 		if text, err := s.ReadFile(path); err == nil || !strings.Contains(err.Error(), want) || text != "" {

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // Settings are what the variables of OpenTelemetry ask for. The zero value asks for nothing.
@@ -154,7 +155,7 @@ func (r *settingsReader) readHeaders(signal string, to *Receiver) {
 func (r *settingsReader) readCertificates(signal string, to *Receiver) error {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if from, file := r.lookupFor(signal, "CERTIFICATE"); file != "" {
-		text, err := os.ReadFile(file)
+		text, err := plainfile.Read(file, 1<<20)
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}

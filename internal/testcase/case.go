@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm/script"
 )
@@ -206,9 +207,12 @@ func Find(path string) ([]string, error) {
 	return files, nil
 }
 
+// maxFile is the size in bytes above which a file of test cases is not read. Read checks the exact size.
+const maxFile = 2 * strictyaml.MaxFileSize
+
 // Load reads a file of test cases.
 func Load(path string) (*File, error) {
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, maxFile)
 	if err != nil {
 		return nil, err
 	}

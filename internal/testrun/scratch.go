@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/plainfile"
 )
 
 // agentsDir is the directory of the copies of agents in a scratch directory.
@@ -127,7 +128,7 @@ func (c *copier) copyFile(from, to string, info fs.FileInfo) error {
 	if c.files > maxFiles || c.bytes > maxBytes {
 		return fmt.Errorf("the directory has more than %d files or %d MiB, and each test has its own copy: put the agent into a directory of its own", maxFiles, maxBytes>>20)
 	}
-	in, err := os.Open(from)
+	in, err := plainfile.Open(from)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,13 @@ package toolbox
 import (
 	"bytes"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool/permission"
 )
 
@@ -66,11 +66,7 @@ func namedBeside(dir string) (paths []string) {
 	}
 	for _, file := range files {
 		path := filepath.Join(dir, filepath.FromSlash(file))
-		info, err := os.Stat(path)
-		if err != nil || info.Size() > largestScript {
-			continue
-		}
-		text, err := os.ReadFile(path)
+		text, err := plainfile.Read(path, largestScript)
 		if err != nil {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"
@@ -60,7 +61,8 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 	if err != nil {
 		return nil, rulesError(err)
 	}
-	theirs, err := rulesOf(project)
+	text, err := plainfile.ReadBeneath(tb.workspace, project, largestRules)
+	theirs, err := parseRulesOf(project, text, err)
 	if err != nil {
 		return nil, rulesError(err)
 	}
@@ -77,9 +79,17 @@ func rulesError(err error) error {
 	return &failure.Error{Kind: failure.Invalid, Msg: "the permission rules cannot be used", Err: err, Next: "correct them"}
 }
 
+// largestRules is the size in bytes above which a file of rules is not read. LoadRules checks the exact size.
+const largestRules = 16 << 20
+
 // rulesOf reads a file of rules, which need not exist.
 func rulesOf(path string) (permission.Rules, error) {
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, largestRules)
+	return parseRulesOf(path, text, err)
+}
+
+// parseRulesOf returns the rules of a file that was read, or not.
+func parseRulesOf(path string, text []byte, err error) (permission.Rules, error) {
 	if os.IsNotExist(err) {
 		return permission.Rules{}, nil
 	}

@@ -3,7 +3,6 @@ package toolbox
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool/declare"
@@ -68,7 +68,7 @@ func (s *Shared) checkBash(ctx context.Context, file string) []strictyaml.Findin
 
 // lastLine returns the number of the last line of a file that is not blank.
 func lastLine(file string) int {
-	text, err := os.ReadFile(file)
+	text, err := plainfile.Read(file, largestScript)
 	if err != nil {
 		return 1
 	}
@@ -77,7 +77,7 @@ func lastLine(file string) int {
 
 // findColumn returns the column of a word in a line of a file, 1 if it is not there.
 func findColumn(file string, line int, word string) int {
-	text, err := os.ReadFile(file)
+	text, err := plainfile.Read(file, largestScript)
 	if err != nil || line < 1 || word == "" {
 		return 1
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
@@ -110,7 +111,7 @@ func (r *Recorder) appendToFile(text []byte) error {
 
 func readTranscript(path string) ([]byte, fs.FileMode, error) {
 	const private = 0o600 // only the owner may read a conversation
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(bytes.TrimSpace(data)) == 0) {
 		return []byte(header), private, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/llm"
 )
 
@@ -35,10 +35,22 @@ type Transcript struct {
 
 var _ llm.Model = (*Transcript)(nil)
 
-// Open reads the transcript at path. If the file is not a valid transcript, the
+// MaxFile is the size in bytes of the largest transcript that is read.
+const MaxFile = 16 << 20
+
+// Open reads the transcript at path, a regular file of at most [MaxFile] bytes. If the file is not a valid transcript, the
 // error is a *LoadError that lists every error with its position.
 func Open(path string) (*Transcript, error) {
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, MaxFile)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// OpenBeneath is [Open] for a transcript that must lie beneath a directory, also after following links.
+func OpenBeneath(dir, path string) (*Transcript, error) {
+	data, err := plainfile.ReadBeneath(dir, path, MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}

@@ -42,7 +42,7 @@ func (o *Options) runLoader(ctx context.Context, command, input string) ([]byte,
 		return nil, fmt.Errorf("the loader %s failed: %w", words[0], err)
 	}
 	if toFile {
-		data, err := readFile(output, most)
+		data, err := readFile("", output, most)
 		if errors.Is(err, os.ErrNotExist) {
 			err = errors.New("it wrote no file at $2")
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -40,7 +41,7 @@ func (l *lister) runGit(args ...string) ([]byte, error) {
 func (l *lister) listRepository(p sourceSpec) {
 	if p.kind == kindLocalRepository {
 		for _, name := range l.listTracked(p, p.at) {
-			l.addFile(p.source, filepath.Join(p.at, name))
+			l.addFile(p.source, cmp.Or(p.root, p.at), filepath.Join(p.at, name))
 		}
 		return
 	}
@@ -56,7 +57,7 @@ func (l *lister) listRepository(p sourceSpec) {
 	}
 	for _, name := range l.listTracked(p, temp) {
 		at := strings.TrimSuffix(p.at, "/") + "/" + name
-		data, err := readFile(filepath.Join(temp, filepath.FromSlash(name)), l.o.maxBytes())
+		data, err := readFile(temp, filepath.FromSlash(name), l.o.maxBytes())
 		if err != nil {
 			l.addProblem(p.source, at, err)
 			continue

@@ -13,6 +13,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -170,6 +171,10 @@ type lister struct {
 
 func (l *lister) listSource(p sourceSpec) {
 	found, problems := l.found, len(l.problems)
+	if leadsOut(p.root, p.at) {
+		l.addProblem(p.source, "", linkOut(p.root))
+		return
+	}
 	switch p.kind {
 	case kindLocal:
 		l.listLocal(p)
@@ -230,6 +235,7 @@ type sourceSpec struct {
 	kind   sourceKind
 	loader string // the protocol's key
 	at     string // a path, a pattern, a URL without its stars, or the argument of the protocol
+	root   string // the directory that a path must not leave, also through links; empty: a person wrote the whole path
 }
 
 type sourceKind int
@@ -255,30 +261,41 @@ func (o *Options) parseSource(source string) (sourceSpec, error) {
 		return sourceSpec{source: source, kind: kindPage, at: source}, nil
 	}
 	if path, ok := strings.CutPrefix(source, "git:"); ok {
-		at, err := o.resolvePath(source, path)
-		return sourceSpec{source: source, kind: kindLocalRepository, at: at}, err
+		p := sourceSpec{source: source, kind: kindLocalRepository}
+		return p, o.resolvePath(&p, path)
 	}
 	if key, rest, ok := strings.Cut(source, ":"); ok && o.Loaders[key] != "" {
-		at, err := o.resolvePath(source, rest)
-		return sourceSpec{source: source, kind: kindProtocol, loader: key, at: at}, err
+		p := sourceSpec{source: source, kind: kindProtocol, loader: key}
+		return p, o.resolvePath(&p, rest)
 	}
-	at, err := o.resolvePath(source, source)
-	return sourceSpec{source: source, kind: kindLocal, at: at}, err
+	p := sourceSpec{source: source, kind: kindLocal}
+	return p, o.resolvePath(&p, source)
 }
 
-// resolvePath resolves a path of the file system. A relative path must not lead out of the directory.
-func (o *Options) resolvePath(source, path string) (string, error) {
-	switch {
+// resolvePath sets the path of a source in the file system. A relative path must not lead out of the directory.
+func (o *Options) resolvePath(p *sourceSpec, path string) error {
+	switch fault := FindPathFault(path); {
+	case path == "" || fault != "":
+		return failf("Invalid document path: '%s' (%s)", p.source, cmp.Or(fault, "it is empty: name a file, a folder or a pattern"))
 	case strings.HasPrefix(path, "~/"):
 		home, err := homeDir(o.Env)
 		if err != nil {
-			return "", fmt.Errorf("document path '%s': %w", source, err)
+			return fmt.Errorf("document path '%s': %w", p.source, err)
 		}
-		return filepath.Join(home, path[2:]), nil
+		p.at = filepath.Join(home, path[2:])
 	case filepath.IsAbs(path):
-		return filepath.Clean(path), nil
-	case path == "" || slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator }), ".."):
-		return "", failf("Invalid document path: '%s'", source)
+		p.at = filepath.Clean(path)
+	default:
+		p.at, p.root = filepath.Join(o.Dir, path), o.Dir
 	}
-	return filepath.Join(o.Dir, path), nil
+	return nil
+}
+
+// FindPathFault returns the rule that a path of a document breaks, with what to write instead; "" if it breaks none.
+func FindPathFault(path string) string {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
+	if !strings.HasPrefix(path, "~/") && !filepath.IsAbs(path) && slices.Contains(parts, "..") {
+		return "a relative path begins at the agent's directory and must not contain `..`: put the documents there, or write the absolute path"
+	}
+	return ""
 }

@@ -164,7 +164,9 @@ func TestTroubledDocuments(t *testing.T) {
 func TestSourcesThatLeaveTheDirectory(t *testing.T) {
 	_, _, err := List(t.Context(), []string{"../secret.md", "a/../../b", "pdf:../x", "", "a..b/c"}, Options{Dir: t.TempDir(),
 		Loaders: map[string]string{"pdf": "cat $1"}})
-	want := "Invalid document path: '../secret.md'\nInvalid document path: 'a/../../b'\nInvalid document path: 'pdf:../x'\nInvalid document path: ''"
+	const rule = " (a relative path begins at the agent's directory and must not contain `..`: put the documents there, or write the absolute path)"
+	want := "Invalid document path: '../secret.md'" + rule + "\nInvalid document path: 'a/../../b'" + rule + "\nInvalid document path: 'pdf:../x'" + rule +
+		"\nInvalid document path: '' (it is empty: name a file, a folder or a pattern)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %v", err, want)
 	}

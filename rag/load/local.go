@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // listLocal lists a file, a folder, or the files that match a pattern.
@@ -19,11 +22,11 @@ func (l *lister) listLocal(p sourceSpec) {
 	info, err := os.Stat(p.at)
 	switch {
 	case err == nil && info.IsDir():
-		l.listFolder(folderWalk{source: p.source, top: p.at, follow: true})
+		l.listFolder(folderWalk{source: p.source, root: p.root, top: p.at, follow: true})
 	case err == nil && !info.Mode().IsRegular():
 		l.addProblem(p.source, p.at, notRegular(info.Mode()))
 	case err == nil:
-		l.addFile(p.source, p.at)
+		l.addFile(p.source, p.root, p.at)
 	case !errors.Is(err, fs.ErrNotExist):
 		l.addProblem(p.source, "", fmt.Errorf("cannot be opened: %w", withoutPath(err)))
 	case strings.ContainsAny(p.at, "*?[{"):
@@ -32,13 +35,14 @@ func (l *lister) listLocal(p sourceSpec) {
 			l.addProblem(p.source, "", errors.New("this pattern cannot be read: close its brackets and braces"))
 			return
 		}
-		l.listFolder(folderWalk{source: p.source, top: filepath.FromSlash(top), pattern: pattern, follow: true})
+		l.listFolder(folderWalk{source: p.source, root: p.root, top: filepath.FromSlash(top), pattern: pattern, follow: true})
 	}
 }
 
 // A folderWalk lists the files of a folder.
 type folderWalk struct {
 	source  string
+	root    string // as in sourceSpec; empty: top
 	top     string
 	pattern string   // of paths below top, with slashes; empty: all files
 	follow  bool     // symbolic links
@@ -49,6 +53,7 @@ func (l *lister) listFolder(w folderWalk) {
 	if _, err := os.Stat(w.top); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
+	w.root = cmp.Or(w.root, w.top)
 	l.walkFolder(w, w.top)
 }
 
@@ -80,6 +85,10 @@ func (l *lister) walkFolder(w folderWalk, dir string) {
 				l.brokenLink(w, path, err)
 				continue
 			}
+			if leadsOut(w.root, path) {
+				l.addProblem(w.source, path, linkOut(w.root))
+				continue
+			}
 			mode = info.Mode().Type()
 		}
 		switch {
@@ -88,7 +97,7 @@ func (l *lister) walkFolder(w folderWalk, dir string) {
 			l.walkFolder(w, path)
 		case mode.IsDir() || !w.matchesPattern(path) || slices.Contains(l.o.Skip, filepath.Join(real, e.Name())):
 		case mode.IsRegular():
-			l.addFile(w.source, path)
+			l.addFile(w.source, w.root, path)
 		default:
 			l.addProblem(w.source, path, notRegular(mode))
 		}
@@ -113,17 +122,18 @@ func (w folderWalk) matchesPattern(path string) bool {
 	return err == nil && ok
 }
 
-func (l *lister) addFile(source, path string) {
+// addFile adds a file that must lie beneath root, unless that is "".
+func (l *lister) addFile(source, root, path string) {
 	if slices.Contains(l.o.Skip, path) {
 		return
 	}
-	l.addEntry(Entry{Path: path, Source: source, ext: fileExtension(path), local: true, fetch: l.o.fromDisk(path)})
+	l.addEntry(Entry{Path: path, Source: source, ext: fileExtension(path), local: true, fetch: l.o.fromDisk(root, path)})
 }
 
 // fromDisk reads a file when its entry is read.
-func (o *Options) fromDisk(path string) func(context.Context) (content, error) {
+func (o *Options) fromDisk(root, path string) func(context.Context) (content, error) {
 	return func(context.Context) (content, error) {
-		data, err := readFile(path, o.maxBytes())
+		data, err := readFile(root, path, o.maxBytes())
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			err = errors.New("it was deleted after it had been found")
@@ -155,19 +165,34 @@ func notRegular(mode fs.FileMode) error {
 	return fmt.Errorf("%s, not a file: it is left out", kind)
 }
 
-func readFile(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, notRegular(info.Mode())
-	case info.Size() > most:
-		return nil, tooLarge(info.Size(), most)
+// leadsOut reports whether a path is behind a link that leads out of root. An empty root has no outside.
+func leadsOut(root, path string) bool {
+	return root != "" && errors.Is(plainfile.CheckBeneath(root, path), plainfile.ErrOutside)
+}
+
+// linkOut returns the problem of a link to a file or folder that is not beneath root: whoever wrote the link need not be who may read the file.
+func linkOut(root string) error {
+	return fmt.Errorf("a symbolic link that leads out of %s: it is left out; to read what is there, name its absolute path in `documents`", root)
+}
+
+// readFile reads a document, which must lie beneath the directory root unless that is "".
+func readFile(root, path string, most int64) ([]byte, error) {
+	open := func() (*os.File, error) { return plainfile.OpenBeneath(root, path) }
+	if root == "" {
+		open = func() (*os.File, error) { return plainfile.Open(path) }
 	}
-	f, err := os.Open(path)
+	f, err := open()
+	if errors.Is(err, plainfile.ErrOutside) {
+		return nil, linkOut(root)
+	}
+	if info, _ := os.Stat(path); errors.Is(err, plainfile.ErrNotRegular) && info != nil {
+		return nil, notRegular(info.Mode())
+	}
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		return nil, errors.Join(tooLarge(info.Size(), most), f.Close())
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))

@@ -251,6 +251,9 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if _, err := h.service.FindBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
 		return nil, err
 	}
+	if err := h.process.Models.CheckRequested(in.Body.Model); err != nil {
+		return nil, err
+	}
 	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set, Templates: in.Body.Templates})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 )
 
@@ -42,7 +43,7 @@ func (h Host) readImage(path string, stat func(string) (fs.FileInfo, error)) old
 	if h.hidesContent(realPath(path)) {
 		return old
 	}
-	if f, err := os.Open(path); err == nil {
+	if f, err := plainfile.Open(path); err == nil {
 		defer f.Close()
 		old.withheld = readContent(f, old.image)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 )
 
@@ -98,18 +99,21 @@ func (h Host) pathArgument(a arguments) (string, error) {
 	return p, nil
 }
 
+// largestRead is the size in bytes of the largest file that the tools read.
+const largestRead = 256 << 20
+
 // readFile reads a regular file: a pipe or a device may never end.
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
+	text, err := plainfile.Read(path, largestRead)
+	switch info, _ := os.Stat(path); {
+	case errors.Is(err, plainfile.ErrNotRegular) && info != nil && info.IsDir():
 		return nil, errors.New("is a directory")
-	case !info.Mode().IsRegular():
+	case errors.Is(err, plainfile.ErrNotRegular):
 		return nil, errors.New("is not a regular file")
+	case errors.Is(err, plainfile.ErrTooLarge):
+		return nil, fmt.Errorf("has more than %d MiB: read a part of it with a command", largestRead>>20)
 	}
-	return os.ReadFile(path)
+	return text, err
 }
 
 // fileError returns an error of the file system as a result for the model, with the path as the

@@ -3,6 +3,7 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 )
 
@@ -252,13 +254,11 @@ type hits struct {
 
 // searchFile searches one file. It returns fs.SkipAll when there are enough hits.
 func (s *hits) searchFile(path string, re *regexp.Regexp) error {
-	if info, err := os.Stat(path); err != nil || info.Size() > largestGrep {
-		if err == nil {
-			s.large = append(s.large, s.host.displayPath(path))
-		}
+	text, err := plainfile.Read(path, largestGrep)
+	if errors.Is(err, plainfile.ErrTooLarge) {
+		s.large = append(s.large, s.host.displayPath(path))
 		return nil
 	}
-	text, err := os.ReadFile(path)
 	if err != nil || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 		return nil // it cannot be read, or is not a text
 	}

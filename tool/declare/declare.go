@@ -12,11 +12,13 @@ package declare
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 )
 
@@ -104,19 +106,15 @@ func Load(path string) File {
 	case parse == nil:
 		return failed("Unsupported tool file extension '.%s': write tools in bash (.sh), Python (.py) or TypeScript (.ts)", f.Language)
 	}
-	info, err := os.Stat(path)
+	src, err := plainfile.Read(path, maxSource)
 	switch {
-	case os.IsNotExist(err):
+	case errors.Is(err, fs.ErrNotExist):
 		return failed("Tool definition file not found: %s", path)
-	case err != nil:
-		return failed("Unable to open tool definition file. %v", err)
-	case !info.Mode().IsRegular():
+	case errors.Is(err, plainfile.ErrNotRegular):
 		return failed("Unable to open tool definition file. It is not a regular file")
-	case info.Size() > maxSource:
+	case errors.Is(err, plainfile.ErrTooLarge):
 		return failed("the file has more than %d MiB: move what is not about arguments into a file of its own", maxSource>>20)
-	}
-	src, err := os.ReadFile(path)
-	if err != nil {
+	case err != nil:
 		return failed("Unable to open tool definition file. %v", err)
 	}
 	return parse(path, src)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
@@ -85,7 +85,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Load reads a file. A file that is missing or blank has no servers. The error is a *FileError.
 // Faults of entries are in File.Problems; only the servers of these entries cannot run.
 func Load(path string) (File, error) {
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, 2*strictyaml.MaxFileSize) // Parse checks the exact size
 	if errors.Is(err, fs.ErrNotExist) {
 		return File{Path: path}, nil
 	}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // Consents remember for which directories a person agreed that raddle may use the scripts and rules
@@ -79,11 +80,14 @@ func (c Consents) LookUpConsent(dir string) (digest string, no bool, err error) 
 	return known[dir], false, nil
 }
 
+// maxFile is the size in bytes of the largest file of rules or consents that is read.
+const maxFile = 16 << 20
+
 // loadConsents reads the file. A damaged one is an error: an empty answer would ask again for
 // everything and then replace what the file holds.
 func (c Consents) loadConsents() (map[string]string, error) {
 	known := map[string]string{}
-	text, err := os.ReadFile(c.Path)
+	text, err := plainfile.Read(c.Path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) || c.Path == "" {
 		return known, nil
 	}

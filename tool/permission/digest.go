@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // scriptEndings and scriptNames are the files that Digest covers, in addition to executable ones;
@@ -136,7 +138,7 @@ func (t *treeDigest) addLink(path, name string) error {
 // addFile adds the name, the size and the contents of a file. The lengths before the parts keep two
 // different trees from giving the same bytes.
 func addFile(sum io.Writer, path, name string, size int64) error {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return err
 	}

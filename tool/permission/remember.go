@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // fileHead begins a file of rules that did not exist.
@@ -22,7 +24,7 @@ const fileHead = `# Rules from answers of "always". Delete what is no longer wan
 // replaced as a whole, so a crash leaves the old one or the new one. If two processes write rules
 // at the same moment, the rules of one may be lost.
 func RememberRules(path string, rules []string) error {
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remember permissions: %w", err)
 	}

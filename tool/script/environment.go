@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool/declare"
 )
 
@@ -52,11 +53,7 @@ func (e *environment) loadDotenv(path string, trusted bool) {
 // be read, or of more than 1 MiB, has no variables.
 func ReadDotenv(path string) map[string]string {
 	const largest = 1 << 20
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > largest {
-		return nil
-	}
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, largest)
 	if err != nil {
 		return nil
 	}
@@ -161,7 +158,7 @@ func (r *scriptCall) refuseTooLarge() string {
 	if len(r.call.Args) <= limit {
 		return ""
 	}
-	text, err := os.ReadFile(r.file)
+	text, err := plainfile.Read(r.file, largestScript)
 	if err != nil || !bytes.Contains(text, []byte("_RAW_JSON")) || bytes.Contains(text, []byte(dataFileVariable)) {
 		return ""
 	}
@@ -213,7 +210,7 @@ func (r *scriptCall) setToolVariables(e *environment) {
 // script that calls $LLM_ROOT_DIR/utils/...: the first directory around it that has
 // utils. It is empty where root has one, or no directory does.
 func (r *scriptCall) utilsRoot(root string) string {
-	text, err := os.ReadFile(r.file)
+	text, err := plainfile.Read(r.file, largestScript)
 	if err != nil || !bytes.Contains(text, []byte("/utils/")) || isDir(filepath.Join(root, "utils")) {
 		return ""
 	}

@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )
@@ -192,12 +193,15 @@ func (h *Host) buildTools(f declare.File, own bool) []tool.Tool {
 // should be asked.
 var guard = regexp.MustCompile(`^[^#]*\bguard_(operation|path)\b`)
 
+// largestScript is the size in bytes of the largest script whose text is searched.
+const largestScript = 4 << 20
+
 // guardLines lists the lines of a bash file that call them, from 1.
 func guardLines(f declare.File) (lines []int) {
 	if f.Language != declare.LanguageBash || len(f.Declarations) == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(f.Path)
+	text, err := plainfile.Read(f.Path, largestScript)
 	if err != nil {
 		return nil
 	}

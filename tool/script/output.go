@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/tool"
 )
@@ -55,15 +56,15 @@ type failureBody struct {
 // of it: where there is more, its beginning and its end. A tool that has removed
 // the file, or put something else in its place, has written nothing.
 func readOutput(path string, limit int) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
 	size := info.Size()
 	if size <= int64(limit) {
 		text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
@@ -87,10 +88,10 @@ func readOutput(path string, limit int) string {
 // of that length.
 func readJSON(path string, limit int) (tool.Result, bool) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() <= int64(limit) || info.Size() > largestJSON {
+	if err != nil || info.Size() <= int64(limit) {
 		return tool.Result{}, false
 	}
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, largestJSON)
 	if err != nil {
 		return tool.Result{}, false
 	}

@@ -5,9 +5,9 @@ package excerpt
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 )
@@ -39,11 +39,7 @@ func (l Look) FormatFinding(f strictyaml.Finding) string {
 
 // FormatExcerpt returns the line that a finding is about, and carets below its place; "" if its file cannot be read.
 func (l Look) FormatExcerpt(f strictyaml.Finding) string {
-	info, err := os.Stat(f.Pos.File)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
-		return ""
-	}
-	text, err := os.ReadFile(f.Pos.File)
+	text, err := plainfile.Read(f.Pos.File, maxSize)
 	if err != nil {
 		return ""
 	}
