@@ -63,6 +63,9 @@ func New(p *app.Process, o Options) (*Service, error) {
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
 	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopRetention: func() {}}
 	s.answers.service = s
+	if !o.AllowPaths {
+		p.Models.ConfineTranscripts()
+	}
 	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err

@@ -84,6 +84,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		return flow.Host{}, err
 	}
 	m := p.Models.ForRun(s.recorded, s.Replays)
+	m.AllowTranscript(r.Override)
 	h := flow.Host{
 		Models:       m,
 		Model:        r.Model,

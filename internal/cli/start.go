@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
@@ -54,12 +54,15 @@ func promptText(env *environment, words, files []string, noStdin bool) (string, 
 	return addFiles(text, files)
 }
 
+// largestPrompt is the size in bytes of the largest file that is put into a prompt.
+const largestPrompt = 16 << 20
+
 // addFiles adds the text of files to a prompt. If the prompt is only one file, it
 // is the text of that file.
 func addFiles(text string, files []string) (string, error) {
 	var attached []app.Attachment
 	for _, path := range files {
-		content, err := os.ReadFile(path)
+		content, err := plainfile.ReadArgument(path, largestPrompt)
 		switch {
 		case err != nil:
 			return "", &exitError{code: exitUsage, err: fmt.Errorf("-f: %w", err)}

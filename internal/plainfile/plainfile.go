@@ -28,14 +28,14 @@ var (
 // patience is how long one opened file may make its reader wait: some files of /proc and /sys look regular, and have no end.
 const patience = 10 * time.Second
 
-// A refusal is a reason with its explanation.
-type refusal struct {
+// An unfit is why a file is not read, with an explanation.
+type unfit struct {
 	reason error
 	text   string
 }
 
-func (r *refusal) Error() string { return r.text }
-func (r *refusal) Unwrap() error { return r.reason }
+func (r *unfit) Error() string { return r.text }
+func (r *unfit) Unwrap() error { return r.reason }
 
 // Read returns the content of the file at a path, which may be a link. A file with more than most bytes is an error, and is not read.
 // Errors are a [*fs.PathError].
@@ -69,6 +69,24 @@ func Open(path string) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|withoutWaiting, 0)
 	return checkOpened(path, f, err)
+}
+
+// OpenArgument is [Open] for a path that a person wrote on the command line. It also opens what a shell has opened for the command, such as the
+// pipe of <(command): reading that waits, as reading standard input does.
+func OpenArgument(path string) (*os.File, error) {
+	if dir := filepath.Dir(filepath.Clean(path)); dir == "/dev/fd" || dir == "/proc/self/fd" || path == "/dev/stdin" {
+		return os.Open(path)
+	}
+	return Open(path)
+}
+
+// ReadArgument reads a file that [OpenArgument] opens, of at most most bytes.
+func ReadArgument(path string, most int64) ([]byte, error) {
+	f, err := OpenArgument(path)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(path, f, most)
 }
 
 // OpenBeneath is [Open] for a file that must lie beneath the directory root, as for [ReadBeneath].
@@ -105,7 +123,7 @@ func CheckBeneath(root, name string) error {
 func resolveBeneath(root, name string) (path, rel string, err error) {
 	path = joinPath(root, name)
 	if rel, err := filepath.Rel(root, path); err != nil || !filepath.IsLocal(rel) {
-		return path, "", &fs.PathError{Op: "open", Path: path, Err: &refusal{ErrOutside, "it is outside of " + root + ": put the file into that directory"}}
+		return path, "", &fs.PathError{Op: "open", Path: path, Err: &unfit{ErrOutside, "it is outside of " + root + ": put the file into that directory"}}
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -116,7 +134,7 @@ func resolveBeneath(root, name string) (path, rel string, err error) {
 		return path, "", err
 	}
 	if rel, err = filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
-		return path, "", &fs.PathError{Op: "open", Path: path, Err: &refusal{ErrOutside, "it is a link, or behind one, that leads out of " + root + ": put the file itself there"}}
+		return path, "", &fs.PathError{Op: "open", Path: path, Err: &unfit{ErrOutside, "it is a link, or behind one, that leads out of " + root + ": put the file itself there"}}
 	}
 	return path, rel, nil
 }
@@ -173,7 +191,7 @@ func checkMode(path string, info fs.FileInfo) error {
 	case mode&fs.ModeSocket != 0:
 		kind = "a socket"
 	}
-	return &fs.PathError{Op: "open", Path: path, Err: &refusal{ErrNotRegular, "it is " + kind + ", and raddle reads regular files only: put a file there, or name another one"}}
+	return &fs.PathError{Op: "open", Path: path, Err: &unfit{ErrNotRegular, "it is " + kind + ", and raddle reads regular files only: put a file there, or name another one"}}
 }
 
 // readAll reads and closes a file. path is for errors.
@@ -204,5 +222,5 @@ func newTooLarge(path, size string, most int64) error {
 	case most >= 1<<10 && most%(1<<10) == 0:
 		limit = fmt.Sprintf("%d KiB", most>>10)
 	}
-	return &fs.PathError{Op: "read", Path: path, Err: &refusal{ErrTooLarge, fmt.Sprintf("it has %s, and of a file of this kind raddle reads at most %s: make it smaller", size, limit)}}
+	return &fs.PathError{Op: "read", Path: path, Err: &unfit{ErrTooLarge, fmt.Sprintf("it has %s, and of a file of this kind raddle reads at most %s: make it smaller", size, limit)}}
 }

@@ -5,7 +5,6 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/failure"
-	"raddle.dev/llm/script"
 )
 
 // CheckNames returns an error if a model does not exist that the caller named for an agent
@@ -78,7 +77,7 @@ func (r *Resolver) checkCallable(dir, id string) error {
 	case c != nil || !isScript:
 		return nil
 	}
-	if _, err := script.Open(r.transcriptPath(dir, c, file)); err != nil {
+	if _, err := r.findTranscript(dir, id, c, file).read(); err != nil {
 		return &failure.Error{Kind: failure.Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
 	}
 	return nil

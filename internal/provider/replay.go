@@ -45,11 +45,12 @@ type replayModel struct {
 
 // openScript opens a transcript that continues after the recorded replies of a run.
 // It ignores recorded replies that are not in the transcript, which has changed then.
-func openScript(path string, recorded []string) (llm.Model, error) {
-	t, err := script.Open(path)
+func openScript(place transcriptPlace, recorded []string) (llm.Model, error) {
+	t, err := place.read()
 	if err != nil {
 		return nil, fmt.Errorf("the transcript cannot be replayed: %w", err)
 	}
+	path := place.path
 	m := &replayModel{t, filepath.Base(filepath.Dir(path)) + "/"}
 	for _, id := range recorded {
 		if own, ok := strings.CutPrefix(id, m.dir+filepath.Base(path)+"#"); ok {

@@ -14,9 +14,11 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/keystore"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
+	"raddle.dev/llm/script"
 )
 
 // Resolver finds models by their ids, and opens them. It also knows their clients, and
@@ -30,10 +32,13 @@ type Resolver struct {
 	learned func(key string)  // called with every key that is read from stored; may be nil
 	replays func(file string) // called once for every transcript that is replayed
 
+	confined bool   // transcripts that an agent names lie beneath its directory
+	named    string // the model that a person at this machine named for the run, whose transcript may lie anywhere
+
 	recorded func() []string // returns the ids of replies that the run has recorded; may be nil
 
 	mu      sync.Mutex
-	scripts map[string]*lazyModel // by the absolute path of the transcript
+	scripts map[transcriptPlace]*lazyModel
 }
 
 var _ flow.Models = (*Resolver)(nil)
@@ -76,8 +81,16 @@ func (r *Resolver) withKey(c *client) (*client, error) {
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
 func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, stored: r.stored, learned: r.learned, recorded: recorded, replays: replays}
+	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
 }
+
+// ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be its operator's. It must
+// be called before all other methods.
+func (r *Resolver) ConfineTranscripts() { r.confined = true }
+
+// AllowTranscript makes a model id, which a person at this machine named, name a transcript anywhere. It must be called before all other
+// methods.
+func (r *Resolver) AllowTranscript(id string) { r.named = id }
 
 // findClient returns the client and the model's name for an id.
 func (r *Resolver) findClient(id string) (*client, string) {
@@ -100,10 +113,10 @@ func (r *Resolver) findClient(id string) (*client, string) {
 // IsKnown implements [flow.Models].
 func (r *Resolver) IsKnown(dir, id string) bool {
 	if c, name := r.findClient(id); c != nil {
-		return name != "" && (c.Type != "script" || isTranscript(r.transcriptPath(dir, c, name)))
+		return name != "" && (c.Type != "script" || isTranscript(r.findTranscript(dir, id, c, name)))
 	}
 	file, ok := strings.CutPrefix(id, "script:")
-	return ok && isTranscript(r.transcriptPath(dir, nil, file))
+	return ok && isTranscript(r.findTranscript(dir, id, nil, file))
 }
 
 // Facts implements [flow.Models].
@@ -125,16 +138,16 @@ func (r *Resolver) Facts(_, id string) flow.ModelFacts {
 // client is an error of the first call.
 func (r *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	c, name := r.findClient(id)
-	file, script := strings.CutPrefix(id, "script:")
+	file, replays := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && c.Type == "script":
-		return r.openTranscript(r.transcriptPath(dir, c, name))
+		return r.openTranscript(r.findTranscript(dir, id, c, name))
 	case c != nil && name == "":
 		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
 		return &lazyModel{open: func() (llm.Model, error) { return r.openClientModel(c, name) }}, nil
-	case script:
-		return r.openTranscript(r.transcriptPath(dir, nil, file))
+	case replays:
+		return r.openTranscript(r.findTranscript(dir, id, nil, file))
 	}
 	return nil, r.unknownClientError(id)
 }
@@ -202,12 +215,32 @@ func (r *Resolver) transcriptPath(dir string, c *client, name string) string {
 	return filepath.Join(dir, name)
 }
 
+// A transcriptPlace is where a transcript is, and the directory that it must not be outside of; "" if it may be anywhere.
+type transcriptPlace struct{ path, root string }
+
+// findTranscript returns the place of the transcript of a model id, for the client and name of the id.
+func (r *Resolver) findTranscript(dir, id string, c *client, name string) transcriptPlace {
+	place := transcriptPlace{path: r.transcriptPath(dir, c, name)}
+	if operators := c != nil && c.Base != "" || id == r.named || id == r.config.Model; r.confined && !operators {
+		place.root = dir
+	}
+	return place
+}
+
+// read returns the transcript.
+func (t transcriptPlace) read() (*script.Transcript, error) {
+	if t.root != "" {
+		return script.OpenBeneath(t.root, t.path)
+	}
+	return script.Open(t.path)
+}
+
 // openTranscript returns the one model that replays a file: several nodes take their
 // replies from the same transcript, in the order of their calls.
-func (r *Resolver) openTranscript(path string) (llm.Model, error) {
+func (r *Resolver) openTranscript(place transcriptPlace) (llm.Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if model := r.scripts[path]; model != nil {
+	if model := r.scripts[place]; model != nil {
 		return model, nil
 	}
 	model := &lazyModel{open: func() (llm.Model, error) {
@@ -215,22 +248,25 @@ func (r *Resolver) openTranscript(path string) (llm.Model, error) {
 		if r.recorded != nil {
 			recorded = r.recorded()
 		}
-		model, err := openScript(path, recorded)
+		model, err := openScript(place, recorded)
 		if err == nil && r.replays != nil {
-			r.replays(path)
+			r.replays(place.path)
 		}
 		return model, err
 	}}
 	if r.scripts == nil {
-		r.scripts = map[string]*lazyModel{}
+		r.scripts = map[transcriptPlace]*lazyModel{}
 	}
-	r.scripts[path] = model
+	r.scripts[place] = model
 	return model, nil
 }
 
 // isTranscript reports whether there is a file at a path that a transcript may be read from.
-func isTranscript(path string) bool {
-	info, err := os.Stat(path)
+func isTranscript(place transcriptPlace) bool {
+	if place.root != "" && plainfile.CheckBeneath(place.root, place.path) != nil {
+		return false
+	}
+	info, err := os.Stat(place.path)
 	return err == nil && !info.IsDir()
 }
 

@@ -20,6 +20,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/runs"
 )
 
@@ -377,7 +378,7 @@ func (f *File) Save(path string) error {
 
 // Load reads the file at a path.
 func Load(path string) (*File, error) {
-	in, err := os.Open(path)
+	in, err := plainfile.OpenArgument(path)
 	if err != nil {
 		return nil, failure.NewUsage("name a file that raddle runs export has written", "%v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/wording"
 )
 
@@ -159,7 +160,7 @@ func readTree(root string, dirs ...string) (map[string]string, error) {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			text, err := os.ReadFile(path)
+			text, err := plainfile.Read(path, maxBytes)
 			if err != nil || bytes.HasPrefix(text, []byte(sqliteHeader)) {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/server"
@@ -175,12 +175,7 @@ func (h *handler) readFile(_ context.Context, in *fileInput) (*raw, error) {
 	if !slices.Contains(ownFiles(a), path.Clean(in.Path)) {
 		return nil, unknown
 	}
-	dir, err := os.OpenRoot(a.Dir) // a link that leads out of it is not followed
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	file, err := dir.Open(filepath.FromSlash(path.Clean(in.Path)))
+	file, err := plainfile.OpenBeneath(a.Dir, filepath.FromSlash(path.Clean(in.Path))) // a link that leads out of it is not followed
 	if err != nil {
 		return nil, unknown
 	}

@@ -1,0 +1,141 @@
+package raddle_test
+
+import (
+	"go/ast"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// fileOpeners are the functions that open or read a file by its path, by the package that has them. Each may wait for a pipe, read without an
+// end, or follow a link to anywhere.
+var fileOpeners = map[string][]string{
+	"os":        {"ReadFile", "Open", "OpenFile", "OpenRoot", "OpenInRoot", "DirFS", "CopyFS"},
+	"io/fs":     {"ReadFile"},
+	"io/ioutil": {"ReadFile", "ReadAll", "ReadDir"},
+	"syscall":   {"Open", "Openat"},
+
+	"golang.org/x/sys/unix": {"Open", "Openat", "Openat2"},
+}
+
+// ownOpeners are the functions that rightly open files in another way than internal/plainfile, with the reason. The key is the file and the
+// function around the call.
+var ownOpeners = map[string]string{
+	"flow/config_text.go distroName":                       "a fixed file of the system",
+	"graph/internal/process/process_linux.go hostID":       "fixed files of the system; the engine imports the standard library only",
+	"graph/internal/process/process_linux.go processStart": "the kernel's file of a process; the engine imports the standard library only",
+	"internal/agentbundle/cache.go verifyDir":              "a directory that raddle made, opened as a root",
+	"internal/agentbundle/cache.go write":                  "a directory that raddle makes, opened as a root",
+	"internal/bundle/install.go isInstalledUnit":           "files that raddle installs, in the user's own directory",
+	"internal/bundle/install.go readCurrent":               "files that raddle installs, after a look at what is there",
+	"internal/bundle/manifest.go readManifest":             "a list that raddle writes",
+	"internal/chat/keys.go editElsewhere":                  "a temporary file that raddle made for the user's editor",
+	"internal/conversation/rewind.go rewindFiles":          "the workspace as a root, below which raddle restores files",
+	"internal/keystore/keystore.go readFile":               "a file that raddle writes",
+	"internal/proc/look_linux.go a variable":               "a fixed file of the kernel",
+	"internal/proc/look_linux.go inspectProcess":           "the kernel's file of a process",
+	"internal/proc/mark_linux.go allProcesses":             "a fixed directory of the kernel",
+	"internal/proc/mark_linux.go hasMark":                  "the kernel's files of a process",
+	"internal/proc/mark_linux.go isStarting":               "the kernel's file of a process",
+	"internal/proc/mark_linux.go lastProcess":              "a fixed file of the kernel",
+	"internal/runs/lock.go readLockHolder":                 "a file that raddle writes",
+	"internal/runs/lock_flock.go tryLock":                  "a file that raddle writes",
+	"internal/setup/steps.go askCompletion":                "the user's own start file of the shell, which the user agreed to change",
+	"internal/tempdir/tempdir.go RemoveStale":              "a directory that raddle made",
+	"internal/term/editor/history.go OpenHistory":          "a file that raddle writes",
+	"llm/script/lock_flock.go lock":                        "a directory, which is locked and not read",
+	"server/a2a/context.go contextOf":                      "a file that raddle writes, in its own directory",
+	"server/agui/thread.go read":                           "a file that raddle writes, in its own directory",
+	"server/breaks.go readBreaks":                          "a file that raddle writes, in its own directory",
+	"server/files.go readKey":                              "a file that raddle writes, in its own directory",
+	"server/files.go syncDir":                              "a directory that raddle made, which is not read",
+	"server/gateway/login.go serveLoginFile":               "files that are part of the program",
+	"server/gateway/session.go openSessions":               "files that raddle writes, in its own directory",
+	"server/gateway/tokens.go List":                        "a file that raddle writes, in its own directory",
+	"server/gateway/tokens.go ReadFirst":                   "a file that raddle writes, in its own directory",
+	"tool/script/helpers.go PromptUtils":                   "a file that raddle writes, in its own directory",
+}
+
+// TestFilesAreOpenedInOnePlace finds code that opens a file with a function of the standard library.
+func TestFilesAreOpenedInOnePlace(t *testing.T) {
+	left := maps.Clone(ownOpeners)
+	for _, p := range packages(t) {
+		if p.name == openFiles || isForTests(p.name) {
+			continue
+		}
+		for _, f := range p.code() {
+			for _, o := range findOpeners(f) {
+				if ownOpeners[o.key] == "" {
+					t.Errorf("%s:%d: %s waits for pipes, reads without an end and follows links to anywhere: use package %s, or add %q to ownOpeners (repo_files_test.go) with the reason",
+						f.path, o.line, o.name, openFiles, o.key)
+				}
+				delete(left, o.key)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		t.Errorf("ownOpeners has an entry %q, which opens no file: delete it", key)
+	}
+}
+
+// isForTests reports whether a package is part of tests, of programs to read, or of measurements: they read no files of others.
+func isForTests(name string) bool {
+	return strings.HasSuffix(name, "test") || strings.HasPrefix(name, "examples/") || strings.HasPrefix(name, "bench") || slices.Contains([]string{"internal/testneed", "internal/testfile"}, name)
+}
+
+// An opener is a place that names a function that opens files.
+type opener struct {
+	key, name string
+	line      int
+}
+
+// findOpeners finds the functions that open files in a file, also where they are not called but passed on. A call of os.OpenFile that opens for
+// writing is none.
+func findOpeners(f *goFile) (found []opener) {
+	names := map[string]string{} // the packages of fileOpeners, by their names in the file
+	for _, spec := range f.syntax.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if fileOpeners[path] == nil {
+			continue
+		}
+		name := path[strings.LastIndex(path, "/")+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = path
+	}
+	for _, d := range f.syntax.Decls {
+		around := "a variable"
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			around = fn.Name.Name
+		}
+		writes := map[ast.Expr]bool{}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 3 && opensForWriting(call.Args[1]) {
+				writes[call.Fun] = true
+			}
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || writes[sel] {
+				return true
+			}
+			if id, ok := sel.X.(*ast.Ident); ok && slices.Contains(fileOpeners[names[id.Name]], sel.Sel.Name) {
+				found = append(found, opener{f.path + " " + around, id.Name + "." + sel.Sel.Name, f.line(n)})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// opensForWriting reports whether flags of os.OpenFile open a file to write it.
+func opensForWriting(flags ast.Expr) (yes bool) {
+	ast.Inspect(flags, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			yes = yes || id.Name == "O_WRONLY" || id.Name == "O_RDWR"
+		}
+		return true
+	})
+	return yes
+}
