@@ -351,7 +351,7 @@ func admitEffort(a *Agent) error {
 func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), projectFindings(a))
+	findings = slices.Concat(findings, toolFindings(a), skillFindings(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
 	if a.host.Strict {
@@ -430,7 +430,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 		return err
 	}
 	l.agents[a.loadContext] = a
-	a.Findings = slices.Concat(a.Config.Findings, toolFindings(a), skillFindings(a))
+	a.Findings = slices.Concat(a.Config.Findings, toolFindings(a), skillFindings(a), projectFindings(a))
 	if id := a.Config.Team.SummaryModel; h.Override == "" && h.isUnknownModel(a.Dir, id) {
 		addWarning(a, strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
