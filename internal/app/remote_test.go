@@ -86,7 +86,7 @@ func TestRemoteRunOnAnotherMachine(t *testing.T) {
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatal(res.Status, err)
 	}
-	if open, err := a.Runs.ListOpenRuns(t.Context()); err != nil || len(open) != 0 {
+	if open, _, err := a.Runs.ListOpenRuns(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("people are asked %+v, %v", open, err)
 	}
 	child := a.startRemote(run)
