@@ -110,6 +110,8 @@ func kindCode(k failure.Kind) int {
 		return exitUsage
 	case failure.Invalid:
 		return exitInvalid
+	case failure.Unavailable:
+		return exitFailed
 	}
 	return exitStale
 }

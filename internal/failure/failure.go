@@ -2,7 +2,11 @@
 // wrong, of which kind it is, and what a person can do about it.
 package failure
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Kind says what a person can do about a failure. A user interface
 // turns it into an exit code.
@@ -13,6 +17,8 @@ const (
 	Usage   Kind = "usage"   // the input names something that does not exist, or makes no sense
 	Invalid Kind = "invalid" // the configuration or an agent is not valid
 	Stale   Kind = "stale"   // a run cannot be continued as it is
+
+	Unavailable Kind = "unavailable" // the store cannot be read or written now: the same may work later
 )
 
 // Error is a failure before anything has run. Its text says what is wrong and
@@ -37,6 +43,20 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// IsUnavailable reports whether an error is or contains a failure of kind [Unavailable], whatever other failures it went through.
+func IsUnavailable(err error) bool {
+	for err != nil {
+		if e, ok := err.(*Error); ok && e.Kind == Unavailable {
+			return true
+		}
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			return slices.ContainsFunc(many.Unwrap(), IsUnavailable)
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}
 
 // NewUsage returns an error of kind [Usage]; next may be "".
 func NewUsage(next, format string, args ...any) *Error {

@@ -26,11 +26,22 @@ type Archive struct {
 // nothing: if the URL is not valid, the first call that needs the store returns the error.
 func NewArchive(dirs config.Dirs, url string) *Archive { return &Archive{dirs: dirs, url: url} }
 
-// Store is an open store of runs.
+// Store is an open store of runs. Its failures are of the kind [failure.Unavailable].
 type Store struct {
 	journal.Store
 	Location stores.Location
+
+	guard *guard
 }
+
+// newStore returns an open store at a location.
+func newStore(st journal.Store, at stores.Location) *Store {
+	guarded, g := guardStore(st)
+	return &Store{guarded, at, g}
+}
+
+// inside returns the store behind the guard, for what only some stores can do.
+func (s *Store) inside() journal.Store { return s.guard.Store }
 
 // OpenMemory returns the store of values that outlive runs: it is part of the store of runs.
 func (a *Archive) OpenMemory() (memory.Store, error) {
@@ -38,7 +49,7 @@ func (a *Archive) OpenMemory() (memory.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := st.Store.(memory.Store); ok {
+	if m, ok := st.inside().(memory.Store); ok {
 		return m, nil
 	}
 	return nil, errors.New("this store keeps runs only")
@@ -63,7 +74,7 @@ func (a *Archive) AttachStore(st journal.Store) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store = &Store{st, at}
+	a.store = newStore(st, at)
 	return nil
 }
 
@@ -97,7 +108,7 @@ func (a *Archive) openAs(open func(stores.Location) (journal.Store, error)) (*St
 	if err != nil {
 		return nil, &failure.Error{Kind: failure.Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: a.storeHint()}
 	}
-	a.store = &Store{st, at}
+	a.store = newStore(st, at)
 	return a.store, nil
 }
 

@@ -199,7 +199,7 @@ func (a *Archive) RemoveRuns(ctx context.Context, ids []string, gone func(id str
 	if err != nil {
 		return err
 	}
-	many, ok := st.Store.(interface {
+	many, ok := st.inside().(interface {
 		Delete(ctx context.Context, threads ...string) error
 	})
 	if !ok {
@@ -251,7 +251,7 @@ func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err er
 	if st == nil || err != nil {
 		return 0, 0, err
 	}
-	c, ok := st.Store.(interface {
+	c, ok := st.inside().(interface {
 		Compact(ctx context.Context) (before, after int64, err error)
 	})
 	if !ok {
