@@ -18,8 +18,9 @@ var ErrNotDriven = errors.New("graph: no drive works on the run")
 // used for one drive after the other. Its zero value is ready, and its methods may be called by any
 // goroutine.
 type Handle struct {
-	mu    sync.Mutex // held while the drive decides that it waits
-	drive *drive     // nil: no drive works
+	mu       sync.Mutex // held while the drive decides that it waits
+	drive    *drive     // nil: no drive works
+	recorded int64      // number of the newest record of an answer
 }
 
 // Answer answers open questions while other tasks of the same step still work. All answers are checked
@@ -32,7 +33,18 @@ func (h *Handle) Answer(answers ...Answer) (open []Question, err error) {
 	if h.drive == nil {
 		return nil, ErrNotDriven
 	}
-	return h.drive.answerWhileWorking(answers)
+	open, err = h.drive.answerWhileWorking(answers)
+	if err == nil {
+		h.recorded = h.drive.journal.saved.Load()
+	}
+	return open, err
+}
+
+// Recorded returns the number of a record at or before which the last answer of Answer is in the journal; 0: there was none.
+func (h *Handle) Recorded() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.recorded
 }
 
 // openHandle lets the handle of the drive reach it.

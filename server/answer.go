@@ -100,7 +100,7 @@ func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest
 			return nil, err
 		}
 	}
-	open, err = run.AnswerNow(req.Answers)
+	open, _, err = run.AnswerNow(req.Answers)
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
 		if given, _ := a.findAnswered(ctx, req); given == nil {
 			return nil, graph.ErrNotDriven
@@ -133,7 +133,10 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open 
 	open = slices.DeleteFunc(slices.Clone(run.Questions), func(q graph.Question) bool {
 		return slices.ContainsFunc(req.Answers, func(given graph.Answer) bool { return given.ID == q.ID || given.ID == "" })
 	})
-	return open, a.service.launchRun(ctx, launch{run: run, answers: req.Answers})
+	if _, err := a.service.launchRun(ctx, launch{run: run, answers: req.Answers}); err != nil {
+		return nil, err
+	}
+	return open, nil
 }
 
 // AnsweredError reports a question that was answered before.

@@ -25,20 +25,20 @@ type Stop struct {
 
 // SetBreaks replaces the places at which a run stops, Paused, when a service drives it from now on. A drive that works already keeps its own.
 // Each place names a node of the run's graph, or of a graph that it calls, by its path or as the picture names it. The places are saved, and
-// removed when the run has ended.
-func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break) error {
+// removed when the run has ended. It returns them in the order of their paths.
+func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break) ([]Stop, error) {
 	d, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if d.Final {
-		return failure.NewStale("fork it, and set the breaks of the copy", "run %s is %s: it does not stop anywhere", d.Run, d.Status)
+		return nil, failure.NewStale("fork it, and set the breaks of the copy", "run %s is %s: it does not stop anywhere", d.Run, d.Status)
 	}
 	found, err := s.FindBreaks(ctx, id, breaks)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.files.writeBreaks(d.Run, found)
+	return found, s.files.writeBreaks(d.Run, found)
 }
 
 // FindBreaks returns the places that breaks name, in the order of their paths, each once. It refuses nodes that the graph of the run does not
@@ -117,7 +117,7 @@ func (f *stateFiles) writeBreaks(run string, stops []Stop) error {
 		err = writeSynced(path, text)
 	}
 	if err != nil {
-		return fmt.Errorf("save the breaks of run %s: %w", run, err)
+		return &failure.Error{Kind: failure.Unavailable, Err: fmt.Errorf("save the breaks of run %s: %w", run, err), Next: noRoom}
 	}
 	return nil
 }

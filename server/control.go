@@ -2,11 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 // takeRun prepares to continue a run. If this service drives it, takeRun waits until it does not.
@@ -37,7 +37,8 @@ func (s *Service) ResumeRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.launchRun(ctx, launch{run: run})
+	_, err = s.launchRun(ctx, launch{run: run})
+	return err
 }
 
 // PauseRun stops a run after its current step.
@@ -62,6 +63,8 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 		return nil
 	}
 	if s.dequeueRun(detail.Run) {
+		s.files.removeMark(detail.Run)
+		s.feeds.noteStopped(detail.Run)
 		return nil
 	}
 	return failure.NewStale("", "run %s is not driven by this server: %s", detail.Run, detail.Status)
@@ -70,34 +73,40 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 // dequeueRun takes a run out of the queue and reports whether it was there.
 func (s *Service) dequeueRun(run string) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := len(s.waiting)
 	s.waiting = slices.DeleteFunc(s.waiting, func(id string) bool { return id == run })
-	found := len(s.waiting) < n
-	s.mu.Unlock()
-	if found {
-		s.files.removeMark(run)
-		s.feeds.noteStopped(run)
-	}
-	return found
+	return len(s.waiting) < n
 }
 
-// CancelRun ends a run permanently, even while it works.
+// CancelRun ends a run permanently, even while it works. With an error the run has not ended, and what was in the queue is there again.
 func (s *Service) CancelRun(ctx context.Context, id string) error {
 	detail, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
 		return err
 	}
-	s.dequeueRun(detail.Run)
-	for d := s.findDrive(detail.Run); d != nil; d = s.findDrive(detail.Run) {
-		d.cancel()
-		select {
-		case <-d.done:
-		case <-ctx.Done():
-			return ctx.Err()
+	queued := s.dequeueRun(detail.Run)
+	for {
+		for d := s.findDrive(detail.Run); d != nil; d = s.findDrive(detail.Run) {
+			d.cancel()
+			select {
+			case <-d.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
+		_, err = s.process.RecordChange(ctx, app.Change{ID: detail.Run, Cancel: true})
+		if !is[*runs.BusyError](err) || s.findDrive(detail.Run) == nil {
+			break
+		} // this service has continued it meanwhile
 	}
-	_, err = s.process.Runs.CancelRun(ctx, detail.Run)
-	err = errors.Join(err, s.files.writeBreaks(detail.Run, nil))
+	if err != nil {
+		if queued {
+			s.enqueueRun(detail.Run)
+		}
+		return err
+	}
+	s.files.removeMark(detail.Run)
 	s.feeds.noteStopped(detail.Run)
-	return err
+	return s.files.writeBreaks(detail.Run, nil)
 }

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 )
 
@@ -19,16 +22,15 @@ type drive struct {
 	cancel    context.CancelFunc
 	pause     chan struct{}
 	interrupt chan struct{}
-	once      struct{ pause, interrupt, started sync.Once }
+	once      struct{ pause, interrupt sync.Once }
 	work      atomic.Pointer[app.Run] // what is driven; nil until it is prepared
 
-	started chan struct{} // closed when the start or the answers are recorded, or the drive is over
+	receipt receipt
 	done    chan struct{} // closed when the run is released
-	err     error         // of the drive; read it when done is closed
 }
 
 func newDrive(run string) *drive {
-	d := &drive{run: run, pause: make(chan struct{}), interrupt: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{})}
+	d := &drive{run: run, pause: make(chan struct{}), interrupt: make(chan struct{}), receipt: receipt{done: make(chan struct{})}, done: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -39,66 +41,86 @@ func (d *drive) requestPause() { d.once.pause.Do(func() { close(d.pause) }) }
 // requestInterrupt ends the current turn.
 func (d *drive) requestInterrupt() { d.once.interrupt.Do(func() { close(d.interrupt) }) }
 
-// noteStarted says that what the drive starts with is recorded.
-func (d *drive) noteStarted() { d.once.started.Do(func() { close(d.started) }) }
+// A receipt says where in the journal is what a drive begins with, or why it is not there. It is settled once: later outcomes of
+// the drive do not change it.
+type receipt struct {
+	once sync.Once
+	done chan struct{} // closed when it is settled
+	at   runs.Point    // read it and err when done is closed
+	err  error
+}
+
+// settle says that everything up to a place is in the journal, or why what was given is not.
+func (r *receipt) settle(at runs.Point, err error) {
+	r.once.Do(func() {
+		r.at, r.err = at, err
+		close(r.done)
+	})
+}
+
+// wait returns what the receipt says. If it says nothing for long, the error is of the kind [failure.Unavailable]: nobody knows yet
+// whether the record is there. The drive continues in any case: a dropped connection cancels nothing.
+func (r *receipt) wait(ctx context.Context) (runs.Point, error) {
+	timer := time.NewTimer(confirmWait)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+		return r.at, r.err
+	case <-timer.C:
+		return runs.Point{}, &failure.Error{Kind: failure.Unavailable, Msg: "the store has not confirmed in " + confirmWait.String() + " that it has recorded this", Next: "look at the run later, or try again"}
+	case <-ctx.Done():
+		return runs.Point{}, ctx.Err()
+	}
+}
+
+// confirmWait is how long a request waits for the store to record what it brings. It is a variable for tests.
+var confirmWait = 30 * time.Second
 
 // A launch is what a drive begins with.
 type launch struct {
 	run     *app.Run
 	ahead   []graph.Answer // of a new run
 	answers []graph.Answer // to open questions
+	keep    bool           // the run had a mark before: it keeps it if the drive does not begin
 }
 
 // launchRun drives a prepared run if there is a place for it. Otherwise it records the start or the answers, releases
-// the run and puts it in the queue. It returns when everything that was given is in the journal.
-func (s *Service) launchRun(ctx context.Context, l launch) error {
+// the run and puts it in the queue. It returns when everything that was given is in the journal, and the place of the record. With an error
+// nothing of it is there, unless the error is of the kind [failure.Unavailable]: then the journal must be read to know it.
+func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
-	if err := s.files.addMark(run); err != nil {
+	l.keep = s.files.hasMark(run)
+	if err := s.markRun(run); err != nil {
 		l.run.Close()
-		return err
+		return runs.Point{}, err
 	}
-	d := s.reservePlace(run)
-	if d == nil {
-		err := s.recordOnly(ctx, l)
-		l.run.Close()
-		if err != nil {
+	if d := s.reservePlace(run); d != nil {
+		go s.workOn(d, l)
+		return d.receipt.wait(ctx)
+	}
+	at, err := s.recordOnly(ctx, l)
+	l.run.Close()
+	if err != nil {
+		if !l.keep && !failure.IsUnavailable(err) {
 			s.files.removeMark(run)
-			return err
 		}
-		s.enqueueRun(run)
-		return nil
+		return at, err
 	}
-	go s.workOn(d, l)
-	select {
-	case <-d.started:
-	case <-ctx.Done(): // the drive continues: a dropped connection cancels nothing
-		return ctx.Err()
-	}
-	select {
-	case <-d.done:
-		if errors.As(d.err, new(*graph.AnswerError)) {
-			return d.err
-		}
-		if _, err := s.findRun(ctx, run); err != nil { // not even its start is recorded
-			return errors.Join(d.err, err)
-		}
-	default:
-	}
-	return nil
+	s.enqueueRun(run)
+	return at, nil
 }
 
 // recordOnly records the start of a run, or answers to its questions.
-func (s *Service) recordOnly(ctx context.Context, l launch) error {
-	if s.IsDraining() {
-		return errDraining
+func (s *Service) recordOnly(ctx context.Context, l launch) (runs.Point, error) {
+	switch {
+	case s.IsDraining():
+		return runs.Point{}, errDraining
+	case l.run.Resumed && len(l.answers) == 0:
+		return runs.Point{Run: l.run.ID}, nil
+	case l.run.Resumed:
+		return s.process.RecordChange(ctx, app.Change{Run: l.run, Answers: l.answers})
 	}
-	if l.run.Resumed {
-		if len(l.answers) == 0 {
-			return nil
-		}
-		return l.run.RecordAnswers(ctx, l.answers)
-	}
-	return l.run.RecordStart(ctx, l.ahead)
+	return s.process.RecordChange(ctx, app.Change{Run: l.run, Answers: l.ahead})
 }
 
 // reservePlace returns a drive for a run if a place is free, and nil otherwise.
@@ -146,20 +168,25 @@ func (s *Service) fillPlaces() {
 	}
 }
 
-// resumeQueued drives a run of the queue.
+// resumeQueued drives a run of the queue, or one that an earlier drive has left.
 func (s *Service) resumeQueued(d *drive) {
 	run, err := s.process.ResumeRun(d.ctx, d.run, app.ResumeOptions{})
 	if err != nil {
-		s.log.Warn("a run of the queue is not continued", "run", d.run, "error", err)
-		s.endDrive(d, errors.As(err, new(*runs.BusyError))) // another service may drive it: the mark is for both
+		s.recovery.noteFailure(d.run, err)
+		s.endDrive(d, !is[*runs.EndedError](err))
 		return
 	}
-	if len(run.Questions) > 0 { // it waits for an answer, and not for a place
+	if !s.files.hasMark(d.run) || run.Waits() { // somebody has stopped it meanwhile, or only answers can continue it
 		run.Close()
 		s.endDrive(d, false)
 		return
 	}
-	s.workOn(d, launch{run: run})
+	if s.files.isDrained(d.run) { // from here on, a pause is somebody's wish
+		if err := s.files.addMark(d.run); err != nil {
+			s.log.Warn("a run that was stopped with its server keeps its note", "run", d.run, "error", err)
+		}
+	}
+	s.workOn(d, launch{run: run, keep: true})
 }
 
 // workOn drives a run until it ends, stops or waits for an answer, and releases it.
@@ -167,16 +194,18 @@ func (s *Service) workOn(d *drive, l launch) {
 	f := s.feeds.acquire(s, d.run)
 	defer s.feeds.release(f)
 	d.work.Store(l.run)
-	answers := l.answers
-	driver := app.Driver{Ahead: l.ahead, Topics: graph.AllTopics, Pause: d.pause, Break: s.files.nextBreaks(d.run, s.log), Interrupt: d.interrupt, Event: func(ev graph.Event) {
-		d.noteStarted() // the first event comes when the start and the answers are saved
-		s.totals.countEvent(ev, s.process.Models.UsageCost)
-		f.handleEvent(ev)
-	}}
-	if len(answers) > 0 {
-		driver.Ask = func(context.Context, []graph.Question) ([]graph.Answer, bool, error) { return answers, true, nil }
-	}
+	begun := false
+	driver := app.Driver{Ahead: l.ahead, Begin: l.answers, Topics: graph.AllTopics, Pause: d.pause, Break: s.files.nextBreaks(d.run, s.log), Interrupt: d.interrupt,
+		Recorded: func(at runs.Point) {
+			begun = true
+			d.receipt.settle(at, nil)
+		},
+		Event: func(ev graph.Event) {
+			s.totals.countEvent(ev, s.process.Models.UsageCost)
+			f.handleEvent(ev)
+		}}
 	res, err := l.run.Drive(d.ctx, driver)
+	d.receipt.settle(runs.Point{Run: d.run, At: res.Head}, err)
 	if err != nil {
 		s.log.Info("a run has stopped", "run", d.run, "status", res.Status, "error", err)
 	}
@@ -185,15 +214,40 @@ func (s *Service) workOn(d *drive, l launch) {
 			s.log.Error("the breaks of a run that has ended remain", "run", d.run, "error", err)
 		}
 	}
-	d.err = err
-	l.run.Close()
 	stopped := res.Status == graph.Paused || res.Status == graph.Canceled
-	s.endDrive(d, stopped && s.IsDraining())
+	keep := stopped && s.IsDraining()
+	switch {
+	case err == nil:
+		s.recovery.forget(d.run)
+	case begun: // a failure of a node is recorded; what the store does not say has not ended
+		keep = keep || !s.hasEnded(l.run.Thread)
+	default:
+		s.recovery.noteFailure(d.run, err)
+		keep = keep || l.keep || failure.IsUnavailable(err)
+	}
+	if !keep {
+		s.files.removeMark(d.run) // before the run is free: another service of these files must not take it up
+	}
+	l.run.Close()
+	s.endDrive(d, keep)
 }
 
-// endDrive gives the place of a drive to the next run. The next service continues the run if again is true.
-func (s *Service) endDrive(d *drive, again bool) {
-	if !again {
+// hasEnded reports whether the newest record of a thread is the end of a drive.
+func (s *Service) hasEnded(thread string) bool {
+	st, err := s.process.Runs.OpenStore()
+	if err != nil {
+		return false
+	}
+	for r, err := range st.Read(context.Background(), thread, journal.Range{Newest: true, Limit: 1, Heads: true}) {
+		return err == nil && r.Kind == journal.KindEnd
+	}
+	return false
+}
+
+// endDrive gives the place of a drive to the next run. The mark of the run stays if keep is true: then this service or another one continues
+// the run.
+func (s *Service) endDrive(d *drive, keep bool) {
+	if !keep {
 		s.files.removeMark(d.run)
 	}
 	d.cancel()
@@ -202,9 +256,15 @@ func (s *Service) endDrive(d *drive, again bool) {
 	s.busy--
 	s.finished++
 	s.mu.Unlock()
-	d.noteStarted()
+	d.receipt.settle(runs.Point{Run: d.run}, nil)
 	close(d.done)
 	s.feeds.noteStopped(d.run)
 	s.ended.Done()
 	s.fillPlaces()
+}
+
+// is reports whether an error is or wraps one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

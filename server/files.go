@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"raddle.dev/internal/failure"
 )
 
 // stateFiles are what a service keeps on disk besides the journals: a mark for each run that it drives or has in its
@@ -33,15 +35,60 @@ func openStateFiles(dir, store string) (*stateFiles, error) {
 			return nil, fmt.Errorf("the files of the server: %w", err)
 		}
 	}
-	return f, nil
+	return f, f.removeParts()
+}
+
+// removeParts removes files that were being written when a service was killed. Another service that is writing one writes it again.
+func (f *stateFiles) removeParts() error {
+	for _, pattern := range []string{filepath.Join(f.drives, "*"), filepath.Join(f.breaks, "*"), filepath.Join(f.keys, "*", "*")} {
+		left, err := filepath.Glob(pattern + partSuffix)
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the files of the server: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // addMark records that the service drives a run.
-func (f *stateFiles) addMark(run string) error {
-	if err := writeSynced(filepath.Join(f.drives, run), nil); err != nil {
-		return fmt.Errorf("record that run %s is driven: %w", run, err)
+func (f *stateFiles) addMark(run string) error { return f.writeMark(run, nil) }
+
+// drainedNote is the text of the mark of a run that a service has stopped because it ended itself: the next one continues the run.
+const drainedNote = "drained\n"
+
+// noteDrained records that a service stops a run that it drives, because the service ends.
+func (f *stateFiles) noteDrained(run string) error { return f.writeMark(run, []byte(drainedNote)) }
+
+func (f *stateFiles) writeMark(run string, text []byte) error {
+	if err := writeSynced(filepath.Join(f.drives, run), text); err != nil {
+		return &failure.Error{Kind: failure.Unavailable, Err: fmt.Errorf("record that run %s is driven: %w", run, err), Next: noRoom}
 	}
 	return nil
+}
+
+// noRoom is what to do about files of the state directory that cannot be written.
+const noRoom = "make room for the state directory, and try again"
+
+// hasMark reports whether a run has a mark.
+func (f *stateFiles) hasMark(run string) bool {
+	_, err := os.Stat(filepath.Join(f.drives, run))
+	return err == nil
+}
+
+// isDrained reports whether the mark of a run says that a service has stopped the run because it ended itself.
+func (f *stateFiles) isDrained(run string) bool {
+	text, err := os.ReadFile(filepath.Join(f.drives, run))
+	return err == nil && string(text) == drainedNote
+}
+
+// isOldMark reports whether the mark of a run is so old that what was to be recorded then is recorded or never will be.
+func (f *stateFiles) isOldMark(run string) bool {
+	info, err := os.Stat(filepath.Join(f.drives, run))
+	return err == nil && f.now().Sub(info.ModTime()) > time.Hour
 }
 
 // removeMark records that the service does not drive a run any more.
@@ -104,7 +151,7 @@ func (f *stateFiles) writeKey(key string, e keyEntry) error {
 		err = writeSynced(path, text)
 	}
 	if err != nil {
-		return fmt.Errorf("save the idempotency key: %w", err)
+		return &failure.Error{Kind: failure.Unavailable, Err: fmt.Errorf("save the idempotency key: %w", err), Next: noRoom}
 	}
 	return nil
 }
@@ -137,21 +184,33 @@ func (f *stateFiles) keyPath(day, key string) string {
 // partSuffix is that of files that are not complete.
 const partSuffix = ".part"
 
-// writeSynced writes a file that is complete after a power loss, or absent.
+// writeSynced writes a file that is complete after a power loss, or absent. A service that starts removes files that are being written:
+// then the file is written again.
 func writeSynced(path string, text []byte) error {
-	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(path+partSuffix, path)
+	err := writeOnce(path, text)
+	for range 3 {
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		err = writeOnce(path, text)
 	}
 	if err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+func writeOnce(path string, text []byte) error {
+	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		_ = os.Remove(path + partSuffix)
+		return err
+	}
+	return os.Rename(path+partSuffix, path)
 }
 
 // syncDir saves the names of a directory's files. Systems that cannot do that save them with the files.

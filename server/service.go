@@ -20,7 +20,7 @@ import (
 type Options struct {
 	MaxRuns    int          // how many runs are driven at once; 0: 64
 	AllowPaths bool         // an agent may also be named by its path
-	Recover    bool         // continue the runs that a service of the same state directory was driving when it was stopped or killed
+	Recover    bool         // continue also runs that another service of the same state directory was driving when it was stopped or killed
 	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log        *slog.Logger // developer log; nil: none
 	RemoveOld  bool         // remove now and every hour the runs that are older than the configuration keeps them
@@ -38,6 +38,9 @@ type Service struct {
 	feeds   feedSet
 
 	stopRetention func() // ends the removal of old runs
+	stopRecovery  func() // ends the looks for runs that no process drives
+	recovery      recovery
+	health        storeHealth
 
 	keyed   sync.Mutex // one start with an idempotency key at a time
 	answers answering
@@ -70,14 +73,8 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
-	if o.Recover {
-		left, err := s.files.listMarks()
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range left {
-			s.enqueueRun(run)
-		}
+	if err := s.startRecovery(); err != nil {
+		return nil, err
 	}
 	if keep := p.Config.Retention; o.RemoveOld && (keep.Done > 0 || keep.Failed > 0) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -121,7 +118,13 @@ func (s *Service) Close(ctx context.Context) error {
 	active := slices.Collect(maps.Values(s.drives))
 	s.mu.Unlock()
 	s.stopRetention()
+	s.stopRecovery()
 	for _, d := range active {
+		if s.files.hasMark(d.run) { // otherwise it has just stopped
+			if err := s.files.noteDrained(d.run); err != nil {
+				s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
+			}
+		}
 		d.requestPause()
 	}
 	done := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 // StartRequest says what to run. Only Agent is required.
@@ -45,6 +46,9 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err := s.process.Models.CheckRequested(req.Model); err != nil {
 		return "", err
 	}
+	if err := s.CheckRoom(ctx); err != nil {
+		return "", err
+	}
 	if err := takeStart(ctx); err != nil {
 		return "", err
 	}
@@ -67,11 +71,27 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 		return "", &KeyReusedError{Run: entry.Run}
 	}
 	if found {
-		if _, err := s.findRun(ctx, entry.Run); err == nil {
-			return entry.Run, nil
+		recorded, err := s.findKeyed(ctx, entry.Run)
+		if recorded || err != nil {
+			return entry.Run, err
 		} // the service was killed before the start was recorded
 	}
 	return s.startNew(ctx, req, func(run string) error { return s.files.writeKey(req.Key, keyEntry{run, hash}) })
+}
+
+// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has begun. A start that is being
+// recorded is waited for.
+func (s *Service) findKeyed(ctx context.Context, run string) (recorded bool, err error) {
+	if d := s.findDrive(run); d != nil {
+		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) || ctx.Err() != nil {
+			return false, err
+		}
+	}
+	_, err = s.findRun(ctx, run)
+	if is[*runs.UnknownError](err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // checkName returns an error for a path, unless the service allows paths.
@@ -112,7 +132,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(r
 		run.Close()
 		return "", err
 	}
-	if err := s.launchRun(ctx, launch{run: run, ahead: req.Answers}); err != nil {
+	if _, err := s.launchRun(ctx, launch{run: run, ahead: req.Answers}); err != nil {
 		return "", err
 	}
 	return run.ID, nil

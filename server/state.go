@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -35,6 +36,26 @@ type RunState struct {
 
 	head int64 // number of its newest record
 	asks bool  // nothing but a person can continue it
+
+	hidden bool // its reader may see nothing but Run
+}
+
+// MarshalJSON writes a state; of one that its reader may not see, only the run.
+func (st RunState) MarshalJSON() ([]byte, error) {
+	if st.hidden {
+		return json.Marshal(map[string]string{"run": st.Run})
+	}
+	type plain RunState
+	return json.Marshal(plain(st))
+}
+
+// ReadChangedState is ReadState for the caller who has just started or changed a run. One without the scope read gets a state that says
+// only which run it is.
+func (s *Service) ReadChangedState(ctx context.Context, id string) (*RunState, error) {
+	if is[*ScopeError](s.RequireScope(ctx, ScopeRead)) {
+		return &RunState{Run: id, hidden: true}, nil
+	}
+	return s.ReadState(ctx, id)
 }
 
 // Position returns the place of the newest record, for SubscribeOptions.After: a subscription that begins there has only what came after this
@@ -131,16 +152,4 @@ func (s *Service) CountRuns(ctx context.Context) (map[string]int, error) {
 		count[list[i].Status]++
 	}
 	return count, err
-}
-
-// PingStore returns an error if the store does not answer.
-func (s *Service) PingStore(ctx context.Context) error {
-	st, err := s.process.Runs.OpenStore()
-	if err != nil {
-		return err
-	}
-	for _, err := range st.Threads(ctx, "no-such-run") {
-		return err
-	}
-	return nil
 }

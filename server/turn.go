@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 )
 
@@ -12,6 +13,9 @@ import (
 // another one: a caller that sees only conversations cannot resume it. A turn that works, waits, is paused or has crashed stays.
 func EndFailedTurn(ctx context.Context, s *Service, agent, session string) error {
 	st, err := s.ReadState(ctx, runs.NameSession(agent, session))
+	if failure.IsUnavailable(err) {
+		return err
+	}
 	if err != nil {
 		return nil // there is no such session yet; a start says what else is wrong
 	}

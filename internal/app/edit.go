@@ -19,10 +19,10 @@ type Setting struct {
 	Value any // value as returned by flow.ParseValue
 }
 
-// EditRun replaces values in the state of a run that no process drives and that has not
+// editRun replaces values in the state of a run that no process drives and that has not
 // ended; the journal keeps the old values. It first ends child processes that a killed drive
 // left behind. It returns the place of the record.
-func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (runs.Point, error) {
+func (p *Process) editRun(ctx context.Context, id string, set []Setting) (runs.Point, error) {
 	if run, at, err := runs.SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
 			err = failure.NewUsage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
@@ -86,7 +86,7 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 		return id, origin, err
 	}
 	if len(f.Set) > 0 {
-		_, err = p.EditRun(ctx, id, f.Set)
+		_, err = p.RecordChange(ctx, Change{ID: id, Set: f.Set})
 	} else {
 		err = p.tryResume(ctx, id)
 	}

@@ -158,6 +158,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	return run, nil
 }
 
+// Waits reports whether the last drive of a resumed run has stopped because only answers can continue the run.
+func (r *Run) Waits() bool { return r.Resumed && r.status == graph.Waiting }
+
 // relocateAgent finds the agent's directory at its old place, or where the caller says
 // that it is now.
 func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error {
@@ -186,32 +189,6 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	return r.consumeEvents(d, func() eventSeq {
 		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, IgnoreAhead: r.origin.isLimited(), Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
 	})
-}
-
-// RecordAnswers records answers to open questions and does nothing else: the run is paused.
-func (r *Run) RecordAnswers(ctx context.Context, answers []graph.Answer) error {
-	if r.origin.asks() {
-		_, err := r.decideOrigin(ctx, answers)
-		return err
-	}
-	paused := make(chan struct{})
-	close(paused)
-	ctx, d, end := r.traceDrive(ctx, Driver{Pause: paused})
-	res, err := r.resumeDrive(ctx, d, answers)
-	end(res, err)
-	return err
-}
-
-// RecordStart records the start of a new run and does nothing else: the run is paused, and [Run.Drive] continues it.
-// ahead are answers to questions that it will ask.
-func (r *Run) RecordStart(ctx context.Context, ahead []graph.Answer) error {
-	paused := make(chan struct{})
-	close(paused)
-	res, err := r.Drive(ctx, Driver{Ahead: ahead, Pause: paused})
-	if err == nil {
-		r.Resumed, r.status = true, res.Status
-	}
-	return err
 }
 
 // redactReply returns a Reply whose answers contain no secrets.
@@ -263,13 +240,13 @@ func redactAnswer(v any, text func(string) string) any {
 }
 
 // AnswerNow records answers to open questions while other parts of the run work in this process, and returns the questions that
-// are still open. If no drive works, or it waits, the error is [graph.ErrNotDriven].
-func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, err error) {
+// are still open, and the place of the record. If no drive works, or it waits, the error is [graph.ErrNotDriven].
+func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, at runs.Point, err error) {
 	open, err = r.handle.Answer(r.redactAnswers(answers)...)
 	if err != nil && !errors.Is(err, graph.ErrNotDriven) {
 		err = r.explainError(err)
 	}
-	return open, err
+	return open, runs.Point{Run: r.ID, At: r.handle.Recorded()}, err
 }
 
 // CheckAnswers returns why answers would be refused, in the words of the file format,
@@ -295,6 +272,10 @@ func (r *Run) consumeEvents(d Driver, drive func() eventSeq) (graph.Result, erro
 		if err != nil {
 			failed = err
 			break
+		}
+		if d.Recorded != nil { // the first event comes when what the drive begins with is saved
+			d.Recorded(runs.Point{Run: r.ID, At: ev.Record})
+			d.Recorded = nil
 		}
 		if end, ok := ev.Body.(graph.RunEnded); ok {
 			res = end.Result

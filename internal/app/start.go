@@ -340,6 +340,11 @@ type AskFunc func(ctx context.Context, open []graph.Question) (answers []graph.A
 // until it ends or asks.
 type Driver struct {
 	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
+	Begin  []graph.Answer       // answers to open questions of a resumed run, with which the drive begins
+	// Recorded is called once, when what the drive begins with is in the journal: the start with Ahead, or Begin. Everything up to
+	// the place is recorded. It is not called if the drive ends before; it may be nil. Topics must have [graph.TopicRun].
+	Recorded func(at runs.Point)
+
 	Reply  graph.Reply          // answers questions when they are asked, before Ask; may be nil
 	Ask    AskFunc              // if nil, questions stay open
 	Event  func(ev graph.Event) // called for each event; may be nil
@@ -383,11 +388,12 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
-	} else if res.Status != graph.Waiting {
-		if res, err = r.resumeDrive(ctx, d, nil); err != nil {
+	} else if res.Status != graph.Waiting || len(d.Begin) > 0 {
+		if res, err = r.resumeDrive(ctx, d, d.Begin); err != nil {
 			return res, err
 		}
 	}
+	d.Recorded = nil // of the first drive only
 	for refused := false; res.Status == graph.Waiting; {
 		if d.isInterrupted() && !refused {
 			refused = true

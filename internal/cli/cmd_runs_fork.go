@@ -97,7 +97,7 @@ func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args
 	if err != nil {
 		return err
 	}
-	at, err := env.process.EditRun(ctx, args[0], set)
+	at, err := env.process.RecordChange(ctx, app.Change{ID: args[0], Set: set})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph/history"
+	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
@@ -262,11 +263,11 @@ func runRunsCancel(ctx context.Context, env *environment, _ noOptions, args []st
 		return err
 	}
 	for _, id := range ids {
-		id, err := env.process.Runs.CancelRun(ctx, id)
+		at, err := env.process.RecordChange(ctx, app.Change{ID: id, Cancel: true})
 		if err != nil {
 			return err
 		}
-		env.printNote("cancelled run %s", id)
+		env.printNote("cancelled run %s", at.Run)
 	}
 	return nil
 }

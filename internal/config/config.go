@@ -35,6 +35,7 @@ type Config struct {
 	MaxValue        int           // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
 	MaxState        int           // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
 	MaxReply        int           // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
+	MinFreeDisk     int           // room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB; negative: no limit
 	Patience        time.Duration // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
 	ToolTimeout     time.Duration // of one call of a tool; 0: the default of the tool; negative: no limit
 	InDoubt         tool.Doubt    // for calls that a crash interrupted, if neither tool nor agent says it
@@ -108,6 +109,7 @@ var settings = []setting{
 	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = parseMebibytes(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = parseBool(s); return }},
+	{"min_free_disk", func(c *Config, s string) (err error) { c.MinFreeDisk, err = parseMebibytes(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
 	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = parseCount(s); return }},
 	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = parseCount(s); return }},

@@ -21,8 +21,8 @@ func TestConfig(t *testing.T) {
 		"nothing":                   {},
 		"a file with comments only": {file: "# model: x\n"},
 		"the file": {
-			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstream_timeout: 0\nmax_reply: 2\nmax_value: 3\nmax_state: 0\nretry_patience: 0\nretention_done: 30d\nretention_failed: 12h\nstore: 'memory:'\nrag_top_k: 3\n",
-			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, StreamTimeout: -1, MaxReply: 2 << 20, MaxValue: 3 << 20, MaxState: -1, Patience: -1, Retention: Retention{30 * 24 * time.Hour, 12 * time.Hour}, Store: "memory:", RAG: RAG{TopK: new(3)}},
+			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstream_timeout: 0\nmax_reply: 2\nmax_value: 3\nmax_state: 0\nmin_free_disk: 5\nretry_patience: 0\nretention_done: 30d\nretention_failed: 12h\nstore: 'memory:'\nrag_top_k: 3\n",
+			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, StreamTimeout: -1, MaxReply: 2 << 20, MaxValue: 3 << 20, MaxState: -1, MinFreeDisk: 5 << 20, Patience: -1, Retention: Retention{30 * 24 * time.Hour, 12 * time.Hour}, Store: "memory:", RAG: RAG{TopK: new(3)}},
 		},
 		"the environment beats the file": {
 			file: "model: a:b\nstore: sqlite:x\n",

@@ -153,6 +153,9 @@ type Detail struct {
 	Foreign  *foreign.Mark // says where the run came from; nil: it was started here, or where the store is used
 }
 
+// Waits reports whether the last drive has stopped because only answers can continue the run.
+func (d *Detail) Waits() bool { return d.Snapshot.Status == graph.Waiting }
+
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
 func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, error) {

@@ -43,6 +43,22 @@ func (s *Store) CheckNoLease(run string) error {
 	return nil
 }
 
+// IsDriven reports whether a process drives a run, by its lock and its lease. It reads no journal, except to find the session of a run.
+func (a *Archive) IsDriven(ctx context.Context, id string) (bool, error) {
+	st, thread, err := a.FindThread(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if _, yes := findDriver(st.Location.LockDir(), thread); yes {
+		return true, nil
+	}
+	err = st.CheckNoLease(thread)
+	if errors.As(err, new(*BusyError)) {
+		return true, nil
+	}
+	return false, err
+}
+
 // stopWait limits how long a process may take to save its run after a request to stop.
 const stopWait = 15 * time.Second
 
@@ -94,9 +110,9 @@ type EndedError struct {
 func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
 
 // CancelRun ends a run permanently: it stops the process that drives the run, ends what a killed
-// process left behind, and the run cannot be resumed any more. Its journal stays. It returns an
-// [*EndedError] if the run has ended.
-func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
+// process left behind, and the run cannot be resumed any more. Its journal stays. It returns the place of the record,
+// or an [*EndedError] if the run has ended.
+func (a *Archive) CancelRun(ctx context.Context, id string) (Point, error) {
 	return EndRun(ctx, a, id, "cancelled by hand")
 }
 
@@ -104,31 +120,36 @@ func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
 const TimePassed = "its time has passed"
 
 // EndRun is CancelRun with a reason.
-func EndRun(ctx context.Context, a *Archive, id, reason string) (string, error) {
+func EndRun(ctx context.Context, a *Archive, id, reason string) (Point, error) {
 	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
-		return "", err
+		return Point{}, err
 	}
+	at := Point{Run: id}
 	lock, err := st.stopDriver(id)
 	if err != nil {
-		return id, err
+		return at, err
 	}
 	defer lock.Release()
 	snap, err := history.Inspect(ctx, st.Store, id, 0)
 	if err != nil {
-		return id, err
+		return at, err
 	}
 	if snap.Status.Final() {
-		return id, &failure.Error{Kind: failure.Stale, Err: &EndedError{ID: id, Status: snap.Status}}
+		return at, &failure.Error{Kind: failure.Stale, Err: &EndedError{ID: id, Status: snap.Status}}
 	}
 	inDoubt, err := st.ListInDoubt(ctx, snap)
 	if err != nil {
-		return id, err
+		return at, err
 	}
 	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
-		return id, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+		return at, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
-	return id, history.Abandon(ctx, st, id, reason)
+	if err := history.Abandon(ctx, st, id, reason); err != nil {
+		return at, err
+	}
+	at.At = snap.Head + 1
+	return at, nil
 }
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.

@@ -29,6 +29,9 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if m.TaskID != "" {
 		return t.continueTask(ctx, m)
 	}
+	if err := t.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil { // the answer is the task
+		return "", "", err
+	}
 	prompt, err := joinParts(m.Parts)
 	if err != nil {
 		return "", "", err

@@ -31,7 +31,7 @@ func (t *tasks) findState(ctx context.Context, id a2a.TaskID) (*server.RunState,
 		return nil, a2a.NewError(a2a.ErrInvalidParams, "the request names no task")
 	}
 	st, err := t.service.ReadState(ctx, string(id))
-	if errors.As(err, new(*server.ScopeError)) {
+	if errors.As(err, new(*server.ScopeError)) || failure.IsUnavailable(err) {
 		return nil, t.explainError(err)
 	}
 	if err != nil || st.Run != string(id) || st.Agent != t.agent.Name {
@@ -55,6 +55,10 @@ func (t *tasks) explainError(err error) error {
 		return a2a.NewError(a2a.ErrServerError, text)
 	case errors.As(err, new(*graph.AnswerError)), errors.As(err, new(*server.ProtocolAnswerError)):
 		return a2a.NewError(a2a.ErrInvalidParams, text)
+	case errors.As(err, new(*server.DiskLowError)):
+		return a2a.NewError(a2a.ErrInternalError, "disk-low: "+text+"; try again in "+server.RetryAfter+" seconds")
+	case failure.IsUnavailable(err):
+		return a2a.NewError(a2a.ErrInternalError, "store-unavailable: "+text+"; try again in "+server.RetryAfter+" seconds")
 	case errors.As(err, &fail):
 		if fail.Next != "" {
 			text += ": " + server.HidePaths(fail.Next, t.service)

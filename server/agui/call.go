@@ -52,6 +52,10 @@ func (c *call) serve(ctx context.Context) {
 		e.Code = "forbidden"
 	case full:
 		e.Code = strings.ReplaceAll(used.Code, "-", "_")
+	case errors.As(err, new(*server.DiskLowError)):
+		e.Code = "disk-low"
+	case failure.IsUnavailable(err):
+		e.Code = "store-unavailable"
 	case errors.Is(err, server.ErrSlow):
 		e.Code = "too_slow"
 	case errors.As(err, &fail):
@@ -79,6 +83,9 @@ func (c *call) begin(run string) {
 
 // start starts a run and follows it. An input that comes again follows the run of the first one.
 func (c *call) start(ctx context.Context) error {
+	if err := c.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil { // the client gets what the run does
+		return err
+	}
 	note := c.threads.read(c.thread)
 	if note.Run != "" && note.Client != c.in.RunID {
 		st, err := c.service.ReadState(ctx, note.Run)
@@ -280,6 +287,9 @@ func (c *call) findInterrupted(ctx context.Context) (run string, err error) {
 		run = ref.run
 	}
 	st, err := c.service.ReadState(ctx, run)
+	if errors.As(err, new(*server.ScopeError)) || failure.IsUnavailable(err) {
+		return "", err
+	}
 	if err != nil || st.Agent != c.agent.Name {
 		return "", newRuleError("unknown_interrupt", "there is no run %s of this agent", run)
 	}

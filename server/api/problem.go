@@ -30,6 +30,14 @@ type Problem struct {
 	retryAfter string // when to send the request again, in seconds; "": nothing is said
 }
 
+// GetHeaders returns when to try again, if that may help.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status != http.StatusServiceUnavailable {
+		return nil
+	}
+	return http.Header{"Retry-After": {server.RetryAfter}}
+}
+
 // A Detail is what is wrong with one value of a request.
 type Detail struct {
 	Location string `json:"location,omitempty" doc:"where the value is, such as body.answers[0].id"`
@@ -123,6 +131,10 @@ func classifyError(err error) (status int, code string) {
 	switch {
 	case is[*server.ScopeError](err):
 		return http.StatusForbidden, "missing-scope"
+	case is[*server.DiskLowError](err):
+		return http.StatusServiceUnavailable, "disk-low"
+	case failure.IsUnavailable(err):
+		return http.StatusServiceUnavailable, "store-unavailable"
 	case is[*runs.UnknownError](err):
 		return http.StatusNotFound, "unknown-run"
 	case is[*server.KeyReusedError](err):

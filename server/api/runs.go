@@ -69,6 +69,15 @@ type RunUsage struct {
 	Seconds float64 `json:"active_seconds" doc:"without waits for people"`
 }
 
+// Resolve refuses an idempotency key without any text: it would be no key, and each repetition of the request would start a run.
+func (in *startInput) Resolve(c huma.Context) []error {
+	r, _ := humago.Unwrap(c)
+	if given := r.Header.Values("Idempotency-Key"); len(given) > 0 && strings.TrimSpace(in.Key) == "" {
+		return []error{&huma.ErrorDetail{Location: "header.Idempotency-Key", Message: "the key is empty: send one, or leave the header out"}}
+	}
+	return nil
+}
+
 type startInput struct {
 	Key    string `header:"Idempotency-Key" maxLength:"256" doc:"the same key gives the same run"`
 	Accept string `header:"Accept" doc:"text/event-stream: the answer is the stream of the run's events, until it ends or asks"`
@@ -120,7 +129,7 @@ func (h *handler) addControl(verb, summary string, do func(*server.Service, cont
 		if err := do(h.service, ctx, in.ID); err != nil {
 			return nil, err
 		}
-		st, err := h.service.ReadState(ctx, in.ID)
+		st, err := h.service.ReadChangedState(ctx, in.ID)
 		return &body[*server.RunState]{st}, err
 	})
 }
@@ -175,6 +184,12 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 			return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", "wait must be a duration such as 30s, and at most 10m")
 		}
 	}
+	follows := strings.Contains(in.Accept, "text/event-stream")
+	if follows || wait > 0 { // the answer has more than the run
+		if err := h.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil {
+			return nil, h.problemOf(err)
+		}
+	}
 	b := in.Body
 	files, err := h.readFiles(b, len(in.RawBody))
 	if err != nil {
@@ -186,7 +201,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}
 	server.NoteAhead(ctx, h.service, run, toAnswers(b.Answers))
-	if strings.Contains(in.Accept, "text/event-stream") {
+	if follows {
 		sub, err := h.service.Subscribe(ctx, run, server.SubscribeOptions{UntilQuestion: true})
 		if err != nil {
 			return nil, h.problemOf(err)
@@ -209,7 +224,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 // readStarted returns the state of a run when it has ended or asks, or after a time.
 func (h *handler) readStarted(ctx context.Context, run string, wait time.Duration) (*server.RunState, error) {
 	if wait == 0 {
-		return h.service.ReadState(ctx, run)
+		return h.service.ReadChangedState(ctx, run)
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -254,12 +254,15 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if err := h.process.Models.CheckRequested(in.Body.Model); err != nil {
 		return nil, err
 	}
+	if err := h.service.CheckRoom(ctx); err != nil {
+		return nil, err
+	}
 	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set, Templates: in.Body.Templates})
 	if err != nil {
 		return nil, err
 	}
 	if len(in.Body.Breaks) > 0 {
-		if err := h.service.SetBreaks(ctx, id, in.Body.Breaks); err != nil {
+		if _, err := h.service.SetBreaks(ctx, id, in.Body.Breaks); err != nil {
 			return nil, err
 		}
 	}
@@ -290,10 +293,8 @@ func (h *handler) listBreaks(ctx context.Context, in *RunPath) (*body[Stops], er
 }
 
 func (h *handler) setBreaks(ctx context.Context, in *breaksInput) (*body[Stops], error) {
-	if err := h.service.SetBreaks(ctx, in.ID, in.Body.Breaks); err != nil {
-		return nil, err
-	}
-	return h.listBreaks(ctx, &in.RunPath)
+	set, err := h.service.SetBreaks(ctx, in.ID, in.Body.Breaks)
+	return &body[Stops]{Stops{append([]server.Stop{}, set...)}}, err
 }
 
 func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point], error) {
@@ -301,7 +302,7 @@ func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point]
 	if err != nil {
 		return nil, err
 	}
-	at, err := h.process.EditRun(ctx, in.ID, set)
+	at, err := h.process.RecordChange(ctx, app.Change{ID: in.ID, Set: set})
 	return &body[runs.Point]{at}, err
 }
 

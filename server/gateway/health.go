@@ -16,18 +16,20 @@ import (
 // readyWait is how long the store may take to answer.
 const readyWait = 5 * time.Second
 
-// serveReady says whether the server takes requests: its store answers, and it does not end.
+// serveReady says whether the server takes requests: its store can be read and written, and it does not end.
 func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", server.RetryAfter)
 	if g.service.IsDraining() {
 		writeProblem(w, http.StatusServiceUnavailable, "draining", "the server is shutting down")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
-	if err := g.service.PingStore(ctx); err != nil {
-		writeProblem(w, http.StatusServiceUnavailable, "no-store", "the store of runs does not answer")
+	if err := g.service.CheckStore(ctx); err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, "store-unavailable", "the store of runs cannot be written, or does not answer")
 		return
 	}
+	w.Header().Del("Retry-After")
 	writeText(w, http.StatusOK, "ready\n")
 }
 

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/server"
 )
 
@@ -60,6 +62,13 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if wrong != nil {
 		return wrong
 	}
+	key, keyed := header["Idempotency-Key"]
+	if keyed && strings.TrimSpace(strings.Join(key, "")) == "" {
+		return newBadRequest("empty_idempotency_key", "", "the header Idempotency-Key is empty: send a key, or leave the header out")
+	}
+	if err := c.handler.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil { // the answer is what the run says
+		return err
+	}
 	start := server.StartRequest{Agent: c.request.Model, Prompt: c.request.formatPrompt(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
 	if c.talks = !info.IsGraph(); c.talks {
 		start.Session = noSession // the messages are the history, whatever the agent's file says
@@ -79,6 +88,9 @@ const noSession = "temp"
 func (c *completion) answerRun(ctx context.Context, run string) error {
 	s := c.handler.service
 	st, err := s.ReadState(ctx, run)
+	if errors.As(err, new(*server.ScopeError)) || failure.IsUnavailable(err) {
+		return err
+	}
 	if err != nil || st.Run != run {
 		return &apiError{status: http.StatusNotFound, Type: typeRequest, Code: "run_not_found", Message: fmt.Sprintf("there is no run %q: %s must be the whole id of a run", run, HeaderRun)}
 	}

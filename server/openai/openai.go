@@ -182,6 +182,10 @@ func explainError(err error) *apiError {
 		e.status, e.Type, e.Code, e.retryAfter = http.StatusTooManyRequests, typeRate, strings.ReplaceAll(used.Code, "-", "_"), used.FormatSeconds()
 	case errors.As(err, new(*server.ScopeError)):
 		e.status, e.Type, e.Code = http.StatusForbidden, typePermission, "missing_scope"
+	case errors.As(err, new(*server.DiskLowError)):
+		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "disk_low"
+	case failure.IsUnavailable(err):
+		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "store_unavailable"
 	case errors.As(err, new(*http.MaxBytesError)):
 		e.status, e.Type, e.Code = http.StatusRequestEntityTooLarge, typeRequest, "request_too_large"
 	case errors.As(err, new(*server.KeyReusedError)):

@@ -129,7 +129,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 	if err != nil {
 		return err
 	}
-	if err := run.RecordStart(ctx, given.Preset()); err != nil {
+	if _, err := e.process.RecordChange(ctx, app.Change{Run: run, Answers: given.Preset()}); err != nil {
 		return err
 	}
 	detail, err := e.process.Runs.ReadRunDetail(ctx, run.ID)
@@ -240,7 +240,8 @@ func recordAnswers(ctx context.Context, e *environment, opts resumeOptions, id s
 	if unused := given.ListUnused(); len(unused) > 0 {
 		return failure.NewUsage("see: raddle runs show "+id, "no open question takes the answer %s", strings.Join(unused, ", "))
 	}
-	return run.RecordAnswers(ctx, answers)
+	_, err = e.process.RecordChange(ctx, app.Change{Run: run, Answers: answers})
+	return err
 }
 
 // matchAnswers returns the given answers to the open questions of a run: first those that name their question.
