@@ -33,29 +33,39 @@ func (p *Process) RecordChange(ctx context.Context, c Change) (runs.Point, error
 }
 
 // recordAnswers records answers to open questions.
-func (r *Run) recordAnswers(ctx context.Context, answers []graph.Answer) (runs.Point, error) {
+func (r *Run) recordAnswers(ctx context.Context, answers []graph.Answer) (at runs.Point, err error) {
 	if r.origin.asks() {
 		_, err := r.decideOrigin(ctx, answers)
 		return runs.Point{Run: r.ID, At: r.origin.head}, err
 	}
-	ctx, d, end := r.traceDrive(ctx, Driver{Pause: pausedAlready()})
+	ctx, d, end := r.traceDrive(ctx, recordingDriver(&at))
 	res, err := r.resumeDrive(ctx, d, answers)
 	end(res, err)
-	return runs.Point{Run: r.ID, At: res.Head}, err
+	return at, ignoreLater(at, err)
 }
 
 // recordStart records the start of a new run. [Run.Drive] continues it. ahead are answers to questions that it will ask.
-func (r *Run) recordStart(ctx context.Context, ahead []graph.Answer) (runs.Point, error) {
-	res, err := r.Drive(ctx, Driver{Ahead: ahead, Pause: pausedAlready()})
-	if err == nil {
+func (r *Run) recordStart(ctx context.Context, ahead []graph.Answer) (at runs.Point, err error) {
+	d := recordingDriver(&at)
+	d.Ahead = ahead
+	res, err := r.Drive(ctx, d)
+	if err = ignoreLater(at, err); err == nil {
 		r.Resumed, r.status = true, res.Status
 	}
-	return runs.Point{Run: r.ID, At: res.Head}, err
+	return at, err
 }
 
-// pausedAlready returns a channel that is closed: a drive with it stops before its first step.
-func pausedAlready() <-chan struct{} {
+// recordingDriver returns the driver of a drive that stops before its first step. at gets the place of what the drive begins with.
+func recordingDriver(at *runs.Point) Driver {
 	paused := make(chan struct{})
 	close(paused)
-	return paused
+	return Driver{Pause: paused, Topics: graph.TopicRun, Recorded: func(p runs.Point) { *at = p }}
+}
+
+// ignoreLater returns nil for an error after the record: the record is there, though not that the drive has stopped.
+func ignoreLater(at runs.Point, err error) error {
+	if at.At > 0 {
+		return nil
+	}
+	return err
 }

@@ -185,7 +185,7 @@ func explainError(err error) *apiError {
 	case errors.As(err, new(*server.DiskLowError)):
 		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "disk_low"
 	case failure.IsUnavailable(err):
-		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "store_unavailable"
+		e.status, e.Type, e.Code, e.final = http.StatusServiceUnavailable, typeServer, "store_unavailable", true // what was sent may be recorded
 	case errors.As(err, new(*http.MaxBytesError)):
 		e.status, e.Type, e.Code = http.StatusRequestEntityTooLarge, typeRequest, "request_too_large"
 	case errors.As(err, new(*server.KeyReusedError)):
@@ -233,6 +233,9 @@ type errorBody struct {
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
+	if e.status == http.StatusServiceUnavailable {
+		e.retryAfter = server.RetryAfter
+	}
 	if e.retryAfter != "" {
 		w.Header().Set("Retry-After", e.retryAfter)
 	}

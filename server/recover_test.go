@@ -1,0 +1,122 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/internal/app"
+)
+
+// A run whose drive ended with an error of the store keeps its mark, and the service continues it when the store is back.
+func TestStoreIsBack(t *testing.T) {
+	w := newFaultWorld(t)
+	s := w.serve(Options{})
+	defer w.close()
+	run, err := s.StartRun(t.Context(), StartRequest{Agent: "wait", Prompt: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := s.findDrive(run)
+	w.failing.Arm(graphtest.Faults[1], 1, 1<<30)
+	w.write(filepath.Join(w.work, "go"), "")
+	<-d.done
+	if !s.files.hasMark(run) {
+		t.Fatal("the mark is gone, and the journal has no end")
+	}
+	w.failing.Arm(graphtest.Fault{}, 0, 0)
+	if d := w.settle(run); d.Status != graph.Done.String() {
+		t.Errorf("it is %s", d.Status)
+	}
+	if s.files.hasMark(run) {
+		t.Error("the mark of a run that is done remains")
+	}
+}
+
+// What other processes do with a run that has a mark: the service continues it when that process was a service that ended, and leaves it alone
+// if somebody has stopped it.
+func TestMarkedElsewhere(t *testing.T) {
+	for _, drained := range []bool{false, true} {
+		w := newFaultWorld(t)
+		s := w.serve(Options{})
+		run, err := s.process.StartRun(app.Request{Agent: "wait", Prompt: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.files.addMark(run.ID); err != nil {
+			t.Fatal(err)
+		}
+		s.recovery.elsewhere[run.ID] = true
+		if _, err := s.process.RecordChange(t.Context(), app.Change{Run: run}); err != nil {
+			t.Fatal(err)
+		}
+		run.Close()
+		if drained {
+			if err := s.files.noteDrained(run.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := s.recovery.canContinue(t.Context(), run.ID)
+		if err != nil || again != drained || s.files.hasMark(run.ID) != drained {
+			t.Errorf("drained %t: it is continued: %t (%v)", drained, again, err)
+		}
+		w.close()
+	}
+}
+
+// A run that cannot be continued is tried more and more rarely.
+func TestObstacles(t *testing.T) {
+	w := newFaultWorld(t)
+	s := w.serve(Options{})
+	defer w.close()
+	run := startWaiting(w)
+	if err := s.files.addMark(run); err != nil {
+		t.Fatal(err)
+	}
+	s.recovery.noteFailure(run, errDraining)
+	if s.recovery.isDue(run) {
+		t.Error("it is tried again at once")
+	}
+	first := s.recovery.failed[run].delay
+	s.recovery.noteFailure(run, errDraining)
+	if s.recovery.failed[run].delay <= first {
+		t.Error("the attempts do not become rarer")
+	}
+	for range 20 {
+		s.recovery.noteFailure(run, errDraining)
+	}
+	if s.recovery.failed[run].delay != maxBackoff {
+		t.Errorf("the longest pause is %v", s.recovery.failed[run].delay)
+	}
+}
+
+// Files that were being written at a kill are removed by the next service.
+func TestPartsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	f, err := openStateFiles(dir, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := filepath.Join(f.keys, "2026-11-26")
+	if err := os.Mkdir(day, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, d := range []string{f.drives, f.breaks, day} {
+		path := filepath.Join(d, "run"+partSuffix)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, path)
+	}
+	if _, err := openStateFiles(dir, "x"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range left {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s remains", path)
+		}
+	}
+}
