@@ -35,7 +35,8 @@ type serveOptions struct {
 	disable      []string
 	open         bool
 	printOpenAPI bool
-	recoverRuns  bool // continue the runs of a server that was killed
+	recoverRuns  bool          // continue the runs of a server that was killed
+	portWait     time.Duration // how long to wait for a port that is in use
 }
 
 // defaultListen is where a server listens unless a flag says otherwise.
@@ -48,7 +49,7 @@ const defaultMaxRuns = 64
 const defaultGrace = 20 * time.Second
 
 func newServeCommand(env *environment) *cobra.Command {
-	opts := serveOptions{recoverRuns: true}
+	opts := serveOptions{recoverRuns: true, portWait: portWait}
 	cmd := newCommand(env, &opts, runServe, &cobra.Command{
 		Use:   "serve",
 		Short: "Run agents for programs, over HTTP",
@@ -122,7 +123,7 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 // openServer opens a server with all its addresses. file has its first token.
 func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file string, err error) {
 	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
-	if g, err = gateway.Open(opts.Settings); err != nil {
+	if g, err = openGateway(opts); err != nil {
 		return nil, "", err
 	}
 	token, file := g.FirstToken()
@@ -142,6 +143,18 @@ func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file s
 		}
 	}
 	return g, file, nil
+}
+
+// portWait is how long a server waits for its port: a server that has just ended, or a child of it, may still hold it.
+const portWait = 2 * time.Second
+
+// openGateway opens the gateway of a server. It waits a little for a port that is in use.
+func openGateway(opts serveOptions) (g *gateway.Gateway, err error) {
+	for end := time.Now().Add(opts.portWait); ; time.Sleep(portWait / 20) {
+		if g, err = gateway.Open(opts.Settings); !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return g, err
+		}
+	}
 }
 
 // offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
