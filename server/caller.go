@@ -59,9 +59,9 @@ func (s *Service) RequireScope(ctx context.Context, scope Scope) error {
 	return &ScopeError{Caller: c.Name, Scope: scope}
 }
 
-// RequireScopes is RequireScope for everything that an operation needs. An operation that does several things asks for all scopes before the
+// RequireScopes is [Service.RequireScope] for everything that an operation needs. An operation that does several things asks for all scopes before the
 // first one.
-func (s *Service) RequireScopes(ctx context.Context, scopes ...Scope) error {
+func RequireScopes(ctx context.Context, s *Service, scopes ...Scope) error {
 	for _, scope := range scopes {
 		if err := s.RequireScope(ctx, scope); err != nil {
 			return err

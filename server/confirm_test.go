@@ -63,7 +63,7 @@ func (w *faultWorld) serve(o Options) *Service {
 // close ends the service.
 func (w *faultWorld) close() {
 	w.t.Helper()
-	w.failing.Arm(graphtest.Fault{}, 0, 0)
+	w.failing.Arm(graphtest.StoreFault{}, 0, 0)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := w.service.Close(ctx); err != nil {
@@ -156,7 +156,7 @@ var givens = []given{
 		}
 		return false
 	}, do: func(w *faultWorld, run string) (string, error) {
-		_, err := w.service.process.RecordChange(w.t.Context(), app.Change{ID: run, Set: []app.Setting{{Key: "who", Value: "Bob"}}})
+		_, err := app.RecordChange(w.t.Context(), w.service.process, app.RunChange{ID: run, Set: []app.Setting{{Key: "who", Value: "Bob"}}})
 		return run, err
 	}},
 }
@@ -170,7 +170,7 @@ func answerAda(w *faultWorld, run string) (string, error) {
 // what failed can be given again without being there twice.
 func TestConfirmedMeansStored(t *testing.T) {
 	for _, g := range givens {
-		for _, fault := range graphtest.Faults {
+		for _, fault := range graphtest.StoreFaults {
 			t.Run(g.name+"/"+fault.Name, func(t *testing.T) {
 				t.Parallel()
 				for n := 1; ; n++ {
@@ -187,7 +187,7 @@ func TestConfirmedMeansStored(t *testing.T) {
 }
 
 // confirmWithFault gives something to a service whose store fails at one write.
-func confirmWithFault(t *testing.T, g *given, fault graphtest.Fault, n int) (hit bool) {
+func confirmWithFault(t *testing.T, g *given, fault graphtest.StoreFault, n int) (hit bool) {
 	w := newFaultWorld(t)
 	w.serve(g.options)
 	run := g.prepare(w)
@@ -236,15 +236,15 @@ func TestStoreErrorsAreUnavailable(t *testing.T) {
 	w := newFaultWorld(t)
 	s := w.serve(Options{})
 	defer w.close()
-	w.failing.Arm(graphtest.Faults[0], 1, 1<<30)
+	w.failing.Arm(graphtest.StoreFaults[0], 1, 1<<30)
 	_, err := s.StartRun(t.Context(), StartRequest{Agent: "confirm", Prompt: "p"})
 	if !failure.IsUnavailable(err) {
 		t.Errorf("a start: %v", err)
 	}
-	if err := s.CheckStore(t.Context()); !failure.IsUnavailable(err) {
+	if err := CheckStore(t.Context(), s); !failure.IsUnavailable(err) {
 		t.Errorf("the store counts as one that can be written: %v", err)
 	}
-	w.failing.Arm(graphtest.Fault{}, 0, 0)
+	w.failing.Arm(graphtest.StoreFault{}, 0, 0)
 	if _, err := s.AnswerRun(t.Context(), AnswerRequest{Run: "nosuch", Answers: []graph.Answer{{Value: "x"}}}); err == nil || failure.IsUnavailable(err) {
 		t.Errorf("a run that does not exist: %v", err)
 	}
@@ -256,7 +256,7 @@ func TestStoreErrorsAreUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.health.until = time.Time{}
-	if err := s.CheckStore(t.Context()); err != nil {
+	if err := CheckStore(t.Context(), s); err != nil {
 		t.Errorf("after the store is back: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 				return ctx.Err()
 			}
 		}
-		_, err = s.process.RecordChange(ctx, app.Change{ID: detail.Run, Cancel: true})
+		_, err = app.RecordChange(ctx, s.process, app.RunChange{ID: detail.Run, Cancel: true})
 		if !is[*runs.BusyError](err) || s.findDrive(detail.Run) == nil {
 			break
 		} // this service has continued it meanwhile

@@ -90,7 +90,7 @@ type launch struct {
 func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
 	l.keep = s.files.hasMark(run)
-	if err := s.markRun(run); err != nil {
+	if err := s.recovery.markRun(run); err != nil {
 		l.run.Close()
 		return runs.Point{}, err
 	}
@@ -118,9 +118,9 @@ func (s *Service) recordOnly(ctx context.Context, l launch) (runs.Point, error) 
 	case l.run.Resumed && len(l.answers) == 0:
 		return runs.Point{Run: l.run.ID}, nil
 	case l.run.Resumed:
-		return s.process.RecordChange(ctx, app.Change{Run: l.run, Answers: l.answers})
+		return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.answers})
 	}
-	return s.process.RecordChange(ctx, app.Change{Run: l.run, Answers: l.ahead})
+	return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.ahead})
 }
 
 // reservePlace returns a drive for a run if a place is free, and nil otherwise.
@@ -220,7 +220,7 @@ func (s *Service) workOn(d *drive, l launch) {
 	case err == nil:
 		s.recovery.forget(d.run)
 	case begun: // a failure of a node is recorded; what the store does not say has not ended
-		keep = keep || !s.hasEnded(l.run.Thread)
+		keep = keep || !hasEnded(s, l.run.Thread)
 	default:
 		s.recovery.noteFailure(d.run, err)
 		keep = keep || l.keep || failure.IsUnavailable(err)
@@ -233,7 +233,7 @@ func (s *Service) workOn(d *drive, l launch) {
 }
 
 // hasEnded reports whether the newest record of a thread is the end of a drive.
-func (s *Service) hasEnded(thread string) bool {
+func hasEnded(s *Service, thread string) bool {
 	st, err := s.process.Runs.OpenStore()
 	if err != nil {
 		return false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 // RetryAfter is the value of the header Retry-After of answers that say that the store or the server cannot do something now, in seconds.
@@ -28,7 +29,7 @@ const (
 
 // CheckStore returns why the store cannot be read and written now, or nil. It writes a lease of its own and removes it again; what
 // a run has tried to append last counts too. The error is of the kind [failure.Unavailable].
-func (s *Service) CheckStore(ctx context.Context) error {
+func CheckStore(ctx context.Context, s *Service) error {
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,8 +43,8 @@ func (s *Service) CheckStore(ctx context.Context) error {
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others wait for the outcome
 	defer cancel()
 	if err = st.CheckWrites(probe); err == nil {
-		if space, known := s.process.Runs.FreeSpace(); known && space.Free < fullDisk {
-			err = s.newDiskError(space.Dir, space.Free, fullDisk)
+		if space, known := runs.ReadFreeSpace(s.process.Runs); known && space.Free < fullDisk {
+			err = newDiskError(s, space.Dir, space.Free, fullDisk)
 		}
 	}
 	if err != nil && !failure.IsUnavailable(err) { // it did not answer in time
@@ -70,17 +71,17 @@ func (e *DiskLowError) Error() string {
 	return fmt.Sprintf("the disk of the server has %d MiB left, and a run starts only with at least %d MiB: open runs can be answered and cancelled", e.Free>>20, e.Least>>20)
 }
 
-func (s *Service) newDiskError(dir string, free, least uint64) error {
+func newDiskError(s *Service, dir string, free, least uint64) error {
 	s.log.Warn("the disk is almost full", "dir", dir, "free", free, "least", least)
 	return &failure.Error{Kind: failure.Unavailable, Err: &DiskLowError{dir, free, least}, Next: "make room on the disk, or lower min_free_disk in config.yaml"}
 }
 
 // CheckRoom returns why no run can be started now, or nil: the store cannot be written, or its disk or that of the state directory is
 // almost full. Answers and cancellations need no such check.
-func (s *Service) CheckRoom(ctx context.Context) error {
+func CheckRoom(ctx context.Context, s *Service) error {
 	least := cmp.Or(s.process.Config.MinFreeDisk, usualFreeDisk)
-	if space, known := s.process.Runs.FreeSpace(); known && least > 0 && space.Free < uint64(least) {
-		return s.newDiskError(space.Dir, space.Free, uint64(least))
+	if space, known := runs.ReadFreeSpace(s.process.Runs); known && least > 0 && space.Free < uint64(least) {
+		return newDiskError(s, space.Dir, space.Free, uint64(least))
 	}
-	return s.CheckStore(ctx)
+	return CheckStore(ctx, s)
 }

@@ -34,9 +34,9 @@ type obstacle struct {
 	until time.Time // the next attempt
 }
 
-// startRecovery continues the runs that a service has left, and looks for others every ten seconds until Close.
-func (s *Service) startRecovery() error {
-	s.recovery = recovery{service: s, marked: map[string]bool{}, elsewhere: map[string]bool{}, failed: map[string]*obstacle{}}
+// start continues the runs that a service has left, and looks for others every ten seconds until Close.
+func (r *recovery) start(s *Service) error {
+	r.service, r.marked, r.elsewhere, r.failed = s, map[string]bool{}, map[string]bool{}, map[string]*obstacle{}
 	if s.options.Recover {
 		left, err := s.files.listMarks()
 		if err != nil {
@@ -63,13 +63,13 @@ func (s *Service) startRecovery() error {
 	return nil
 }
 
-// markRun records that this service drives a run or has it in its queue.
-func (s *Service) markRun(run string) error {
-	s.recovery.mu.Lock()
-	s.recovery.marked[run] = true
-	delete(s.recovery.elsewhere, run)
-	s.recovery.mu.Unlock()
-	return s.files.addMark(run)
+// markRun records that the service drives a run or has it in its queue.
+func (r *recovery) markRun(run string) error {
+	r.mu.Lock()
+	r.marked[run] = true
+	delete(r.elsewhere, run)
+	r.mu.Unlock()
+	return r.service.files.addMark(run)
 }
 
 // look puts runs in the queue that have a mark, can be continued, and that nobody drives.
@@ -105,7 +105,7 @@ func (r *recovery) look(ctx context.Context) {
 // canContinue reports whether a run with a mark is to be continued now. It removes the mark of a run that is over or waits.
 func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	s := r.service
-	driven, err := s.process.Runs.IsDriven(ctx, run)
+	driven, err := runs.IsDriven(ctx, s.process.Runs, run)
 	if is[*runs.UnknownError](err) {
 		if s.files.isOldMark(run) { // it is being started, or was never recorded
 			s.files.removeMark(run)

@@ -20,13 +20,13 @@ func TestStoreIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := s.findDrive(run)
-	w.failing.Arm(graphtest.Faults[1], 1, 1<<30)
+	w.failing.Arm(graphtest.StoreFaults[1], 1, 1<<30)
 	w.write(filepath.Join(w.work, "go"), "")
 	<-d.done
 	if !s.files.hasMark(run) {
 		t.Fatal("the mark is gone, and the journal has no end")
 	}
-	w.failing.Arm(graphtest.Fault{}, 0, 0)
+	w.failing.Arm(graphtest.StoreFault{}, 0, 0)
 	if d := w.settle(run); d.Status != graph.Done.String() {
 		t.Errorf("it is %s", d.Status)
 	}
@@ -49,7 +49,7 @@ func TestMarkedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.recovery.elsewhere[run.ID] = true
-		if _, err := s.process.RecordChange(t.Context(), app.Change{Run: run}); err != nil {
+		if _, err := app.RecordChange(t.Context(), s.process, app.RunChange{Run: run}); err != nil {
 			t.Fatal(err)
 		}
 		run.Close()

@@ -73,7 +73,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
-	if err := s.startRecovery(); err != nil {
+	if err := s.recovery.start(s); err != nil {
 		return nil, err
 	}
 	if keep := p.Config.Retention; o.RemoveOld && (keep.Done > 0 || keep.Failed > 0) {

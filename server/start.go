@@ -46,7 +46,7 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err := s.process.Models.CheckRequested(req.Model); err != nil {
 		return "", err
 	}
-	if err := s.CheckRoom(ctx); err != nil {
+	if err := CheckRoom(ctx, s); err != nil {
 		return "", err
 	}
 	if err := takeStart(ctx); err != nil {
@@ -71,7 +71,7 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 		return "", &KeyReusedError{Run: entry.Run}
 	}
 	if found {
-		recorded, err := s.findKeyed(ctx, entry.Run)
+		recorded, err := findKeyed(ctx, s, entry.Run)
 		if recorded || err != nil {
 			return entry.Run, err
 		} // the service was killed before the start was recorded
@@ -81,7 +81,7 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 
 // findKeyed reports whether the start of a run is recorded that an earlier request with the same key has begun. A start that is being
 // recorded is waited for.
-func (s *Service) findKeyed(ctx context.Context, run string) (recorded bool, err error) {
+func findKeyed(ctx context.Context, s *Service, run string) (recorded bool, err error) {
 	if d := s.findDrive(run); d != nil {
 		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) || ctx.Err() != nil {
 			return false, err

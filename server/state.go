@@ -49,9 +49,9 @@ func (st RunState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(st))
 }
 
-// ReadChangedState is ReadState for the caller who has just started or changed a run. One without the scope read gets a state that says
+// ReadChangedState is [Service.ReadState] for the caller who has just started or changed a run. One without the scope read gets a state that says
 // only which run it is.
-func (s *Service) ReadChangedState(ctx context.Context, id string) (*RunState, error) {
+func ReadChangedState(ctx context.Context, s *Service, id string) (*RunState, error) {
 	if is[*ScopeError](s.RequireScope(ctx, ScopeRead)) {
 		return &RunState{Run: id, hidden: true}, nil
 	}

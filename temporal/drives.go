@@ -140,7 +140,7 @@ func listQuestions(open []graph.Question) (ids []string) {
 func (d *Drives) Cancel(ctx context.Context, run string) error {
 	err := d.cancelChildren(ctx, run)
 	if err == nil {
-		_, err = d.process.RecordChange(ctx, app.Change{ID: run, Cancel: true})
+		_, err = app.RecordChange(ctx, d.process, app.RunChange{ID: run, Cancel: true})
 	}
 	if errors.As(err, new(*runs.EndedError)) {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A Fault is one way in which a write of a store fails.
-type Fault struct {
+// A StoreFault is one way in which a write of a store fails.
+type StoreFault struct {
 	Name string
 	Err  error // what the write returns; nil: the lease is lost to another owner, and an append conflicts
 	Done bool  // the write is carried out all the same, as if only its answer was lost
 }
 
-// Faults are the ways in which the writes of stores fail.
-var Faults = []Fault{
+// StoreFaults are the ways in which the writes of stores fail.
+var StoreFaults = []StoreFault{
 	{Name: "disk full", Err: fmt.Errorf("append: %w", syscall.ENOSPC)},
 	{Name: "I/O error", Err: fmt.Errorf("append: %w", syscall.EIO)},
 	{Name: "busy", Err: errors.New("database is locked")},
@@ -39,12 +39,12 @@ type Failing struct {
 	count int
 	first int
 	last  int
-	fault Fault
+	fault StoreFault
 	hits  int
 }
 
 // Arm makes the writes with numbers first to last, counted from now, fail. With first 0 none fails.
-func (f *Failing) Arm(fault Fault, first, last int) {
+func (f *Failing) Arm(fault StoreFault, first, last int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault, f.first, f.last, f.count, f.hits = fault, first, last, 0, 0
@@ -58,7 +58,7 @@ func (f *Failing) Hits() int {
 }
 
 // take counts a write. failed reports whether it fails.
-func (f *Failing) take() (fault Fault, failed bool) {
+func (f *Failing) take() (fault StoreFault, failed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++

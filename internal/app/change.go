@@ -7,8 +7,8 @@ import (
 	"raddle.dev/internal/runs"
 )
 
-// A Change is what is recorded in the journal of a run without any work on it. Either Run is set, or ID with Set or Cancel.
-type Change struct {
+// A RunChange is what is recorded in the journal of a run without any work on it. Either Run is set, or ID with Set or Cancel.
+type RunChange struct {
 	Run     *Run           // prepared by [Process.StartRun], for its start, or by [Process.ResumeRun], for Answers
 	Answers []graph.Answer // to open questions; of a new run, to questions that it will ask
 
@@ -20,7 +20,7 @@ type Change struct {
 // RecordChange records a start, answers, an edit or the end of a run, and nothing else: the run is paused then, or over. It returns the
 // place of the record: when it returns without an error, the change is in the journal. With an error it is not there, not even a part of
 // it. Only if [failure.IsUnavailable] reports true for the error, the change may be there as a whole: what the journal says counts.
-func (p *Process) RecordChange(ctx context.Context, c Change) (runs.Point, error) {
+func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, error) {
 	switch {
 	case c.Run != nil && c.Run.Resumed:
 		return c.Run.recordAnswers(ctx, c.Answers)

@@ -86,7 +86,7 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 		return id, origin, err
 	}
 	if len(f.Set) > 0 {
-		_, err = p.RecordChange(ctx, Change{ID: id, Set: f.Set})
+		_, err = RecordChange(ctx, p, RunChange{ID: id, Set: f.Set})
 	} else {
 		err = p.tryResume(ctx, id)
 	}

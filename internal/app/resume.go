@@ -246,7 +246,7 @@ func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, at runs.
 	if err != nil && !errors.Is(err, graph.ErrNotDriven) {
 		err = r.explainError(err)
 	}
-	return open, runs.Point{Run: r.ID, At: r.handle.Recorded()}, err
+	return open, runs.Point{Run: r.ID, At: r.handle.ReadLastRecord()}, err
 }
 
 // CheckAnswers returns why answers would be refused, in the words of the file format,

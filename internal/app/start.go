@@ -339,8 +339,8 @@ type AskFunc func(ctx context.Context, open []graph.Question) (answers []graph.A
 // Driver says how a caller takes part in a drive. With the zero value a run continues
 // until it ends or asks.
 type Driver struct {
-	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
-	Begin  []graph.Answer       // answers to open questions of a resumed run, with which the drive begins
+	Ahead []graph.Answer // answers to questions that a new run will ask; they are recorded with its start
+	Begin []graph.Answer // answers to open questions of a resumed run, with which the drive begins
 	// Recorded is called once, when what the drive begins with is in the journal: the start with Ahead, or Begin. Everything up to
 	// the place is recorded. It is not called if the drive ends before; it may be nil. Topics must have [graph.TopicRun].
 	Recorded func(at runs.Point)

@@ -216,7 +216,7 @@ func (b *inbox) recordAnswers(d *drive) error {
 	if err != nil || len(answers) == 0 {
 		return err
 	}
-	if _, err := b.env.process.RecordChange(d.stop.ctx, app.Change{Run: d.run, Answers: answers}); err != nil {
+	if _, err := app.RecordChange(d.stop.ctx, b.env.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
 		return err
 	}
 	b.env.printNote("raddle: %s of run %s recorded\nnext: %s", wording.FormatCount(len(answers), "answer"), d.run.ID, d.run.ResumeCommand())

@@ -97,7 +97,7 @@ func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args
 	if err != nil {
 		return err
 	}
-	at, err := env.process.RecordChange(ctx, app.Change{ID: args[0], Set: set})
+	at, err := app.RecordChange(ctx, env.process, app.RunChange{ID: args[0], Set: set})
 	if err != nil {
 		return err
 	}

@@ -263,7 +263,7 @@ func runRunsCancel(ctx context.Context, env *environment, _ noOptions, args []st
 		return err
 	}
 	for _, id := range ids {
-		at, err := env.process.RecordChange(ctx, app.Change{ID: id, Cancel: true})
+		at, err := app.RecordChange(ctx, env.process, app.RunChange{ID: id, Cancel: true})
 		if err != nil {
 			return err
 		}

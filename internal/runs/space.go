@@ -8,9 +8,9 @@ type Space struct {
 	Free uint64 // bytes
 }
 
-// FreeSpace returns the room in the directory of the store, if it is a file, or in that of raddle's state, whichever has less. ok is
+// ReadFreeSpace returns the room in the directory of the store, if it is a file, or in that of raddle's state, whichever has less. ok is
 // false if the system does not say it.
-func (a *Archive) FreeSpace() (least Space, ok bool) {
+func ReadFreeSpace(a *Archive) (least Space, ok bool) {
 	dirs := []string{a.dirs.State}
 	if locks := a.LockDir(); locks != "" { // they are beside the file of the store
 		dirs = append(dirs, filepath.Dir(locks))

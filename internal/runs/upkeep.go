@@ -44,7 +44,7 @@ func (s *Store) CheckNoLease(run string) error {
 }
 
 // IsDriven reports whether a process drives a run, by its lock and its lease. It reads no journal, except to find the session of a run.
-func (a *Archive) IsDriven(ctx context.Context, id string) (bool, error) {
+func IsDriven(ctx context.Context, a *Archive, id string) (bool, error) {
 	st, thread, err := a.FindThread(ctx, id)
 	if err != nil {
 		return false, err

@@ -29,7 +29,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if m.TaskID != "" {
 		return t.continueTask(ctx, m)
 	}
-	if err := t.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil { // the answer is the task
+	if err := server.RequireScopes(ctx, t.service, server.ScopeStart, server.ScopeRead); err != nil { // the answer is the task
 		return "", "", err
 	}
 	prompt, err := joinParts(m.Parts)

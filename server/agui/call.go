@@ -83,7 +83,7 @@ func (c *call) begin(run string) {
 
 // start starts a run and follows it. An input that comes again follows the run of the first one.
 func (c *call) start(ctx context.Context) error {
-	if err := c.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil { // the client gets what the run does
+	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil { // the client gets what the run does
 		return err
 	}
 	note := c.threads.read(c.thread)

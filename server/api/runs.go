@@ -129,7 +129,7 @@ func (h *handler) addControl(verb, summary string, do func(*server.Service, cont
 		if err := do(h.service, ctx, in.ID); err != nil {
 			return nil, err
 		}
-		st, err := h.service.ReadChangedState(ctx, in.ID)
+		st, err := server.ReadChangedState(ctx, h.service, in.ID)
 		return &body[*server.RunState]{st}, err
 	})
 }
@@ -186,7 +186,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 	}
 	follows := strings.Contains(in.Accept, "text/event-stream")
 	if follows || wait > 0 { // the answer has more than the run
-		if err := h.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead); err != nil {
+		if err := server.RequireScopes(ctx, h.service, server.ScopeStart, server.ScopeRead); err != nil {
 			return nil, h.problemOf(err)
 		}
 	}
@@ -224,7 +224,7 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 // readStarted returns the state of a run when it has ended or asks, or after a time.
 func (h *handler) readStarted(ctx context.Context, run string, wait time.Duration) (*server.RunState, error) {
 	if wait == 0 {
-		return h.service.ReadChangedState(ctx, run)
+		return server.ReadChangedState(ctx, h.service, run)
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

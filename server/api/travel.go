@@ -254,7 +254,7 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if err := h.process.Models.CheckRequested(in.Body.Model); err != nil {
 		return nil, err
 	}
-	if err := h.service.CheckRoom(ctx); err != nil {
+	if err := server.CheckRoom(ctx, h.service); err != nil {
 		return nil, err
 	}
 	id, origin, err := h.process.ForkRun(ctx, app.Fork{From: nameRecord(strings.TrimSpace(in.ID), in.Body.At), Model: in.Body.Model, Set: set, Templates: in.Body.Templates})
@@ -302,7 +302,7 @@ func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point]
 	if err != nil {
 		return nil, err
 	}
-	at, err := h.process.RecordChange(ctx, app.Change{ID: in.ID, Set: set})
+	at, err := app.RecordChange(ctx, h.process, app.RunChange{ID: in.ID, Set: set})
 	return &body[runs.Point]{at}, err
 }
 

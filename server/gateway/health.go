@@ -25,7 +25,7 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyWait)
 	defer cancel()
-	if err := g.service.CheckStore(ctx); err != nil {
+	if err := server.CheckStore(ctx, g.service); err != nil {
 		writeProblem(w, http.StatusServiceUnavailable, "store-unavailable", "the store of runs cannot be written, or does not answer")
 		return
 	}

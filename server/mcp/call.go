@@ -57,7 +57,7 @@ func (b *bridge) callAgent(ctx context.Context, req *sdk.CallToolRequest, t agen
 	}
 	start, err := readArguments(req.Params.Arguments, t)
 	if err == nil { // the result of the call says what the run did
-		err = b.service.RequireScopes(ctx, server.ScopeStart, server.ScopeRead)
+		err = server.RequireScopes(ctx, b.service, server.ScopeStart, server.ScopeRead)
 	}
 	if err != nil {
 		return b.failCall("", err), nil

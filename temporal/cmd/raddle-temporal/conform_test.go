@@ -59,7 +59,7 @@ func startExample(t testing.TB, p *app.Process, e *example) *app.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.RecordStart(context.Background(), e.answers); err != nil {
+	if _, err := app.RecordChange(context.Background(), p, app.RunChange{Run: run, Answers: e.answers}); err != nil {
 		t.Fatal(err)
 	}
 	return run
@@ -203,7 +203,7 @@ func BenchmarkExtraRuns(b *testing.B) {
 			return
 		}
 		defer run.Close()
-		if err := run.RecordStart(context.Background(), nil); err != nil {
+		if _, err := app.RecordChange(context.Background(), c.process, app.RunChange{Run: run}); err != nil {
 			b.Error(err)
 			return
 		}

@@ -129,7 +129,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 	if err != nil {
 		return err
 	}
-	if _, err := e.process.RecordChange(ctx, app.Change{Run: run, Answers: given.Preset()}); err != nil {
+	if _, err := app.RecordChange(ctx, e.process, app.RunChange{Run: run, Answers: given.Preset()}); err != nil {
 		return err
 	}
 	detail, err := e.process.Runs.ReadRunDetail(ctx, run.ID)
@@ -240,7 +240,7 @@ func recordAnswers(ctx context.Context, e *environment, opts resumeOptions, id s
 	if unused := given.ListUnused(); len(unused) > 0 {
 		return failure.NewUsage("see: raddle runs show "+id, "no open question takes the answer %s", strings.Join(unused, ", "))
 	}
-	_, err = e.process.RecordChange(ctx, app.Change{Run: run, Answers: answers})
+	_, err = app.RecordChange(ctx, e.process, app.RunChange{Run: run, Answers: answers})
 	return err
 }
 
