@@ -317,7 +317,7 @@ func TestForeignRunIsAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.RecordChange(ctx, Change{Run: run, Answers: []graph.Answer{{ID: runs.OriginQuestion, Value: runs.OriginAccept, By: "ann"}}}); err != nil {
+		if _, err := RecordChange(ctx, m.Process, RunChange{Run: run, Answers: []graph.Answer{{ID: runs.OriginQuestion, Value: runs.OriginAccept, By: "ann"}}}); err != nil {
 			t.Fatal(err)
 		}
 		if run.Record.Workspace != private || run.Mode.Mode() != "ask" || ran(t, private) != "" {

@@ -30,14 +30,6 @@ type Problem struct {
 	retryAfter string // when to send the request again, in seconds; "": nothing is said
 }
 
-// GetHeaders returns when to try again, if that may help.
-func (p *Problem) GetHeaders() http.Header {
-	if p.Status != http.StatusServiceUnavailable {
-		return nil
-	}
-	return http.Header{"Retry-After": {server.RetryAfter}}
-}
-
 // A Detail is what is wrong with one value of a request.
 type Detail struct {
 	Location string `json:"location,omitempty" doc:"where the value is, such as body.answers[0].id"`
@@ -54,10 +46,14 @@ func (p *Problem) ContentType(string) string { return "application/problem+json"
 
 // GetHeaders returns the headers of the answer.
 func (p *Problem) GetHeaders() http.Header {
-	if p.retryAfter == "" {
+	after := p.retryAfter
+	if p.Status == http.StatusServiceUnavailable {
+		after = server.RetryAfter
+	}
+	if after == "" {
 		return nil
 	}
-	return http.Header{"Retry-After": {p.retryAfter}}
+	return http.Header{"Retry-After": {after}}
 }
 
 func newProblem(status int, code, detail string) *Problem {
