@@ -120,3 +120,59 @@ func TestPartsAreRemoved(t *testing.T) {
 		}
 	}
 }
+
+// besideGraph asks in one branch while another works.
+const besideGraph = `
+name: beside
+start: a
+nodes:
+  a: {type: script, script: a.sh, next: [b, c]}
+  b: {type: script, script: a.sh, state_updates: {b: yes}, next: work}
+  c: {type: script, script: a.sh, state_updates: {c: yes}, next: ask}
+  work: {type: script, script: work.sh, timeout: 60, state_updates: {worked: yes}, next: done}
+  ask: {type: input, question: Who?, state_updates: {who: "{{input}}"}, next: done}
+  done: {type: end, output: "Hello {{who}}"}
+`
+
+// A run that was killed with an open question beside a working branch continues that branch, and waits then.
+func TestQuestionBesideWork(t *testing.T) {
+	w := newFaultWorld(t)
+	dir := filepath.Join(w.home, ".config", "raddle", "agents", "beside")
+	w.write(filepath.Join(dir, "graph.yaml"), besideGraph)
+	w.write(filepath.Join(dir, "a.sh"), "echo '{}'\n")
+	w.write(filepath.Join(dir, "work.sh"), "while [ ! -e "+filepath.Join(w.work, "go")+" ]; do sleep 0.02; done\necho '{}'\n")
+	s := w.serve(Options{})
+	defer func() { w.close() }()
+	run, err := s.StartRun(t.Context(), StartRequest{Agent: "beside", Prompt: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked := false; !asked; {
+		st, err := s.ReadState(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = len(st.Questions) > 0
+	}
+	d := s.findDrive(run)
+	w.failing.Arm(graphtest.StoreFaults[1], 1, 1<<30) // the drive can record nothing more, as after a kill
+	w.write(filepath.Join(w.work, "go"), "")
+	<-d.done
+	w.failing.Arm(graphtest.StoreFault{}, 0, 0)
+	state := w.settle(run)
+	if state.Status != graph.Waiting.String() || len(state.Snapshot.Questions) != 1 {
+		t.Fatalf("it is %s with %d questions", state.Status, len(state.Snapshot.Questions))
+	}
+	for range 3 {
+		s.recovery.look(t.Context())
+	}
+	if again, err := s.findRun(t.Context(), run); err != nil || again.Snapshot.Head != state.Snapshot.Head {
+		t.Errorf("a run that only waits is driven again (%v)", err)
+	}
+	if _, err := s.AnswerRun(t.Context(), AnswerRequest{Run: run, Answers: []graph.Answer{{Value: "Ada"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.settle(run); d.Status != graph.Done.String() {
+		t.Errorf("it is %s", d.Status)
+	}
+}
