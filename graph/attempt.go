@@ -164,7 +164,7 @@ func (a attempt) run() (err error) {
 		}
 		ctx.Context = limited
 	}
-	st, err := applyOverlay(a.frame.st, a.ref.over)
+	st, err := applyOverlay(a.frame.st, a.ref.over, a.drive.settings.Debug)
 	if err != nil {
 		return a.wrapNodeError(err)
 	}

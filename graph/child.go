@@ -50,10 +50,10 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if !returned {
 		status, err := f.driveChild(ctx)
 		if a.saveChildOutcome(f, status, err); err != nil {
-			return Child{State: f.st}, err
+			return Child{State: f.st.forReader()}, err
 		}
 	}
-	return Child{State: f.st, Value: f.value}, nil
+	return Child{State: f.st.forReader(), Value: f.value}, nil
 }
 
 // beginCall starts the one call that an attempt may make.
@@ -126,7 +126,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	if err != nil {
 		return nil, false, err
 	}
-	st, err := applyOverlay(a.frame.st, a.ref.over)
+	st, err := applyOverlay(a.frame.st, a.ref.over, d.settings.Debug)
 	if err != nil {
 		return nil, false, err
 	}
@@ -286,10 +286,10 @@ func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, err
 	c.frame = f
 	if status = Done; !returned {
 		if status, err = f.driveChild(ctx); err != nil {
-			return Child{State: f.st}, err
+			return Child{State: f.st.forReader()}, err
 		}
 	}
-	return Child{State: f.st, Value: f.value}, nil
+	return Child{State: f.st.forReader(), Value: f.value}, nil
 }
 
 // DropChild ends a named child permanently: a child that runs is cancelled and waited for,

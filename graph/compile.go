@@ -126,11 +126,10 @@ func (c *compiler) compileKeys() {
 		if err := d.checkStorable(); err != nil {
 			c.addFault("%w", err)
 		}
-		t.index[d.name] = len(t.keys)
-		t.keys = append(t.keys, d)
+		t.addKey(d)
 	}
 	c.g.table = t
-	if _, _, err := applyWrites(State{t, make([]any, len(t.keys))}, [][]Write{c.g.def.First}, nil, nil); err != nil {
+	if _, _, err := applyWrites(State{t: t, v: make([]any, len(t.keys))}, [][]Write{c.g.def.First}, nil, nil, false); err != nil {
 		c.addFault("First: %w", err)
 	}
 }

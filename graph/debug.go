@@ -200,26 +200,42 @@ func (a attempt) runWithDebugChecks(ctx *taskCtx, st State) (Update, error) {
 	return readBackUpdate(u)
 }
 
+// callWatched calls the key's reducer. If the reducer changes what it gets, the error is a
+// *ModifiedError.
+func (k *keyDef) callWatched(old, upd any) (any, error) {
+	given := []any{old, upd}
+	forms := make([][]byte, len(given))
+	for i, v := range given {
+		if v == nil {
+			continue
+		}
+		var err error
+		if forms[i], err = k.encodeStored(nil, v); err != nil {
+			return nil, err
+		}
+	}
+	folded, err := k.add(unboxNil(old), old != nil, unboxNil(upd))
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", k.name, err)
+	}
+	for i, v := range given {
+		if v != nil && !k.stillHolds(v, forms[i]) {
+			return nil, &ModifiedError{By: "a reducer", Keys: []string{k.name}}
+		}
+	}
+	return folded, nil
+}
+
 // foldStepWrites folds the writes of a step. With Runner.Debug, reducers must not change their
 // arguments, and their results are read back.
 func (f *frame) foldStepWrites() (State, int, error) {
 	d := f.drive
-	if !d.settings.Debug {
-		return applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer())
-	}
-	w, err := watchState(f.st)
-	if err != nil {
-		return f.st, 0, err
-	}
-	next, by, err := applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer())
+	next, by, err := applyWrites(f.st, f.writes, &f.bufs, f.patchBuffer(), d.settings.Debug)
 	if err != nil {
 		return f.st, by, err
 	}
-	if m, ok := w.checkUnmodified("a reducer").(*ModifiedError); ok {
-		by := slices.IndexFunc(f.writes, func(ws []Write) bool {
-			return slices.ContainsFunc(ws, func(w Write) bool { return w.Key() == m.Keys[0] })
-		})
-		return f.st, max(by, 0), m
+	if !d.settings.Debug {
+		return next, 0, nil
 	}
 	for by, list := range f.writes {
 		for _, wr := range list {
@@ -239,7 +255,7 @@ func (f *frame) foldStepWrites() (State, int, error) {
 func (f *frame) routeStep(st State, was *frontier) (frontier, int, error) {
 	d := f.drive
 	if !d.settings.Debug {
-		return routeTasks(f.g, st, was, f.ts, f.tasks, &f.arrivals)
+		return routeTasks(f.g, st.forReader(), was, f.ts, f.tasks, &f.arrivals)
 	}
 	w, err := watchCopy(st)
 	if err != nil {

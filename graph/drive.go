@@ -314,7 +314,7 @@ func (d *drive) newClaimRecord(f *frame, set []Write) (journal.Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, f.patchBuffer())
+	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, f.patchBuffer(), d.settings.Debug)
 	if err != nil {
 		return rec, err
 	}
@@ -326,7 +326,7 @@ func (d *drive) newClaimRecord(f *frame, set []Write) (journal.Record, error) {
 
 // finalResult returns the result of a run that has ended, from its journal.
 func (d *drive) finalResult(s *fold.Thread, f *frame) (Result, error) {
-	res := Result{Thread: d.thread, Run: s.Run.ID, Status: Status(s.Run.Status), State: f.st, Head: s.Head}
+	res := Result{Thread: d.thread, Run: s.Run.ID, Status: Status(s.Run.Status), State: f.st.forReader(), Head: s.Head}
 	if s.Run.Value != nil {
 		v, err := value.DecodeAny(s.Run.Value)
 		if err != nil {
@@ -411,7 +411,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	d.closeHandle() // the end of the drive is the last record
 	hung, err := d.leftBehind(err)
 	defer f.recycleTasks()
-	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: d.questions.unusedAnswers()}
+	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: d.questions.unusedAnswers()}
 	if d.journal == nil {
 		return res, err
 	}

@@ -83,7 +83,7 @@ type smallFrame struct {
 func newFrame(d *drive, g *Graph, path, public string) *frame {
 	n := &smallFrame{frame: frame{path: path, public: public, g: g, drive: d}}
 	f := &n.frame
-	f.st, f.visits = State{g.table, takeZeros(n.vals[:], len(g.table.keys))}, takeZeros(n.visits[:], len(g.nodes))
+	f.st, f.visits = State{t: g.table, v: takeZeros(n.vals[:], len(g.table.keys))}, takeZeros(n.visits[:], len(g.nodes))
 	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
 	f.next.tasks, f.tasks = n.tasks[:0:1], n.tasks[1:1]
 	f.rec, f.bufs.marks = n.rec[:0], n.marks[:0]
@@ -216,7 +216,7 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 			ws = append(ws, Write{d, boxNil(v), p.Fold == fold.Set})
 		}
 	}
-	st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, nil)
+	st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, nil, false)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 		if err != nil {
 			return err
 		}
-		st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, rec)
+		st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, rec, d.settings.Debug)
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (a attempt) runBetweenHooks(ctx context.Context, st State, ends *[]func(err
 		if h.Before == nil {
 			continue
 		}
-		set, err := h.Before(ctx, a.info(), st)
+		set, err := h.Before(ctx, a.info(), a.forNextReader(st))
 		if set.End != nil {
 			*ends = append(*ends, set.End)
 		}
@@ -145,17 +145,27 @@ func (a attempt) runBetweenHooks(ctx context.Context, st State, ends *[]func(err
 		if set.Result != nil {
 			return *set.Result, nil
 		}
-		if st, err = applyOverlay(st, set.See); err != nil {
+		if st, err = applyOverlay(st, set.See, a.drive.settings.Debug); err != nil {
 			return Update{}, err
 		}
+		st = a.forNextReader(st)
 	}
 	u, err := a.runWithCache(ctx, st)
 	for i := len(n.hooks) - 1; i >= 0 && !a.isSuspended(); i-- {
 		if after := n.hooks[i].After; after != nil {
-			u, err = after(ctx, a.info(), st, u, err)
+			u, err = after(ctx, a.info(), a.forNextReader(st), u, err)
 		}
 	}
 	return u, err
+}
+
+// forNextReader returns the state of the attempt for one more function. With Runner.Debug all
+// share one copy, which then is checked.
+func (a attempt) forNextReader(st State) State {
+	if a.drive.settings.Debug {
+		return st
+	}
+	return st.forReader()
 }
 
 // isSuspended reports whether the node asked, or its child was paused: then it has no

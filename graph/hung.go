@@ -262,7 +262,7 @@ func (a attempt) runNode(ctx *taskCtx, st State) (Update, error) {
 	if a.drive.settings.Debug {
 		return a.runWithDebugChecks(ctx, st)
 	}
-	return a.runWithHooks(ctx, st)
+	return a.runWithHooks(ctx, st.forReader())
 }
 
 // leaveBehind makes the engine refuse everything that an attempt still does with its

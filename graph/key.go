@@ -25,11 +25,45 @@ type keyDef struct {
 	fold   fold.Mode
 	single bool // at most one task of a step may write it
 	custom bool // encode and decode are a Codec's
+	shares bool // two values may have a slice, a map or the target of a pointer in common
 	begin  func(old any, buf any) any
 	add    func(acc any, present bool, upd any) (any, error) // nil: overwrite
 	end    func(acc any) (val, buf any)
 	encode func(dst []byte, v any) ([]byte, error)
 	decode func(b []byte) (any, error)
+}
+
+// mayHoldMap reports whether a value of the key may be a map.
+func (k *keyDef) mayHoldMap() bool {
+	return k.typ.Kind() == reflect.Map || k.typ.Kind() == reflect.Interface
+}
+
+// isReduced reports whether the key has a reducer of the user, and values that it could
+// change.
+func (k *keyDef) isReduced() bool { return k.shares && k.begin == nil && k.add != nil }
+
+// beginFold returns the accumulator for the first write of a step. A reducer of the user
+// never gets what others read.
+func (k *keyDef) beginFold(old, buf any) any {
+	switch {
+	case k.begin != nil:
+		return k.begin(old, buf)
+	case k.isReduced():
+		return value.Copy(old)
+	}
+	return old
+}
+
+// detach returns a written value as the state may hold it or a reducer may get it: without
+// spare capacity, and for a reducer of the user a copy.
+func (k *keyDef) detach(v any) any {
+	switch {
+	case !k.shares:
+		return v
+	case k.isReduced():
+		return value.Copy(v)
+	}
+	return value.Clip(v)
 }
 
 // encodeStored encodes a value. It reuses dst unless the codec is the user's. A panic in a
@@ -152,6 +186,7 @@ func newKey[T any](name string) *keyDef {
 		name:   name,
 		tag:    typeTag[T](),
 		typ:    reflect.TypeFor[T](),
+		shares: value.MayShare(reflect.TypeFor[T]()),
 		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return value.Encode(dst, t) },
 		decode: func(b []byte) (any, error) { return value.Decode[T](b) },
 	}
@@ -172,9 +207,11 @@ func Last[T any](name string) Key[T] {
 func Dyn(name string) Key[any] { return Last[any](name) }
 
 // Fold returns a key with a reducer of your own. The function must be pure; present is
-// false on the first write, when old is T's zero value. Its error fails the task whose
-// write was folded. The journal stores the result, so that reading a journal needs no
-// user code.
+// false on the first write, when old is T's zero value. It gets copies of its own, which
+// share nothing with the state, and whose slices have no spare capacity; with
+// Runner.Debug, changing them is a *ModifiedError. Its error fails the task whose write
+// was folded. The journal stores the result, so that reading a journal needs no user
+// code.
 func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)) Key[T] {
 	d := newKey[T](name)
 	d.add = func(acc any, present bool, upd any) (any, error) {
@@ -354,7 +391,7 @@ func (k Key[T]) Lookup(s State) (v T, present bool) {
 	if s.v[i] == nil {
 		return v, false
 	}
-	v, _ = unboxNil(s.v[i]).(T)
+	v, _ = s.slotValue(i).(T)
 	return v, true
 }
 

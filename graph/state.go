@@ -3,18 +3,56 @@ package graph
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"sync"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/value"
 )
 
 // State is a read-only view of all keys at one moment. It is a small value, may be kept
-// and shared, and never changes. The values of its keys must not be changed either:
-// slices and maps are shared with every other reader.
+// and shared, and never changes. The values of its keys must not be changed either: the
+// elements of slices and the targets of pointers are shared with every other reader, and
+// Runner.Debug finds who changes one. Two things are safe because they are easily done
+// by mistake: no slice has spare capacity, so append copies it; and each attempt of a
+// node, each hook, the branch functions of a step, each event and the Result get maps of
+// their own.
 type State struct {
-	t *table
-	v []any // by slot of t; nil: absent
+	t   *table
+	v   []any    // by slot of t; nil: absent
+	own *ownMaps // nil: its reader gets the maps themselves
+}
+
+// ownMaps holds the copies of maps that one reader of a state has got. It is safe for
+// concurrent use.
+type ownMaps struct {
+	mu   sync.Mutex
+	made map[int]any // by slot
+}
+
+// forReader returns the state for one more function of the user: its maps are copied when
+// they are first read.
+func (s State) forReader() State {
+	if s.own = nil; s.t != nil && s.t.maps {
+		s.own = &ownMaps{}
+	}
+	return s
+}
+
+// slotValue returns the value of a slot as the state's reader gets it.
+func (s State) slotValue(slot int) any {
+	v := s.v[slot]
+	if s.own == nil || !s.t.keys[slot].mayHoldMap() || reflect.TypeOf(unboxNil(v)) == nil || reflect.TypeOf(v).Kind() != reflect.Map {
+		return unboxNil(v)
+	}
+	s.own.mu.Lock()
+	defer s.own.mu.Unlock()
+	if s.own.made[slot] == nil {
+		fold.SetEntry(&s.own.made, slot, value.Copy(v))
+	}
+	return s.own.made[slot]
 }
 
 // A table maps keys to slots. Tables are immutable: an open graph that gets a new key
@@ -23,6 +61,14 @@ type table struct {
 	keys  []*keyDef
 	index map[string]int
 	open  func(name string) AnyKey // nil: only declared keys
+	maps  bool                     // a key may hold a map
+}
+
+// addKey gives a key the next slot.
+func (t *table) addKey(d *keyDef) {
+	t.index[d.name] = len(t.keys)
+	t.keys = append(t.keys, d)
+	t.maps = t.maps || d.mayHoldMap()
 }
 
 // fewKeys is the number of keys up to which comparing pointers is faster than a map.
@@ -56,15 +102,14 @@ func (t *table) withKeys(keys ...*keyDef) *table {
 			if _, taken := t.index[d.name]; taken {
 				continue
 			}
-			n = &table{keys: slices.Grow(slices.Clip(t.keys), len(keys)), index: maps.Clone(t.index), open: t.open}
+			n = &table{keys: slices.Grow(slices.Clip(t.keys), len(keys)), index: maps.Clone(t.index), open: t.open, maps: t.maps}
 			if n.index == nil {
 				n.index = map[string]int{}
 			}
 		} else if _, taken := n.index[d.name]; taken {
 			continue
 		}
-		n.index[d.name] = len(n.keys)
-		n.keys = append(n.keys, d)
+		n.addKey(d)
 	}
 	if n == nil {
 		return t
@@ -82,7 +127,7 @@ func (s State) Value(name string) (v any, present bool) {
 	if !ok || s.v[i] == nil {
 		return nil, false
 	}
-	return unboxNil(s.v[i]), true
+	return s.slotValue(i), true
 }
 
 // Keys lists the names of the present keys, sorted.
@@ -124,7 +169,7 @@ func (s State) withSlots(keys ...*keyDef) State {
 	}
 	v := make([]any, len(t.keys))
 	copy(v, s.v)
-	return State{t, v}
+	return State{t: t, v: v}
 }
 
 // findKey returns the definition of a key by name; an open graph knows every name.
@@ -143,7 +188,7 @@ func (s State) findKey(name string) *keyDef {
 
 // inheritKeys adds the present keys of a parent to a child's state, which is empty.
 func (s State) inheritKeys(parent State) State {
-	s = State{s.t, slices.Clone(s.v)}
+	s = State{t: s.t, v: slices.Clone(s.v)}
 	var present []*keyDef
 	for i, val := range parent.v {
 		if val != nil {
@@ -174,7 +219,7 @@ func (s State) inheritKeys(parent State) State {
 // What a node does through its context (Do, Interrupt, Call) needs a run.
 func NewState(set ...Write) (State, error) {
 	t := &table{index: map[string]int{}, open: func(string) AnyKey { return nil }}
-	st, _, err := applyWrites(State{t: t}, [][]Write{set}, nil, nil)
+	st, _, err := applyWrites(State{t: t}, [][]Write{set}, nil, nil, false)
 	return st, err
 }
 
@@ -238,6 +283,7 @@ type applyState struct {
 	marks []mark
 	bufs  *buffers // nil: nothing is reused after the call
 	rec   *[]patch
+	watch bool        // reducers must not change what they get
 	known int         // number of slots before the call
 	at    map[int]int // the place of a slot's mark, if there are many; nil: few
 }
@@ -283,9 +329,10 @@ func (s *applyState) addNewSlots(writes [][]Write) {
 
 // applyWrites is the second half of the engine's pure core: it folds the writes of the tasks
 // of a step, in task order, into a new state. If rec is not nil, it appends the patches
-// for the journal to it. On an error, by is the task whose write failed.
-func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
-	s := applyState{st: st, bufs: bufs, rec: rec, known: len(st.v)}
+// for the journal to it. On an error, by is the task whose write failed. If watch is true,
+// a reducer that changes what it gets is a *ModifiedError.
+func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch, watch bool) (_ State, by int, err error) {
+	s := applyState{st: State{t: st.t, v: st.v}, bufs: bufs, rec: rec, watch: watch, known: len(st.v)}
 	s.addNewSlots(writes)
 	if bufs != nil {
 		s.marks = bufs.marks[:0]
@@ -332,8 +379,8 @@ func (s *applyState) foldWrite(w Write, by int) error {
 		if s.at != nil {
 			s.at[slot] = m
 		}
-		if k.begin != nil && !w.reset {
-			v[slot] = k.begin(v[slot], s.bufs.getBuffer(slot))
+		if !w.reset {
+			v[slot] = k.beginFold(v[slot], s.bufs.getBuffer(slot))
 		}
 	case k.single && s.marks[m].by != by, w.reset && s.marks[m].reset >= 0 && s.marks[m].reset != by:
 		return &ConflictError{Key: k.name}
@@ -344,12 +391,11 @@ func (s *applyState) foldWrite(w Write, by int) error {
 	}
 	switch {
 	case w.reset && k.begin != nil:
-		v[slot] = k.begin(w.val, nil)
+		v[slot] = k.begin(k.detach(w.val), nil)
 	case w.reset || k.add == nil:
-		v[slot] = w.val
+		v[slot] = k.detach(w.val)
 	default:
-		old := v[slot]
-		folded, err := callReducer(k, unboxNil(old), old != nil, unboxNil(w.val))
+		folded, err := s.callReducer(k, v[slot], k.detach(w.val))
 		if err != nil {
 			return err
 		}
@@ -365,16 +411,20 @@ func (s *applyState) foldWrite(w Write, by int) error {
 	return nil
 }
 
-// callReducer calls a reducer; a panic in it becomes an error of the task that wrote.
-func callReducer(k *keyDef, old any, present bool, upd any) (v any, err error) {
+// callReducer calls a reducer with slots of its own; a panic in it becomes an error of the
+// task that wrote.
+func (s *applyState) callReducer(k *keyDef, old, upd any) (v any, err error) {
 	if k.begin == nil { // the reducers of Append and Merge belong to this package
 		defer func() {
 			if p := recover(); p != nil {
 				v, err = nil, panics.NewError(fmt.Sprintf("the reducer of key %q", k.name), p)
 			}
 		}()
+		if s.watch {
+			return k.callWatched(old, upd)
+		}
 	}
-	v, err = k.add(old, present, upd)
+	v, err = k.add(unboxNil(old), old != nil, unboxNil(upd))
 	if err != nil {
 		return nil, fmt.Errorf("key %q: %w", k.name, err)
 	}
@@ -392,12 +442,15 @@ func (s *applyState) unknownKeyError(w Write) error {
 func (s *applyState) finishAccumulators() {
 	for _, m := range s.marks {
 		k := s.st.t.keys[m.slot]
-		if k.end != nil {
+		switch {
+		case k.end != nil:
 			var buf any
 			s.st.v[m.slot], buf = k.end(s.st.v[m.slot])
 			if s.bufs != nil {
 				s.bufs.setBuffer(m.slot, buf)
 			}
+		case k.isReduced(): // the reducer may have appended
+			s.st.v[m.slot] = value.Clip(s.st.v[m.slot])
 		}
 		if s.rec != nil && k.fold == fold.Set {
 			*s.rec = append(*s.rec, patch{k, m.slot, fold.Set, s.st.v[m.slot], m.by})
@@ -416,11 +469,11 @@ func writersOf(writes [][]Write, k *keyDef) []int {
 	return by
 }
 
-// applyOverlay returns the state as one task of a Send sees it.
-func applyOverlay(st State, ws []Write) (State, error) {
+// applyOverlay returns the state as one task of a Send sees it. For watch see applyWrites.
+func applyOverlay(st State, ws []Write, watch bool) (State, error) {
 	if len(ws) == 0 {
 		return st, nil
 	}
-	s, _, err := applyWrites(st, [][]Write{ws}, nil, nil)
+	s, _, err := applyWrites(st, [][]Write{ws}, nil, nil, watch)
 	return s, err
 }

@@ -374,7 +374,7 @@ func (f *frame) deliverStepCommitted(was *frontier, dropped []string, seq int64)
 	ts := f.ts
 	now, next := len(was.tasks), len(f.next.tasks)
 	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
-	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st}
+	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st.forReader()}
 	for _, ws := range f.writes {
 		for _, w := range ws {
 			l.add(w.key.name)
@@ -470,7 +470,7 @@ func (f *frame) addMoveTargets(l *nameLists, t *task) {
 		add(f.g.nameOf(to))
 	}
 	for i := range n.picks {
-		labels, err := evaluateBranch(n, &n.picks[i], f.st)
+		labels, err := evaluateBranch(n, &n.picks[i], f.st.forReader())
 		if err != nil {
 			continue
 		}

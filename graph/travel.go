@@ -98,7 +98,7 @@ func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (jou
 		return journal.Record{}, err
 	}
 	var done []patch
-	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done); err != nil {
+	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done, r.Debug); err != nil {
 		return journal.Record{}, err
 	}
 	data := wire.PutInt(nil, len(done))

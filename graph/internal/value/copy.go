@@ -1,0 +1,252 @@
+package value
+
+import (
+	"reflect"
+	"sync"
+	"time"
+)
+
+// Copy returns a copy of a value that shares no slice, map or target of a pointer with it.
+// The slices of the copy have no spare capacity. What JSON leaves out, channels and
+// functions stay shared; so does what a type with its own JSON hides, if that JSON cannot
+// be read back. It is safe for values that contain themselves.
+func Copy(v any) any { return copyValue(v, &copier{deep: true}) }
+
+// Clip returns the value with slices that have no spare capacity, so that appending to one
+// changes nothing that others read. Slices behind pointers stay as they are. What is in
+// the way is copied; a value without spare capacity is returned as it is.
+func Clip(v any) any {
+	if v == nil || !MayShare(reflect.TypeOf(v)) || !(&spareSearch{}).hasSpare(reflect.ValueOf(v), 0) {
+		return v
+	}
+	return copyValue(v, &copier{})
+}
+
+func copyValue(v any, c *copier) any {
+	if v == nil || !MayShare(reflect.TypeOf(v)) {
+		return v
+	}
+	own := reflect.New(reflect.TypeOf(v)).Elem()
+	own.Set(reflect.ValueOf(v))
+	c.separate(own, 0)
+	return own.Interface()
+}
+
+// sharing caches MayShare by reflect.Type.
+var sharing sync.Map
+
+// MayShare reports whether two values of a type can have a slice, a map or the target of a
+// pointer in common. It is safe for concurrent use.
+func MayShare(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
+		return true
+	case reflect.Array:
+		return MayShare(t.Elem())
+	case reflect.Struct:
+	default:
+		return false
+	}
+	if known, ok := sharing.Load(t); ok {
+		return known.(bool)
+	}
+	may := false
+	if t != reflect.TypeFor[time.Time]() { // nothing can change one
+		for f := range t.Fields() {
+			may = may || MayShare(f.Type)
+		}
+	}
+	sharing.Store(t, may)
+	return may
+}
+
+// isStored reports whether a field is part of what JSON stores.
+func isStored(f *reflect.StructField) bool {
+	return f.Tag.Get("json") != "-" && (f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct)
+}
+
+// A place identifies a slice, a map or the target of a pointer.
+type place struct {
+	at uintptr
+	n  int
+	t  reflect.Type
+}
+
+func placeOf(v reflect.Value) place {
+	p := place{v.Pointer(), 0, v.Type()}
+	if v.Kind() == reflect.Slice {
+		p.n = v.Len()
+	}
+	return p
+}
+
+// copier replaces parts of a value by copies.
+type copier struct {
+	deep bool                    // everything; else only what holds slices with spare capacity
+	seen map[place]reflect.Value // the copies so far
+}
+
+// reuse sets v to the copy that was already made of it, if there is one.
+func (c *copier) reuse(v reflect.Value) bool {
+	was, ok := c.seen[placeOf(v)]
+	if ok {
+		v.Set(was)
+	}
+	return ok
+}
+
+// keep remembers the copy of v, and sets v to it.
+func (c *copier) keep(v, copied reflect.Value) {
+	if c.seen == nil {
+		c.seen = map[place]reflect.Value{}
+	}
+	c.seen[placeOf(v)] = copied
+	v.Set(copied)
+}
+
+// separate replaces what v, which can be set, shares with others.
+func (c *copier) separate(v reflect.Value, depth int) {
+	t := v.Type()
+	if depth > deepest || !MayShare(t) {
+		return
+	}
+	if c.deep && t.Kind() == reflect.Struct && v.CanSet() && hasOwnForm(t) {
+		separateByJSON(v)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		c.separateSlice(v, depth)
+	case reflect.Array:
+		for i := range v.Len() {
+			c.separate(v.Index(i), depth+1)
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); isStored(&f) {
+				c.separate(v.Field(i), depth+1)
+			}
+		}
+	case reflect.Map:
+		c.separateMap(v, depth)
+	case reflect.Interface:
+		if !v.IsNil() {
+			held := reflect.New(v.Elem().Type()).Elem()
+			held.Set(v.Elem())
+			c.separate(held, depth+1)
+			v.Set(held)
+		}
+	case reflect.Pointer:
+		if !c.deep || v.IsNil() || c.reuse(v) {
+			return
+		}
+		target := reflect.New(t.Elem())
+		target.Elem().Set(v.Elem())
+		c.keep(v, target.Convert(t))
+		c.separate(target.Elem(), depth+1)
+	}
+}
+
+func (c *copier) separateSlice(v reflect.Value, depth int) {
+	n, nested := v.Len(), MayShare(v.Type().Elem())
+	switch {
+	case v.IsNil():
+	case !c.deep && !nested:
+		v.Set(v.Slice3(0, n, n))
+	case !c.reuse(v):
+		own := reflect.MakeSlice(v.Type(), n, n)
+		reflect.Copy(own, v)
+		c.keep(v, own)
+		for i := 0; nested && i < n; i++ {
+			c.separate(own.Index(i), depth+1)
+		}
+	}
+}
+
+func (c *copier) separateMap(v reflect.Value, depth int) {
+	nested := MayShare(v.Type().Elem())
+	if v.IsNil() || !c.deep && !nested || c.reuse(v) {
+		return
+	}
+	was := reflect.ValueOf(v.Interface()).MapRange() // v itself is about to change
+	own := reflect.MakeMapWithSize(v.Type(), v.Len())
+	c.keep(v, own)
+	for was.Next() {
+		e := reflect.New(v.Type().Elem()).Elem()
+		e.Set(was.Value())
+		c.separate(e, depth+1)
+		own.SetMapIndex(was.Key(), e)
+	}
+}
+
+// separateByJSON replaces a struct with its own JSON, which may hide what it shares, by what
+// that JSON says. If it cannot be read back, nothing changes.
+func separateByJSON(v reflect.Value) {
+	j, err := MarshalJSON(v.Addr().Interface())
+	if err != nil {
+		return
+	}
+	own := reflect.New(v.Type())
+	if unmarshalJSON(j, own.Interface()) == nil {
+		v.Set(own.Elem())
+	}
+}
+
+// spareSearch looks for slices with spare capacity.
+type spareSearch struct{ seen map[place]bool }
+
+// trusted is the depth up to which a value is not suspected to contain itself.
+const trusted = 16
+
+// isKnown reports whether a slice or a map was already searched.
+func (s *spareSearch) isKnown(v reflect.Value, depth int) bool {
+	if depth <= trusted {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = map[place]bool{}
+	}
+	p := placeOf(v)
+	was := s.seen[p]
+	s.seen[p] = true
+	return was
+}
+
+func (s *spareSearch) hasSpare(v reflect.Value, depth int) bool {
+	if depth > deepest || !MayShare(v.Type()) {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		return !v.IsNil() && s.hasSpare(v.Elem(), depth+1)
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.Cap() > v.Len() {
+			return true
+		}
+		if !MayShare(v.Type().Elem()) || v.Kind() == reflect.Slice && s.isKnown(v, depth) {
+			return false
+		}
+		for i := range v.Len() {
+			if s.hasSpare(v.Index(i), depth+1) {
+				return true
+			}
+		}
+	case reflect.Map:
+		if !MayShare(v.Type().Elem()) || s.isKnown(v, depth) {
+			return false
+		}
+		for entries := v.MapRange(); entries.Next(); {
+			if s.hasSpare(entries.Value(), depth+1) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		t := v.Type()
+		for i := range t.NumField() {
+			if f := t.Field(i); MayShare(f.Type) && isStored(&f) && s.hasSpare(v.Field(i), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}

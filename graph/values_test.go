@@ -1,0 +1,297 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
+)
+
+// vessel is a value with parts that copies may share.
+type vessel struct {
+	N    []int
+	M    map[string]int
+	P    *vessel
+	Deep [][]int
+}
+
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// spare returns a list with room for more.
+func spare(of ...int) []int { return append(make([]int, 0, 64), of...) }
+
+// foldsOf are reducers that do to their input what a careless one does. Each adds what the
+// write says.
+func foldsOf() []foldCase {
+	return []foldCase{
+		newFoldCase("append to a list", false, spare(1, 2), func(i int) []int { return spare(i) },
+			func(old, upd []int) []int { return append(old, upd...) }),
+		newFoldCase("write into a list", true, spare(0, 0), func(i int) []int { return []int{i} },
+			func(old, upd []int) []int { old[0] += upd[0]; return old }),
+		newFoldCase("write into a map", true, map[string]int{"x": 1}, func(i int) map[string]int { return map[string]int{fmt.Sprint(i): i} },
+			func(old, upd map[string]int) map[string]int { maps.Copy(old, upd); return old }),
+		newFoldCase("write into what is added", true, map[string]int{"x": 1}, func(i int) map[string]int { return map[string]int{fmt.Sprint(i): i} },
+			func(old, upd map[string]int) map[string]int { maps.Copy(upd, old); return upd }),
+		newFoldCase("append to the list of a struct", false, vessel{N: spare(1)}, func(i int) vessel { return vessel{N: spare(i)} },
+			func(old, upd vessel) vessel { old.N = append(old.N, upd.N...); return old }),
+		newFoldCase("append to a list of a list", true, [][]int{spare(1)}, func(i int) [][]int { return [][]int{{i}} },
+			func(old, upd [][]int) [][]int { old[0] = append(old[0], upd[0]...); return old }),
+		newFoldCase("write into the map of a struct", true, vessel{M: map[string]int{"x": 1}}, func(i int) vessel { return vessel{M: map[string]int{fmt.Sprint(i): i}} },
+			func(old, upd vessel) vessel { maps.Copy(old.M, upd.M); return old }),
+		newFoldCase("write through a pointer", true, &vessel{N: spare(1)}, func(i int) *vessel { return &vessel{N: []int{i}} },
+			func(old, upd *vessel) *vessel { old.N = append(old.N, upd.N...); return old }),
+		newFoldCase("write through a pointer of a struct", true, vessel{P: &vessel{N: spare(1)}}, func(i int) vessel { return vessel{P: &vessel{N: []int{i}}} },
+			func(old, upd vessel) vessel { old.P.N = append(old.P.N, upd.P.N...); return old }),
+		newFoldCase[any]("write into a map of an any", true, map[string]any{"x": 1}, func(i int) any { return map[string]any{fmt.Sprint(i): i} },
+			func(old, upd any) any { maps.Copy(old.(map[string]any), upd.(map[string]any)); return old }),
+	}
+}
+
+// foldCase is a key with a careless reducer.
+type foldCase struct {
+	name     string
+	modifies bool // it changes what it gets
+	key      graph.AnyKey
+	first    graph.Write
+	add      func(i int) graph.Write
+	get      func(graph.State) string
+	want     func(i ...int) string // after the first write, what the additions make
+}
+
+func newFoldCase[T any](name string, modifies bool, first T, add func(i int) T, reduce func(old, upd T) T) foldCase {
+	k := graph.Fold("k", func(old T, present bool, upd T) (T, error) {
+		if !present {
+			return upd, nil
+		}
+		return reduce(old, upd), nil
+	})
+	return foldCase{name: name, modifies: modifies, key: k, first: k.Set(first), add: func(i int) graph.Write { return k.Set(add(i)) },
+		get: func(s graph.State) string { return jsonOf(k.Get(s)) },
+		want: func(is ...int) string {
+			s, err := graph.NewState(k.Set(first))
+			for _, i := range is {
+				if err == nil {
+					s, err = graph.NewState(k.Reset(k.Get(s)), k.Set(add(i)))
+				}
+			}
+			if err != nil {
+				panic(err)
+			}
+			return jsonOf(k.Get(s))
+		}}
+}
+
+// foldScenes are graphs in which several tasks fold onto one value.
+func foldScene(t *testing.T, c foldCase, see func(who, what string)) *graph.Graph {
+	t.Helper()
+	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{c.key}, Start: []string{"in"}, Edges: []graph.Edge{edge("in", graph.End)},
+		Nodes: []graph.Node{{Name: "in", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			see("child", c.get(s))
+			return graph.Put(c.add(9)), nil
+		}}}})
+	return compile(t, graph.Def{Name: "folds", Keys: []graph.AnyKey{c.key}, Start: []string{"a"}, First: []graph.Write{c.first},
+		Nodes: []graph.Node{
+			{Name: "a", Routes: []string{"w", "c"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+				u := graph.Put(c.add(4), c.add(5))
+				for i := range 3 {
+					u.Send = append(u.Send, graph.Send{To: "w", Overlay: []graph.Write{c.add(100 + i)}})
+				}
+				u.Send = append(u.Send, graph.Send{To: "c"})
+				return u, nil
+			}},
+			{Name: "w", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+				see("w"+fmt.Sprint(graph.TaskInfo(ctx).Index), c.get(s))
+				return graph.Update{}, nil
+			}, Hooks: []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+				return graph.Setup{See: []graph.Write{c.add(7)}}, nil
+			}}}},
+			{Name: "c", Graph: child, Inherit: true, In: func(graph.State) ([]graph.Write, error) { return []graph.Write{c.add(8)}, nil },
+				Out: func(graph.State, graph.Child) (graph.Update, error) { return graph.Update{}, nil }},
+			{Name: "end", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				see("end", c.get(s))
+				return graph.Update{}, nil
+			}},
+		}, Edges: []graph.Edge{edge("w", "end"), edge("c", "end"), edge("end", graph.End)}})
+}
+
+// A reducer cannot change what others read, whatever it does to its input and wherever the
+// engine folds.
+func TestReducersGetValuesOfTheirOwn(t *testing.T) {
+	for _, c := range foldsOf() {
+		t.Run(c.name, func(t *testing.T) {
+			var mu sync.Mutex
+			seen := map[string]string{}
+			g := foldScene(t, c, func(who, what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[who] = what
+			})
+			want := map[string]string{"child": c.want(4, 5, 8), "end": c.want(4, 5)}
+			for i := range 3 {
+				want["w"+fmt.Sprint(1+i)] = c.want(4, 5, 100+i, 7)
+			}
+			for _, st := range []journal.Store{nil, journal.NewMemory()} {
+				clear(seen)
+				res, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{Thread: thread})
+				if err != nil || !maps.Equal(seen, want) || c.get(res.State) != want["end"] {
+					t.Errorf("%v: read %v, the end is %v; want %v", err, seen, c.get(res.State), want)
+				}
+			}
+			_, err := debugged(g, nil).Invoke(t.Context(), graph.Input{})
+			if c.modifies {
+				wantModified(t, err, "a", "reducer", "k")
+			} else if err != nil || !maps.Equal(seen, want) {
+				t.Errorf("with Debug: %v, read %v", err, seen)
+			}
+		})
+	}
+}
+
+// Debug finds a reducer that changes its input where the engine folds outside of steps.
+func TestDebugFindsReducersOutsideOfSteps(t *testing.T) {
+	bad := graph.Fold("bad", func(old map[string]int, present bool, upd map[string]int) (map[string]int, error) {
+		if !present {
+			return upd, nil
+		}
+		maps.Copy(old, upd)
+		return old, nil
+	})
+	w := bad.Set(map[string]int{"y": 1})
+	def := func() graph.Def {
+		return graph.Def{Name: "g", Keys: []graph.AnyKey{bad}, Start: []string{"a"}, First: []graph.Write{bad.Set(map[string]int{"x": 1})},
+			Nodes: []graph.Node{{Name: "a", Run: idle}}, Edges: []graph.Edge{edge("a", graph.End)}}
+	}
+	overlay := def()
+	overlay.Nodes = []graph.Node{{Name: "a", Routes: []string{"b"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+		return graph.Update{Send: []graph.Send{{To: "b", Overlay: []graph.Write{w}}}}, nil
+	}}, {Name: "b", Run: idle}}
+	overlay.Edges = []graph.Edge{edge("b", graph.End)}
+	hook := def()
+	hook.Nodes[0].Hooks = []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+		return graph.Setup{See: []graph.Write{w}}, nil
+	}}}
+	child := def()
+	child.Nodes[0] = graph.Node{Name: "a", Inherit: true, Graph: compile(t, def()), In: func(graph.State) ([]graph.Write, error) { return []graph.Write{w}, nil }}
+	for name, c := range map[string]struct {
+		def graph.Def
+		set []graph.Write
+	}{"overlay": {def: overlay}, "hook": {def: hook}, "child": {def: child}, "input": {def(), []graph.Write{w}}} {
+		res, err := debugged(compile(t, c.def), nil).Invoke(t.Context(), graph.Input{Set: c.set})
+		var m *graph.ModifiedError
+		if !errors.As(err, &m) || m.By != "a reducer" || !slices.Equal(m.Keys, []string{"bad"}) {
+			t.Errorf("%s: %v %v", name, res.Status, err)
+		}
+		if res, err = (&graph.Runner{Graph: compile(t, c.def)}).Invoke(t.Context(), graph.Input{Set: c.set}); err != nil || len(bad.Get(res.State)) != 1+len(c.set) {
+			t.Errorf("%s: %v %v", name, bad.Get(res.State), err)
+		}
+	}
+}
+
+// Whoever reads a value can append to it and write into its maps: nobody else sees that.
+func TestReadersGetListsAndMapsOfTheirOwn(t *testing.T) {
+	list, rows, box := graph.Last[[]int]("list"), graph.Last[[][]int]("rows"), graph.Last[vessel]("box")
+	grown, bag, dyn := graph.Append[[]int]("grown"), graph.Merge[string, []int]("bag"), graph.Dyn("dyn")
+	plain := graph.Last[map[string]int]("plain")
+	writes := func() []graph.Write {
+		return []graph.Write{list.Set(spare(1)), rows.Set([][]int{spare(1)}), box.Set(vessel{N: spare(1), Deep: [][]int{spare(2)}}),
+			grown.Set([][]int{spare(1)}), bag.Set(map[string][]int{"x": spare(1)}), dyn.Set(map[string]any{"x": []any{1}}), plain.Set(map[string]int{"x": 1})}
+	}
+	const want = `[1][[1]]{"N":[1],"M":null,"P":null,"Deep":[[2]]}[[1]]{"x":[1]}{"x":[1]}{"x":1}`
+	var mu sync.Mutex
+	var faults []string
+	misuse := func(who string, s graph.State) {
+		mu.Lock()
+		defer mu.Unlock()
+		got := ""
+		for _, v := range []any{list.Get(s), rows.Get(s), box.Get(s), grown.Get(s), bag.Get(s), dyn.Get(s), plain.Get(s)} {
+			got += jsonOf(v)
+		}
+		if got != want {
+			faults = append(faults, who+" reads "+got)
+		}
+		for _, l := range [][]int{list.Get(s), rows.Get(s)[0], box.Get(s).N, box.Get(s).Deep[0], grown.Get(s)[0], bag.Get(s)["x"]} {
+			if cap(l) != len(l) {
+				faults = append(faults, fmt.Sprint(who, " gets capacity ", cap(l)))
+			}
+		}
+		for _, l := range [][][]int{rows.Get(s), box.Get(s).Deep, grown.Get(s)} {
+			if cap(l) != len(l) {
+				faults = append(faults, fmt.Sprint(who, " gets outer capacity ", cap(l)))
+			}
+		}
+		bag.Get(s)[who], plain.Get(s)[who] = nil, 1
+		dyn.Get(s).(map[string]any)[who] = true
+		if v, _ := s.Value("plain"); !reflect.DeepEqual(v, plain.Get(s)) {
+			faults = append(faults, fmt.Sprint(who, " reads two values: ", v))
+		}
+	}
+	node := func(name string) graph.Node {
+		return graph.Node{Name: name, Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			misuse(name, s)
+			return graph.Update{}, nil
+		}, Hooks: []graph.Hooks{{Before: func(_ context.Context, _ graph.Info, s graph.State) (graph.Setup, error) {
+			misuse("before "+name, s)
+			return graph.Setup{}, nil
+		}, After: func(_ context.Context, _ graph.Info, s graph.State, u graph.Update, err error) (graph.Update, error) {
+			misuse("after "+name, s)
+			return u, err
+		}}}}
+	}
+	keys := []graph.AnyKey{list, rows, box, grown, bag, dyn, plain}
+	child := compile(t, graph.Def{Name: "child", Keys: keys, Nodes: []graph.Node{node("in")}, Start: []string{"in"}, Edges: []graph.Edge{edge("in", graph.End)}})
+	failing, handler := node("failing"), node("handler")
+	run := failing.Run
+	failing.OnError, failing.Run = "handler", func(ctx context.Context, s graph.State) (graph.Update, error) {
+		_, _ = run(ctx, s)
+		return graph.Update{}, fmt.Errorf("failed")
+	}
+	g := compile(t, graph.Def{Name: "g", Keys: keys, Start: []string{"first"},
+		Nodes: []graph.Node{{Name: "first", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{Writes: writes()}, nil }},
+			node("a"), node("b"), failing, handler,
+			{Name: "sub", Graph: child, Inherit: true, In: func(s graph.State) ([]graph.Write, error) { misuse("In", s); return nil, nil },
+				Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
+					misuse("Out", c.State)
+					return graph.Update{}, nil
+				}}, node("last")},
+		Edges: []graph.Edge{edge("first", "a"), edge("first", "b"), edge("first", "failing"), edge("first", "sub"), edge("failing", graph.End), edge("handler", "last"),
+			branch("a", map[string]string{"": graph.End}, func(s graph.State) string { misuse("branch", s); return "" }),
+			edge("b", graph.End), edge("sub", graph.End), edge("last", graph.End)}})
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
+		r := &graph.Runner{Graph: g, Store: st}
+		for e, err := range r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.TopicStep | graph.TopicTask}) {
+			switch b := e.Body.(type) {
+			case graph.StepCommitted:
+				misuse("event", b.State)
+			case graph.RunEnded:
+				misuse("result", b.Result.State)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if st != nil {
+			s, err := r.State(t.Context(), thread, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			misuse("state", s)
+		}
+	}
+	if faults != nil {
+		t.Error(faults)
+	}
+}
