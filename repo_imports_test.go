@@ -21,7 +21,7 @@ var importRules = []importRule{
 	{of: "agent", may: []string{"graph", "graph/history", "graph/journal", "internal/redact", "llm", "tool", "internal/wording"},
 		reason: "the loop of a model and its tools is a graph; its caller supplies models and tools"},
 	{of: "agent/shape", may: []string{"agent", "graph", "llm", "tool", "internal/wording"},
-		reason: "schemas of Go types need a library that agents without them do not need"},
+		reason: "the schema of a Go type is for agents that want answers of that type"},
 	{of: "cmd/raddle", may: []string{"internal/cli"},
 		reason: "the program is its command line and nothing else"},
 	{of: "docs/guide", stdOnly: true,

@@ -178,7 +178,7 @@ func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e gra
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
 		cost := &toolSpend{}
-		r, err := st.runWithEvents(withToolSpend(ctx, cost), t, c)
+		r, err := st.runWithEvents(withToolSpend(graph.NameQuestions(ctx, "tool "+c.ID), cost), t, c) // each parallel call gets the answers to its own questions
 		if q := (*tool.Question)(nil); errors.As(err, &q) {
 			return callRecord{Ask: q, Spent: cost.spent}, nil
 		} else if errors.Is(err, tool.ErrCutOff) {

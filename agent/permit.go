@@ -153,7 +153,15 @@ func (a *Act) checkPermission(q graph.Question, given graph.Answer) error {
 		return err
 	}
 	var d CallData
-	if json.Unmarshal(q.Data, &d) != nil || len(answer.Rules) == 0 {
+	if json.Unmarshal(q.Data, &d) != nil {
+		return nil
+	}
+	if at := slices.IndexFunc(a.Tools, func(t tool.Tool) bool { return t.Name == d.Tool }); at >= 0 && answer.Choice == answerEdit {
+		if err := checkArguments(a.Tools[at], answer.Args); err != nil {
+			return err
+		}
+	}
+	if len(answer.Rules) == 0 {
 		return nil
 	}
 	if !slices.Contains(q.Options, answerAlways) {
@@ -205,7 +213,11 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 			return c, edited, denyCall("permission denied: a rule forbids this call of %s", t.Name), nil
 		case d.Verdict == Deny:
 			return c, edited, denyCall("permission denied: %s", d.Reason), nil
-		case a.act.Headless:
+		}
+		if fault := checkArguments(t, c.Args); fault != nil { // nobody is asked about a call that cannot be made
+			return c, edited, denyCall("%v", fault), nil
+		}
+		if a.act.Headless {
 			return c, edited, denyCall("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name), nil
 		}
 		answer, refused, err := a.askPermission(ctx, t, c, d, edits)

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
@@ -207,5 +208,102 @@ func TestPermissionQuestionData(t *testing.T) {
 	}
 	if strings.Contains(q.Prompt+string(q.Data), "secret") || d.Agent != "dev" || q.Prompt[d.Detail.Diff:] != "-old [redacted]\n+new" || d.Detail.Parts[0].Text != "[redacted]" {
 		t.Errorf("prompt %q, data %s", q.Prompt, q.Data)
+	}
+}
+
+// Nobody is asked about a call that its schema forbids: the model reads what is wrong.
+func TestArgumentsAreCheckedBeforeAnyoneIsAsked(t *testing.T) {
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+	var made counted
+	put := made.tool("put", tool.Dangerous, false)
+	put.Schema = json.RawMessage(schema)
+	remote := agent.CallerTool(llm.ToolSpec{Name: "remote", Schema: json.RawMessage(schema)})
+	helper := agent.AgentTool{Spec: llm.ToolSpec{Name: "helper", Schema: json.RawMessage(schema)}, Graph: compile(t, agent.Config{Name: "helper", Model: countReplies(say("helped"))})}
+	asks := gateFunc(func(tl tool.Tool) agent.Decision {
+		if tl.Name == "remote" {
+			return agent.Decision{Verdict: agent.Allow}
+		}
+		return agent.Decision{Verdict: agent.Ask, Prompt: "May I?"}
+	})
+	for name, prepare := range map[string]func(*agent.Config){
+		"put":    func(c *agent.Config) { c.Tools = []tool.Tool{put} },
+		"remote": func(c *agent.Config) { c.Tools = []tool.Tool{remote} },
+		"helper": func(c *agent.Config) { c.Agents = []agent.AgentTool{helper} },
+		"listed": func(c *agent.Config) {
+			listed := put
+			listed.Name = "listed"
+			c.ListTools = func(context.Context) ([]tool.Tool, error) { return []tool.Tool{listed}, nil }
+		},
+	} {
+		for args, good := range map[string]bool{`{"n":1}`: true, `{"n":"x"}`: false, `{}`: false, `{"n":1,"to":"y"}`: false, `{"n":1.5}`: false} {
+			made.calls = nil
+			c := agent.Config{Name: "main", Model: countReplies(call("a", name, args), say("ok")), Gate: asks}
+			prepare(&c)
+			res, err := (&graph.Runner{Store: journal.NewMemory(), Graph: compile(t, c)}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+			switch {
+			case err != nil:
+				t.Errorf("%s%s: %v", name, args, err)
+			case good && res.Status != graph.Waiting, !good && res.Status != graph.Done, made.calls != nil:
+				t.Errorf("%s%s: status %v, calls %q", name, args, res.Status, made.calls)
+			case !good && !strings.Contains(shape(agent.History(res.State))[2], "do not match its schema"):
+				t.Errorf("%s%s: the model reads %q", name, args, shape(agent.History(res.State)))
+			}
+		}
+	}
+
+	p := beginPermit(t)
+	p.runner.Graph = compile(t, agent.Config{Name: "dev", Model: countReplies(call("a", "put", `{"n":1}`), say("ok")), Gate: asks, Tools: []tool.Tool{put}})
+	res, err := p.runner.Invoke(t.Context(), graph.Input{Thread: "u", Set: agent.Turn("Go.")})
+	if err != nil || len(res.Questions) != 1 {
+		t.Fatal(res.Status, err)
+	}
+	edit := map[string]any{"choice": "edit", "args": map[string]any{"n": "many"}}
+	_, err = p.runner.InvokeResume(t.Context(), graph.Resume{Thread: "u", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: edit}}})
+	if wrong := (*graph.AnswerError)(nil); !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, "schema") {
+		t.Errorf("the edit is answered with %v", err)
+	}
+}
+
+// gateFunc is a gate that knows only the tools.
+type gateFunc func(tool.Tool) agent.Decision
+
+func (g gateFunc) Decide(_ context.Context, t tool.Tool, _ tool.Call, _ []string) (agent.Decision, error) {
+	return g(t), nil
+}
+
+func (gateFunc) Always(context.Context, []string) error { return nil }
+
+// Parallel tools that ask without a name get the answers to their own questions, in whatever
+// order these are given.
+func TestParallelToolsGetTheirOwnAnswers(t *testing.T) {
+	ask := tool.Tool{Name: "ask", Schema: json.RawMessage(`{"type":"object"}`), Effect: tool.ReadOnly, Parallel: true, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		first, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "first of " + c.ID})
+		if err != nil {
+			return tool.Result{}, err
+		}
+		second, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "second of " + c.ID})
+		return tool.TextResult(first + ", " + second), err
+	}}
+	for _, last := range []bool{false, true} {
+		m := countReplies(both(call("a", "ask", `{"n":1}`), call("b", "ask", `{"n":2}`), call("c", "ask", `{"n":3}`)), say("ok"))
+		r := &graph.Runner{Store: journal.NewMemory(), Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{ask}})}
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+		answers := 0
+		for ; err == nil && res.Status == graph.Waiting; answers++ {
+			q := res.Questions[0]
+			if last {
+				q = res.Questions[len(res.Questions)-1]
+			}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: q.ID, Value: "to the " + q.Prompt}}})
+		}
+		if err != nil || answers != 6 {
+			t.Fatalf("%d answers: %v", answers, err)
+		}
+		told := strings.Join(shape(agent.History(res.State)), "\n")
+		for _, id := range []string{"a", "b", "c"} {
+			if !strings.Contains(told, "to the first of "+id+", to the second of "+id) {
+				t.Errorf("the last first: %v: the model reads\n%s", last, told)
+			}
+		}
 	}
 }

@@ -172,16 +172,7 @@ func (a attempt) beginEffect(e Effect) (*effectCall, error) {
 	return c, nil
 }
 
-// nextOrdinal counts the calls of one name in an attempt that still runs.
-func (a attempt) nextOrdinal(name string) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.checkNotEndedLocked(); err != nil {
-		return "", err
-	}
-	return a.ensureInner().nextOrdinal(name), nil
-}
-
+// nextOrdinal counts the calls of one name in an attempt.
 func (in *nodeActivity) nextOrdinal(name string) string {
 	return strconv.Itoa(in.ordinals.next(name))
 }

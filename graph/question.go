@@ -24,7 +24,9 @@ import (
 
 // Ask is a question of a node.
 type Ask struct {
-	// Name distinguishes questions of one node while several are open. It may be empty.
+	// Name distinguishes questions of one node while several are open. It may be empty,
+	// if at most one is: another of its name is refused while the first is open. See
+	// NameQuestions.
 	Name string
 
 	// Kind is for the program that shows the question: "select", "input", "confirm", …
@@ -117,21 +119,64 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	if f := value.StorageOf(reflect.TypeFor[A]()).Reply; f != nil {
 		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
+	if name, ok := ctx.Value(questionName{}).(string); ok && ask.Name == "" {
+		ask.Name = name
+	}
 	return askFor[A](a, ask)
 }
 
+// questionName is the key of NameQuestions in a context.
+type questionName struct{}
+
+// NameQuestions returns a context in which a question without an Ask.Name has this one. Whoever
+// calls several functions at the same time gives each of them a context of its own, so
+// that each gets the answers to its own questions.
+func NameQuestions(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, questionName{}, name)
+}
+
 // askFor asks a question and returns the answer as an A, into which some JSON can be decoded: see Interrupt.
-func askFor[A any](a attempt, ask Ask) (A, error) {
-	var zero A
-	key, raw, err := a.askQuestion(ask, reflect.TypeFor[A]())
+func askFor[A any](a attempt, ask Ask) (answer A, err error) {
+	n, err := a.beginQuestion(ask.Name)
 	if err != nil {
-		return zero, err
+		return answer, err
 	}
-	answer, err := decodeAnswer[A](raw)
+	defer func() { a.endQuestion(ask.Name, err) }()
+	key, raw, err := a.askQuestion(ask, n, reflect.TypeFor[A]())
 	if err != nil {
-		return zero, a.askAgain(key, err)
+		return answer, err
 	}
-	return answer, nil
+	given, err := decodeAnswer[A](raw)
+	if err != nil {
+		return answer, a.askAgain(key, err)
+	}
+	return given, nil
+}
+
+// beginQuestion starts a call of Interrupt and returns its ordinal. While another question of the name is
+// open or asked, the order of the calls says nothing about which is which: then it
+// returns an error.
+func (a attempt) beginQuestion(name string) (ordinal string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotEndedLocked(); err != nil {
+		return "", err
+	}
+	in, id := a.ensureInner(), "?"+name
+	if in.busy[id] {
+		return "", fmt.Errorf("graph: question %q is already open in node %s: give questions that are open at the same time distinct names (Ask.Name)", name, a.node().Name)
+	}
+	fold.SetEntry(&in.busy, id, true)
+	return in.nextOrdinal(id), nil
+}
+
+// endQuestion ends a call of Interrupt: a question that waits for its answer stays open.
+func (a attempt) endQuestion(name string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.checkNotHungLocked() == nil && !errors.Is(err, ErrWaiting) {
+		delete(a.inner.busy, "?"+name)
+	}
 }
 
 // decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
@@ -174,16 +219,13 @@ func jsonType(t reflect.Type) string {
 	return ""
 }
 
-// askQuestion returns the JSON of the answer, or ErrWaiting. key identifies the question in the
+// askQuestion returns the JSON of the answer, or ErrWaiting. n is the question's ordinal among
+// those of its name, and key identifies it in the
 // frame.
-func (a attempt) askQuestion(ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
+func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, answer []byte, err error) {
 	d, f := a.drive, a.frame
 	if d.journal == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
-	}
-	n, err := a.nextOrdinal("?" + ask.Name)
-	if err != nil {
-		return "", nil, err
 	}
 	key = a.localID() + "\x00" + ask.Name + "\x00" + n
 	if q := a.findQuestion(key); q != nil {

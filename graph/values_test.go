@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -293,5 +294,45 @@ func TestReadersGetListsAndMapsOfTheirOwn(t *testing.T) {
 	}
 	if faults != nil {
 		t.Error(faults)
+	}
+}
+
+// Two questions of one name at the same time are refused, from goroutines and one after the
+// other; NameQuestions and an answer make room for the next.
+func TestQuestionsOfOneNameAtTheSameTimeAreRefused(t *testing.T) {
+	ask := func(ctx context.Context, name string) error {
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Name: name, Prompt: "?"})
+		return err
+	}
+	for name, node := range map[string]func(context.Context) error{
+		"": func(ctx context.Context) error {
+			errs := make(chan error, 2)
+			for range 2 {
+				go func() { errs <- ask(ctx, "") }()
+			}
+			return errors.Join(<-errs, <-errs)
+		},
+		"x": func(ctx context.Context) error { return errors.Join(ask(ctx, "x"), ask(ctx, "x")) },
+		"in an effect": func(ctx context.Context) error {
+			_, err := graph.Do(ctx, "e", func(ctx context.Context) (int, error) {
+				return 0, errors.Join(ask(ctx, "in an effect"), ask(ctx, "in an effect"))
+			})
+			return err
+		},
+		"in a scope": func(ctx context.Context) error {
+			ctx = graph.NameQuestions(ctx, "in a scope")
+			return errors.Join(ask(ctx, ""), ask(ctx, ""))
+		},
+	} {
+		r := kept(parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if err := node(ctx); !strings.Contains(fmt.Sprint(err), fmt.Sprintf("question %q is already open in node a", name)) {
+				t.Errorf("%q: %v", name, err)
+			}
+			return graph.Update{}, graph.ErrWaiting
+		}}))
+		res, err := start(t, r)
+		if is(t, graph.Waiting, res, err); len(res.Questions) != 1 {
+			t.Errorf("%q: open are %v", name, res.Questions)
+		}
 	}
 }
