@@ -209,6 +209,10 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 			return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
 		}
 		for _, p := range raw.Keys[name] {
+			if p.Fold != fold.Set && p.Fold != d.fold {
+				return fmt.Errorf("key %q was stored in parts by %s key and is now declared as %s key, which would read one part as the whole (Reset of the key in Edit or Resume.Set replaces the value)",
+					name, keyKind(p.Fold), keyKind(d.fold))
+			}
 			v, err := d.decodeStored(p.Value)
 			if err != nil {
 				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
@@ -229,6 +233,17 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 		}
 	}
 	return nil
+}
+
+// keyKind names the keys that store their writes in a way, with an article.
+func keyKind(m fold.Mode) string {
+	switch m {
+	case fold.Append:
+		return "an Append"
+	case fold.Merge:
+		return "a Merge"
+	}
+	return "another"
 }
 
 // findArrival finds a journaled arrival in the graph's joins.

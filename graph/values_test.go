@@ -336,3 +336,45 @@ func TestQuestionsOfOneNameAtTheSameTimeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A key that stores parts is not read through a key of another kind: it would take one part for
+// the whole.
+func TestKeysOfAnotherKindAreRefused(t *testing.T) {
+	first := func(old []int, _ bool, upd []int) ([]int, error) { return append(old, upd...), nil }
+	firstMap := func(_ map[string]int, _ bool, upd map[string]int) (map[string]int, error) { return upd, nil }
+	refuseKinds(t, []int{1}, "Append", map[string]graph.Key[[]int]{"Append": graph.Append[int]("k"), "Last": graph.Last[[]int]("k"), "Fold": graph.Fold("k", first)})
+	refuseKinds(t, map[string]int{"x": 1}, "Merge", map[string]graph.Key[map[string]int]{"Merge": graph.Merge[string, int]("k"), "Last": graph.Last[map[string]int]("k"), "Fold": graph.Fold("k", firstMap)})
+}
+
+func refuseKinds[T any](t *testing.T, part T, parts string, kinds map[string]graph.Key[T]) {
+	t.Helper()
+	def := func(k graph.Key[T]) graph.Def {
+		return graph.Def{Name: "g", Keys: []graph.AnyKey{k}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: writes(k.Set(part))}, {Name: "b", BreakBefore: true, Run: idle}},
+			Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}}
+	}
+	for was, k := range kinds {
+		for is, l := range kinds {
+			r := &graph.Runner{Graph: compile(t, def(k)), Store: journal.NewMemory()}
+			if res, err := r.Invoke(t.Context(), graph.Input{Thread: thread}); err != nil || res.Status != graph.Paused {
+				t.Fatal(res.Status, err)
+			}
+			r.Graph = compile(t, def(l))
+			refused := was == parts && is != parts
+			s, err := r.State(t.Context(), thread, 0)
+			if refused != (err != nil) || refused && !strings.Contains(err.Error(), `key "k" was stored in parts by`) || !refused && jsonOf(l.Get(s)) != jsonOf(part) {
+				t.Errorf("%s read as %s: %v", was, is, err)
+			}
+			res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, AcceptChanges: true})
+			if refused != (err != nil) || refused && !strings.Contains(err.Error(), `key "k"`) {
+				t.Errorf("%s continued as %s: %v %v", was, is, res.Status, err)
+			}
+			if !refused {
+				continue
+			}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, AcceptChanges: true, Set: []graph.Write{l.Reset(part)}})
+			if err != nil || res.Status != graph.Done || jsonOf(l.Get(res.State)) != jsonOf(part) {
+				t.Errorf("%s reset as %s: %v %v", was, is, res.Status, err)
+			}
+		}
+	}
+}
