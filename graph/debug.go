@@ -123,7 +123,11 @@ func (k *keyDef) readBack(v any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (what was written cannot be read again)", err)
 	}
-	return boxNil(r), nil
+	r = boxNil(r)
+	if !k.stillHolds(r, b) {
+		return nil, fmt.Errorf("key %q: the value changes when it is stored and read back, from %.200s", k.name, b)
+	}
+	return r, nil
 }
 
 // readBackWrites returns writes as a resumed run would read them.

@@ -91,7 +91,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	}
 	debug := call.drive.settings.Debug
 	if !debug && !call.isResultNeeded() {
-		return v, nil
+		return value.ClipAs(v), nil
 	}
 	b, err := value.Encode(nil, v)
 	if err != nil {
@@ -102,7 +102,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 			return v, fmt.Errorf("effect %q: %w (what was recorded cannot be read again)", e.Name, err)
 		}
 	}
-	return v, call.recordResult(b)
+	return value.ClipAs(v), call.recordResult(b)
 }
 
 // Note records something about the running effect before it has a result, for example

@@ -3,7 +3,6 @@ package graph
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -129,11 +128,12 @@ func keyOf(k AnyKey) *keyDef {
 // concurrent use.
 //
 // Its values are stored, so they must be read back unchanged. Numbers, texts and bytes
-// always are. Where the type itself is an interface, or an element of slices, arrays,
+// always are, also texts that are not UTF-8; a time is in UTC or in a zone that has an
+// offset and no name, from the write on. Where the type itself is an interface, or an element of slices, arrays,
 // maps and pointers is one (Merge[string, any]), each value is stored with its type:
 // see Register. Everything else is stored as JSON, with the rules of encoding/json:
-// fields that are not exported or are tagged json:"-" are left out, and bytes of a text
-// that are not UTF-8 are replaced. Compile refuses types that JSON cannot read back: an
+// fields that are not exported or are tagged json:"-" are left out. A text that is not
+// UTF-8 is kept, but is an error inside of a type with JSON of its own. Compile refuses types that JSON cannot read back: an
 // interface in a field of a struct, channels and functions, maps whose keys are neither
 // texts nor integers, structs with unexported fields only, and types with MarshalJSON
 // or MarshalText but without the opposite method. A Codec, or MarshalJSON and
@@ -317,7 +317,7 @@ func Merge[K comparable, V any](name string) Key[map[K]V] {
 // These need no Register: nil, bool, string, all sizes of integers and floats, []byte,
 // time.Time, time.Duration, json.Number, json.RawMessage, any, and slices, maps and
 // pointers of these and of registered types. All are read back with the Go type that
-// they had; a time loses its monotonic clock reading, and a nil []any or map[string]any
+// they had; a time loses its monotonic clock reading and the name of its zone, and a nil []any or map[string]any
 // becomes an empty one.
 //
 // T itself is stored like the value of a typed key: see Key. A T that cannot be read
@@ -347,11 +347,11 @@ func JSONCodec[T any]() Codec[T] {
 	return Codec[T]{
 		Tag: typeTag[T](),
 		Encode: func(dst []byte, v T) ([]byte, error) {
-			j, err := json.Marshal(&v)
+			j, err := value.EncodeJSON(&v)
 			return append(dst, j...), err
 		},
 		Decode: func(b []byte) (v T, err error) {
-			err = json.Unmarshal(b, &v)
+			err = value.DecodeJSON(b, &v)
 			return v, err
 		},
 	}

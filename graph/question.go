@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
@@ -150,7 +151,7 @@ func askFor[A any](a attempt, ask Ask) (answer A, err error) {
 	if err != nil {
 		return answer, a.askAgain(key, err)
 	}
-	return given, nil
+	return value.ClipAs(given), nil
 }
 
 // beginQuestion starts a call of Interrupt and returns its ordinal. While another question of the name is
@@ -226,6 +227,11 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 	d, f := a.drive, a.frame
 	if d.journal == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
+	}
+	for _, o := range append(slices.Clip(ask.Options), ask.Default) {
+		if !utf8.ValidString(o) {
+			return "", nil, fmt.Errorf("question of node %s: the option %q is not UTF-8, so no answer could choose it: offer strings.ToValidUTF8 of it", a.node().Name, o)
+		}
 	}
 	key = a.localID() + "\x00" + ask.Name + "\x00" + n
 	if q := a.findQuestion(key); q != nil {
@@ -457,7 +463,7 @@ type questionState struct {
 func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
 	b := wire.PutInt(nil, len(answers))
 	for _, a := range answers {
-		v, err := value.MarshalJSON(a.Value)
+		v, err := value.MarshalAnswer(a.Value)
 		if err != nil {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
@@ -499,7 +505,7 @@ func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
 	if !ok {
 		return nil
 	}
-	b, err := value.MarshalJSON(v)
+	b, err := value.MarshalAnswer(v)
 	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
 		return nil
 	}
@@ -724,7 +730,7 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.Ope
 		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))
 		}
-		b, err := value.MarshalJSON(a.Value)
+		b, err := value.MarshalAnswer(a.Value)
 		if err != nil {
 			return nil, nil, wrong(a, err)
 		}

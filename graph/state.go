@@ -366,7 +366,7 @@ func (s *applyState) foldWrite(w Write, by int) error {
 		s.st.v, s.own = slices.Clone(s.st.v), true
 	}
 	k, v := s.st.t.keys[slot], s.st.v
-	m := s.findMark(slot)
+	m, val := s.findMark(slot), k.detach(w.val)
 	if m < 0 && slot >= s.known { // a key that Def.Keys does not list
 		if err := w.key.checkStorable(); err != nil {
 			return err
@@ -391,18 +391,18 @@ func (s *applyState) foldWrite(w Write, by int) error {
 	}
 	switch {
 	case w.reset && k.begin != nil:
-		v[slot] = k.begin(k.detach(w.val), nil)
+		v[slot] = k.begin(val, nil)
 	case w.reset || k.add == nil:
-		v[slot] = k.detach(w.val)
+		v[slot] = val
 	default:
-		folded, err := s.callReducer(k, v[slot], k.detach(w.val))
+		folded, err := s.callReducer(k, v[slot], val)
 		if err != nil {
 			return err
 		}
 		v[slot] = boxNil(folded)
 	}
 	if s.rec != nil && k.fold != fold.Set {
-		p := patch{k, slot, k.fold, w.val, by}
+		p := patch{k, slot, k.fold, val, by}
 		if w.reset {
 			p.fold = fold.Set
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
@@ -283,7 +284,7 @@ func (f *frame) applyStep() error {
 		if len(halts) > 1 {
 			return f.attributeError(0, &HaltError{tasks: halts})
 		}
-		f.halted, f.value = true, ts[halts[0]].up.Halt.Value
+		f.halted, f.value = true, value.Clip(ts[halts[0]].up.Halt.Value)
 		dropped = next.nodeNames(f.g)
 		next = frontier{}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
@@ -375,6 +376,184 @@ func refuseKinds[T any](t *testing.T, part T, parts string, kinds map[string]gra
 			if err != nil || res.Status != graph.Done || jsonOf(l.Get(res.State)) != jsonOf(part) {
 				t.Errorf("%s reset as %s: %v %v", was, is, res.Status, err)
 			}
+		}
+	}
+}
+
+// wrongText is a text that is not UTF-8, as names of files may be, with what stands for it when it
+// is stored.
+const wrongText = "caf\xe9\xff.txt \uf8fe \uf8fe-- \ufffd \\ufffd <&> \u2028"
+
+type oddName string
+
+type oddBox struct {
+	S string
+	L []oddName
+	M map[oddName]*string
+	T time.Time
+	P *time.Time
+	oddInner
+}
+
+type oddInner struct{ In []string }
+
+// roundTrips are values of many types that JSON alone would change.
+func roundTrips() []any {
+	s := wrongText
+	london := time.Date(2024, 7, 1, 12, 0, 0, 5, time.FixedZone("BST", 3600))
+	winter := time.Date(2024, 1, 1, 12, 0, 0, 0, time.FixedZone("GMT", 0))
+	now := time.Now()
+	return []any{wrongText, oddName(wrongText), []string{wrongText, ""}, [2]string{wrongText}, []oddName{wrongText}, map[string]int{"a\xff": 1, "a\xfe": 2, "a\ufffd": 3}, map[oddName]string{wrongText: wrongText}, &s,
+		map[string][]*string{wrongText: {&s, nil}}, oddBox{S: wrongText, L: []oddName{wrongText}, M: map[oddName]*string{wrongText: &s}, T: london, P: &now, oddInner: oddInner{[]string{wrongText}}},
+		[]any{wrongText, []string{wrongText}, map[string]string{wrongText: wrongText}, london, []time.Time{winter, now}}, map[string]any{wrongText: wrongText}, london, winter, now, []time.Time{london}, map[string]time.Time{"x": now},
+		json.RawMessage(`{"a":"\ufffd"}`), float32(0.1), uint64(1<<64 - 1), []any{uint64(1<<64 - 1), float32(0.1), int8(1)}, []string{`\ufffd`}}
+}
+
+// An undisturbed run reads the same as a resumed one, and texts as they were written.
+func TestValuesReadTheSameAfterAResume(t *testing.T) {
+	for _, v := range roundTrips() {
+		switch x := v.(type) {
+		case string:
+			sameAfterResume(t, x)
+		case oddName:
+			sameAfterResume(t, x)
+		case []string:
+			sameAfterResume(t, x)
+		case [2]string:
+			sameAfterResume(t, x)
+		case []oddName:
+			sameAfterResume(t, x)
+		case map[string]int:
+			sameAfterResume(t, x)
+		case map[oddName]string:
+			sameAfterResume(t, x)
+		case *string:
+			sameAfterResume(t, x)
+		case map[string][]*string:
+			sameAfterResume(t, x)
+		case oddBox:
+			sameAfterResume(t, x)
+		case []any:
+			sameAfterResume(t, x)
+		case map[string]any:
+			sameAfterResume(t, x)
+		case time.Time:
+			sameAfterResume(t, x)
+		case []time.Time:
+			sameAfterResume(t, x)
+		case map[string]time.Time:
+			sameAfterResume(t, x)
+		case json.RawMessage:
+			sameAfterResume(t, x)
+		case float32:
+			sameAfterResume(t, x)
+		case uint64:
+			sameAfterResume(t, x)
+		default:
+			t.Errorf("%T is not tried", v)
+		}
+	}
+}
+
+func sameAfterResume[T any](t *testing.T, v T) {
+	t.Helper()
+	last, fold, plain := graph.Last[T]("last"), graph.Fold("fold", func(_ T, _ bool, upd T) (T, error) { return upd, nil }), graph.Last[T]("plain").WithCodec(graph.JSONCodec[T]())
+	keys := []graph.Key[T]{last, fold}
+	if _, mixed := any(v).([]any); !mixed {
+		keys = append(keys, plain)
+	}
+	dyn, grown, bag := graph.Dyn("dyn"), graph.Append[T]("grown"), graph.Merge[string, T]("bag")
+	read := func(s graph.State) []any {
+		all := []any{grown.Get(s), bag.Get(s)}
+		for _, k := range keys {
+			all = append(all, k.Get(s))
+		}
+		if d := dyn.Get(s); d != nil {
+			all = append(all, d)
+		}
+		return all
+	}
+	var mu sync.Mutex
+	var undisturbed [][]any
+	names := []graph.AnyKey{dyn, grown, bag}
+	for _, k := range keys {
+		names = append(names, k)
+	}
+	g := compile(t, graph.Def{Name: "g", Keys: names, Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			made, err := graph.Do(ctx, "made", func(context.Context) (T, error) { return v, nil })
+			u := graph.Put(grown.Set([]T{v}), bag.Set(map[string]T{wrongText: v}))
+			if _, err := graph.NewState(dyn.Set(v)); err == nil && reflect.TypeFor[T]().PkgPath() != "raddle.dev/graph_test" && !strings.Contains(reflect.TypeFor[T]().String(), "odd") && reflect.TypeFor[T]().Kind() != reflect.Array {
+				u.Writes = append(u.Writes, dyn.Set(v))
+			}
+			for _, k := range keys {
+				u.Writes = append(u.Writes, k.Set(made))
+			}
+			return u, err
+		}},
+		{Name: "b", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+			made, err := graph.Do(ctx, "again", func(context.Context) (T, error) { return v, nil })
+			mu.Lock()
+			undisturbed = append(undisturbed, append(read(s), made))
+			mu.Unlock()
+			if err == nil && len(undisturbed) < 2 {
+				_, err = graph.Interrupt[string](ctx, graph.Ask{Prompt: "?"})
+			}
+			return graph.Update{}, err
+		}},
+	}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread})
+	if err != nil || res.Status != graph.Waiting {
+		t.Errorf("%T: %v %v", v, res.Status, err)
+		return
+	}
+	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Answers: []graph.Answer{{Value: "x"}}}); err != nil || res.Status != graph.Done {
+		t.Errorf("%T: %v %v", v, res.Status, err)
+		return
+	}
+	if !reflect.DeepEqual(undisturbed[0], undisturbed[1]) {
+		t.Errorf("%T: read\n%#v\nafter a resume\n%#v", v, undisturbed[0], undisturbed[1])
+	}
+	if _, isTime := any(v).(time.Time); !isTime && !strings.Contains(fmt.Sprintf("%T", v), "ime") && reflect.TypeFor[T]() != reflect.TypeFor[oddBox]() && reflect.TypeFor[T]() != reflect.TypeFor[[]any]() && !reflect.DeepEqual(undisturbed[1][2], any(v)) {
+		t.Errorf("%T: wrote %#v, read %#v", v, v, undisturbed[1][2])
+	}
+	if res, err := debugged(g, nil).Invoke(t.Context(), graph.Input{}); err != nil {
+		t.Errorf("%T with Debug: %v %v", v, res.Status, err)
+	}
+}
+
+// hiding has JSON of its own, which replaces wrong bytes.
+type hiding struct{ s string }
+
+func (h hiding) MarshalText() ([]byte, error)  { return []byte(h.s), nil }
+func (h *hiding) UnmarshalText(b []byte) error { h.s = string(b); return nil }
+
+// What cannot be kept is refused when it is written, and an answer when it is given.
+func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
+	k := graph.Last[hiding]("k")
+	g := compile(t, graph.Def{Name: "g", Keys: []graph.AnyKey{k}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: writes(k.Set(hiding{wrongText}))}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	if res, err := start(t, kept(g)); err == nil || !strings.Contains(err.Error(), `key "k"`) || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Errorf("%v %v", res.Status, err)
+	}
+	ask := func(ask graph.Ask) *graph.Runner {
+		return kept(parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Interrupt[any](ctx, ask)
+			return graph.Update{}, err
+		}}))
+	}
+	for _, a := range []graph.Ask{{Options: []string{"ok", wrongText}}, {Default: wrongText}} {
+		if res, err := start(t, ask(a)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%v %v", res.Status, err)
+		}
+	}
+	for _, v := range []any{wrongText, []string{wrongText}, map[string]any{"x": wrongText}, map[string]int{wrongText: 1}} {
+		r := ask(graph.Ask{Prompt: "?"})
+		res, err := start(t, r)
+		is(t, graph.Waiting, res, err)
+		var wrong *graph.AnswerError
+		if _, err = resume(t, r, graph.Answer{Value: v}); !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, "not UTF-8") {
+			t.Errorf("%#v: %v", v, err)
 		}
 	}
 }

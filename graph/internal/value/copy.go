@@ -12,9 +12,11 @@ import (
 // be read back. It is safe for values that contain themselves.
 func Copy(v any) any { return copyValue(v, &copier{deep: true}) }
 
-// Clip returns the value with slices that have no spare capacity, so that appending to one
-// changes nothing that others read. Slices behind pointers stay as they are. What is in
-// the way is copied; a value without spare capacity is returned as it is.
+// Clip returns the value as a state may hold it. Its slices have no spare capacity, so that
+// appending to one changes nothing that others read. Its times are as they are read
+// back: see NormalTime. What is behind a pointer to a struct that hides fields stays as it
+// is. What is in the way is copied; a value in which nothing changes is returned as it
+// is.
 func Clip(v any) any {
 	if v == nil || !MayShare(reflect.TypeOf(v)) || !(&spareSearch{}).hasSpare(reflect.ValueOf(v), 0) {
 		return v
@@ -35,8 +37,56 @@ func copyValue(v any, c *copier) any {
 // sharing caches MayShare by reflect.Type.
 var sharing sync.Map
 
+// ClipAs is Clip for a value whose type is known.
+func ClipAs[T any](v T) T {
+	if !MayShare(reflect.TypeFor[T]()) {
+		return v
+	}
+	v, _ = Clip(v).(T)
+	return v
+}
+
+// NormalTime returns a time as it is read back from its stored form, wherever that happens:
+// without the reading of the monotonic clock, in UTC or in a zone that has an offset and
+// no name.
+func NormalTime(t time.Time) time.Time {
+	_, offset := t.Zone()
+	if offset == 0 {
+		return t.Round(0).UTC()
+	}
+	return t.Round(0).In(time.FixedZone("", offset))
+}
+
+// isNormal reports whether NormalTime changes nothing.
+func isNormal(t time.Time) bool {
+	if t != t.Round(0) {
+		return false
+	}
+	if t.Location() == time.UTC {
+		return true
+	}
+	_, offset := t.Zone()
+	return offset != 0 && t.Location().String() == ""
+}
+
+// isPlain reports whether a type is no struct that hides fields.
+func isPlain(t reflect.Type) bool {
+	if t == timeType || t.Kind() != reflect.Struct {
+		return true
+	}
+	for f := range t.Fields() {
+		if !f.IsExported() {
+			return false
+		}
+	}
+	return true
+}
+
+var timeType = reflect.TypeFor[time.Time]()
+
 // MayShare reports whether two values of a type can have a slice, a map or the target of a
-// pointer in common. It is safe for concurrent use.
+// pointer in common, or hold a time: whether Clip or Copy can return another value. It is
+// safe for concurrent use.
 func MayShare(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
@@ -50,11 +100,9 @@ func MayShare(t reflect.Type) bool {
 	if known, ok := sharing.Load(t); ok {
 		return known.(bool)
 	}
-	may := false
-	if t != reflect.TypeFor[time.Time]() { // nothing can change one
-		for f := range t.Fields() {
-			may = may || MayShare(f.Type)
-		}
+	may := t == timeType
+	for f := range t.Fields() {
+		may = may || MayShare(f.Type)
 	}
 	sharing.Store(t, may)
 	return may
@@ -82,9 +130,13 @@ func placeOf(v reflect.Value) place {
 
 // copier replaces parts of a value by copies.
 type copier struct {
-	deep bool                    // everything; else only what holds slices with spare capacity
+	deep bool                    // everything; else only what Clip changes
+	text func(string) string     // what becomes of texts; nil: they stay
 	seen map[place]reflect.Value // the copies so far
 }
+
+// reaches reports whether the copier changes anything in values of a type.
+func (c *copier) reaches(t reflect.Type) bool { return c.text != nil || MayShare(t) }
 
 // reuse sets v to the copy that was already made of it, if there is one.
 func (c *copier) reuse(v reflect.Value) bool {
@@ -107,14 +159,22 @@ func (c *copier) keep(v, copied reflect.Value) {
 // separate replaces what v, which can be set, shares with others.
 func (c *copier) separate(v reflect.Value, depth int) {
 	t := v.Type()
-	if depth > deepest || !MayShare(t) {
+	if depth > deepest || !c.reaches(t) {
 		return
 	}
-	if c.deep && t.Kind() == reflect.Struct && v.CanSet() && hasOwnForm(t) {
+	switch {
+	case c.text != nil && hasOwnForm(t):
+		return
+	case t == timeType:
+		v.Set(reflect.ValueOf(NormalTime(v.Interface().(time.Time))))
+		return
+	case c.deep && t.Kind() == reflect.Struct && v.CanSet() && hasOwnForm(t):
 		separateByJSON(v)
 		return
 	}
 	switch t.Kind() {
+	case reflect.String: // reached for its text
+		v.SetString(c.text(v.String()))
 	case reflect.Slice:
 		c.separateSlice(v, depth)
 	case reflect.Array:
@@ -137,7 +197,7 @@ func (c *copier) separate(v reflect.Value, depth int) {
 			v.Set(held)
 		}
 	case reflect.Pointer:
-		if !c.deep || v.IsNil() || c.reuse(v) {
+		if v.IsNil() || !c.deep && !isPlain(t.Elem()) || c.reuse(v) {
 			return
 		}
 		target := reflect.New(t.Elem())
@@ -148,7 +208,7 @@ func (c *copier) separate(v reflect.Value, depth int) {
 }
 
 func (c *copier) separateSlice(v reflect.Value, depth int) {
-	n, nested := v.Len(), MayShare(v.Type().Elem())
+	n, nested := v.Len(), c.reaches(v.Type().Elem())
 	switch {
 	case v.IsNil():
 	case !c.deep && !nested:
@@ -164,7 +224,7 @@ func (c *copier) separateSlice(v reflect.Value, depth int) {
 }
 
 func (c *copier) separateMap(v reflect.Value, depth int) {
-	nested := MayShare(v.Type().Elem())
+	nested, isText := c.reaches(v.Type().Elem()), c.text != nil && v.Type().Key().Kind() == reflect.String
 	if v.IsNil() || !c.deep && !nested || c.reuse(v) {
 		return
 	}
@@ -175,7 +235,11 @@ func (c *copier) separateMap(v reflect.Value, depth int) {
 		e := reflect.New(v.Type().Elem()).Elem()
 		e.Set(was.Value())
 		c.separate(e, depth+1)
-		own.SetMapIndex(was.Key(), e)
+		k := was.Key()
+		if isText {
+			k = reflect.ValueOf(c.text(k.String())).Convert(k.Type())
+		}
+		own.SetMapIndex(k, e)
 	}
 }
 
@@ -192,7 +256,7 @@ func separateByJSON(v reflect.Value) {
 	}
 }
 
-// spareSearch looks for slices with spare capacity.
+// spareSearch looks for slices with spare capacity, and times that are not normal.
 type spareSearch struct{ seen map[place]bool }
 
 // trusted is the depth up to which a value is not suspected to contain itself.
@@ -216,7 +280,12 @@ func (s *spareSearch) hasSpare(v reflect.Value, depth int) bool {
 	if depth > deepest || !MayShare(v.Type()) {
 		return false
 	}
+	if v.Type() == timeType {
+		return !isNormal(v.Interface().(time.Time))
+	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		return !v.IsNil() && isPlain(v.Type().Elem()) && !s.isKnown(v, depth) && s.hasSpare(v.Elem(), depth+1)
 	case reflect.Interface:
 		return !v.IsNil() && s.hasSpare(v.Elem(), depth+1)
 	case reflect.Slice, reflect.Array:

@@ -141,7 +141,7 @@ func encodeNamed(v any, depth int) ([]byte, error) {
 	if StorageOf(p.Type().Elem()).form == formMixed {
 		return encodeMixed([]byte{mixedMark}, p.Elem(), depth)
 	}
-	return MarshalJSON(p.Interface())
+	return EncodeJSON(p.Interface())
 }
 
 func registeredName(t reflect.Type) (name string, ok bool) {
@@ -164,7 +164,7 @@ type reader struct{ wire.Reader }
 func DecodeAny(b []byte) (any, error) {
 	r := &reader{wire.Reader{Rest: b}}
 	v := r.readDynamic(0)
-	return v, r.Err
+	return Clip(v), r.Err
 }
 
 // ReadAny reads what EncodeAny wrote in the middle of a record.
@@ -172,7 +172,7 @@ func ReadAny(from *wire.Reader) any {
 	r := &reader{*from}
 	v := r.readDynamic(0)
 	*from = r.Reader
-	return v
+	return Clip(v)
 }
 
 // deepest bounds the nesting of dynamic values, so that a damaged record cannot exhaust
@@ -261,7 +261,7 @@ func (r *reader) readNamed(depth int) any {
 		in.readMixed(p.Elem(), depth+1)
 		err = in.Err
 	} else {
-		err = unmarshalJSON(j, p.Interface())
+		err = DecodeJSON(j, p.Interface())
 	}
 	if err != nil {
 		r.Err = fmt.Errorf("a value of type %q: %w", name, err)

@@ -89,7 +89,7 @@ func encodeLeaf(dst []byte, v reflect.Value) ([]byte, error) {
 	}
 	p := reflect.New(v.Type()) // JSON calls methods with pointer receivers, too
 	p.Elem().Set(v)
-	j, err := MarshalJSON(p.Interface())
+	j, err := EncodeJSON(p.Interface())
 	return wire.PutString(dst, j), err
 }
 
@@ -182,7 +182,7 @@ func (r *reader) readLeaf(v reflect.Value) {
 	case v.Type() == stringType:
 		v.SetString(string(b))
 	default:
-		r.Err = unmarshalJSON(b, v.Addr().Interface())
+		r.Err = DecodeJSON(b, v.Addr().Interface())
 	}
 }
 

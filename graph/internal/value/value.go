@@ -47,6 +47,9 @@ func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
 	default:
 		j, err = json.Marshal(&v)
 	}
+	if err == nil {
+		j, err = keepTexts(reflect.ValueOf(&v), j)
+	}
 	if dst == nil {
 		return j, err
 	}
@@ -84,10 +87,19 @@ func Decode[T any](b []byte) (v T, err error) {
 	}
 	if len(b) > 0 && b[0] == mixedMark {
 		err = decodeMixed(b[1:], reflect.ValueOf(&v).Elem())
-		return v, err
+		return ClipAs(v), err
 	}
-	err = json.Unmarshal(b, &v)
-	return v, err
+	err = DecodeJSON(b, &v)
+	return ClipAs(v), err
+}
+
+// MarshalAnswer returns the JSON of an answer. Text that is not UTF-8 is an error.
+func MarshalAnswer(v any) ([]byte, error) {
+	j, err := MarshalJSON(v)
+	if err == nil {
+		err = CheckText(v, j)
+	}
+	return j, err
 }
 
 // MarshalJSON returns the JSON of a value. A panic in one of its methods becomes an error.
