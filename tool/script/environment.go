@@ -39,7 +39,11 @@ func (e *environment) sortedPairs() []string {
 
 // loadDotenv reads a file as [ReadDotenv] does. What is set already stays. A file that is
 // not trusted sets no variable that decides what code programs run.
-func (e *environment) loadDotenv(path string, trusted bool) {
+// root is the directory that the file must not be outside of; "": there is none.
+func (e *environment) loadDotenv(root, path string, trusted bool) {
+	if root != "" && plainfile.CheckBeneath(root, path) != nil {
+		return
+	}
 	for name, value := range ReadDotenv(path) {
 		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
 			e.vars[name] = value
@@ -121,18 +125,20 @@ func (r *scriptCall) withholds(name, value string) bool {
 func (r *scriptCall) readDotenvs(e *environment) {
 	h := r.host
 	if c := r.Command; c != nil && c.Dotenv != "" {
-		path := c.Dotenv
+		path, root := c.Dotenv, ""
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(h.workspaceDir(), path)
+			root = h.workspaceDir()
+			path = filepath.Join(root, path)
 		}
-		e.loadDotenv(path, false)
+		e.loadDotenv(root, path, false)
 	}
 	if h.Agent != nil {
-		e.loadDotenv(filepath.Join(cmp.Or(h.Agent.Home, h.Agent.Dir), ".env"), true)
+		home := cmp.Or(h.Agent.Home, h.Agent.Dir)
+		e.loadDotenv(home, filepath.Join(home, ".env"), true)
 	}
 	for _, dir := range []string{h.Functions, h.Config} {
 		if dir != "" {
-			e.loadDotenv(filepath.Join(dir, ".env"), true)
+			e.loadDotenv("", filepath.Join(dir, ".env"), true)
 		}
 	}
 }
