@@ -27,7 +27,7 @@ const longestProject = 64 << 10
 const ProjectFinding = "project-instructions"
 
 // projectInstructions returns the instructions of the project in the workspace, if the agent's file asks for them; "" if there are none. The
-// workspace may be anybody's, so a file that cannot be read, or that leads out of it, is left out: then left says why.
+// workspace may be anyone's, so a file that cannot be read, or that leads out of it, is left out: then left says why.
 func projectInstructions(a *Agent) (text, left string) {
 	if a.Config == nil || !a.Config.Prompting.Project || a.host.Workspace == "" {
 		return "", ""

@@ -68,7 +68,7 @@ func (e *DisplacedError) resultStatus() Status {
 // less than fence.LookEvery ago. If it has to look and the store does not answer, it waits. The error is what ends the drive, or the
 // cause of ctx. A caller whose context has ended, for example to read a recorded result, gets one look.
 //
-// Without leases, nobody waits until a displaced drive has noticed, and only a look immediately before an effect
+// Without leases, no one waits until a displaced drive has noticed, and only a look immediately before an effect
 // counts.
 func (d *drive) checkDriving(ctx context.Context) error {
 	if d.journal == nil || d.lease != nil && d.lease.timeSinceLook() < fence.LookEvery {

@@ -142,9 +142,9 @@
 // drive begins, when the displaced drive has stopped, after two seconds, or at once if its process is
 // known to have ended. The contexts of the nodes of the displaced drive end; the effect that it
 // was making is in the gap. A process that was stopped between its look and its call may still make
-// that call when it continues: nobody can close this gap. The clocks of a machine and of the
+// that call when it continues: no one can close this gap. The clocks of a machine and of the
 // store may differ by a minute. Without leases a drive reads the head of its thread before each effect, question and
-// repeated attempt, each resume displaces the drive before it, and nobody waits.
+// repeated attempt, each resume displaces the drive before it, and no one waits.
 //
 // Quiet nodes. If events are read, a node runs concurrently with the reader, so that
 // what it emits is delivered while it runs. Node.Quiet says that it emits nothing.

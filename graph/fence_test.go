@@ -92,7 +92,7 @@ func makesEach(e graph.Effect, sleep func(context.Context)) func(context.Context
 	}
 }
 
-// sleepEvery waits for the time between effects, and heeds the context.
+// sleepEvery waits for the time between effects, and obeys the context.
 func sleepEvery(ctx context.Context) {
 	select {
 	case <-time.After(effectEvery):
@@ -301,7 +301,7 @@ func displace(t *testing.T, b *busyNode, by *displacement, st journal.Store, at 
 	}
 }
 
-// Whoever ends a drive from outside, and whatever it does: it starts nothing more, and says who ended it.
+// The one who ends a drive from outside, and whatever it does: it starts nothing more, and says who ended it.
 func TestLeaseOfAnEndedDrive(t *testing.T) {
 	for _, by := range displacements {
 		for _, b := range busyNodes {

@@ -24,7 +24,7 @@ const (
 	leaseTTL   = 15 * time.Second
 	leaseEvery = leaseTTL / 3 // between renewals
 
-	// storePatience is how long a drive goes on trying to reach its store after the end of its
+	// storePatience is how long a drive continues trying to reach its store after the end of its
 	// lease. Nothing starts meanwhile.
 	storePatience = 5 * time.Minute
 
@@ -314,7 +314,7 @@ func (l *lease) call(what string, do func(context.Context) (journal.Lease, error
 	return do(ctx)
 }
 
-// release ends the renewal of the lease, and releases it. If it was taken, it tells whoever did that this drive
+// release ends the renewal of the lease, and releases it. If it was taken, it tells the one who did that this drive
 // starts nothing more. It waits some seconds for a store that is away, unless ctx ends, or err, which has ended the
 // drive, is that it was away.
 func (l *lease) release(ctx context.Context, err error) {

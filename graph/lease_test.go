@@ -276,7 +276,7 @@ func (g *gate) RenewLease(ctx context.Context, thread, owner string, ttl time.Du
 	return g.Memory.RenewLease(ctx, thread, owner, ttl)
 }
 
-// A drive that cannot renew its lease starts no other effect after the end of the lease, and goes on when
+// A drive that cannot renew its lease starts no other effect after the end of the lease, and continues when
 // the store answers again, but gives up some minutes later.
 func TestALeaseThatCannotBeRenewed(t *testing.T) {
 	for _, test := range []struct {

@@ -90,7 +90,7 @@ func (r *remote) ReadLease(ctx context.Context, thread string) (journal.Lease, e
 	return r.Memory.ReadLease(ctx, thread)
 }
 
-// While its store is away a drive starts nothing, waits, and goes on when it can see that the run is still its
+// While its store is away a drive starts nothing, waits, and continues when it can see that the run is still its
 // own. It gives up some minutes after the end of its lease.
 func TestLeaseOfAStoreThatIsAway(t *testing.T) {
 	second := func(ctx context.Context, r *graph.Runner, resume graph.Resume) error {

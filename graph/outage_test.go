@@ -41,7 +41,7 @@ func (o *outage) fails(name string) bool {
 	return !o.begin.IsZero() && time.Since(o.begin) < o.took
 }
 
-// isAway reports whether the outage has begun, before this moment, and lasts.
+// isAway reports whether the outage has started, before this moment, and lasts.
 func (o *outage) isAway() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,7 +110,7 @@ func (o *outage) lease(name string, do func() (journal.Lease, error)) (journal.L
 	return l, err
 }
 
-// trips counts the effects of a graph that works for some seconds: alone, beside another node, in a
+// trips counts the effects of a graph that works for some seconds: alone, next to another node, in a
 // child, and after a question. It notes the effects that began while a store was away.
 type trips struct {
 	store *outage
@@ -287,7 +287,7 @@ func openAnswers(t *testing.T, st journal.Store) (answers []graph.Answer) {
 }
 
 // An outage that is longer than the patience ends the drive with the error, and the run is
-// continued later. What is refused for good ends it at once.
+// continued later. What is refused permanently ends it at once.
 func TestOutageLongerThanPatience(t *testing.T) {
 	refused := errors.New("the user may not do this")
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ type Runner struct {
 	// StoreAway is called when a drive begins to wait for the Store, because that is not
 	// available, with the thread and the error; and when the Store is back, with nil. A
 	// drive that works waits for five minutes and the time of its lease; one that has not
-	// begun for ten seconds. It starts no effect while it waits, and the end of its context ends the
+	// started for ten seconds. It starts no effect while it waits, and the end of its context ends the
 	// waiting. The function must return soon, and may be called on several goroutines. It may be nil.
 	StoreAway func(thread string, err error)
 

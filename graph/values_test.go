@@ -203,7 +203,7 @@ func TestDebugFindsReducersOutsideOfSteps(t *testing.T) {
 	}
 }
 
-// Whoever reads a value can append to it and write into its maps: nobody else sees that.
+// The one who reads a value can append to it and write into its maps: no one else sees that.
 func TestReadersGetListsAndMapsOfTheirOwn(t *testing.T) {
 	list, rows, box := graph.Last[[]int]("list"), graph.Last[[][]int]("rows"), graph.Last[vessel]("box")
 	grown, bag, dyn := graph.Append[[]int]("grown"), graph.Merge[string, []int]("bag"), graph.Dyn("dyn")
@@ -380,7 +380,7 @@ func refuseKinds[T any](t *testing.T, part T, parts string, kinds map[string]gra
 	}
 }
 
-// wrongText is a text that is not UTF-8, as names of files may be, with what stands for it when it
+// wrongText is a text that is not UTF-8, as names of files may be, with what means it when it
 // is stored.
 const wrongText = "caf\xe9\xff.txt \uf8fe \uf8fe-- \ufffd \\ufffd <&> \u2028"
 

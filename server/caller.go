@@ -49,7 +49,7 @@ func CallerOf(ctx context.Context) (c Caller, ok bool) {
 	return c, ok
 }
 
-// RequireScope returns a [*ScopeError] if the caller of a context may not do what a scope stands for. If the service serves
+// RequireScope returns a [*ScopeError] if the caller of a context may not do what a scope means. If the service serves
 // a network, a context without a caller may do nothing.
 func (s *Service) RequireScope(ctx context.Context, scope Scope) error {
 	c, ok := CallerOf(ctx)

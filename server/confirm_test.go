@@ -166,7 +166,7 @@ func answerAda(w *faultWorld, run string) (string, error) {
 	return run, err
 }
 
-// At each write of the store and for each way to fail: what was confirmed is there after a restart, an error of the store is told as one, and
+// At each write of the store and for each way to fail: what was confirmed is there after a restart, an error of the store is reported as one, and
 // what failed can be given again without being there twice.
 func TestConfirmedMeansStored(t *testing.T) {
 	for _, g := range givens {
@@ -202,7 +202,7 @@ func confirmWithFault(t *testing.T, g *given, fault graphtest.StoreFault, n int)
 	w.serve(Options{})
 	defer w.close()
 	if err != nil {
-		for busy := true; busy; busy = is[*runs.BusyError](err) { // until the lease has ended that nobody could release
+		for busy := true; busy; busy = is[*runs.BusyError](err) { // until the lease has ended that no one could release
 			if run != "" {
 				w.endLease(run)
 			}

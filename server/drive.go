@@ -58,7 +58,7 @@ func (r *receipt) settle(at runs.Point, err error) {
 	})
 }
 
-// wait returns what the receipt says. If it says nothing for long, the error is of the kind [failure.Unavailable]: nobody knows yet
+// wait returns what the receipt says. If it says nothing for long, the error is of the kind [failure.Unavailable]: no one knows yet
 // whether the record is there. The drive continues in any case: a dropped connection cancels nothing.
 func (r *receipt) wait(ctx context.Context) (runs.Point, error) {
 	timer := time.NewTimer(confirmWait)
@@ -176,12 +176,12 @@ func (s *Service) resumeQueued(d *drive) {
 		s.endDrive(d, !is[*runs.EndedError](err))
 		return
 	}
-	if !s.files.hasMark(d.run) || run.Waits() { // somebody has stopped it meanwhile, or only answers can continue it
+	if !s.files.hasMark(d.run) || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
 		run.Close()
 		s.endDrive(d, false)
 		return
 	}
-	if s.files.isDrained(d.run) { // from here on, a pause is somebody's wish
+	if s.files.isDrained(d.run) { // from here on, a pause is someone's wish
 		if err := s.files.addMark(d.run); err != nil {
 			s.log.Warn("a run that was stopped with its server keeps its note", "run", d.run, "error", err)
 		}

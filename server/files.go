@@ -16,7 +16,7 @@ import (
 	"raddle.dev/internal/failure"
 )
 
-// stateFiles are what a service keeps on disk besides the journals: a mark for each run that it drives or has in its
+// stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in its
 // queue, the places at which runs stop, and the runs of idempotency keys. They belong to one store.
 type stateFiles struct {
 	drives string // directory of the marks, named by run
@@ -110,7 +110,7 @@ func (f *stateFiles) listMarks() ([]string, error) {
 	return list, nil
 }
 
-// A keyEntry is what an idempotency key stands for.
+// A keyEntry is what an idempotency key means.
 type keyEntry struct {
 	Run     string `json:"run"`
 	Request string `json:"request"` // hash of what was requested

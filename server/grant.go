@@ -10,7 +10,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// A Grant is an answer that allows something: a call of a tool, or code that nobody has trusted.
+// A Grant is an answer that allows something: a call of a tool, or code that no one has trusted.
 type Grant struct {
 	Run      string
 	Question string // its id

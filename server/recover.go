@@ -15,7 +15,7 @@ const lookInterval = 10 * time.Second
 // maxBackoff is the longest time between two attempts to continue a run that cannot be continued.
 const maxBackoff = time.Hour
 
-// A recovery continues runs that have a mark and that nobody drives: after a kill, an error of the store or a rolling restart. It is safe
+// A recovery continues runs that have a mark and that no one drives: after a kill, an error of the store or a rolling restart. It is safe
 // for concurrent use.
 type recovery struct {
 	service *Service
@@ -72,7 +72,7 @@ func (r *recovery) markRun(run string) error {
 	return r.service.files.addMark(run)
 }
 
-// look puts runs in the queue that have a mark, can be continued, and that nobody drives.
+// look puts runs in the queue that have a mark, can be continued, and that no one drives.
 func (r *recovery) look(ctx context.Context) {
 	s := r.service
 	list, err := s.files.listMarks()

@@ -36,7 +36,7 @@ func TestStoreIsBack(t *testing.T) {
 }
 
 // What other processes do with a run that has a mark: the service continues it when that process was a service that ended, and leaves it alone
-// if somebody has stopped it.
+// if someone has stopped it.
 func TestMarkedElsewhere(t *testing.T) {
 	for _, drained := range []bool{false, true} {
 		w := newFaultWorld(t)
@@ -134,7 +134,7 @@ nodes:
   done: {type: end, output: "Hello {{who}}"}
 `
 
-// A run that was killed with an open question beside a working branch continues that branch, and waits then.
+// A run that was killed with an open question next to a working branch continues that branch, and waits then.
 func TestQuestionBesideWork(t *testing.T) {
 	w := newFaultWorld(t)
 	dir := filepath.Join(w.home, ".config", "raddle", "agents", "beside")

@@ -79,7 +79,7 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	return s.startNew(ctx, req, func(run string) error { return s.files.writeKey(req.Key, keyEntry{run, hash}) })
 }
 
-// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has begun. A start that is being
+// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. A start that is being
 // recorded is waited for.
 func findKeyed(ctx context.Context, s *Service, run string) (recorded bool, err error) {
 	if d := s.findDrive(run); d != nil {

@@ -75,7 +75,7 @@ type Call struct {
 	// not after Run has returned.
 	Output func(text string)
 
-	// Permit says how the call was permitted; nil: nobody judged it, because the caller itself wants it.
+	// Permit says how the call was permitted; nil: no one judged it, because the caller itself wants it.
 	Permit *Permit
 }
 

@@ -31,7 +31,7 @@ var StoreFaults = []StoreFault{
 
 // Failing is a store with leases that fails at chosen writes: Append, Prune, AcquireLease, RenewLease and ReleaseLease are
 // counted, from 1. A test sets a fault for write 1, then for write 2 and so on until none is hit, and each time looks at what a caller
-// was told and at what the store inside holds. It is safe for concurrent use.
+// learned and at what the store inside holds. It is safe for concurrent use.
 type Failing struct {
 	journal.Store // the store inside; it must have leases
 

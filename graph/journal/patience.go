@@ -15,7 +15,7 @@ import (
 // ErrUnavailable says that a store cannot be used now, and that the same call may succeed later: its
 // server is away or starting, its connection broke, its file is locked, its disk is full. A write that
 // failed with it may nevertheless have been stored. A Store marks such errors with MarkUnavailable. All
-// that is neither this nor ErrConflict was refused for good: damage, a missing permission, a store that
+// that is neither this nor ErrConflict was refused permanently: damage, a missing permission, a store that
 // is closed, a value that is too large.
 var ErrUnavailable = errors.New("journal: the store is not available now")
 
@@ -68,7 +68,7 @@ type Patience struct {
 	Back func(err error)
 }
 
-// ShortPatience is the patience of a caller whom nobody has promised anything yet, such as a start, and
+// ShortPatience is the patience of a caller whom no one has promised anything yet, such as a start, and
 // of a person who waits: a store that restarts is back after some seconds.
 const ShortPatience = 10 * time.Second
 
@@ -127,7 +127,7 @@ func (p Patience) retryLater(ctx context.Context, err error, f func(context.Cont
 // the records that are there with its own. So the records are stored once, or the error says
 // why not; it is ErrUnavailable if that is still unknown.
 //
-// The end of ctx only ends the waiting: a write that has begun is not left halfway, and one attempt is made also if ctx
+// The end of ctx only ends the waiting: a write that has started is not left halfway, and one attempt is made also if ctx
 // has ended before.
 func (p Patience) Append(ctx context.Context, st Store, thread string, after int64, recs ...Record) error {
 	c := NewChecksums(thread)

@@ -130,7 +130,7 @@ func TestAppendConflictsAtOnce(t *testing.T) {
 	}
 }
 
-// What was refused for good is reported at once; an outage that is longer than the patience when that has ended.
+// What was refused permanently is reported at once; an outage that is longer than the patience when that has ended.
 func TestRetryEnds(t *testing.T) {
 	refused := errors.New("refused")
 	for _, c := range []struct {

@@ -52,7 +52,7 @@ type UIHooks struct {
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
 	approved []string        // directories whose scripts the user approved when the run started, with the files that they have now
-	unnamed  bool            // nobody at this machine named the agent: what it would run asks
+	unnamed  bool            // no one at this machine named the agent: what it would run asks
 	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
 }

@@ -38,7 +38,7 @@ func (p *Process) readOrigin(ctx context.Context, st *runs.Store, snap *history.
 	}
 	q, err := runs.AskAboutOrigin(ctx, st, snap, p.Dirs.Work)
 	if q != nil {
-		mark.Accepted = nil // what somebody accepted was another run
+		mark.Accepted = nil // what someone accepted was another run
 	}
 	return &runOrigin{mark: mark, question: q, process: p, store: st, head: snap.Head}, err
 }
@@ -52,7 +52,7 @@ func (o *runOrigin) isLimited() bool {
 }
 
 // limitRecord removes from the start record of a run what does not count, because the run came from elsewhere. What it says about
-// other runs never counts. here is the workspace of a run about which nobody has decided yet.
+// other runs never counts. here is the workspace of a run about which no one has decided yet.
 func (o *runOrigin) limitRecord(rec *runs.Record, here string) {
 	if o == nil || o.mark == nil {
 		return

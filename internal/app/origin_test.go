@@ -33,7 +33,7 @@ var sentFiles = map[string]string{
 		"- {turn: 3, text: done}\n",
 }
 
-// A sentRun is an exported run, made by somebody who wants its next step to happen on another machine.
+// A sentRun is an exported run, made by someone who wants its next step to happen on another machine.
 type sentRun struct {
 	id   string
 	file []byte
@@ -199,7 +199,7 @@ func TestForeignRun(t *testing.T) {
 	}
 }
 
-// checkUndecided does everything with an imported run that is possible before somebody has decided about it. It returns the question.
+// checkUndecided does everything with an imported run that is possible before someone has decided about it. It returns the question.
 func (m *machine) checkUndecided(id, private string) graph.Question {
 	m.t.Helper()
 	ctx := m.t.Context()
@@ -364,7 +364,7 @@ func TestForeignRunIsAccepted(t *testing.T) {
 	}
 }
 
-// Nobody decides for a run whose content is not what was shown.
+// No one decides for a run whose content is not what was shown.
 func TestForeignRunThatWasReplaced(t *testing.T) {
 	m, private := newReceiver(t)
 	send := func(text string) sentRun {

@@ -68,7 +68,7 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 	return nil
 }
 
-// checkLive returns an error if a recording came from elsewhere, and nobody has accepted it: its answers would allow calls here.
+// checkLive returns an error if a recording came from elsewhere, and no one has accepted it: its answers would allow calls here.
 func checkLive(ctx context.Context, env *environment, name string) error {
 	if config.IsFile(env.process.Dirs.AbsPath(name)) {
 		return failure.NewUsage("put it into the store, and look at it: raddle runs import "+wording.QuoteWord(name), "--live: the answers in %s would allow calls on this machine", name)

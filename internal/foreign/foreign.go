@@ -1,4 +1,4 @@
-// Package foreign keeps, beside the journals of a store, which of its threads came from elsewhere: an exported run that somebody
+// Package foreign keeps, next to the journals of a store, which of its threads came from elsewhere: an exported run that someone
 // sent, or a store that the configuration does not name. The mark is not part of the journal: a file cannot say of itself that it
 // is trusted, and no edit of the file removes the mark. A mark may hold an [Acceptance]: what a person at this machine has decided
 // after seeing what the run would do next, and up to which record.
@@ -38,7 +38,7 @@ func MarkedBy(name string) string { return strings.TrimPrefix(name, threadPrefix
 type Mark struct {
 	From     string      `json:"from"`               // the file or the store
 	At       time.Time   `json:"at"`                 // when it was imported
-	Accepted *Acceptance `json:"accepted,omitempty"` // nil: nobody has decided yet
+	Accepted *Acceptance `json:"accepted,omitempty"` // nil: no one has decided yet
 }
 
 // Acceptance is what a person has decided about a thread.
@@ -126,7 +126,7 @@ func Remove(ctx context.Context, st journal.Store, thread string) error {
 	return st.Prune(ctx, threadPrefix+thread, math.MaxInt64)
 }
 
-// IsOpen reports whether nobody has decided yet about what a thread holds. A thread that was replaced since is open again.
+// IsOpen reports whether no one has decided yet about what a thread holds. A thread that was replaced since is open again.
 func (m *Mark) IsOpen(ctx context.Context, st journal.Store, thread string) (bool, error) {
 	if m == nil {
 		return false, nil

@@ -136,7 +136,7 @@ func (q question) ask(ctx context.Context, dir string, args ...string) (out stri
 	return string(res.Stdout), true, nil
 }
 
-// questionEnvironment returns the environment in which git is asked: that of this process, in which git writes nothing, asks nobody and fetches
+// questionEnvironment returns the environment in which git is asked: that of this process, in which git writes nothing, asks no one and fetches
 // nothing. The setting for the monitor of the file system is the only one that differs from what is asked about: the index is read.
 func questionEnvironment() []string {
 	var env []string

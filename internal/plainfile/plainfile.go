@@ -107,7 +107,7 @@ func OpenBeneath(root, name string) (*os.File, error) {
 	if err := checkMode(path, info); err != nil {
 		return nil, err
 	}
-	f, err := dir.OpenFile(rel, os.O_RDONLY|withoutWaiting, 0) // also if somebody has put a link there meanwhile, it stays beneath root
+	f, err := dir.OpenFile(rel, os.O_RDONLY|withoutWaiting, 0) // also if someone has put a link there meanwhile, it stays beneath root
 	return checkOpened(path, f, renameError(path, err))
 }
 

@@ -19,7 +19,7 @@ var (
 	member = regexp.MustCompile(`"([A-Za-z0-9_.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"`)
 )
 
-// findCredentials returns the values of headers in a text that are secrets: those of headers whose names say so, and those that stand behind
+// findCredentials returns the values of headers in a text that are secrets: those of headers whose names say so, and those that follow
 // the name of a way to log in, such as Bearer. What is encoded behind "Basic" is returned, too.
 func findCredentials(text string) (found []string) {
 	add := func(kind, value string) {

@@ -72,7 +72,7 @@ func (d *Detail) askAboutOrigin(ctx context.Context, st *Store, here string) err
 	return nil
 }
 
-// AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and nobody has decided about it
+// AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and no one has decided about it
 // yet; nil: there is none. here is the directory in which the person works who will be asked.
 func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here string) (*graph.Question, error) {
 	mark, err := foreign.Find(ctx, st, snap.Thread)

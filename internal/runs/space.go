@@ -12,7 +12,7 @@ type Space struct {
 // false if the system does not say it.
 func ReadFreeSpace(a *Archive) (least Space, ok bool) {
 	dirs := []string{a.dirs.State}
-	if locks := a.LockDir(); locks != "" { // they are beside the file of the store
+	if locks := a.LockDir(); locks != "" { // they are next to the file of the store
 		dirs = append(dirs, filepath.Dir(locks))
 	}
 	for _, dir := range dirs {

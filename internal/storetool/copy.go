@@ -161,7 +161,7 @@ func copyThread(ctx context.Context, from, to journal.Store, t, there journal.Th
 	return written, nil
 }
 
-// addBlanks appends records without content in the place of pruned ones, so that the others keep their numbers.
+// addBlanks appends records without content in place of pruned ones, so that the others keep their numbers.
 func addBlanks(ctx context.Context, to journal.Store, thread string, head, last int64) error {
 	for head < last {
 		batch := make([]journal.Record, min(copyBatch, last-head))

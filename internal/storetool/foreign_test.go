@@ -9,7 +9,7 @@ import (
 	"raddle.dev/internal/foreign"
 )
 
-// Runs that are copied from a store of somebody else are foreign in the copy, marks are copied, and own runs have none. A store with
+// Runs that are copied from a store of someone else are foreign in the copy, marks are copied, and own runs have none. A store with
 // marks has the same journals, and no faults.
 func TestCopyMarks(t *testing.T) {
 	ctx := t.Context()

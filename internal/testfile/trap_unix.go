@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A Trap is something that is no file to read, at the path of one: a program that reads it waits, or reads without an end.
+// A Trap is something that is not a file to read, at the path of one: a program that reads it waits, or reads without an end.
 type Trap struct {
 	Name string
 	Put  func(t testing.TB, path string)

@@ -45,7 +45,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 			}
 		})
 	}
-	// Whoever writes an absolute path decides about it, whatever it is.
+	// The one who writes an absolute path decides about it, whatever it is.
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)

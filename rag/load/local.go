@@ -170,7 +170,7 @@ func leadsOut(root, path string) bool {
 	return root != "" && errors.Is(plainfile.CheckBeneath(root, path), plainfile.ErrOutside)
 }
 
-// linkOut returns the problem of a link to a file or folder that is not beneath root: whoever wrote the link need not be who may read the file.
+// linkOut returns the problem of a link to a file or folder that is not beneath root: the one who wrote the link need not be who may read the file.
 func linkOut(root string) error {
 	return fmt.Errorf("a symbolic link that leads out of %s: it is left out; to read what is there, name its absolute path in `documents`", root)
 }

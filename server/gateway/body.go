@@ -51,7 +51,7 @@ func (g *Gateway) boundBody(r *http.Request) (limit int64, within time.Duration)
 
 // readBody reads the whole body of a request, so that no handler waits for it: limit is the size of the largest one, in bytes, and within is the
 // time in which it must arrive. It refuses a body that is too
-// large, comes too slowly or has too much structure, and reports whether the request may go on. Then the connection has no read deadline: a
+// large, comes too slowly or has too much structure, and reports whether the request may continue. Then the connection has no read deadline: a
 // handler may write its answer for as long as it wants.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) (ok bool) {
 	if !hasBody(r) {

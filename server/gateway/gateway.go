@@ -23,7 +23,7 @@ type Settings struct {
 	TLSCert   string        // file of the certificate; "": no TLS
 	TLSKey    string        // file of its key
 	Insecure  bool          // listen for other machines without TLS
-	Origins   []string      // of pages that may call, besides the server's own
+	Origins   []string      // of pages that may call, in addition to the server's own
 	Grace     time.Duration // for the steps that work when the server ends
 	// UserHeader is the header in which a proxy names the user of a request; "": the user is that of the token. The proxy must
 	// remove the header from what it gets.

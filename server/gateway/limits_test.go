@@ -91,7 +91,7 @@ func writeHead(t *testing.T, c net.Conn, method, path string, length int, header
 	}
 }
 
-// A body that comes slowly ends in a bounded time, at every address, with and without a token, whoever reads it. The connection is closed.
+// A body that comes slowly ends in a bounded time, at every address, with and without a token, the one who reads it. The connection is closed.
 func TestSlowBodies(t *testing.T) {
 	token := "Authorization: Bearer " + strings.Repeat("t", 32)
 	for _, path := range []string{"/login", "/logout", "/healthz", "/session", "/metrics", "/nothing", "/api/v1/runs", "/api/v1/runs/x/answers", "/v1/chat/completions", "/a2a/x", "/agui/x", "/mcp"} {
@@ -141,7 +141,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// A stream goes on for longer than any body may take, also after a request with a body.
+// A stream continues for longer than any body may take, also after a request with a body.
 func TestStreamsOutliveTheTimesOfBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, l := serveInBubble(t, Settings{})
@@ -173,7 +173,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: raddle\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // a slow reader that goes on is served
+		for range 3 { // a slow reader that continues is served
 			time.Sleep(writeTime / 2)
 			if _, err := io.CopyN(io.Discard, answer, writePiece); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/server"
 )
 
-// TokenLimits bound what the requests of one token may take, so that one program cannot keep others from being served. Each zero value stands for the
+// TokenLimits bound what the requests of one token may take, so that one program cannot keep others from being served. Each zero value means the
 // default.
 type TokenLimits struct {
 	Requests int // in a minute; 0: 30,000

@@ -19,7 +19,7 @@ import (
 // maxSecurityLog is the size of the security log, in bytes: a larger one becomes the old one, and the old one before is removed.
 const maxSecurityLog = 4 << 20
 
-// maxRefusals is how many refusals are in the log in a minute. Others are counted: nobody can push old entries out of the log by being refused.
+// maxRefusals is how many refusals are in the log in a minute. Others are counted: no one can push old entries out of the log by being refused.
 const maxRefusals = 60
 
 // A SecurityEntry is a line of the security log. It never has a token, a code or a cookie.

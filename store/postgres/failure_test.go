@@ -110,7 +110,7 @@ func chain(t *testing.T, before func()) (*graph.Graph, map[string]int) {
 	return g, ran
 }
 
-// If the server is killed while a run works, and is back after six seconds, the run goes on by itself, and repeats nothing.
+// If the server is killed while a run works, and is back after six seconds, the run continues by itself, and repeats nothing.
 // Cancelled meanwhile, it ends with an error that says what to do.
 func TestExtraServerKilled(t *testing.T) {
 	server := pgtest.Start(t)

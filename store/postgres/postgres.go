@@ -90,7 +90,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explainError("open", err)
 	}
-	var failed error // for good, or because there is no server
+	var failed error // permanently, or because there is no server
 	err = journal.Patience{Limit: journal.ShortPatience}.Retry(ctx, func(ctx context.Context) error {
 		if failed = s.migrateSchema(ctx); hasCode(failed, codeStarting) {
 			return journal.MarkUnavailable(failed)

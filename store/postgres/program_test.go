@@ -76,7 +76,7 @@ func TestExtraCommandLine(t *testing.T) {
 	p.expect(messages, "the store of runs cannot be opened")
 }
 
-// If the server is killed while a script works, and is back after six seconds, the run says that it waits, and goes on.
+// If the server is killed while a script works, and is back after six seconds, the run says that it waits, and continues.
 func TestExtraCommandLineServerKilled(t *testing.T) {
 	server := pgtest.Start(t)
 	p := &program{t, clienttest.NewHome(t), server.NewDatabase(t)}

@@ -73,7 +73,7 @@ func payRole(path, kind string) error {
 	return s.Close()
 }
 
-// A process that drives a run is told by another that the run was ended, edited or taken over: it starts
+// A process that drives a run learns by another that the run was ended, edited or taken over: it starts
 // no other effect, and says who did it.
 func TestTakeoverFromAnotherProcess(t *testing.T) {
 	for name, way := range map[string]struct {

@@ -39,7 +39,7 @@ type Host struct {
 	// Env holds keys and settings of tools, and the complete environment of programs, as
 	// "NAME=value". If a name occurs twice, the last value counts.
 	Env []string
-	// Secret reports whether a variable of Env holds a secret. Commands that nobody allowed, and that run only because they
+	// Secret reports whether a variable of Env holds a secret. Commands that no one allowed, and that run only because they
 	// are known to be harmless, do not get such variables. nil: no variable is one.
 	Secret func(name, value string) bool
 	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is not used. Tools look at each
@@ -64,7 +64,7 @@ type Host struct {
 	// directory.
 	Hidden func(tool string) func(path string) bool
 
-	// Unasked reports whether a shell text runs although nobody allowed its commands, because
+	// Unasked reports whether a shell text runs although no one allowed its commands, because
 	// they only read. Then git takes no programs from a repository: no hooks, and no monitor of
 	// the file system. nil: every text counts as such.
 	Unasked func(text string) bool
@@ -73,7 +73,7 @@ type Host struct {
 	// they fail.
 	Memory *Memory
 
-	permit  *tool.Permit      // of the current call; nil: nobody judges it
+	permit  *tool.Permit      // of the current call; nil: no one judges it
 	printed func(text string) // shows what the current call prints; nil: nothing is shown
 }
 

@@ -171,7 +171,7 @@ func (w printedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// childEnv returns the environment of programs: without secrets if nobody allowed the command. Many refuse to work without TERM.
+// childEnv returns the environment of programs: without secrets if no one allowed the command. Many refuse to work without TERM.
 func (h Host) childEnv() []string {
 	env := h.Env
 	if h.Secret != nil && h.permit != nil && !h.permit.Allowed {

@@ -8,7 +8,7 @@ import (
 	"raddle.dev/tool/builtin"
 )
 
-// A shell text that nobody allowed runs in an environment in which git takes no programs from a repository; any other runs in that of the host.
+// A shell text that no one allowed runs in an environment in which git takes no programs from a repository; any other runs in that of the host.
 func TestCommandsThatNobodyAllowed(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	h := place(t, nil)

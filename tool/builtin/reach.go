@@ -16,12 +16,12 @@ import (
 // An exchange is what a tool sends for one call: a request, and those that follow redirections.
 type exchange struct {
 	tool     string
-	judge    func(u *url.URL) error // says why the call may not fetch an address; nil: nobody judges
+	judge    func(u *url.URL) error // says why the call may not fetch an address; nil: no one judges
 	anywhere bool                   // the program that uses this package has named the host: its address may be any
 	stopped  error                  // the redirection that was not followed, and why; nil: none
 }
 
-// judgeURL returns what judges the addresses of a call whose argument name is an address; nil: nobody does.
+// judgeURL returns what judges the addresses of a call whose argument name is an address; nil: no one does.
 func (h Host) judgeURL(name string) func(u *url.URL) error {
 	if h.permit == nil || h.permit.Judge == nil {
 		return nil

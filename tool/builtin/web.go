@@ -93,7 +93,7 @@ func pageURL(text string) (*url.URL, error) {
 }
 
 // fetchPage fetches a page. It follows a redirection if the call would be permitted with that address, too, and reports
-// any other one: the permission is for the address of the call. Where nobody judges, it follows those on the same origin.
+// any other one: the permission is for the address of the call. Where no one judges, it follows those on the same origin.
 func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])
 	if err != nil {

@@ -127,7 +127,7 @@ func filesRun(words []word) (names []string) {
 	return names
 }
 
-// largestContent is the size in bytes above which the size and the time of a file stand for its content.
+// largestContent is the size in bytes above which the size and the time of a file mean its content.
 const largestContent = 64 << 20
 
 // addContent adds the path and the content of a file to a digest, and reports whether there is such a file. Of the description of a package only

@@ -17,7 +17,7 @@ type readOnlyRule struct {
 	most     int      // with more operands than this it does more than read; 0: any number
 	letters  string   // flags of one letter with which it does more than read
 	flags    []string // long flags with which it does more, without the dashes; abbreviations count too
-	values   string   // letters of flags whose value, joined or the next word, is no file
+	values   string   // letters of flags whose value, joined or the next word, is not a file
 	valued   []string // long flags whose value may be the next word, without the dashes; abbreviations count too
 	inputs   []string // flags whose value, joined or the next word, is a file that it reads, as letters and as long flags; also those that take a value in only one of the systems
 	anywhere bool     // arguments that only the shell knows make no difference
@@ -67,7 +67,7 @@ var readers = map[string]readOnlyRule{
 var grep = readOnlyRule{skip: 1, skipped: "ef", values: "emABCdD", inputs: []string{"f", "file", "exclude-from"}, valued: []string{"regexp", "max-count", "after-context", "before-context", "context", "label", "binary-files", "directories", "devices",
 	"exclude", "exclude-dir", "include", "include-dir", "group-separator"}, letters: "R", flags: []string{"dereference-recursive"}}
 
-// ripgrepValues are the long flags of rg whose value may be the next word and is no file that it reads.
+// ripgrepValues are the long flags of rg whose value may be the next word and is not a file that it reads.
 var ripgrepValues = []string{"after-context", "before-context", "color", "colors", "context", "context-separator", "dfa-size-limit", "encoding", "engine", "field-context-separator", "field-match-separator",
 	"generate", "glob", "hyperlink-format", "iglob", "max-columns", "max-count", "max-depth", "maxdepth", "max-filesize", "path-separator", "regex-size-limit", "regexp", "replace", "sort", "sortr", "threads", "type",
 	"type-add", "type-clear", "type-not"}
@@ -229,11 +229,11 @@ type valueKind int
 
 const (
 	notValue   valueKind = iota // an argument of its own
-	otherValue                  // a value that is no file
+	otherValue                  // a value that is not a file
 	fileValue                   // a file that is read
 )
 
-// flagValues returns what of a flag may be the name of a file: the text behind =, or what follows any letter of joined short flags up to one whose value is no file. next says what the
+// flagValues returns what of a flag may be the name of a file: the text behind =, or what follows any letter of joined short flags up to one whose value is not a file. next says what the
 // next word is.
 func (r readOnlyRule) flagValues(flag string) (tails []string, next valueKind) {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
@@ -358,7 +358,7 @@ func dateCheck(args []word) string {
 			return unknownArgument
 		}
 		if i > 0 && (args[i-1].text == "-d" || args[i-1].text == "-ud" || args[i-1].text == "--date") {
-			continue // GNU date reads a time; that of macOS takes daylight saving, which nobody sets
+			continue // GNU date reads a time; that of macOS takes daylight saving, which no one sets
 		}
 		if !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+") {
 			return "may set the clock"

@@ -184,7 +184,7 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	})
 }
 
-// RunsUnasked reports whether a shell text runs only commands that need nobody's permission, so that no rule and no answer stands behind any of them. It does not
+// RunsUnasked reports whether a shell text runs only commands that need no one's permission, so that no rule and no answer supports any of them. It does not
 // use rules. A text that cannot be understood is none.
 func (p *Policy) RunsUnasked(text string) bool {
 	a, err := p.resolveArea()

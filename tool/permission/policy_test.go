@@ -730,7 +730,7 @@ func TestWritesOfCodeAsk(t *testing.T) {
 		{"shared/new", permission.Ask},
 		{"plain/x.sh", permission.Allow},
 		{".env", permission.Allow},
-		{"conftest.py", permission.Ask}, // pytest runs it although nobody names it
+		{"conftest.py", permission.Ask}, // pytest runs it although no one names it
 		{"node_modules.txt", permission.Allow},
 	} {
 		p := r.policy

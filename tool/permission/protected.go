@@ -196,7 +196,7 @@ func (a area) protectedText(dir, text string) (need, bool) {
 	return need{}, false
 }
 
-// mentionsName reports whether a protected name stands in a text as a name of its own, or as the beginning of a path; .git also directly behind the command w of
+// mentionsName reports whether a protected name is in a text as a name of its own, or as the beginning of a path; .git also directly behind the command w of
 // sed. The text is in lower case.
 func mentionsName(text, name string) bool {
 	inName := func(c byte) bool {

@@ -269,7 +269,7 @@ func newHome(t *testing.T) (ws string, p permission.Policy) {
 }
 
 // No layout of a repository makes a command of git that only reads run a program without a question, in any mode; and git itself runs none in the environment
-// of commands that nobody allowed.
+// of commands that no one allowed.
 func TestRepositoriesNameNoPrograms(t *testing.T) {
 	testneed.RequirePrograms(t, "git", "bash")
 	for _, l := range gitLayouts() {
@@ -313,7 +313,7 @@ func TestRepositoriesNameNoPrograms(t *testing.T) {
 	}
 }
 
-// In the environment of commands that nobody allowed, git asks no monitor, runs no hook and takes no directory without .git for a repository.
+// In the environment of commands that no one allowed, git asks no monitor, runs no hook and takes no directory without .git for a repository.
 func TestHardenedEnvironment(t *testing.T) {
 	testneed.RequirePrograms(t, "git", "bash")
 	for _, l := range gitLayouts() {

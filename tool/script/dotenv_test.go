@@ -9,7 +9,7 @@ import (
 	"raddle.dev/internal/testfile"
 )
 
-// A .env that is behind a link which leads out of its directory, or that is no file, has no variables.
+// A .env that is behind a link which leads out of its directory, or that is not a file, has no variables.
 func TestDotenvStaysInItsDirectory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secrets")
 	testfile.WriteFile(t, outside, "NAME=value\n")

@@ -115,7 +115,7 @@ func (r *scriptCall) buildEnvironment() *environment {
 	return e
 }
 
-// withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that nobody allowed.
+// withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that no one allowed.
 func (r *scriptCall) withholds(name, value string) bool {
 	p := r.call.Permit
 	return p != nil && !p.Allowed && r.host.Secret != nil && r.host.Secret(name, value)

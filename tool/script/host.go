@@ -50,7 +50,7 @@ type Host struct {
 	// file.
 	Env []string
 	// Secret reports whether a variable of Env holds a secret. A script that has the name of a tool that runs commands
-	// does not get such variables for a command that nobody allowed. nil: no variable is one.
+	// does not get such variables for a command that no one allowed. nil: no variable is one.
 	Secret func(name, value string) bool
 	Agent  *Agent // whose tools these are; nil: no agent's
 	// Packages are directories whose interpreters and packages tools may use, best

@@ -25,7 +25,7 @@ const (
 
 // A Holder is the drive that held the lease of a thread when FindHolder was called.
 type Holder struct {
-	store  journal.Leaser // nil: there is nobody
+	store  journal.Leaser // nil: there is no one
 	thread string
 	owner  string
 }

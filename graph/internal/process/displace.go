@@ -9,7 +9,7 @@ import (
 // The owner of a lease can say whom it displaced, so that the displaced drive can acknowledge
 // that by changing the owner: a store needs nothing but its leases for that.
 const (
-	markPrefix = "ended/" // of an owner that only stands for the end of a drive
+	markPrefix = "ended/" // of an owner that only means the end of a drive
 	afterSign  = "~"      // in front of the displaced owner, in the name of its successor
 	nobody     = "-"      // instead of a displaced owner that cannot acknowledge
 )
@@ -37,7 +37,7 @@ func Acknowledge(holder, displaced string) (next string, ok bool) {
 	return next, ok && tag == displacedTag(displaced)
 }
 
-// displacedTag identifies a displaced owner in the name of who displaced it. What a mark stands for counts instead of
+// displacedTag identifies a displaced owner in the name of who displaced it. What a mark means counts instead of
 // the mark. An owner that still waits for another cannot acknowledge for that one.
 func displacedTag(owner string) string {
 	if rest, ok := strings.CutPrefix(owner, markPrefix); ok {

@@ -131,7 +131,7 @@ func placeOf(v reflect.Value) place {
 // copier replaces parts of a value by copies.
 type copier struct {
 	deep bool                    // everything; else only what Clip changes
-	text func(string) string     // what becomes of texts; nil: they stay
+	text func(string) string     // what happens to texts; nil: they stay
 	seen map[place]reflect.Value // the copies so far
 }
 

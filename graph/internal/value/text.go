@@ -14,7 +14,7 @@ import (
 // escapedMark, which JSON allows and no encoder writes there.
 const escapedMark = '\t'
 
-// escape begins what stands for a byte that is not UTF-8: it and two hexadecimal digits.
+// escape begins what means a byte that is not UTF-8: it and two hexadecimal digits.
 // escape and two hyphens are escape itself.
 const escape = "\uf8fe"
 
