@@ -21,7 +21,8 @@ type CachePolicy struct {
 	// Keys are the input: what the result depends on. There must be at least one.
 	Keys []AnyKey
 
-	// Version is part of the identity: change it when the node's meaning changes.
+	// Version is part of the identity: change it when the node's meaning changes. So are
+	// Def.Version and the structure of the graph.
 	Version string
 
 	// TTL is how long an update may be used. If 0, it does not expire.
@@ -84,7 +85,7 @@ func (a attempt) runWithCache(ctx context.Context, st State) (u Update, err erro
 	return u, nil
 }
 
-// cacheKey identifies the node, its version and its input.
+// cacheKey identifies the node, its graph, its version and its input.
 func (a attempt) cacheKey(st State) (string, error) {
 	n, h := a.node(), sha256.New()
 	put := func(b []byte, present bool) {
@@ -96,6 +97,7 @@ func (a attempt) cacheKey(st State) (string, error) {
 		_, _ = h.Write(head[:]) // a hash never fails
 		_, _ = h.Write(b)
 	}
+	put([]byte(a.frame.g.digest), true) // graphs of one name, and versions of one, share nothing
 	put([]byte(n.Cache.Version), true)
 	for _, k := range n.Cache.Keys {
 		d := k.def()

@@ -2,9 +2,11 @@ package graph
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -117,12 +119,20 @@ func Note(ctx context.Context, note []byte) error {
 }
 
 // EffectKey identifies the running effect. It is the same in every process and attempt,
-// and differs after a fork or an edit: use it as an idempotency key. It is "" outside
-// Do.
+// and differs after a fork or an edit: use it as an idempotency key. ctx should be the
+// context that Do passes to its function. With that of the node it is the key of the
+// only effect that runs there; if none or several do, it is a random text, which is
+// nobody else's key and another one on each call. It is "" outside a node.
 func EffectKey(ctx context.Context) string {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {
-		return ""
+		a, ok := attemptOf(ctx)
+		if !ok {
+			return ""
+		}
+		if c = a.onlyEffect(); c == nil {
+			return rand.Text()
+		}
 	}
 	return c.drive.run + c.drive.branch + "/" + c.frame.path + c.localID() + "/" + c.effect.Name + "/" + c.ord
 }
@@ -163,6 +173,7 @@ func (a attempt) beginEffect(e Effect) (*effectCall, error) {
 		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, a.node().Name)
 	}
 	fold.SetEntry(&in.busy, name, true)
+	in.running = append(in.running, c)
 	if e.Key != "" {
 		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
@@ -219,7 +230,18 @@ func (c *effectCall) finish() {
 	defer c.mu.Unlock()
 	if c.checkNotHungLocked() == nil {
 		delete(c.inner.busy, c.effect.Name+"\x00"+c.effect.Key)
+		c.inner.running = slices.DeleteFunc(c.inner.running, func(o *effectCall) bool { return o == c })
 	}
+}
+
+// onlyEffect returns the effect that runs in the attempt, or nil if none or several do.
+func (a attempt) onlyEffect() *effectCall {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.checkNotHungLocked() != nil || a.inner == nil || len(a.inner.running) != 1 {
+		return nil
+	}
+	return a.inner.running[0]
 }
 
 // recordedResult returns the result that an earlier drive or attempt left.

@@ -108,5 +108,5 @@ func ExampleNewID() {
 	now := time.Date(2026, 3, 2, 10, 12, 44, 0, time.UTC)
 	first, second := graph.NewID(now), graph.NewID(now.Add(time.Millisecond))
 	fmt.Println(len(first), first[:9], second[:9], first < second)
-	// Output: 14 1kjq0jcb0 1kjq0jcb1 true
+	// Output: 20 1kjq0jcb0 1kjq0jcb1 true
 }

@@ -130,15 +130,17 @@ func (wallClock) Wait(ctx context.Context, d time.Duration) error {
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // NewID returns an identifier for a run or thread: nine characters of time, to the
-// millisecond, and five random ones. Ids sort by time.
+// millisecond, and eleven random ones, enough for any number of machines that start runs
+// in the same millisecond. Ids sort by time, also with those of older versions, which
+// have five random characters.
 func NewID(now time.Time) string {
-	var b [14]byte
+	var b [20]byte
 	ms := now.UnixMilli()
 	for i := 8; i >= 0; i-- {
 		b[i] = idAlphabet[ms&31]
 		ms >>= 5
 	}
-	var r [5]byte
+	var r [11]byte
 	_, _ = rand.Read(r[:]) // it never fails
 	for i, c := range r {
 		b[9+i] = idAlphabet[c&31]

@@ -284,7 +284,7 @@ func (a attempt) leaveBehind(stopped *int) bool {
 				return false
 			}
 		}
-		in.busy = nil
+		in.busy, in.running = nil, nil
 	}
 	a.hung, a.held = a.n, true
 	return true

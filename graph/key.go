@@ -371,8 +371,9 @@ func (k Key[T]) WithCodec(c Codec[T]) Key[T] {
 	return Key[T]{&d}
 }
 
-// Get returns the value, or T's zero value if the key is absent. It panics if the graph
-// that s belongs to does not declare the key: inside a node that becomes a *NodeError.
+// Get returns the value, or T's zero value if the key is absent, as all keys are in the zero
+// State: that of a Result that did not start. It panics if the graph that s belongs to does
+// not declare the key: inside a node that becomes a *NodeError.
 func (k Key[T]) Get(s State) T {
 	v, _ := k.Lookup(s)
 	return v
@@ -383,7 +384,7 @@ func (k Key[T]) Get(s State) T {
 func (k Key[T]) Lookup(s State) (v T, present bool) {
 	i := s.t.findSlot(k.d)
 	if i < 0 {
-		if s.t != nil && s.t.open != nil {
+		if s.t == nil || s.t.open != nil {
 			return v, false
 		}
 		panic(fmt.Sprintf("graph: key %q is not declared in the graph; add it to Def.Keys", k.d.name))

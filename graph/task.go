@@ -51,6 +51,7 @@ type task struct {
 type nodeActivity struct {
 	ordinals ordinals
 	busy     map[string]bool
+	running  []*effectCall
 	results  map[string]outcome             // effects, for the next attempt
 	asks     map[string]*fold.AskedQuestion // answered ahead in this drive
 	open     []Question

@@ -557,3 +557,62 @@ func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The context of the node names the effect that runs there, and never the empty key.
+func TestEffectKeyWithTheContextOfTheNode(t *testing.T) {
+	var right, wrong, none, several string
+	r := kept(parallel(t, graph.Node{Name: "a", Run: func(node context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Do(node, "one", func(ctx context.Context) (int, error) {
+			right, wrong = graph.EffectKey(ctx), graph.EffectKey(node)
+			_, err := graph.Do(node, "two", func(ctx context.Context) (int, error) {
+				several = graph.EffectKey(node)
+				return 0, nil
+			})
+			return 0, err
+		})
+		none = graph.EffectKey(node)
+		return graph.Update{}, err
+	}}))
+	if res, err := start(t, r); err != nil || right == "" || wrong != right || none == "" || several == "" || several == right || none == several {
+		t.Errorf("%v %v: %q %q %q %q", res.Status, err, right, wrong, none, several)
+	}
+	if k := graph.EffectKey(t.Context()); k != "" {
+		t.Errorf("outside a node: %q", k)
+	}
+}
+
+// Ids of one instant differ, sort by time, also beside older ones, and a zero State has no keys.
+func TestIDsOfOneInstant(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 12, 44, 0, time.UTC)
+	seen := map[string]bool{}
+	for range 200_000 {
+		seen[graph.NewID(now)] = true
+	}
+	if len(seen) != 200_000 {
+		t.Errorf("%d ids are equal", 200_000-len(seen))
+	}
+	if old := graph.NewID(now)[:14]; graph.NewID(now.Add(-time.Millisecond)) >= old || old >= graph.NewID(now.Add(time.Millisecond)) {
+		t.Error("ids do not sort beside older ones")
+	}
+	if v, present := list.Lookup(graph.State{}); v != nil || present {
+		t.Error("a key of the zero State is present")
+	}
+}
+
+// Another version of a graph, and another graph of its name, read nothing that was cached.
+func TestTheCacheKnowsTheGraph(t *testing.T) {
+	cache := &graph.MemoryCache{}
+	for i, d := range []graph.Def{{Name: "g", Version: "1"}, {Name: "g", Version: "2"}, {Name: "g", Version: "2", Edges: []graph.Edge{edge("b", graph.End)}, Nodes: []graph.Node{{Name: "b", Run: idle}}}} {
+		made := fmt.Sprint("made ", i)
+		d.Keys, d.Start = all, []string{"a"}
+		d.Nodes = append(d.Nodes, graph.Node{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{list}}, Run: writes(only.Set(made))})
+		d.Edges = append(d.Edges, edge("a", graph.End))
+		if i == 2 {
+			d.Start = []string{"a", "b"}
+		}
+		res, err := (&graph.Runner{Graph: compile(t, d), Cache: cache}).Invoke(t.Context(), graph.Input{})
+		if err != nil || only.Get(res.State) != made {
+			t.Errorf("graph %d: %v, %q", i, err, only.Get(res.State))
+		}
+	}
+}
