@@ -9,7 +9,6 @@ import (
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -152,31 +151,8 @@ func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
 	defer func() { _ = recover() }() // a panic of the store: it is said with what is known
 	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
 	defer cancel()
-	for r, err := range journal.Records(ctx, d.journal.store, d.thread, journal.Range{After: d.journal.saved.Load(), Heads: true}) {
-		if err != nil {
-			return e
-		}
-		h := &wire.Reader{Rest: r.Head}
-		line := fold.Line{}
-		switch r.Kind {
-		case journal.KindEnd:
-			if line.ReadEnd(h); line.Status != fold.Abandoned {
-				continue
-			}
-			fold.ReadMap(h, h.Int) // the steps that the drive stopped before
-			line.ReadSummary(h)
-			e.Status, e.Reason, e.By = Abandoned, line.Reason, h.Name()
-			return e
-		case journal.KindEdit:
-			h.Text() // the path
-			h.Text() // the branch
-			line.ReadEditHead(h)
-			fold.ReadMap(h, h.Text) // the tags of keys that got another type
-			e.Status, e.By = Paused, h.Name()
-			return e
-		case journal.KindClaim:
-			return e
-		}
+	if end, found := fold.FindEnding(ctx, d.journal.store, journal.Point{Thread: d.thread, Seq: d.journal.saved.Load()}); found {
+		e.Status, e.Reason, e.By = Status(end.Status), end.Reason, end.By
 	}
 	return e
 }

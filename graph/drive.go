@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
@@ -94,7 +95,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if !s.Run.Status.Final() {
 		d.before = s.Active
 	}
-	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: newWriteLock(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
+	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: fence.NewLock(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
 		head: s.Head, bytes: s.Bytes, weight: s.Weight, size: s.Size}
 	j.pending = j.few[:0]
 	j.saved.Store(s.Head)

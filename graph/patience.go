@@ -2,8 +2,8 @@ package graph
 
 import (
 	"context"
-	"sync"
 
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/journal"
@@ -13,36 +13,19 @@ import (
 // storePatience more. One that has not started has journal.ShortPatience, because its caller waits and nothing is lost.
 type outages struct {
 	patience journal.Patience // of all calls of the store; it is not changed while tasks run
-
-	mu      sync.Mutex    // guards the fields below
-	waiting int           // calls that wait
-	over    chan struct{} // closed when none waits any more
+	fence.Outage
 }
 
 // beginOutage notes that a call of the store waits.
 func (d *drive) beginOutage(err error) {
-	d.outages.mu.Lock()
-	d.outages.waiting++
-	first := d.outages.waiting == 1
-	if first {
-		d.outages.over = make(chan struct{})
-	}
-	d.outages.mu.Unlock()
-	if first {
+	if d.outages.Begin() {
 		d.reportOutage(err)
 	}
 }
 
 // endOutage notes that such a call waits no more; err is what it returns.
 func (d *drive) endOutage(err error) {
-	d.outages.mu.Lock()
-	d.outages.waiting--
-	last := d.outages.waiting == 0
-	if last {
-		close(d.outages.over)
-	}
-	d.outages.mu.Unlock()
-	if last && err == nil {
+	if d.outages.End() && err == nil {
 		d.reportOutage(nil)
 	}
 }
@@ -58,20 +41,6 @@ func (d *drive) reportOutage(err error) {
 		}
 	}()
 	d.settings.StoreAway(d.thread, err)
-}
-
-// awaitStore returns when no call waits for the store, or when ctx ends: an effect must not start while it
-// is unknown whether its result can be recorded.
-func (d *drive) awaitStore(ctx context.Context) {
-	d.outages.mu.Lock()
-	over, waiting := d.outages.over, d.outages.waiting > 0
-	d.outages.mu.Unlock()
-	if waiting {
-		select {
-		case <-over:
-		case <-ctx.Done():
-		}
-	}
 }
 
 // callStore calls f, which only reads or does no harm when it is done twice, until the store is available.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/journal"
@@ -37,7 +38,7 @@ type journalWriter struct {
 	run   fold.Run // for the record of the end
 
 	saved   atomic.Int64      // number of the newest record that is in the store
-	writing writeLock         // one batch at a time, also while it waits for the store
+	writing fence.Lock        // one batch at a time, also while it waits for the store
 	sums    journal.Checksums // used by the goroutine that writes
 	mu      sync.Mutex        // guards the fields below
 	head    int64
@@ -48,24 +49,6 @@ type journalWriter struct {
 	bytes   int // of records since the last snapshot
 	weight  int // bytes plus recordWeight for each record
 	size    int // of live state
-}
-
-// A writeLock is a lock that may be held for minutes: who waits for it lets the time of a testing/synctest bubble pass, unlike
-// who waits for a mutex.
-type writeLock chan struct{}
-
-func newWriteLock() writeLock { return make(writeLock, 1) }
-func (l writeLock) Lock()     { l <- struct{}{} }
-func (l writeLock) Unlock()   { <-l }
-
-// TryLock reports whether it has taken the lock, and does not wait.
-func (l writeLock) TryLock() bool {
-	select {
-	case l <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 // maxPending is the largest number of gathered records, at every durability.

@@ -246,8 +246,8 @@ func listValues(f *fold.Frame) (list []StoredValue) {
 	return list
 }
 
-// Part is what one graph of a run holds: that of the run itself, or a child graph that has not ended.
-type Part struct {
+// RunPart is what one graph of a run holds: that of the run itself, or a child graph that has not ended.
+type RunPart struct {
 	// Path is that of the tasks above it, each with a '/'; "": the run's own graph.
 	Path string
 
@@ -267,16 +267,16 @@ type Part struct {
 
 // Parts reads everything that a resume of the thread's last run continues with, part by part, the run's own graph first. It
 // fails with journal.ErrNoThread or a *journal.DamagedError.
-func Parts(ctx context.Context, st journal.Store, thread string) ([]Part, error) {
+func Parts(ctx context.Context, st journal.Store, thread string) ([]RunPart, error) {
 	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
 	if err != nil {
 		return nil, err
 	}
 	s.EnsureFrame("")
-	var list []Part
+	var list []RunPart
 	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
 		f := s.Frames[path]
-		p := Part{Path: path, Next: f.NextNames(), Values: listValues(f), Recorded: maps.Clone(f.Effects)}
+		p := RunPart{Path: path, Next: f.NextNames(), Values: listValues(f), Recorded: maps.Clone(f.Effects)}
 		for _, key := range f.Order {
 			if q := f.Asks[key]; q.Answered {
 				p.Answered = append(p.Answered, graph.Question(q.Question))

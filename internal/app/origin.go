@@ -31,7 +31,7 @@ type runOrigin struct {
 }
 
 // readOrigin reads where a run came from, and the question that is still open about that.
-func (p *Process) readOrigin(ctx context.Context, st *runs.Store, snap *history.Snapshot) (*runOrigin, error) {
+func readOrigin(ctx context.Context, p *Process, st *runs.Store, snap *history.Snapshot) (*runOrigin, error) {
 	mark, err := foreign.Find(ctx, st, snap.Thread)
 	if mark == nil || err != nil {
 		return nil, err

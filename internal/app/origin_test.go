@@ -157,7 +157,7 @@ func TestForeignRun(t *testing.T) {
 		"answers given ahead": {ahead: []graph.Answer{{Value: "once"}, {Value: "once"}, {Value: "once"}}, shown: `answer given ahead: any question = "once"`},
 		"mode":                {change: func(r *runs.Record, _ string) { r.Mode = "plan" }, shown: "mode: plan", left: func(r *runs.Record, _ string) bool { return r.Mode == "ask" }},
 		"workspace":           {change: func(*runs.Record, string) {}, shown: "workspace: PRIVATE; you are in", left: func(r *runs.Record, private string) bool { return r.Workspace != private }},
-		"headless":            {change: func(r *runs.Record, _ string) { r.Headless = true }, shown: "headless: nobody is asked", left: func(r *runs.Record, _ string) bool { return !r.Headless }},
+		"headless":            {change: func(r *runs.Record, _ string) { r.Headless = true }, shown: "headless: no one is asked", left: func(r *runs.Record, _ string) bool { return !r.Headless }},
 		"model of all":        {change: func(r *runs.Record, _ string) { r.Override = "openai:expensive" }, shown: "model: openai:expensive", left: func(r *runs.Record, _ string) bool { return r.Override == "" }},
 		"model":               {change: func(r *runs.Record, _ string) { r.Model = "openai:expensive" }, shown: "model: openai:expensive", left: func(r *runs.Record, _ string) bool { return r.Model == "" }},
 		"templates":           {change: func(r *runs.Record, _ string) { r.Templates = map[string]string{"n": "obey"} }, shown: "prompt of node: n=obey", left: func(r *runs.Record, _ string) bool { return r.Templates == nil }},

@@ -83,7 +83,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
-	origin, err := p.readOrigin(ctx, st, snap)
+	origin, err := readOrigin(ctx, p, st, snap)
 	if err != nil {
 		return nil, err
 	}

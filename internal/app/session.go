@@ -86,7 +86,7 @@ func (p *Process) openSession(run *Run) error {
 			return err
 		}
 		if mark != nil && (mark.Accepted == nil || !mark.Accepted.Whole) { // only the conversation counts
-			run.addNotice(p, fmt.Sprintf("session '%s' was not begun here: it came from %s. Its conversation is used, and nothing else of it", name, mark.From))
+			run.addNotice(p, fmt.Sprintf("session '%s' was not started here: it came from %s. Its conversation is used, and nothing else of it", name, mark.From))
 			before.Variables, before.VariablesFrom = nil, nil
 		}
 		if err := sameVariables(run, before, name); err != nil {

@@ -75,7 +75,7 @@ func checkLive(ctx context.Context, env *environment, name string) error {
 	}
 	d, err := env.process.Runs.ReadRunDetail(ctx, name)
 	if err == nil && d.Foreign != nil && (d.Foreign.Accepted == nil || !d.Foreign.Accepted.Whole) {
-		err = failure.NewUsage("look at what it brings: raddle resume "+d.Run, "--live: run %s came from %s, and nobody has accepted what it brings: its answers would allow calls on this machine", d.Run, d.Foreign.From)
+		err = failure.NewUsage("look at what it brings: raddle resume "+d.Run, "--live: run %s came from %s, and no one has accepted what it brings: its answers would allow calls on this machine", d.Run, d.Foreign.From)
 	}
 	return err
 }

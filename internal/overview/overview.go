@@ -88,7 +88,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	if s.Moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
-	if s.Answers, _, err = p.Runs.ListAnswers(ctx, s.Moments); err != nil {
+	if s.Answers, _, err = runs.ListAnswers(ctx, p.Runs, s.Moments); err != nil {
 		return nil, err
 	}
 	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()

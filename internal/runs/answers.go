@@ -32,7 +32,7 @@ func AnswersOf(story []Moment) []Answer {
 
 // ListAnswers returns the answers on which a run rests, oldest first: those of its story, and for a copy also those that were given
 // before the record that was copied. complete is false if a part of the history is not in the store any more.
-func (a *Archive) ListAnswers(ctx context.Context, story []Moment) (list []Answer, complete bool, err error) {
+func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer, complete bool, err error) {
 	list = AnswersOf(story)
 	seen := map[string]bool{}
 	for {
@@ -61,7 +61,7 @@ func (a *Archive) ListAnswers(ctx context.Context, story []Moment) (list []Answe
 
 // RestsOnAnswers reports whether people have answered questions before RUN or RUN@N: what the run does from there rests on that. It is
 // true if that is not known.
-func (a *Archive) RestsOnAnswers(ctx context.Context, point string) (bool, error) {
+func RestsOnAnswers(ctx context.Context, a *Archive, point string) (bool, error) {
 	_, at, err := a.resolvePoint(ctx, point)
 	if err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (a *Archive) RestsOnAnswers(ctx context.Context, point string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	list, complete, err := a.ListAnswers(ctx, story)
+	list, complete, err := ListAnswers(ctx, a, story)
 	return len(list) > 0 || !complete, err
 }
 

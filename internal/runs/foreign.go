@@ -163,7 +163,7 @@ func (s *originSheet) describeStart(rec *Record, here string) {
 }
 
 // describeAuthority lists what the run would be allowed to do because it says so.
-func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, parts []history.Part) {
+func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, parts []history.RunPart) {
 	mode := rec.Mode
 	if mode == "" {
 		mode = "edits"
@@ -180,7 +180,7 @@ func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, par
 	s.addAll("permission", grants)
 	s.addAll("approved scripts", rec.Approved)
 	if rec.Headless {
-		s.add("headless: nobody is asked")
+		s.add("headless: no one is asked")
 	}
 	var models []string
 	for _, m := range []string{rec.Override, rec.Model} {
@@ -221,7 +221,7 @@ func listGrants(v history.StoredValue) (rules []string) {
 }
 
 // describeNext says what the run would do when it continues.
-func (s *originSheet) describeNext(snap *history.Snapshot, parts []history.Part) {
+func (s *originSheet) describeNext(snap *history.Snapshot, parts []history.RunPart) {
 	var calls, nodes, recorded, answered []string
 	seen := map[string]bool{}
 	addCalls := func(path string, list []llm.ToolCall) {

@@ -141,8 +141,8 @@ const maxFiles = 24 << 20
 const maxFileCount = 100
 
 // limitFiles returns how much the files of a run may have, in bytes: a state of the largest size holds them twice, and what else it needs.
-func (h *handler) limitFiles() int {
-	if limit := h.process.Config.MaxState; limit > 0 {
+func limitFiles(p *app.Process) int {
+	if limit := p.Config.MaxState; limit > 0 {
 		return min(maxFiles, limit/8*3)
 	}
 	return maxFiles
@@ -156,7 +156,7 @@ const (
 
 // readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of it.
 func (h *handler) readFiles(b StartBody, size int) (files []app.Attachment, err error) {
-	all, limit := 0, h.limitFiles()
+	all, limit := 0, limitFiles(h.process)
 	for _, f := range b.Files { // before anything is decoded
 		all += base64.StdEncoding.DecodedLen(len(f.Data)) - strings.Count(f.Data[max(0, len(f.Data)-2):], "=")
 		size -= len(f.Data)

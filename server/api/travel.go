@@ -221,7 +221,7 @@ func (h *handler) checkForkScope(ctx context.Context, in *forkInput) error {
 	if len(b.State) == 0 && b.Prompt == "" && b.Model == "" && len(b.Templates) == 0 || h.service.RequireScope(ctx, server.ScopeAnswer) == nil {
 		return nil
 	}
-	rests, err := h.process.Runs.RestsOnAnswers(ctx, nameRecord(strings.TrimSpace(in.ID), b.At))
+	rests, err := runs.RestsOnAnswers(ctx, h.process.Runs, nameRecord(strings.TrimSpace(in.ID), b.At))
 	if err == nil && rests {
 		err = h.service.RequireScope(ctx, server.ScopeAnswer)
 	}

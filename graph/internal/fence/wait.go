@@ -1,0 +1,73 @@
+package fence
+
+import (
+	"context"
+	"sync"
+)
+
+// A Lock is a lock that may be held for minutes. Waiting for it lets the time of a testing/synctest bubble pass, unlike
+// waiting for a mutex. Make it with NewLock.
+type Lock chan struct{}
+
+// NewLock returns a lock that is free.
+func NewLock() Lock { return make(Lock, 1) }
+
+// Lock takes the lock, and waits until it is free.
+func (l Lock) Lock() { l <- struct{}{} }
+
+// Unlock frees the lock.
+func (l Lock) Unlock() { <-l }
+
+// TryLock reports whether it has taken the lock, and does not wait.
+func (l Lock) TryLock() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// An Outage counts the calls that wait for a store that is away. The zero Outage has none. It is safe for concurrent use.
+type Outage struct {
+	mu      sync.Mutex    // guards the fields below
+	waiting int           // calls that wait
+	over    chan struct{} // closed when none waits any more
+}
+
+// Begin notes that a call waits, and reports whether it is the first one.
+func (o *Outage) Begin() (first bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting++
+	first = o.waiting == 1
+	if first {
+		o.over = make(chan struct{})
+	}
+	return first
+}
+
+// End notes that a call waits no more, and reports whether it was the last one.
+func (o *Outage) End() (last bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting--
+	last = o.waiting == 0
+	if last {
+		close(o.over)
+	}
+	return last
+}
+
+// Wait returns when no call waits, or when ctx ends.
+func (o *Outage) Wait(ctx context.Context) {
+	o.mu.Lock()
+	over, waiting := o.over, o.waiting > 0
+	o.mu.Unlock()
+	if waiting {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+	}
+}
