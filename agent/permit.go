@@ -214,7 +214,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 		case d.Verdict == Deny:
 			return c, edited, denyCall("permission denied: %s", d.Reason), nil
 		}
-		if fault := checkArguments(t, c.Args); fault != nil { // no one is asked about a call that cannot be made
+		if fault := checkArguments(t, c.Args); fault != nil { // no question about a call that cannot be made
 			return c, edited, denyCall("%v", fault), nil
 		}
 		if a.act.Headless {

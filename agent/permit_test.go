@@ -211,7 +211,7 @@ func TestPermissionQuestionData(t *testing.T) {
 	}
 }
 
-// No one is asked about a call that its schema forbids: the model reads what is wrong.
+// No question is asked about a call that its schema forbids: the model reads what is wrong.
 func TestArgumentsAreCheckedBeforeAnyoneIsAsked(t *testing.T) {
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
 	var made counted

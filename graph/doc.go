@@ -81,8 +81,8 @@
 // # Test it
 //
 // A node is a function: NewState makes a state to call it with, and Key.WrittenValue reads
-// what it wrote. Runner.Debug detects nodes that modify what they read, and values that
-// change when they are stored and read back; package graphtest has a clock, ids
+// what it wrote. Runner.Debug detects nodes and reducers that modify what they read, and
+// values that change when they are stored and read back; package graphtest has a clock, ids
 // and a store that crashes.
 //
 // # Travel in time

@@ -121,8 +121,8 @@ func Note(ctx context.Context, note []byte) error {
 // EffectKey identifies the running effect. It is the same in every process and attempt,
 // and differs after a fork or an edit: use it as an idempotency key. ctx should be the
 // context that Do passes to its function. With that of the node it is the key of the
-// only effect that runs there; if none or several do, it is a random text, which is
-// nobody else's key and another one on each call. It is "" outside a node.
+// only effect that runs there; if none or several do, it is a random text, another one
+// on each call. It is "" outside a node.
 func EffectKey(ctx context.Context) string {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {

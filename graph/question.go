@@ -129,8 +129,8 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 // questionName is the key of NameQuestions in a context.
 type questionName struct{}
 
-// NameQuestions returns a context in which a question without an Ask.Name has this one. The one who
-// calls several functions at the same time gives each of them a context of its own, so
+// NameQuestions returns a context in which a question without an Ask.Name has this one. If
+// you call several functions at the same time, give each of them a context of its own, so
 // that each gets the answers to its own questions.
 func NameQuestions(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, questionName{}, name)

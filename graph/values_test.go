@@ -203,7 +203,7 @@ func TestDebugFindsReducersOutsideOfSteps(t *testing.T) {
 	}
 }
 
-// The one who reads a value can append to it and write into its maps: no one else sees that.
+// A reader of a value can append to it and write into its maps without an effect on other readers.
 func TestReadersGetListsAndMapsOfTheirOwn(t *testing.T) {
 	list, rows, box := graph.Last[[]int]("list"), graph.Last[[][]int]("rows"), graph.Last[vessel]("box")
 	grown, bag, dyn := graph.Append[[]int]("grown"), graph.Merge[string, []int]("bag"), graph.Dyn("dyn")
@@ -380,8 +380,8 @@ func refuseKinds[T any](t *testing.T, part T, parts string, kinds map[string]gra
 	}
 }
 
-// wrongText is a text that is not UTF-8, as names of files may be, with what means it when it
-// is stored.
+// wrongText is a text that is not UTF-8, as names of files may be. It also has
+// the characters that its stored form uses.
 const wrongText = "caf\xe9\xff.txt \uf8fe \uf8fe-- \ufffd \\ufffd <&> \u2028"
 
 type oddName string
@@ -581,7 +581,7 @@ func TestEffectKeyWithTheContextOfTheNode(t *testing.T) {
 	}
 }
 
-// Ids of one instant differ, sort by time, also beside older ones, and a zero State has no keys.
+// Ids of one instant differ and sort by time, also among older ones. A zero State has no keys.
 func TestIDsOfOneInstant(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 12, 44, 0, time.UTC)
 	seen := map[string]bool{}
