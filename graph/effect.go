@@ -262,7 +262,7 @@ func (c *effectCall) recordedResult() ([]byte, bool) {
 // resolveDoubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) resolveDoubt(ctx context.Context) (skip bool, err error) {
 	d := c.drive
-	d.outages.Wait(ctx) // an effect must not start while it is unknown whether its result can be recorded
+	d.outages.AwaitEnd(ctx) // an effect must not start while it is unknown whether its result can be recorded
 	if err := d.checkDriving(ctx); err != nil {
 		return false, err
 	}

@@ -18,14 +18,14 @@ type outages struct {
 
 // beginOutage notes that a call of the store waits.
 func (d *drive) beginOutage(err error) {
-	if d.outages.Begin() {
+	if d.outages.BeginWait() {
 		d.reportOutage(err)
 	}
 }
 
 // endOutage notes that such a call waits no more; err is what it returns.
 func (d *drive) endOutage(err error) {
-	if d.outages.End() && err == nil {
+	if d.outages.EndWait() && err == nil {
 		d.reportOutage(nil)
 	}
 }

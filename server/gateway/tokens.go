@@ -211,7 +211,7 @@ func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool, er
 	case found.IsExpired(time.Now()):
 		return c, false, errExpired
 	}
-	t.use.note(found, list, time.Now())
+	t.use.noteUse(found, list, time.Now())
 	c = server.Caller{Name: found.Name, User: found.Name, Scopes: found.Scopes}
 	if c.Name == firstName {
 		c.User = ""

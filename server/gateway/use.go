@@ -24,11 +24,11 @@ type tokenUse struct {
 func (t *Tokens) LastUse(k Token) time.Time {
 	t.use.mu.Lock()
 	defer t.use.mu.Unlock()
-	return t.use.read()[k.Hash]
+	return t.use.readUses()[k.Hash]
 }
 
-// read returns the uses that were saved. A damaged file is as good as none: the next use replaces it.
-func (u *tokenUse) read() map[string]time.Time {
+// readUses returns the uses that were saved. A damaged file is as good as none: the next use replaces it.
+func (u *tokenUse) readUses() map[string]time.Time {
 	last := map[string]time.Time{}
 	if text, err := os.ReadFile(u.path); err == nil {
 		_ = json.Unmarshal(text, &last)
@@ -36,12 +36,12 @@ func (u *tokenUse) read() map[string]time.Time {
 	return last
 }
 
-// note notes that one of the tokens is used now. That this cannot be saved keeps no request from being served.
-func (u *tokenUse) note(used *Token, all []Token, now time.Time) {
+// noteUse notes that one of the tokens is used now. That this cannot be saved keeps no request from being served.
+func (u *tokenUse) noteUse(used *Token, all []Token, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.last == nil {
-		u.last = u.read()
+		u.last = u.readUses()
 	}
 	first := u.last[used.Hash].IsZero()
 	u.last[used.Hash] = now.UTC().Truncate(time.Second)

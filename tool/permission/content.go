@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/plainfile"
 )
 
 // changedContent is why a call asks that an answer has allowed, as the end of a sentence.
@@ -144,7 +146,7 @@ func addContent(sum hash.Hash, path string, scripts bool) bool {
 	}
 	if scripts {
 		var pack struct{ Scripts json.RawMessage }
-		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &pack) == nil {
+		if text, err := plainfile.Read(path, largestContent); err == nil && json.Unmarshal(text, &pack) == nil {
 			fmt.Fprintf(sum, "scripts %d:%s %d:%s", len(path), path, len(pack.Scripts), pack.Scripts)
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/gitrepo"
+	"raddle.dev/internal/plainfile"
 )
 
 // deepestSubmodule is how many submodules in submodules are looked at, and mostRepositories how many repositories in a decision.
@@ -167,10 +168,10 @@ func readSmallFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() || info.Size() > 4096 {
-		return "", errors.New("it is not a small file")
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a file")
 	}
-	text, err := os.ReadFile(path)
+	text, err := plainfile.Read(path, 4096)
 	return string(text), err
 }
 

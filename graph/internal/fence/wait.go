@@ -35,8 +35,8 @@ type Outage struct {
 	over    chan struct{} // closed when none waits any more
 }
 
-// Begin notes that a call waits, and reports whether it is the first one.
-func (o *Outage) Begin() (first bool) {
+// BeginWait notes that a call waits, and reports whether it is the first one.
+func (o *Outage) BeginWait() (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting++
@@ -47,8 +47,8 @@ func (o *Outage) Begin() (first bool) {
 	return first
 }
 
-// End notes that a call waits no more, and reports whether it was the last one.
-func (o *Outage) End() (last bool) {
+// EndWait notes that a call waits no more, and reports whether it was the last one.
+func (o *Outage) EndWait() (last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting--
@@ -59,8 +59,8 @@ func (o *Outage) End() (last bool) {
 	return last
 }
 
-// Wait returns when no call waits, or when ctx ends.
-func (o *Outage) Wait(ctx context.Context) {
+// AwaitEnd returns when no call waits, or when ctx ends.
+func (o *Outage) AwaitEnd(ctx context.Context) {
 	o.mu.Lock()
 	over, waiting := o.over, o.waiting > 0
 	o.mu.Unlock()
