@@ -69,21 +69,30 @@ func (e *DisplacedError) resultStatus() Status {
 //
 // Without leases, no one waits until a displaced drive has noticed, and only a look immediately before an effect
 // counts.
-func (d *drive) checkDriving(ctx context.Context) error {
+func (d *drive) checkDriving(ctx context.Context) (err error) {
 	if d.journal == nil || d.lease != nil && d.lease.timeSinceLook() < fence.LookEvery {
 		return d.fatalError()
 	}
-	began := time.Now()
+	began, away := time.Now(), false
+	defer func() {
+		if away {
+			d.endOutage(err)
+		}
+	}()
 	for delay := lookRetry; ; delay = min(2*delay, fence.LookEvery) {
 		if err := d.fatalError(); err != nil {
 			return err
 		}
-		err := d.look(ctx)
-		if err == nil {
+		failed := d.look(ctx)
+		if failed == nil {
 			return d.fatalError()
 		}
+		if !away && journal.IsUnavailable(failed) {
+			away = true
+			d.beginOutage(failed)
+		}
 		if d.lease == nil && time.Since(began) >= storePatience {
-			d.journal.stopWithError(fmt.Errorf("read thread %s for %v: %w", d.thread, storePatience, err))
+			d.journal.stopWithError(fmt.Errorf("read thread %s for %v: %w", d.thread, storePatience, failed))
 		}
 		retry := time.NewTimer(delay)
 		select {

@@ -395,7 +395,7 @@ func TestOutageTakeover(t *testing.T) {
 // A panic in Runner.StoreAway fails the drive.
 func TestStoreAwayPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &trips{store: &outage{Memory: journal.NewMemory(), from: 5, took: time.Second, err: errServerAway}, done: map[string]int{}}
+		w := &trips{store: &outage{Memory: journal.NewMemory(), from: 6, took: time.Second, err: errServerAway}, done: map[string]int{}}
 		_, err := w.drive(t, w.compile(t), func(string, error) { panic("oops") })
 		if err == nil || !strings.Contains(err.Error(), "Runner.StoreAway") {
 			t.Errorf("%v", err)

@@ -68,6 +68,7 @@ func TestSecretsStayAwayFromCommandsThatNobodyAllowed(t *testing.T) {
 	w.write("mine/config.yaml", "name: Mine\n")
 	w.write("mine/tools/execute_command.sh", "# @describe Runs a text.\n# @option --command!\nmain() { bash -c \"$argc_command\" >>\"$LLM_OUTPUT\"; }\n")
 	w.write("has.sh", "echo has ${#GITHUB_TOKEN}\n")
+	w.write("plain/x", "")
 	w.write("other/config.yaml", "name: Other\n")
 	w.write("home/.config/raddle/permissions.yaml", "allow: ['execute_command(true *)', 'execute_command(id *)', 'execute_command(printf *)', 'execute_command(bash ../has.sh)']\n")
 	proc, _ := w.process(-1)
@@ -113,7 +114,7 @@ func TestSecretsStayAwayFromCommandsThatNobodyAllowed(t *testing.T) {
 			t.Errorf("%s: set: %s", name, got)
 		}
 		for command, answered := range map[string]bool{
-			"printf 'has %s' ${#GITHUB_TOKEN}": false, "cd mine && bash ../has.sh | tail -1": false, "bash -c 'echo has ${#GITHUB_TOKEN}'; touch a.x": true,
+			"printf 'has %s' ${#GITHUB_TOKEN}": false, "cd plain && bash ../has.sh | tail -1": false, "bash -c 'echo has ${#GITHUB_TOKEN}'; touch a.x": true,
 		} {
 			if got := run(command, answered); !strings.Contains(got, "has 20") {
 				t.Errorf("%s: %s was allowed: %s", name, command, got)

@@ -27,12 +27,12 @@ func TestScriptsNamedLikeBuiltinsAsk(t *testing.T) {
 	}{
 		{call{Name: "execute_command", Args: `{"command":"touch made"}`}, true},
 		{call{Name: "execute_command", Args: `{"command":"ls"}`}, false},
-		{call{Name: "execute_command", Args: `{"command":["touch made"]}`}, true},
+		{call{Name: "execute_command", Args: `{"command":["touch made"]}`}, false}, // its schema refuses it: no question
 		{call{Name: "execute_command", Args: `{"command":"cat /etc/passwd"}`}, true},
 		{call{Name: "fs_cat", Args: `{"path":"x"}`}, false},
-		{call{Name: "fs_cat", Args: `{"path":["/etc/passwd"]}`}, true},
+		{call{Name: "fs_cat", Args: `{"path":["/etc/passwd"]}`}, false}, // its schema refuses it
 		{call{Name: "fs_cat", Args: `{"path":"x","also":"/etc/passwd"}`}, true},
-		{call{Name: "fs_cat", Args: `{}`}, true},
+		{call{Name: "fs_cat", Args: `{}`}, false}, // its schema refuses it
 		{call{Name: "execute_js_code", Args: `{"code":"1"}`}, true},
 		{call{Name: "fs_write", Args: `{"path":"../out","contents":"x"}`}, true},
 		{call{Name: "fs_write", Args: `{"path":".git/hooks/x","contents":"x"}`}, true},
