@@ -55,6 +55,8 @@ func openBrowser(t *testing.T, s *clienttest.Server) *browser {
 	if err := chromedp.Do(ctx, call(network.Enable, network.EnableParams{})); err != nil { // starts the browser
 		t.Fatal(err)
 	}
+	// No person looks at a browser without a window: the tab has the focus as if one did.
+	b.do(t, call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
 	go b.listen(chromedp.Console(ctx))
 	go b.watch(chromedp.Events(ctx, network.RequestWillBeSent))
 	b.do(t, chromedp.Navigate(s.URL+"/"))
