@@ -269,10 +269,12 @@ func displace(t *testing.T, b *busyNode, by *displacement, st journal.Store, at 
 		ended <- end{res, err}
 	}()
 	time.Sleep(at)
-	for err := journal.ErrConflict; ; { // the drive may append first
-		if err = by.do(t, other); err == nil {
+	for { // the drive may append first
+		err := by.do(t, other)
+		if err == nil {
 			break
-		} else if !errors.Is(err, journal.ErrConflict) {
+		}
+		if !errors.Is(err, journal.ErrConflict) {
 			t.Fatal(err)
 		}
 	}

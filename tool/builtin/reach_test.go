@@ -122,8 +122,7 @@ func fetchWith(t *testing.T, h builtin.Host, address string, rules ...string) st
 // TestRedirectsStayInTheRule follows redirections of every kind: the rules must allow each address as they would in a call of its own.
 func TestRedirectsStayInTheRule(t *testing.T) {
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "other"+r.URL.Path+r.Referer()) })
-	var page string
-	page = serve(t, func(w http.ResponseWriter, r *http.Request) {
+	page := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
 			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)

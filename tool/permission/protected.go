@@ -158,9 +158,8 @@ func namesIn(home string, words []word, text string) (names []string) {
 			}
 		}
 	}
-	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("#=,:;|&<>()'\"` \t\n", c) }) {
-		names = append(names, piece)
-	}
+	isBound := func(c rune) bool { return strings.ContainsRune("#=,:;|&<>()'\"` \t\n", c) }
+	names = append(names, strings.FieldsFunc(text, isBound)...)
 	if home != "" {
 		for _, name := range slices.Clone(names) {
 			if rest, ok := strings.CutPrefix(name, "~"); ok {
