@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,18 +95,8 @@ func (d *drive) checkDriving(ctx context.Context) (err error) {
 		if d.lease == nil && time.Since(began) >= storePatience {
 			d.journal.stopWithError(fmt.Errorf("read thread %s for %v: %w", d.thread, storePatience, failed))
 		}
-		retry := time.NewTimer(delay)
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			retry.Stop()
-			return context.Cause(ctx)
-		case <-d.ctx.Done():
-			retry.Stop()
-			if err := d.fatalError(); err != nil {
-				return err
-			}
-			return context.Cause(d.ctx)
+		if err := fence.SleepInBoth(ctx, d.ctx, delay); err != nil {
+			return cmp.Or(d.fatalError(), err)
 		}
 	}
 }
@@ -140,12 +131,9 @@ func (j *journalWriter) hasHeadMoved(wait bool) (moved, known bool, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
 	defer cancel()
-	head := int64(0)
-	for r, err := range j.store.Read(ctx, j.thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
-		if err != nil {
-			return false, false, fmt.Errorf("read the end of thread %s: %w", j.thread, err)
-		}
-		head = r.Seq
+	head, err := fold.ReadHead(ctx, j.store, j.thread)
+	if err != nil {
+		return false, false, err
 	}
 	return head != j.saved.Load(), true, nil
 }

@@ -746,7 +746,7 @@ func TestChatCompacts(t *testing.T) {
 }
 
 // changingText matches what differs in each run: times, and identifiers of runs.
-var changingText = regexp.MustCompile(`\d+\.\d s\b|\b1m[0-9a-z]{12}\b`)
+var changingText = regexp.MustCompile(`\d+\.\d s\b|\b1m[0-9a-z]{18}\b`)
 
 // The screens of a conversation, from 20 to 200 columns. Run with UPDATE_SCREENS=1 to write them again.
 func TestChatScreens(t *testing.T) {

@@ -51,7 +51,7 @@ nodes:
   ok: {type: approval, question: Send it?, options: [yes, no], routes: {yes: done, no: done}, on_other: done, state_updates: {ok: "{{choice}}"}}
   done: {type: end, output: "{{said}}/{{ok}}"}
 -- consent/t.yaml --
-- {match: Write it, turn: 1, repeat: true, tool_calls: [{name: fs_write, args: {path: ../outside.txt, content: x}}]}
+- {match: Write it, turn: 1, repeat: true, tool_calls: [{name: fs_write, args: {path: ../outside.txt, contents: x}}]}
 - {match: Write it, turn: 2, repeat: true, text: "{{outcome.-1}}"}
 `
 

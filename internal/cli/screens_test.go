@@ -130,7 +130,7 @@ func (w *workplace) show(cols int, args ...string) (written, shown string) {
 
 var (
 	shownTime = regexp.MustCompile(`\b\d+\.\d(\s+)s`)
-	shownRun  = regexp.MustCompile(`\b1m[0-9a-z]{12}\b`)
+	shownRun  = regexp.MustCompile(`\b1m[0-9a-z]{18}\b`)
 )
 
 // TestScreens compares what terminals of several widths show at the end of runs. Run with UPDATE_SCREENS=1 to write the screens again.
@@ -161,7 +161,7 @@ func TestScreens(t *testing.T) {
 				if found := foreign(strings.NewReplacer("\x1b]8;;", "", "\a", "").Replace(written)); found != nil && name == "evil" {
 					t.Errorf("in %d columns, the terminal gets %q", cols, found)
 				}
-				shown = shownRun.ReplaceAllString(shownTime.ReplaceAllString(shown, "0.0${1}s"), "1m000000000000")
+				shown = shownRun.ReplaceAllString(shownTime.ReplaceAllString(shown, "0.0${1}s"), "1m000000000000000000")
 				fmt.Fprintf(&got, "== %d columns ==\n%s\n", cols, strings.ReplaceAll(shown, w.dir, "DIR"))
 			}
 			golden := filepath.Join("testdata", "screens", name+".txt")

@@ -203,10 +203,10 @@ func splitBranch(session string) (name string, number int) {
 	return session, 1
 }
 
-// isGenerated reports whether a name has the form of those that Open makes.
+// isGenerated reports whether a name has the form of those that Open makes, or that it made when ids were shorter.
 func isGenerated(name string) bool {
-	const length = 14
-	return len(name) == length && strings.Trim(name, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+	const length, before = 20, 14
+	return (len(name) == length || len(name) == before) && strings.Trim(name, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
 
 // titleOf returns the first line of a message, at most 80 characters of it.

@@ -72,3 +72,17 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// SleepInBoth waits for a time. If one of two contexts ends first, it returns the cause.
+func SleepInBoth(a, b context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-a.Done():
+		return context.Cause(a)
+	case <-b.Done():
+		return context.Cause(b)
+	}
+}

@@ -45,6 +45,17 @@ func LoadPoint(ctx context.Context, st journal.Store, p journal.Point) (*Thread,
 	return nil, fmt.Errorf("%w: %s", journal.ErrNoThread, p.Thread)
 }
 
+// ReadHead returns the number of the newest record of a thread; 0: there is no record.
+func ReadHead(ctx context.Context, st journal.Store, thread string) (head int64, err error) {
+	for r, err := range st.Read(ctx, thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return 0, fmt.Errorf("read the end of thread %s: %w", thread, err)
+		}
+		head = r.Seq
+	}
+	return head, nil
+}
+
 // LoadToDrive is LoadThread for a drive, which never changes what it has read: if the store is in
 // memory, the bytes of the records are shared with it.
 func LoadToDrive(ctx context.Context, st journal.Store, thread string) (*Thread, error) {
