@@ -29,7 +29,7 @@ func (r *Resolver) CheckRequested(id string) error {
 	case id == "":
 		return nil
 	case file:
-		return failure.NewUsage("name a model of a client; GET /api/v1/models and raddle models ls list them", "model %s: a request cannot name a file of the server", id)
+		return failure.NewUsage("name a model of a client; GET /api/v1/models and raddle models ls list them", "a request cannot name a file of the server as its model")
 	case c == nil:
 		err := r.unknownClientError(id)
 		err.Kind = failure.Usage

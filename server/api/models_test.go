@@ -26,7 +26,7 @@ func TestRequestsNameModelsOfClientsOnly(t *testing.T) {
 	for _, file := range []string{"/dev/zero", "/etc/passwd", "/nope", "t.yaml", "../bot/t.yaml", transcript, ""} {
 		for _, request := range [][2]string{{"/runs", `{"agent": "bot", "prompt": "p", "model": "script:` + file + `"}`}, {"/runs/" + run + "/fork", `{"model": "script:` + file + `"}`}} {
 			got := w.get(400, "POST", request[0], request[1])
-			if want := "model script:" + file + ": a request cannot name a file of the server"; got["detail"] != want {
+			if want := "a request cannot name a file of the server as its model"; got["detail"] != want { // the same for all
 				t.Errorf("%s of %q: %v, want %q", request[0], file, got, want)
 			}
 		}

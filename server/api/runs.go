@@ -318,7 +318,7 @@ func (h *handler) answerRun(ctx context.Context, in *answerInput) (*body[Answere
 // QuestionPage is a page of open questions.
 type QuestionPage struct {
 	Page[overview.Question]
-	Damaged []runs.Info `json:"damaged,omitempty" doc:"the runs whose journals cannot be read; they may have questions too"`
+	Damaged []runs.Info `json:"damaged,omitempty" nullable:"false" doc:"the runs whose journals cannot be read; they may have questions too"`
 }
 
 func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[QuestionPage], error) {
