@@ -27,6 +27,8 @@ func (e *DamagedError) Error() string {
 	switch {
 	case e.Err != nil && e.Seq == 0:
 		return fmt.Sprintf("the journal of thread %s is damaged: %v; restore the store from a copy", e.Thread, e.Err)
+	case e.Err != nil && e.Kind == 0:
+		return fmt.Sprintf("record %d of thread %s cannot be read: %v", e.Seq, e.Thread, e.Err)
 	case e.Err != nil:
 		return fmt.Sprintf("record %d of thread %s (%s) cannot be read: %v", e.Seq, e.Thread, e.Kind, e.Err)
 	}

@@ -63,16 +63,17 @@ func (s *Store) findDamage(ctx context.Context, thread string, sp span, err erro
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == corrupted || e.Code == "XX002") {
 		return &journal.DamagedError{Thread: thread, Err: err}
 	}
-	if !errors.Is(err, errChanged) || sp.thread == 0 {
+	gap, ok := errors.AsType[*gapError](err)
+	if !ok || sp.thread == 0 {
 		return err
 	}
 	covered := false
 	failed := s.runRead(ctx, func(c *pgx.Conn) error {
-		_, err := queryRow(ctx, c, "SELECT first_seq <= $2 AND $2 <= last_seq FROM raddle_thread WHERE id = $1", []any{sp.thread, sp.at}, &covered)
+		_, err := queryRow(ctx, c, "SELECT first_seq <= $2 AND $2 <= last_seq FROM raddle_thread WHERE id = $1", []any{sp.thread, gap.seq}, &covered)
 		return err
 	})
 	if failed == nil && covered { // it was not pruned
-		return &journal.DamagedError{Thread: thread, Seq: sp.at, Err: errLost}
+		return &journal.DamagedError{Thread: thread, Seq: gap.seq, Err: errLost}
 	}
 	return err
 }
@@ -178,19 +179,25 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]journal.Record, erro
 	return page, checkPage(sp, page)
 }
 
-// checkPage returns an error unless a page has the first records of a span, without a gap.
+// checkPage returns a [*gapError] unless a page has the first records of a span, without a gap.
 func checkPage(sp span, page []journal.Record) error {
 	if len(page) == 0 {
-		return errChanged
+		return &gapError{sp.at}
 	}
 	for i := range page {
 		if page[i].Seq != sp.at {
-			return errChanged
+			return &gapError{sp.at}
 		}
 		sp.advance(1)
 	}
 	return nil
 }
+
+// A gapError says that a record was not where the span has it.
+type gapError struct{ seq int64 }
+
+func (e *gapError) Error() string { return errChanged.Error() }
+func (e *gapError) Unwrap() error { return errChanged }
 
 // recordRow is a row of a page. Its columns are NULL if there is no record.
 type recordRow struct {
