@@ -135,7 +135,7 @@ func TestExtraCancelReachesChildren(t *testing.T) {
 	c.startWorker("a", "--queue", "default,gpu")
 	id := c.run("run", "./farm", "hold")
 	child := c.childOf(id, 0)
-	c.await("the child holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 })
+	c.await("the child holds", 20*time.Second, func() bool { return count(c.lines("log"), "hold") == 1 && len(c.lines("pid")) > 0 })
 	pid := c.lines("pid")[0]
 	c.run("cancel", id)
 	c.awaitStatus(child, "abandoned")
