@@ -12,6 +12,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/environ"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -211,8 +212,8 @@ func (h *Host) childEnviron() []string {
 		return h.Env
 	}
 	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return strings.HasSuffix(name, "_API_KEY")
+		name, _, _ := environ.SplitPair(pair)
+		return strings.HasSuffix(environ.FoldName(name), "_API_KEY")
 	})
 }
 

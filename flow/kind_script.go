@@ -19,6 +19,7 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/plainfile"
@@ -341,12 +342,7 @@ func (nr *nodeRun) interpreterOf(path string, env []string) (program string, arg
 		return "", nil, cleanup, err
 	}
 	cleanup = remove
-	search := interpreter.Search{Packages: nr.host().packageDirs(nr.agent.Dir), Workspace: nr.host().Workspace}
-	for _, pair := range env {
-		if list, ok := strings.CutPrefix(pair, "PATH="); ok {
-			search.Path = list
-		}
-	}
+	search := interpreter.Search{Path: environ.Environ(env).Get("PATH"), Packages: nr.host().packageDirs(nr.agent.Dir), Workspace: nr.host().Workspace}
 	program, args, err = search.FindTypeScript(path, scratch)
 	return program, append(args, path), cleanup, err
 }
@@ -458,7 +454,8 @@ func (nr *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err erro
 		cleanup = remove
 	}
 	for _, pair := range nr.host().childEnviron() {
-		name, _, _ := strings.Cut(pair, "=")
+		name, _, _ := environ.SplitPair(pair)
+		name = environ.FoldName(name)
 		if _, ours := set[name]; !ours && name != "GRAPH_STATE" && name != "GRAPH_STATE_FILE" {
 			env = append(env, pair)
 		}
@@ -484,12 +481,7 @@ func (nr *nodeRun) setHelpers(set map[string]string) {
 	if tooling.Bin == "" {
 		return
 	}
-	set["PATH"] = tooling.Bin
-	for _, pair := range nr.host().childEnviron() {
-		if list, ok := strings.CutPrefix(pair, "PATH="); ok && list != "" {
-			set["PATH"] = tooling.Bin + string(filepath.ListSeparator) + list
-		}
-	}
+	set["PATH"] = environ.PrependDir(tooling.Bin, environ.Environ(nr.host().childEnviron()).Get("PATH"))
 }
 
 // writeState writes a large state to a file that only this user can read.

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/internal/bundle"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
@@ -55,7 +56,7 @@ func (p *Process) FindAgent(agent string) (place Place, err error) {
 
 // agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
 func (p *Process) agentDir(name string) string {
-	if moved, ok := p.env.Lookup(config.FormatVariable(name) + "_DATA_DIR"); ok {
+	if moved, ok := p.env.Lookup(environ.FormatVariable(name) + "_DATA_DIR"); ok {
 		return p.Dirs.AbsPath(moved)
 	}
 	return filepath.Join(p.Dirs.Agents, name)

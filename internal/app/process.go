@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
@@ -36,7 +37,7 @@ type Process struct {
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
-	env   config.Environ
+	env   environ.Environ
 	log   *slog.Logger // nil: no log
 	trace tracer
 }
@@ -45,7 +46,7 @@ type Process struct {
 // has errors, it returns them together with a Process that works without it, so
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: config.NewEnviron(o.Environ), log: o.Log}
+	p := &Process{env: environ.New(o.Environ), log: o.Log}
 	p.trace.process = p
 	var err error
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err == nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
@@ -52,7 +52,7 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 		if !strings.Contains(value, redact.Mask) {
 			continue
 		}
-		own := "LLM_AGENT_VAR_" + config.FormatVariable(name)
+		own := "LLM_AGENT_VAR_" + environ.FormatVariable(name)
 		found, ok := p.env.LookupFirst([]string{own, r.VariablesFrom[name]})
 		if !ok {
 			return failure.NewStale(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
@@ -143,7 +144,7 @@ func configKeys() []string {
 
 // Load reads config.yaml of a directory, if it exists, and then the environment. Errors of
 // the file are a [*FileError]; other errors are a [*failure.Error].
-func Load(dir string, env Environ) (Config, error) {
+func Load(dir string, env environ.Environ) (Config, error) {
 	var c Config
 	path := filepath.Join(dir, FileName)
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
@@ -162,7 +163,7 @@ func Load(dir string, env Environ) (Config, error) {
 }
 
 // applyEnvironment applies the RADDLE_ variables.
-func (c *Config) applyEnvironment(env Environ) error {
+func (c *Config) applyEnvironment(env environ.Environ) error {
 	for _, s := range settings {
 		name := "RADDLE_" + strings.ToUpper(s.key)
 		if text, ok := env.Lookup(name); ok {

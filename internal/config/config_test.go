@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 )
 
 func TestConfig(t *testing.T) {
 	tests := map[string]struct {
 		file string
-		env  Environ
+		env  environ.Environ
 		want Config
 	}{
 		"nothing":                   {},
@@ -26,12 +27,12 @@ func TestConfig(t *testing.T) {
 		},
 		"the environment beats the file": {
 			file: "model: a:b\nstore: sqlite:x\n",
-			env:  Environ{"RADDLE_MODEL=c:d", "RADDLE_STORE=", "RADDLE_READ_TIMEOUT=20"},
+			env:  environ.Environ{"RADDLE_MODEL=c:d", "RADDLE_STORE=", "RADDLE_READ_TIMEOUT=20"},
 			want: Config{Model: "c:d", Store: "sqlite:x", ReadTimeout: 20 * time.Second},
 		},
 		"clients in a list": {
 			file: "clients:\n- {type: openai, api_key: '${KEY}'}\n- name: mine\n  type: openai-compatible\n  api_base: http://x\n  models: [a, {name: b, type: embedding, reasoning_levels: [low]}]\n",
-			env:  Environ{"KEY=secret"},
+			env:  environ.Environ{"KEY=secret"},
 			want: Config{Clients: []Client{
 				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY", KeyLine: 2},
 				{Name: "mine", Type: "openai-compatible", Base: "http://x", BaseAt: 5, Models: []Model{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
@@ -98,7 +99,7 @@ func TestConfigFaults(t *testing.T) {
 }
 
 func TestConfigEnvironmentFault(t *testing.T) {
-	_, err := Load(t.TempDir(), Environ{"RADDLE_FUNCTION_CALLING_SUPPORT=maybe"})
+	_, err := Load(t.TempDir(), environ.Environ{"RADDLE_FUNCTION_CALLING_SUPPORT=maybe"})
 	var e *failure.Error
 	if !errors.As(err, &e) || e.Kind != failure.Invalid || !strings.Contains(e.Msg, "RADDLE_FUNCTION_CALLING_SUPPORT") {
 		t.Errorf("%v", err)

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool/permission"
 )
@@ -24,7 +25,7 @@ func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
 // A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	*strictyaml.Document
-	env Environ
+	env environ.Environ
 }
 
 func (r *configReader) readConfig(c *Config) {

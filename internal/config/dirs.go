@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 )
 
@@ -36,8 +37,8 @@ func (d Dirs) RequireWork() error {
 }
 
 // FindDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
-func FindDirs(env Environ, work string) (Dirs, error) {
-	d := Dirs{Work: work, Home: env.Get("HOME")}
+func FindDirs(env environ.Environ, work string) (Dirs, error) {
+	d := Dirs{Work: work, Home: env.FindHome()}
 	if work == "" {
 		var err error
 		if d.Work, err = os.Getwd(); err != nil {
@@ -48,13 +49,13 @@ func FindDirs(env Environ, work string) (Dirs, error) {
 		d.Home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
 	}
 	if runtime.GOOS == "windows" {
-		d.Config = env.baseDir("XDG_CONFIG_HOME", env.Get("AppData"))
-		d.State = env.baseDir("XDG_STATE_HOME", env.Get("LocalAppData"))
-		d.Cache = env.baseDir("XDG_CACHE_HOME", env.Get("LocalAppData"))
+		d.Config = baseDir(env, "XDG_CONFIG_HOME", env.Get("APPDATA"))
+		d.State = baseDir(env, "XDG_STATE_HOME", env.Get("LOCALAPPDATA"))
+		d.Cache = baseDir(env, "XDG_CACHE_HOME", env.Get("LOCALAPPDATA"))
 	} else {
-		d.Config = env.baseDir("XDG_CONFIG_HOME", filepath.Join(d.Home, ".config"))
-		d.State = env.baseDir("XDG_STATE_HOME", filepath.Join(d.Home, ".local", "state"))
-		d.Cache = env.baseDir("XDG_CACHE_HOME", filepath.Join(d.Home, ".cache"))
+		d.Config = baseDir(env, "XDG_CONFIG_HOME", filepath.Join(d.Home, ".config"))
+		d.State = baseDir(env, "XDG_STATE_HOME", filepath.Join(d.Home, ".local", "state"))
+		d.Cache = baseDir(env, "XDG_CACHE_HOME", filepath.Join(d.Home, ".cache"))
 	}
 	if dir, ok := env.Lookup("RADDLE_CONFIG_DIR"); ok {
 		d.Config = d.AbsPath(dir)
@@ -75,8 +76,8 @@ func FindDirs(env Environ, work string) (Dirs, error) {
 
 // baseDir returns raddle's directory below the one that a variable names. As the XDG
 // specification requires, it ignores a relative path in the variable.
-func (e Environ) baseDir(name, fallback string) string {
-	if dir := e.Get(name); filepath.IsAbs(dir) {
+func baseDir(env environ.Environ, name, fallback string) string {
+	if dir := env.Get(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "raddle")
 	}
 	return filepath.Join(fallback, "raddle")

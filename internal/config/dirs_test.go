@@ -4,23 +4,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/environ"
 )
 
 func TestDirs(t *testing.T) {
 	tests := map[string]struct {
-		env  Environ
+		env  environ.Environ
 		want Dirs
 	}{
 		"home": {
-			env:  Environ{"HOME=/h"},
+			env:  environ.Environ{"HOME=/h"},
 			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", Functions: "/h/.config/raddle/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
 		},
 		"the standard's variables": {
-			env:  Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
+			env:  environ.Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
 			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", Functions: "/c/raddle/functions", State: "/s/raddle", Cache: "/h/.cache/raddle"},
 		},
 		"our own": {
-			env:  Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
+			env:  environ.Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
 			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", Functions: "/w/mine/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 )
@@ -36,7 +37,7 @@ var defaults = map[string]string{
 }
 
 // ListSettings returns the values of all keys of config.yaml in alphabetical order. Errors of the file are a [*FileError].
-func ListSettings(dirs Dirs, env Environ) ([]Setting, error) {
+func ListSettings(dirs Dirs, env environ.Environ) ([]Setting, error) {
 	path := filepath.Join(dirs.Config, FileName)
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +69,7 @@ func ListSettings(dirs Dirs, env Environ) ([]Setting, error) {
 
 // A settingLister collects the scalars of a tree with their paths.
 type settingLister struct {
-	env  Environ
+	env  environ.Environ
 	list []Setting
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
@@ -21,7 +22,7 @@ import (
 
 // SetValue sets a key with one value in config.yaml of a directory, and creates the file if there is none. Everything else in the
 // file stays as it is, with comments, blank lines and the order of keys. A file with errors is not changed.
-func SetValue(dir, key, value string, env Environ) (path string, err error) {
+func SetValue(dir, key, value string, env environ.Environ) (path string, err error) {
 	path = filepath.Join(dir, FileName)
 	s, err := findSetting(key)
 	if err != nil {
@@ -65,7 +66,7 @@ func findSetting(key string) (setting, error) {
 }
 
 // CheckFile returns the errors of config.yaml in a directory as a [*FileError]. A missing file has none.
-func CheckFile(dir string, env Environ) error {
+func CheckFile(dir string, env environ.Environ) error {
 	path := filepath.Join(dir, FileName)
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +78,7 @@ func CheckFile(dir string, env Environ) error {
 	return checkText(path, text, env)
 }
 
-func checkText(path string, text []byte, env Environ) error {
+func checkText(path string, text []byte, env environ.Environ) error {
 	var c Config
 	r := &configReader{Document: strictyaml.Read(path, text), env: env}
 	if r.readConfig(&c); len(r.List) > 0 {

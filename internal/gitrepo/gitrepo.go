@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/proc"
 )
 
@@ -141,7 +142,7 @@ func (q question) ask(ctx context.Context, dir string, args ...string) (out stri
 func questionEnvironment() []string {
 	var env []string
 	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, "GIT_TRACE") {
+		if !strings.HasPrefix(environ.FoldName(pair), "GIT_TRACE") {
 			env = append(env, pair)
 		}
 	}

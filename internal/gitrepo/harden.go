@@ -2,7 +2,8 @@ package gitrepo
 
 import (
 	"strconv"
-	"strings"
+
+	"raddle.dev/internal/environ"
 )
 
 // hardened are the settings with which git takes no program from a repository that it merely finds: a directory that only looks like a
@@ -20,7 +21,7 @@ func addSettings(env []string, settings [][2]string) []string {
 	count := 0
 	out := make([]string, 0, len(env)+2*len(settings)+1)
 	for _, pair := range env {
-		if value, ok := strings.CutPrefix(pair, counter+"="); ok {
+		if name, value, _ := environ.SplitPair(pair); environ.FoldName(name) == counter {
 			// git refuses a number that it cannot read; such a one is replaced, and its settings do not count.
 			count, _ = strconv.Atoi(value)
 			count = max(count, 0)

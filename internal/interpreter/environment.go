@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/environ"
 )
 
 // searched are variables that list directories or files from which programs load
@@ -40,10 +42,8 @@ func FilterEnvironment(env []string, workspace string, packages []string) (kept 
 	for _, dir := range packages {
 		f.packages = append(f.packages, resolveLinks(dir))
 	}
-	for _, pair := range env {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) && isBelow(resolveLinks(home), f.workspace) {
-			f.packages = append(f.packages, resolveLinks(home))
-		}
+	if home := environ.Environ(env).FindHome(); filepath.IsAbs(home) && isBelow(resolveLinks(home), f.workspace) {
+		f.packages = append(f.packages, resolveLinks(home))
 	}
 	kept = make([]string, 0, len(env))
 	for _, pair := range env {

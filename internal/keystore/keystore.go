@@ -17,6 +17,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 )
 
 // FileName is the name of the file in the directory of config.yaml.
@@ -58,13 +59,13 @@ type entry struct {
 }
 
 // New returns the store in a directory. It reads nothing.
-func New(dir string, env config.Environ) *Store {
+func New(dir string, env environ.Environ) *Store {
 	return &Store{path: filepath.Join(dir, FileName), usable: hasKeychain(env)}
 }
 
 // hasKeychain reports whether this system may have a keychain. On Linux and BSD that is a service on a message bus that is already running:
 // none is started for it.
-func hasKeychain(env config.Environ) bool {
+func hasKeychain(env environ.Environ) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
 		return true

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zalando/go-keyring"
 
-	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 )
 
 // bus is an environment in which there may be a keychain on every system.
-var bus = config.Environ{"DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere"}
+var bus = environ.Environ{"DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere"}
 
 func TestKeychain(t *testing.T) {
 	keyring.MockInit()

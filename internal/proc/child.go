@@ -18,6 +18,7 @@ const lastRead = 100 * time.Millisecond
 // A child is a started command. The order of calls is: start, waitExit concurrently with supervise, finish.
 type child struct {
 	cmd     *exec.Cmd
+	group   group // of the child and what it starts
 	started time.Time
 	took    time.Duration
 	exited  chan struct{} // closed when the child has ended; on Linux it is a zombie until finish
@@ -46,7 +47,7 @@ func startChild(c Command) (*child, error) {
 	childEnds, err := ch.openPipes(c)
 	if err == nil {
 		ch.started = time.Now()
-		err = cmd.Start()
+		err = ch.startProcess()
 	}
 	for _, f := range childEnds {
 		f.Close()

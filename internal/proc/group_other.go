@@ -1,13 +1,17 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package proc
 
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"syscall"
 )
+
+// A group is the child alone.
+type group struct{}
+
+func (ch *child) startProcess() error { return ch.cmd.Start() }
 
 func childAttributes() *syscall.SysProcAttr { return nil }
 
@@ -26,6 +30,3 @@ func (ch *child) takeTerminal() {}
 func killGroup(int) error { return errors.ErrUnsupported }
 
 func signalName(*os.ProcessState) string { return "" }
-
-// lookPath finds a program as the system does, with its rules about suffixes.
-func lookPath(name string, _ []string) (string, error) { return exec.LookPath(name) }

@@ -10,6 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A group is a process group. Its id is that of the child.
+type group struct{}
+
+// startProcess starts the child as the leader of its group.
+func (ch *child) startProcess() error { return ch.cmd.Start() }
+
 // terminateChild asks the whole group to end. A stopped process must be continued to receive the signal.
 func (ch *child) terminateChild() {
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGTERM)

@@ -10,13 +10,14 @@
 //
 // The package promises, in this order of strength:
 //
-//   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
+//   - When [Run] returns, the child has been reaped and every process left in its group has been killed.
 //   - On Linux the same holds for processes that have left the group, where the command has a [Command.Mark] and they have kept it.
 //   - Run returns. A process that left the group and keeps the output open delays it by [Command.Grace] at most.
 //   - On Linux the child is killed when this process dies, even by SIGKILL. What the child had started itself is not killed then: [EndHandle]
 //     reaches it only while the child is there, running or not yet reaped.
-//   - On systems other than Linux and macOS a [Handle] cannot be verified and EndHandle does nothing. On Windows only the child itself is
-//     ended, not the processes it started.
+//   - On Windows the child and all processes that it starts are in a job object: they cannot leave it, and the system ends them when Run returns
+//     and when this process ends in any way.
+//   - On systems other than Linux, macOS and Windows a [Handle] cannot be verified, EndHandle does nothing, and only the child itself is ended.
 package proc
 
 import (

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/llm"
 )
@@ -20,7 +21,7 @@ func TestChoices(t *testing.T) {
 		{Name: "bare", Type: "openai-compatible", Base: "http://x/v1"},
 		{Name: "work", Type: "anthropic", Key: "k"},
 	}}
-	m := NewResolver(c, config.Dirs{}, config.Environ{"GEMINI_API_KEY=k"})
+	m := NewResolver(c, config.Dirs{}, environ.Environ{"GEMINI_API_KEY=k"})
 	var ids []string
 	for _, model := range m.ListChoices("") {
 		ids = append(ids, model.ID)
@@ -64,7 +65,7 @@ func TestLocalModels(t *testing.T) {
 	}))
 	defer s.Close()
 	list := func(host string) (ids []string) {
-		for _, model := range NewResolver(&config.Config{}, config.Dirs{}, config.Environ{"OLLAMA_HOST=" + host}).ListLocalModels(context.Background()) {
+		for _, model := range NewResolver(&config.Config{}, config.Dirs{}, environ.Environ{"OLLAMA_HOST=" + host}).ListLocalModels(context.Background()) {
 			ids = append(ids, model.ID)
 		}
 		return ids
@@ -147,13 +148,13 @@ func TestUnreachableServer(t *testing.T) {
 	closed := "http://127.0.0.1:1"
 	tests := map[string]struct {
 		clients []config.Client
-		env     config.Environ
+		env     environ.Environ
 		id      string
 		want    string
 	}{
 		"the file":     {clients: []config.Client{{Name: "mine", Type: "openai-compatible", Base: closed, BaseAt: 5}}, id: "mine:x", want: "is the address right? The address is from config.yaml:5."},
-		"a variable":   {env: config.Environ{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + closed}, id: "openai:x", want: "The address is from OPENAI_BASE_URL."},
-		"its client's": {clients: []config.Client{{Name: "mine", Type: "ollama"}}, env: config.Environ{"MINE_API_BASE=" + closed}, id: "mine:x", want: "The address is from MINE_API_BASE."},
+		"a variable":   {env: environ.Environ{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + closed}, id: "openai:x", want: "The address is from OPENAI_BASE_URL."},
+		"its client's": {clients: []config.Client{{Name: "mine", Type: "ollama"}}, env: environ.Environ{"MINE_API_BASE=" + closed}, id: "mine:x", want: "The address is from MINE_API_BASE."},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

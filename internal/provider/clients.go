@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
 )
 
@@ -70,7 +71,7 @@ func providerOf(typ string) *provider {
 
 // collectClients returns the clients that models can be called from: the clients of
 // config.yaml, then the known providers that it does not name.
-func collectClients(c *config.Config, env config.Environ) []client {
+func collectClients(c *config.Config, env environ.Environ) []client {
 	var all []client
 	for _, cc := range c.Clients {
 		all = append(all, configuredClient(cc, env))
@@ -91,7 +92,7 @@ func collectClients(c *config.Config, env config.Environ) []client {
 
 // CompleteClients returns the clients that models can be called from, with the keys and
 // addresses that their calls use.
-func CompleteClients(c *config.Config, env config.Environ) []config.Client {
+func CompleteClients(c *config.Config, env environ.Environ) []config.Client {
 	var all []config.Client
 	for _, cl := range collectClients(c, env) {
 		all = append(all, cl.Client)
@@ -102,9 +103,9 @@ func CompleteClients(c *config.Config, env config.Environ) []config.Client {
 // configuredClient completes a client of config.yaml with values from the
 // environment, <CLIENT>_API_KEY and <CLIENT>_API_BASE, and with the defaults of its
 // type.
-func configuredClient(cc config.Client, env config.Environ) client {
-	cl := client{Client: cc, configured: true, keyNames: []string{config.FormatVariable(cc.Name) + "_API_KEY"}}
-	at := []string{config.FormatVariable(cc.Name) + "_API_BASE"}
+func configuredClient(cc config.Client, env environ.Environ) client {
+	cl := client{Client: cc, configured: true, keyNames: []string{environ.FormatVariable(cc.Name) + "_API_KEY"}}
+	at := []string{environ.FormatVariable(cc.Name) + "_API_BASE"}
 	p := cmp.Or(providerOf(cc.Type), providerOf(cc.Name)) // a known name with another type
 	if p != nil && (cc.Base == "" || cc.Type == p.name) {
 		cl.keyNames = append(cl.keyNames, p.keys...)
@@ -127,7 +128,7 @@ func configuredClient(cc config.Client, env config.Environ) client {
 }
 
 // findFirst returns the name of the first variable that is set and not empty, or "".
-func findFirst(env config.Environ, names []string) string {
+func findFirst(env environ.Environ, names []string) string {
 	for _, name := range names {
 		if _, ok := env.Lookup(name); ok {
 			return name
@@ -159,7 +160,7 @@ func ListKeyVariables(c *config.Config) []string {
 		names = append(names, p.keys...)
 	}
 	for _, cc := range c.Clients {
-		names = append(names, config.FormatVariable(cc.Name)+"_API_KEY")
+		names = append(names, environ.FormatVariable(cc.Name)+"_API_KEY")
 		if cc.KeyVar != "" {
 			names = append(names, cc.KeyVar)
 		}

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/llm"
 )
 
 // keySource returns the client of a key and where the key comes from, for messages.
-func (c *client) keySource(env config.Environ) string {
+func (c *client) keySource(env environ.Environ) string {
 	if c.stored != keystore.Nowhere {
 		return fmt.Sprintf("client %q (%s; to store another: raddle login %s)", c.Name, nameStored(c.stored), c.Name)
 	}
@@ -47,7 +48,7 @@ func nameStored(p keystore.Place) string {
 type explainedModel struct {
 	model  llm.Model
 	client *client
-	env    config.Environ
+	env    environ.Environ
 }
 
 // Stream implements [llm.Model].

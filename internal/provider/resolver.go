@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/plainfile"
@@ -26,7 +27,7 @@ import (
 type Resolver struct {
 	dirs    config.Dirs
 	config  *config.Config
-	env     config.Environ
+	env     environ.Environ
 	clients []client
 	stored  *keystore.Store   // keys that the user stored; nil: none
 	learned func(key string)  // called with every key that is read from stored; may be nil
@@ -45,7 +46,7 @@ var _ flow.Models = (*Resolver)(nil)
 
 // NewResolver returns the models of the clients that a configuration and an environment
 // name. The clients of the configuration must not change afterwards.
-func NewResolver(c *config.Config, dirs config.Dirs, env config.Environ) *Resolver {
+func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resolver {
 	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/llm"
 )
 
 func TestClients(t *testing.T) {
-	env := config.Environ{"OPENAI_API_KEY=ok", "GOOGLE_API_KEY=gk", "OLLAMA_HOST=far:1", "WORK_API_KEY=wk", "MINE_API_BASE=http://mine"}
+	env := environ.Environ{"OPENAI_API_KEY=ok", "GOOGLE_API_KEY=gk", "OLLAMA_HOST=far:1", "WORK_API_KEY=wk", "MINE_API_BASE=http://mine"}
 	c := &config.Config{Clients: []config.Client{
 		{Name: "work", Type: "openai"},
 		{Name: "mine", Type: "openai-compatible", Base: "http://x/v1"},

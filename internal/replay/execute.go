@@ -13,6 +13,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/testrun"
 )
@@ -66,23 +67,24 @@ func (x *execution) run(ctx context.Context) error {
 // recorded run.
 func (x *execution) openProcess() (*app.Process, error) {
 	rec := x.recording.Record
-	var environ []string
+	var env []string
 	for _, pair := range x.environ {
-		name, _, _ := strings.Cut(pair, "=")
+		name, _, _ := environ.SplitPair(pair)
+		name = environ.FoldName(name)
 		if _, replaced := rec.Overrides[name]; !(replaced && flow.ReplacesValues(name)) && !strings.HasPrefix(name, "OTEL_") && name != "TRACEPARENT" {
-			environ = append(environ, pair)
+			env = append(env, pair)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rec.Overrides)) {
 		if flow.ReplacesValues(name) { // no other name decides what this process does
-			environ = append(environ, name+"="+rec.Overrides[name])
+			env = append(env, name+"="+rec.Overrides[name])
 		}
 	}
 	work := rec.Workspace
 	if !config.IsDir(work) {
 		work = ""
 	}
-	p, err := app.Open(app.Options{Environ: environ, Work: work, Store: "memory:"})
+	p, err := app.Open(app.Options{Environ: env, Work: work, Store: "memory:"})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/llm/script"
 	"raddle.dev/tool"
@@ -184,7 +185,7 @@ func readConfig(t *testing.T) func(text string) error {
 		if err := os.WriteFile(filepath.Join(dir, config.FileName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := config.Load(dir, config.NewEnviron(nil))
+		_, err := config.Load(dir, environ.New(nil))
 		return err
 	}
 }

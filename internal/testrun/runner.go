@@ -26,6 +26,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/testcase"
@@ -304,7 +305,8 @@ func (r *Runner) openProcess(scratch, work, store string) (*app.Process, error) 
 		}
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
+		name, _, _ := environ.SplitPair(pair)
+		name = environ.FoldName(name)
 		_, replaced := own[name]
 		return replaced || strings.HasSuffix(name, "_API_KEY") || name == "RADDLE_STORE"
 	})

@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
@@ -64,7 +65,7 @@ func (tb *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 func (tb *Toolbox) pathPackages() (dirs []string) {
 	tb.leftOnce.Do(func() { _, tb.left = interpreter.FilterEnvironment(tb.shared.ScriptEnv(), tb.workspace, nil) })
 	for _, l := range tb.left {
-		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(tb.workspace, l.Entry) {
+		if environ.FoldName(l.Variable) != "PATH" || !filepath.IsAbs(l.Entry) || !config.IsDir(l.Entry) || isBelow(tb.workspace, l.Entry) {
 			continue
 		}
 		dirs = append(dirs, packageRoot(filepath.Clean(l.Entry), tb.workspace))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/redact"
 	"raddle.dev/tool/mcp"
@@ -44,7 +44,7 @@ func (s *Shared) SecretSet() *redact.Set {
 }
 
 // addVariables adds the secrets in an environment.
-func (s *Shared) addVariables(env config.Environ) {
+func (s *Shared) addVariables(env environ.Environ) {
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			s.secrets.AddNamed(name, value)
@@ -60,7 +60,7 @@ func (s *Shared) AddDotenv(dir string) {
 	if dir == "" {
 		return
 	}
-	var env config.Environ
+	var env environ.Environ
 	for name, value := range script.ReadDotenv(filepath.Join(dir, ".env")) {
 		env = append(env, name+"="+value)
 	}
@@ -123,7 +123,7 @@ func (s *Shared) ScriptEnv() []string {
 	if len(redact.FindPasswords(s.env.Get(storeVariable))) > 0 {
 		hidden = append(hidden, storeVariable)
 	}
-	env := s.env.WithoutNames(hidden)
+	env := s.env.WithoutNames(hidden...)
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}

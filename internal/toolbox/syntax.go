@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
@@ -45,12 +46,7 @@ var nearToken = regexp.MustCompile("(?:near unexpected token|looking for matchin
 
 // checkBash returns the first syntax error of a bash file.
 func (s *Shared) checkBash(ctx context.Context, file string) []strictyaml.Finding {
-	env := []string{"LC_ALL=C"} // no BASH_ENV, whose file bash would run
-	for _, pair := range s.WorkEnv() {
-		if strings.HasPrefix(pair, "PATH=") {
-			env = append(env, pair)
-		}
-	}
+	env := []string{"LC_ALL=C", "PATH=" + environ.Environ(s.WorkEnv()).Get("PATH")} // no BASH_ENV, whose file bash would run
 	res, err := proc.Run(ctx, proc.Command{Path: "bash", Args: []string{"--noprofile", "--norc", "-n", file}, Env: env, Dir: filepath.Dir(file), Timeout: syntaxTimeout})
 	m := syntaxError.FindSubmatch(res.Stderr)
 	if err == nil || m == nil {

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
@@ -38,7 +39,7 @@ type Shared struct {
 	Embedder   func() memory.Embedder       // returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
 	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
 
-	env     config.Environ
+	env     environ.Environ
 	log     *slog.Logger // nil: no log
 	known   sync.Once    // sets secrets
 	secrets *redact.Set
@@ -51,7 +52,7 @@ type Shared struct {
 }
 
 // NewShared returns what the toolboxes of a process share. log may be nil.
-func NewShared(d config.Dirs, c *config.Config, env config.Environ, log *slog.Logger) *Shared {
+func NewShared(d config.Dirs, c *config.Config, env environ.Environ, log *slog.Logger) *Shared {
 	return &Shared{Dirs: d, Config: c, env: env, log: log, trees: map[string]string{}}
 }
 

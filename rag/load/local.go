@@ -14,6 +14,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/plainfile"
 )
 
@@ -220,10 +221,8 @@ func tooLarge(size, most int64) error {
 func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
 
 func homeDir(env []string) (string, error) {
-	for _, e := range slices.Backward(env) {
-		if home, ok := strings.CutPrefix(e, "HOME="); ok {
-			return home, nil
-		}
+	if home := environ.Environ(env).FindHome(); home != "" {
+		return home, nil
 	}
 	return os.UserHomeDir()
 }

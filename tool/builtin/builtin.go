@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/tool"
 )
 
@@ -145,17 +146,12 @@ func (d definition) buildTool(h Host) tool.Tool {
 
 // envValue returns the value of an environment variable, or "" if it is not set.
 func (h Host) envValue(name string) string {
-	for _, entry := range slices.Backward(h.Env) {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			return v
-		}
-	}
-	return ""
+	return environ.Environ(h.Env).Get(name)
 }
 
 // resolvePath returns a path as an absolute one. ~ means the home directory.
 func (h Host) resolvePath(p string) string {
-	if home := h.envValue("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
+	if home := environ.Environ(h.Env).FindHome(); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
 		p = filepath.Join(home, p[1:])
 	}
 	if filepath.IsAbs(p) {

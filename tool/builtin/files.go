@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 )
@@ -89,7 +90,7 @@ func (h Host) pathArgument(a arguments) (string, error) {
 	}
 	name, _, _ := strings.Cut(p, "/")
 	switch {
-	case name == "~" && h.envValue("HOME") == "":
+	case name == "~" && environ.Environ(h.Env).FindHome() == "":
 		return "", errors.New("the home directory for ~ is not known: give the whole path")
 	case name == "~":
 		return h.resolvePath(p), nil

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool/declare"
@@ -91,9 +92,9 @@ func (r *scriptCall) buildEnvironment() *environment {
 	h, e := r.host, &environment{vars: map[string]string{}}
 	inherited, _ := interpreter.FilterEnvironment(h.Env, h.workspaceDir(), h.Packages)
 	for _, pair := range inherited {
-		name, value, ok := strings.Cut(pair, "=")
-		if ok && name != "" && !strings.HasPrefix(name, "argc_") && !r.withholds(name, value) {
-			e.vars[name] = value
+		name, value, ok := environ.SplitPair(pair)
+		if ok && !strings.HasPrefix(environ.FoldName(name), environ.FoldName("argc_")) && !r.withholds(name, value) {
+			e.vars[environ.FoldName(name)] = value
 		}
 	}
 	for _, name := range promised {
@@ -205,11 +206,7 @@ func (r *scriptCall) setToolVariables(e *environment) {
 	if len(r.call.Args) <= inlineLimit(runtime.GOOS) {
 		e.set(raw, string(r.call.Args))
 	}
-	path := filepath.Join(base, "bin")
-	if rest := e.vars["PATH"]; rest != "" {
-		path += string(filepath.ListSeparator) + rest
-	}
-	e.set("PATH", path)
+	e.set("PATH", environ.PrependDir(filepath.Join(base, "bin"), e.vars["PATH"]))
 }
 
 // utilsRoot returns the root of a collection of tools laid out like llm-functions, for a

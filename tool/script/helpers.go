@@ -48,6 +48,9 @@ func PromptUtils(functions, cache string) (string, error) {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		if text, e := os.ReadFile(path); e == nil && bytes.Equal(text, promptUtils) {
+			return path, nil // another process wrote it meanwhile: Windows replaces no file that is open
+		}
 		return "", fmt.Errorf("write the helpers for bash: %w", err)
 	}
 	return path, nil
