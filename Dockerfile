@@ -1,5 +1,5 @@
 # An image with the program and the certificates of public authorities. See docs/guide/server.md.
-FROM golang:1.26 AS build
+FROM golang:1.26.8@sha256:6c2a5538f964f1c82f97ad14988bf05de100d922d159d0e398b54c7b0ca0c6c9 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

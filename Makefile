@@ -11,7 +11,9 @@ BENCH    ?= .
 ROUNDS   ?= 10
 
 # goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
-GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
+GORELEASER_VERSION := github.com/goreleaser/goreleaser/v2@v2.14.3
+GORELEASER_SUM     := h1:vWFc2clxPb1DUkafYVdr93Vx27Mb5VPDRghY8AfWZFo=
+GORELEASER         ?= $(GO) run $(GORELEASER_VERSION)
 
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and no result comes from an earlier run.
 IN_CI := $(filter-out 0 false no,$(CI))
@@ -26,7 +28,7 @@ NOT_INSTALLED := -not -path './clients/*/node_modules/*' -not -path './clients/*
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover release platforms clean
+.PHONY: help build check vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -47,6 +49,9 @@ check: build ## build, vet, gofmt and staticcheck
 	$(GO) -C bench vet $(BENCHED)
 	$(GO) -C bench test $(BENCHED)
 	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
+
+vulns: ## look for known vulnerabilities in what raddle uses, where the database can be reached
+	@GO=$(GO) .ci/vulns
 
 # run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, and counts the tests in out/results/NAME. REPORT are flags of testreport.
 define run_tests
@@ -120,6 +125,7 @@ cover: ## write out/cover.html and print the total
 RELEASE_FLAGS = --clean $(if $(PUBLISH),,--skip=publish) $(if $(shell git describe --exact-match --tags HEAD 2>/dev/null),,--snapshot)
 
 release: ## build the archives, packages and lists of a release in out/release; PUBLISH=1 uploads them as a draft
+	@$(GO) mod download -json $(GORELEASER_VERSION) | grep -qF '"Sum": "$(GORELEASER_SUM)"' || { echo "$(GORELEASER_VERSION) is not what $(GORELEASER_SUM) says: do not use it"; exit 1; }
 	$(GORELEASER) release $(RELEASE_FLAGS)
 
 platforms: ## compile and vet for macOS and Windows

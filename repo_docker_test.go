@@ -33,7 +33,7 @@ func TestDockerfile(t *testing.T) {
 		return m[1]
 	}
 	mod, err := os.ReadFile("go.mod")
-	if version := find(`^FROM golang:(\S+) AS build$`); err != nil || !strings.Contains(string(mod), "\ngo "+version+".") {
+	if version := find(`^FROM golang:(\d+\.\d+)\.\d+@sha256:[0-9a-f]{64} AS build$`); err != nil || !strings.Contains(string(mod), "\ngo "+version+".") {
 		t.Errorf("the image builds with Go %s, go.mod has another version (%v)", version, err)
 	}
 	if user := find(`^USER (\d+):\d+$`); user == "0" {
