@@ -43,18 +43,6 @@ func newStore(st journal.Store, at stores.Location) *Store {
 // inside returns the store behind the guard, for what only some stores can do.
 func (s *Store) inside() journal.Store { return s.guard.Store }
 
-// OpenMemory returns the store of values that outlive runs: it is part of the store of runs.
-func (a *Archive) OpenMemory() (memory.Store, error) {
-	st, err := a.OpenStore()
-	if err != nil {
-		return nil, err
-	}
-	if m, ok := st.inside().(memory.Store); ok {
-		return m, nil
-	}
-	return nil, errors.New("this store keeps runs only")
-}
-
 // OpenExistingMemory is OpenMemory for commands that only read: it creates no store.
 func (a *Archive) OpenExistingMemory() (memory.Store, error) {
 	if _, err := a.openExistingStore(); errors.Is(err, errNoStore) {
