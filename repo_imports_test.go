@@ -62,7 +62,7 @@ var importRules = []importRule{
 		reason: "the suites see what a store or an executor sees"},
 	{of: "graph/history", may: []string{"graph", "graph/internal/fence", "graph/internal/fold", "graph/internal/value", "graph/internal/wire", "graph/journal"}, stdOnly: true,
 		reason: "what is stored of a run can be read without its graph and without the code of its nodes"},
-	{of: "graph/internal/fence", may: []string{"graph/internal/process", "graph/journal"}, stdOnly: true,
+	{of: "graph/internal/fence", may: []string{"graph/internal/fold", "graph/internal/process", "graph/journal"}, stdOnly: true,
 		reason: "a drive is ended through its lease, by drives and by what changes a stored run without its graph"},
 	{of: "graph/internal/fold", may: []string{"graph/internal/panics", "graph/internal/value", "graph/internal/wire", "graph/journal"}, stdOnly: true,
 		reason: "records are folded in one way for drives and for readers, and without a graph"},

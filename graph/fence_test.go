@@ -232,7 +232,8 @@ type displacement struct {
 
 var displacements = []displacement{
 	{"Abandon", func(t testing.TB, r *graph.Runner) error {
-		return history.Abandon(journal.WithAuthor(t.Context(), "Ada"), r.Store, thread, "too dear")
+		_, err := history.Abandon(journal.WithAuthor(t.Context(), "Ada"), r.Store, thread, "too dear")
+		return err
 	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
 		return r.Invoke(t.Context(), graph.Input{Thread: thread, Reply: yes})
 	}, graph.Abandoned, "was abandoned by Ada (too dear)"},
@@ -248,6 +249,12 @@ var displacements = []displacement{
 	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
 		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes})
 	}, graph.Canceled, "was edited"},
+	{"EditAll", func(t testing.TB, r *graph.Runner) error {
+		_, err := r.EditAll(journal.WithAuthor(t.Context(), "Ada"), thread, only.Reset("edited"))
+		return err
+	}, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
+		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes})
+	}, graph.Canceled, "was edited by Ada"},
 	{"Takeover", func(testing.TB, *graph.Runner) error { return nil }, func(t testing.TB, r *graph.Runner) (graph.Result, error) {
 		return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Reply: yes, Takeover: true})
 	}, graph.Canceled, "was taken over by process "},
@@ -269,14 +276,8 @@ func displace(t *testing.T, b *busyNode, by *displacement, st journal.Store, at 
 		ended <- end{res, err}
 	}()
 	time.Sleep(at)
-	for { // the drive may append first
-		err := by.do(t, other)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, journal.ErrConflict) {
-			t.Fatal(err)
-		}
+	if err := by.do(t, other); err != nil {
+		t.Fatal(err)
 	}
 	before := l.count()
 	time.Sleep(10 * time.Millisecond)
@@ -329,6 +330,59 @@ func TestTakeoverAtRandomMoments(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { displace(t, &b, &by, journal.NewMemory(), at) })
 		if t.Failed() {
 			t.Fatalf("seed %d: %s of %s after %v", seed, by.name, b.name, at)
+		}
+	}
+}
+
+// overtaken is a store to which another appends immediately before each of the next appends.
+type overtaken struct {
+	*journal.Memory
+	next int
+}
+
+func (o *overtaken) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
+	if o.next > 0 {
+		o.next--
+		if err := history.WriteSnapshot(ctx, o.Memory, thread); err != nil {
+			return err
+		}
+	}
+	return o.Memory.Append(ctx, thread, after, recs)
+}
+
+// What ends or changes a run names no place in its journal, so it is made again if a drive appends first.
+func TestChangesOfARunWhoseDriveAppendsFirst(t *testing.T) {
+	for _, by := range displacements {
+		if by.name == "Takeover" { // it appends as a drive
+			continue
+		}
+		for _, times := range []int{0, 1, 9, 10} {
+			t.Run(fmt.Sprint(by.name, "/", times), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					st := &overtaken{Memory: journal.NewMemory()}
+					r := &graph.Runner{Graph: parallel(t, say("a")), Store: st}
+					res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Break: []graph.Break{{Node: "a"}}})
+					is(t, graph.Paused, res, err)
+					st.next = times
+					err = by.do(t, r)
+					if times == 10 {
+						if !errors.Is(err, journal.ErrConflict) || !strings.Contains(err.Error(), "try again") {
+							t.Errorf("it lost each time: %v", err)
+						}
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					last := journal.Record{}
+					for _, rec := range records(t, st, thread) {
+						last = rec
+					}
+					if want := map[bool]journal.Kind{true: journal.KindEnd, false: journal.KindEdit}[by.name == "Abandon"]; last.Kind != want || last.Seq != res.Head+int64(times)+1 {
+						t.Errorf("the last record is %d (%s), want a %s after %d others", last.Seq, last.Kind, want, times)
+					}
+				})
+			})
 		}
 	}
 }

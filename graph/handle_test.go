@@ -163,7 +163,7 @@ func TestHistoryNamesAuthors(t *testing.T) {
 		if _, err := r.Edit(ctx, thread, only.Set("new")); err != nil {
 			t.Fatal(err)
 		}
-		if err := history.Abandon(ctx, r.Store, thread, "enough"); err != nil {
+		if _, err := history.Abandon(ctx, r.Store, thread, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		var kinds []journal.Kind

@@ -326,8 +326,9 @@ func TestAbandon(t *testing.T) {
 	r := kept(asks)
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
-	if err := history.Abandon(t.Context(), r.Store, thread, "no longer wanted"); err != nil {
-		t.Fatal(err)
+	at, err := history.Abandon(t.Context(), r.Store, thread, "no longer wanted")
+	if err != nil || at != res.Head+1 {
+		t.Fatal(at, err)
 	}
 	s, err := history.Inspect(t.Context(), r.Store, thread, 0)
 	if err != nil || s.Status != graph.Abandoned || s.Reason != "no longer wanted" || s.Run != res.Run {
@@ -347,15 +348,15 @@ func TestAbandon(t *testing.T) {
 	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Answers: answer}); !isAnswerError(err) {
 		t.Errorf("answered: %v", err)
 	}
-	if err := history.Abandon(t.Context(), r.Store, thread, "again"); err != nil {
-		t.Errorf("again: %v", err)
+	if at, err := history.Abandon(t.Context(), r.Store, thread, "again"); err != nil || at != 0 {
+		t.Errorf("again: %d, %v", at, err)
 	}
 	if again, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || again.Head != s.Head {
 		t.Errorf("a run that was over was ended: %+v, %v", again, err)
 	}
 	res, err = start(t, r)
 	is(t, graph.Waiting, res, err)
-	if err := history.Abandon(t.Context(), r.Store, "unknown", ""); !errors.Is(err, journal.ErrNoThread) {
+	if _, err := history.Abandon(t.Context(), r.Store, "unknown", ""); !errors.Is(err, journal.ErrNoThread) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -375,7 +376,7 @@ func TestAbandonAfterACrash(t *testing.T) {
 	if err != nil || was.Status != graph.Crashed {
 		t.Fatalf("%+v, %v", was, err)
 	}
-	if err := history.Abandon(t.Context(), crashed, thread, ""); err != nil {
+	if _, err := history.Abandon(t.Context(), crashed, thread, ""); err != nil {
 		t.Fatal(err)
 	}
 	now, err := history.Inspect(t.Context(), crashed, thread, 0)

@@ -45,7 +45,7 @@ func TestLeaseOfADriveThatWasEndedWithoutAMark(t *testing.T) {
 		}()
 		time.Sleep(1250 * time.Millisecond)
 		at := time.Now()
-		if err := history.Abandon(t.Context(), struct{ journal.Store }{mem}, thread, ""); err != nil {
+		if _, err := history.Abandon(t.Context(), struct{ journal.Store }{mem}, thread, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-ended; !strings.Contains(fmt.Sprint(err), "was abandoned") || time.Since(at) > 6*time.Second {
@@ -119,7 +119,7 @@ func TestLeaseOfAStoreThatIsAway(t *testing.T) {
 			}
 		}, graph.Canceled, "was taken over by another process"},
 		{"another has abandoned it", time.Minute, func(t *testing.T, r *graph.Runner) {
-			if err := history.Abandon(t.Context(), r.Store, thread, "gone"); err != nil {
+			if _, err := history.Abandon(t.Context(), r.Store, thread, "gone"); err != nil {
 				t.Error(err)
 			}
 		}, graph.Abandoned, "was abandoned (gone)"},

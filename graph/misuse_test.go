@@ -65,10 +65,11 @@ func TestFunctionsWithoutAStoreFail(t *testing.T) {
 	ctx := t.Context()
 	_, inspect := history.Inspect(ctx, nil, "t", 0)
 	_, prune := history.Prune(ctx, nil, "t", history.Keep{})
+	_, abandon := history.Abandon(ctx, nil, "t", "")
 	_, lineage := history.Lineage(ctx, nil, "")
 	_, diff := history.Diff(ctx, nil, journal.Point{Thread: "t"}, journal.Point{Thread: "u"})
 	_, blame := history.Blame(ctx, nil, "t", "k")
-	for name, err := range map[string]error{"Fork": history.Fork(ctx, nil, "t", 0, "u"), "Abandon": history.Abandon(ctx, nil, "t", ""), "Delete": history.Delete(ctx, nil, "t"),
+	for name, err := range map[string]error{"Fork": history.Fork(ctx, nil, "t", 0, "u"), "Abandon": abandon, "Delete": history.Delete(ctx, nil, "t"),
 		"Inspect": inspect, "Prune": prune, "Lineage": lineage, "Diff": diff, "Blame": blame} {
 		wantError(t, name, err, "the Store is nil")
 	}

@@ -45,41 +45,37 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // Unknown keys, a Set with another type than the stored one, and values that cannot be
 // stored are refused before anything is written. A drive that runs on the thread ends with a
 // *DisplacedError and starts no other effect; Edit returns when it has ended, after two
-// seconds, or when ctx ends. If the drive appends first, Edit gets journal.ErrConflict. Describe and
-// Inspect of package history say whether there is one.
+// seconds, or when ctx ends. If the drive appends first, Edit is made again on what the thread holds then; only
+// after ten times is the error journal.ErrConflict. Describe and Inspect of package history say whether there is a drive.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
-	return r.appendEdit(ctx, thread, func(s *fold.Thread) (journal.Record, error) {
+	return r.appendEdit(ctx, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		if len(set) == 0 {
-			return journal.Record{}, errors.New("there is nothing to write")
+			return nil, errors.New("there is nothing to write")
 		}
-		return r.newEditRecord(s, set, nil)
+		return r.newEditRecords(s, set, nil)
 	})
 }
 
-// appendEdit appends the record of an edit.
-func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.Thread) (journal.Record, error)) (seq int64, err error) {
-	holder, err := fence.FindHolder(ctx, r.Store, thread)
-	if err != nil {
-		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
-	}
-	s, err := r.loadPoint(ctx, journal.Point{Thread: thread})
-	if err != nil {
+// appendEdit appends the records of an edit, and displaces the drive that works on the thread.
+func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
+	if err := r.checkStore(); err != nil {
 		return 0, err
 	}
-	rec, err := edit(s)
-	if err == nil {
-		rec.Head = wire.PutName(rec.Head, journal.AuthorOf(ctx))
-		err = journal.Append(ctx, r.Store, thread, s.Head, rec)
-	}
+	seq, err = fence.Change(ctx, r.Store, thread, func(s *fold.Thread) ([]journal.Record, error) {
+		recs, err := edit(s)
+		for i := range recs {
+			recs[i].Head = wire.PutName(recs[i].Head, journal.AuthorOf(ctx))
+		}
+		return recs, err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
 	}
-	holder.Displace(ctx)
-	return s.Head + 1, nil
+	return seq, nil
 }
 
-// newEditRecord makes the record of an edit; next is what runs next, or nil for no change.
-func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (journal.Record, error) {
+// newEditRecords makes the record of an edit; next is what runs next, or nil for no change.
+func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier) ([]journal.Record, error) {
 	raw := s.EnsureFrame("")
 	retyped := map[string]string{}
 	for _, w := range set {
@@ -88,25 +84,25 @@ func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (jou
 			continue
 		}
 		if !w.reset {
-			return journal.Record{}, fmt.Errorf("key %q was stored with type %s, and is written with type %s: Reset replaces the value", w.Key(), tag, w.key.tag)
+			return nil, fmt.Errorf("key %q was stored with type %s, and is written with type %s: Reset replaces the value", w.Key(), tag, w.key.tag)
 		}
 		raw.Tags[w.Key()] = w.key.tag
 		retyped[w.Key()] = w.key.tag
 	}
 	f, err := decodeState(r.Graph, raw, func(name string) bool { return foldsOnto(set, name) })
 	if err != nil {
-		return journal.Record{}, err
+		return nil, err
 	}
 	var done []patch
 	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done, r.Debug); err != nil {
-		return journal.Record{}, err
+		return nil, err
 	}
 	data := wire.PutInt(nil, len(done))
 	var keys []string
 	for _, p := range done {
 		v, err := p.key.encodeStored(nil, p.val)
 		if err != nil {
-			return journal.Record{}, err
+			return nil, err
 		}
 		data = fold.PutPatch(data, p.key.name, p.fold, 0, v)
 		keys = append(keys, p.key.name)
@@ -114,7 +110,7 @@ func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (jou
 	d := r.newDrive(0)
 	branch, err := d.newID()
 	if err != nil {
-		return journal.Record{}, err
+		return nil, err
 	}
 	now := d.now()
 	s.PauseForEdit(branch)
@@ -124,10 +120,10 @@ func (r *Runner) newEditRecord(s *fold.Thread, set []Write, next *frontier) (jou
 			err = s.ApplyNextNodes(&wire.Reader{Rest: data[end:]})
 		}
 		if err != nil {
-			return journal.Record{}, err
+			return nil, err
 		}
 	}
-	return journal.Record{Kind: journal.KindEdit, Time: now.UnixMicro(), Head: s.EncodeEditHead("", keys, retyped), Data: data}, nil
+	return []journal.Record{{Kind: journal.KindEdit, Time: now.UnixMicro(), Head: s.EncodeEditHead("", keys, retyped), Data: data}}, nil
 }
 
 // foldsOnto reports whether a write to a key needs the old value: writes to lists and
@@ -150,13 +146,21 @@ func decodeState(g *Graph, raw *fold.Frame, only func(name string) bool) (*frame
 }
 
 func (r *Runner) loadPoint(ctx context.Context, p journal.Point) (*fold.Thread, error) {
-	switch {
-	case !r.Graph.isCompiled():
-		return nil, errNoGraph
-	case r.Store == nil:
-		return nil, errors.New("graph: a thread is read from a store; give the Runner one")
+	if err := r.checkStore(); err != nil {
+		return nil, err
 	}
 	return fold.LoadPoint(ctx, r.Store, p)
+}
+
+// checkStore refuses a Runner that cannot read a thread.
+func (r *Runner) checkStore() error {
+	switch {
+	case !r.Graph.isCompiled():
+		return errNoGraph
+	case r.Store == nil:
+		return errors.New("graph: a thread is read from a store; give the Runner one")
+	}
+	return nil
 }
 
 // EditAll replaces values in all graphs of the thread's last run that hold their keys: the run's own, and child graphs that
@@ -166,49 +170,48 @@ func (r *Runner) loadPoint(ctx context.Context, p journal.Point) (*fold.Thread, 
 //
 // It writes one record for each graph that changes, together, and returns the number of the last one.
 func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
-	fail := func(err error) (int64, error) { return 0, fmt.Errorf("edit thread %s: %w", thread, err) }
-	s, err := r.loadPoint(ctx, journal.Point{Thread: thread})
-	if err != nil {
-		return 0, err
-	}
-	if s.Run.Status.Final() {
-		return fail(fmt.Errorf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status)))
-	}
-	d := r.newDrive(0)
-	now := d.now().UnixMicro()
-	branch, err := d.newID()
-	if err != nil {
-		return fail(err)
-	}
-	s.EnsureFrame("")
-	s.PauseForEdit(branch)
-	var recs []journal.Record
-	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
-		f := s.Frames[path]
-		var keys []string
-		var patches []byte
-		for _, w := range set {
-			if w.key == nil || !w.reset {
-				return fail(errors.New("EditAll takes the writes of Reset"))
-			}
-			if _, holds := f.Keys[w.key.name]; !holds || f.Tags[w.key.name] != w.key.tag {
-				continue
-			}
-			v, err := w.key.encodeStored(nil, w.val)
+	return r.appendEdit(ctx, thread, func(s *fold.Thread) ([]journal.Record, error) {
+		if s.Run.Status.Final() {
+			return nil, fmt.Errorf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))
+		}
+		d := r.newDrive(0)
+		now := d.now().UnixMicro()
+		branch, err := d.newID()
+		if err != nil {
+			return nil, err
+		}
+		s.EnsureFrame("")
+		s.PauseForEdit(branch)
+		var recs []journal.Record
+		for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
+			keys, patches, err := resetHeld(s.Frames[path], set)
 			if err != nil {
-				return fail(err)
+				return nil, err
 			}
-			keys, patches = append(keys, w.key.name), fold.PutPatch(patches, w.key.name, fold.Set, 0, v)
+			if path == "" || len(keys) > 0 {
+				recs = append(recs, journal.Record{Kind: journal.KindEdit, Time: now, Head: s.EncodeEditHead(path, keys, nil), Data: append(wire.PutInt(nil, len(keys)), patches...)})
+			}
 		}
-		if path == "" || len(keys) > 0 {
-			head := wire.PutName(s.EncodeEditHead(path, keys, nil), journal.AuthorOf(ctx))
-			recs = append(recs, journal.Record{Kind: journal.KindEdit, Time: now, Head: head, Data: append(wire.PutInt(nil, len(keys)), patches...)})
+		return recs, nil
+	})
+}
+
+// resetHeld returns the keys that a frame holds with the types of writes of Reset, and their patches.
+func resetHeld(f *fold.Frame, set []Write) (keys []string, patches []byte, err error) {
+	for _, w := range set {
+		if w.key == nil || !w.reset {
+			return nil, nil, errors.New("EditAll takes the writes of Reset")
 		}
+		if _, holds := f.Keys[w.key.name]; !holds || f.Tags[w.key.name] != w.key.tag {
+			continue
+		}
+		v, err := w.key.encodeStored(nil, w.val)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys, patches = append(keys, w.key.name), fold.PutPatch(patches, w.key.name, fold.Set, 0, v)
 	}
-	if err := journal.Append(ctx, r.Store, thread, s.Head, recs...); err != nil {
-		return fail(err)
-	}
-	return s.Head + int64(len(recs)), nil
+	return keys, patches, nil
 }
 
 // EditNext is Edit with a choice of the nodes of the root that run next, instead of
@@ -218,18 +221,18 @@ func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq 
 //
 // A node that the graph does not have is refused before anything is written.
 func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set ...Write) (seq int64, err error) {
-	return r.appendEdit(ctx, thread, func(s *fold.Thread) (journal.Record, error) {
+	return r.appendEdit(ctx, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		if len(next) == 0 {
-			return journal.Record{}, errors.New("name at least one node to run next, or only End to run none")
+			return nil, errors.New("name at least one node to run next, or only End to run none")
 		}
 		if s.Run.Status.Final() {
-			return journal.Record{}, fmt.Errorf("run %s is over (%s): fork the thread at an earlier record and edit the copy", s.Run.ID, Status(s.Run.Status))
+			return nil, fmt.Errorf("run %s is over (%s): fork the thread at an earlier record and edit the copy", s.Run.ID, Status(s.Run.Status))
 		}
 		fr, err := r.Graph.newFrontier(next)
 		if err != nil {
-			return journal.Record{}, err
+			return nil, err
 		}
-		return r.newEditRecord(s, set, fr)
+		return r.newEditRecords(s, set, fr)
 	})
 }
 

@@ -57,7 +57,7 @@ func TestAnUndecodableValueCanBeReplaced(t *testing.T) {
 			return r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{old.Set(good)}})
 		},
 		"a new run": func(r *graph.Runner) (graph.Result, error) {
-			if err := history.Abandon(t.Context(), r.Store, thread, ""); err != nil {
+			if _, err := history.Abandon(t.Context(), r.Store, thread, ""); err != nil {
 				return graph.Result{}, err
 			}
 			res, err := start(t, r, old.Reset(good), graph.Sum[int]("n").Reset(1))

@@ -276,7 +276,7 @@ func ExampleAbandon() {
 		fmt.Println(err)
 		return
 	}
-	if err := history.Abandon(ctx, store, "t1", "the customer has left"); err != nil {
+	if _, err := history.Abandon(ctx, store, "t1", "the customer has left"); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -195,27 +195,21 @@ func Delete(ctx context.Context, st journal.Store, thread string) error {
 // thread. reason is shown to those who look at the run later; it may be empty.
 //
 // Processes that a killed drive has left behind keep running: InDoubt of Inspect names
-// them. A run that has ended keeps its status. A running drive ends with a *graph.DisplacedError
-// and starts no other effect; Abandon returns when it has ended, after two seconds, or when ctx
-// ends. If the drive appends first, Abandon gets journal.ErrConflict. An unknown thread is
-// journal.ErrNoThread.
-func Abandon(ctx context.Context, st journal.Store, thread, reason string) error {
-	holder, err := fence.FindHolder(ctx, st, thread)
+// them. It returns the number of the record of the end; 0: the run was over before and keeps its status. A running drive ends
+// with a *graph.DisplacedError and starts no other effect; Abandon returns when it has ended, after two seconds, or when ctx
+// ends. If the drive appends first, Abandon tries again; only after ten times is the error journal.ErrConflict. An unknown
+// thread is journal.ErrNoThread.
+func Abandon(ctx context.Context, st journal.Store, thread, reason string) (seq int64, err error) {
+	seq, err = fence.Change(ctx, st, thread, func(s *fold.Thread) ([]journal.Record, error) {
+		if s.Run.Status.Final() {
+			return nil, nil
+		}
+		return []journal.Record{newAbandonRecord(s, reason, journal.AuthorOf(ctx))}, nil
+	})
 	if err != nil {
-		return fmt.Errorf("abandon thread %s: %w", thread, err)
+		return 0, fmt.Errorf("abandon thread %s: %w", thread, err)
 	}
-	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
-	if err == nil && s.Run.Status.Final() {
-		return nil
-	}
-	if err == nil {
-		err = journal.Append(ctx, st, thread, s.Head, newAbandonRecord(s, reason, journal.AuthorOf(ctx)))
-	}
-	if err != nil {
-		return fmt.Errorf("abandon thread %s: %w", thread, err)
-	}
-	holder.Displace(ctx)
-	return nil
+	return seq, nil
 }
 
 // newAbandonRecord returns the end record. If the run has crashed, the time since then does

@@ -101,7 +101,7 @@ func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at journal.Po
 	}
 	thread, err := c.forkInto(ctx, st, at, c.Name())
 	if err == nil && empty {
-		err = history.Abandon(ctx, st, thread, "the first turn was undone")
+		_, err = history.Abandon(ctx, st, thread, "the first turn was undone")
 	}
 	if err == nil {
 		c.thread = thread

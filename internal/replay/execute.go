@@ -175,7 +175,8 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 		return err
 	}
 	if next != nil && next.first.Kind == journal.KindStart && next.thread == s.thread && !res.Status.Final() {
-		return history.Abandon(context.WithoutCancel(ctx), x.store, run.Thread, "it ended here")
+		_, err := history.Abandon(context.WithoutCancel(ctx), x.store, run.Thread, "it ended here")
+		return err
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s differs:\n%s", name, d)
 		}
 	}
-	if err := history.Abandon(t.Context(), other, fork, "continued"); err != nil {
+	if _, err := history.Abandon(t.Context(), other, fork, "continued"); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := f.Import(t.Context(), other, "f.raddle"); err != nil || !done.Known {

@@ -145,11 +145,13 @@ func EndRun(ctx context.Context, a *Archive, id, reason string) (Point, error) {
 	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
 		return at, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
-	if err := history.Abandon(ctx, st, id, reason); err != nil {
-		return at, err
+	at.At, err = history.Abandon(ctx, st, id, reason)
+	if err == nil && at.At == 0 { // it ended meanwhile
+		if snap, err = history.Inspect(ctx, st, id, 0); err == nil {
+			err = &failure.Error{Kind: failure.Stale, Err: &EndedError{ID: id, Status: snap.Status}}
+		}
 	}
-	at.At = snap.Head + 1
-	return at, nil
+	return at, err
 }
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.

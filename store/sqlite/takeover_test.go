@@ -81,7 +81,8 @@ func TestTakeoverFromAnotherProcess(t *testing.T) {
 		says string
 	}{
 		"Abandon": {func(ctx context.Context, r *graph.Runner) error {
-			return history.Abandon(journal.WithAuthor(ctx, "Ada"), r.Store, "t", "too dear")
+			_, err := history.Abandon(journal.WithAuthor(ctx, "Ada"), r.Store, "t", "too dear")
+			return err
 		}, "abandoned thread t: its run was abandoned by Ada (too dear)"},
 		"Edit": {func(ctx context.Context, r *graph.Runner) error {
 			_, err := r.Edit(journal.WithAuthor(ctx, "Ada"), "t", answers.Set([]string{"edited"}))

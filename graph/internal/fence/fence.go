@@ -4,8 +4,12 @@ package fence
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"time"
 
+	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/process"
 	"raddle.dev/graph/journal"
 )
@@ -23,30 +27,76 @@ const (
 	PollEvery = 50 * time.Millisecond
 )
 
-// A Holder is the drive that held the lease of a thread when FindHolder was called.
-type Holder struct {
+// attempts is how often Change makes records, and lastPause the longest pause between two attempts.
+const (
+	attempts  = 10
+	lastPause = 500 * time.Millisecond
+)
+
+// Change appends records that end or change the run of a thread from outside, and displaces the drive that works on it. It returns the number
+// of the last record. makeRecords makes them from what the thread holds. If it makes none, the run is over: nothing is written, and the number is
+// 0. If others append at the same time, they are made again from what the thread holds then, some times; after
+// that the error is journal.ErrConflict.
+//
+// It returns when the drive has acknowledged, after Patience, or when ctx ends.
+func Change(ctx context.Context, st journal.Store, thread string, makeRecords func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
+	for i := range attempts {
+		if i > 0 && !Sleep(ctx, rand.N(min(time.Millisecond<<i, lastPause))) {
+			return 0, context.Cause(ctx)
+		}
+		h, err := findHolder(ctx, st, thread)
+		if err != nil {
+			return 0, err
+		}
+		s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
+		if err != nil {
+			return 0, err
+		}
+		head := s.Head
+		recs, err := makeRecords(s)
+		if err != nil || len(recs) == 0 {
+			return 0, err
+		}
+		if same, err := findHolder(ctx, st, thread); err != nil {
+			return 0, err
+		} else if same != h { // the one that came meanwhile would not be displaced
+			continue
+		}
+		if err = journal.Append(ctx, st, thread, head, recs...); err == nil {
+			h.displace(ctx)
+			return head + int64(len(recs)), nil
+		}
+		if !errors.Is(err, journal.ErrConflict) {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("%w, and was faster %d times: try again, or stop it first", journal.ErrConflict, attempts)
+}
+
+// A holder is the drive that held the lease of a thread when findHolder was called.
+type holder struct {
 	store  journal.Leaser // nil: there is no one
 	thread string
 	owner  string
 }
 
-// FindHolder returns the drive that may work on a thread. Call it before the record that ends the drive is written,
-// so that Displace never ends a drive that came after that record.
-func FindHolder(ctx context.Context, st journal.Store, thread string) (Holder, error) {
+// findHolder returns the drive that may work on a thread. It is called before the record that ends the drive is written,
+// so that displace never ends a drive that came after that record.
+func findHolder(ctx context.Context, st journal.Store, thread string) (holder, error) {
 	l, ok := st.(journal.Leaser)
 	if !ok {
-		return Holder{}, nil
+		return holder{}, nil
 	}
 	by, err := l.ReadLease(ctx, thread)
 	if err != nil || by.Owner == "" || process.HasOwnerEnded(by.Owner) {
-		return Holder{}, err
+		return holder{}, err
 	}
-	return Holder{l, thread, by.Owner}, nil
+	return holder{l, thread, by.Owner}, nil
 }
 
-// Displace takes the lease from the holder, and returns when that has acknowledged, after Patience, or when ctx ends.
+// displace takes the lease from the holder, and returns when that has acknowledged, after Patience, or when ctx ends.
 // What ended the drive is in the journal already: an error of the store only means that the drive notices it later.
-func (h Holder) Displace(ctx context.Context) {
+func (h holder) displace(ctx context.Context) {
 	if h.store == nil {
 		return
 	}
