@@ -45,12 +45,21 @@ func TestMain(m *testing.M) {
 // start runs a role in another process.
 func start(t *testing.T, role string, args ...string) (*exec.Cmd, *bufio.Scanner, *bytes.Buffer) {
 	t.Helper()
+	return startReading(t, nil, role, args...)
+}
+
+// startReading is start for a process that reads a file.
+func startReading(t *testing.T, in *os.File, role string, args ...string) (*exec.Cmd, *bufio.Scanner, *bytes.Buffer) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), exe, args...)
 	c.Env = append(os.Environ(), roleVar+"="+role)
+	if in != nil {
+		c.Stdin = in
+	}
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.StdoutPipe()

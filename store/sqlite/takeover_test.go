@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,7 @@ import (
 )
 
 // paying is a graph of one node that works as kind says; each effect is a line of the file world,
-// which begins with the name of the drive.
+// which begins with the name of the drive. The old drive also prints it.
 func paying(kind, world, drive string) (*graph.Graph, error) {
 	do := func(ctx context.Context, name string) error {
 		_, err := graph.Do(ctx, name, func(context.Context) (int, error) {
@@ -27,6 +28,9 @@ func paying(kind, world, drive string) (*graph.Graph, error) {
 				return 0, err
 			}
 			_, err = fmt.Fprintln(f, drive, "drive:", name)
+			if drive == "old" {
+				fmt.Println("made", name)
+			}
 			return 0, errors.Join(err, f.Close())
 		})
 		return err
@@ -48,7 +52,7 @@ func paying(kind, world, drive string) (*graph.Graph, error) {
 					return graph.Update{}, err
 				}
 				if drive == "old" {
-					time.Sleep(700 * time.Millisecond) // it ignores its context
+					_, _ = io.Copy(io.Discard, os.Stdin) // it ignores its context
 				}
 			}
 			return graph.Update{}, nil
@@ -67,7 +71,6 @@ func payRole(path, kind string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("started")
 	res, err := (&graph.Runner{Graph: g, Store: s}).Invoke(context.Background(), graph.Input{Thread: "t"})
 	fmt.Println(res.Status, err)
 	return s.Close()
@@ -102,20 +105,30 @@ func TestTakeoverFromAnotherProcess(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, out, stderr := start(t, "pay", path, kind)
-				for len(effects(t, path)) == 0 { // the process works
-					time.Sleep(10 * time.Millisecond)
+				in, proceed, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, out, stderr := startReading(t, in, "pay", path, kind)
+				if err := in.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if !out.Scan() || !strings.HasPrefix(out.Text(), "made ") {
+					t.Fatalf("the other process does not work: %q\n%s", out.Text(), stderr)
 				}
 				r := &graph.Runner{Graph: g, Store: s}
 				if err := way.end(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
 				before := effects(t, path)
-				var said []string
-				for out.Scan() {
-					said = append(said, out.Text())
+				if err := proceed.Close(); err != nil {
+					t.Fatal(err)
 				}
-				if err := c.Wait(); err != nil || len(said) != 2 || !strings.HasPrefix(said[1], way.says) {
+				said := ""
+				for out.Scan() {
+					said = out.Text()
+				}
+				if err := c.Wait(); err != nil || !strings.HasPrefix(said, way.says) {
 					t.Errorf("%q, %v, want %q\n%s", said, err, way.says, stderr)
 				}
 				after := effects(t, path)
