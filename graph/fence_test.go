@@ -386,3 +386,122 @@ func TestChangesOfARunWhoseDriveAppendsFirst(t *testing.T) {
 		}
 	}
 }
+
+// unmarked is a store that refuses marks for a number of calls, and calls appended after each append.
+type unmarked struct {
+	*journal.Memory
+	mu       sync.Mutex
+	refused  int // further calls that fail
+	appended func()
+}
+
+func (u *unmarked) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (journal.Lease, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.refused > 0 {
+		u.refused--
+		return journal.Lease{}, journal.MarkUnavailable(errCut)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return journal.Lease{}, err
+	}
+	return u.Memory.AcquireLease(ctx, thread, owner, over, ttl)
+}
+
+func (u *unmarked) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
+	err := u.Memory.Append(ctx, thread, after, recs)
+	if u.appended != nil {
+		u.appended()
+	}
+	return err
+}
+
+// failMarks lets marks fail for a number of calls.
+func (u *unmarked) failMarks(n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.refused = n
+}
+
+// What ends a drive takes its lease also if its caller leaves, if the store is away for a moment, and if another who
+// ended it before has not done so or still waits.
+func TestLeaseIsTakenWhateverHappensAfterTheRecord(t *testing.T) {
+	type ways struct {
+		t   testing.TB
+		by  *displacement
+		st  *unmarked
+		far *graph.Runner // of another process
+	}
+	for name, change := range map[string]func(w ways) (late bool){
+		"its caller leaves": func(w ways) bool {
+			ctx, cancel := context.WithCancel(w.t.Context())
+			w.far.Store = &unmarked{Memory: w.st.Memory, appended: cancel}
+			if err := w.by.do(within{w.t, ctx}, w.far); err != nil {
+				w.t.Error(err)
+			}
+			return true
+		},
+		"the store is away for a moment": func(w ways) bool {
+			w.st.failMarks(3)
+			w.far.Store = w.st
+			if err := w.by.do(w.t, w.far); err != nil {
+				w.t.Error(err)
+			}
+			return false
+		},
+		"another waits": func(w ways) bool {
+			go func() { _ = w.by.do(w.t, w.far) }()
+			synctest.Wait()
+			if err := w.by.do(w.t, w.far); err != nil {
+				w.t.Error(err)
+			}
+			return false
+		},
+		"another could not": func(w ways) bool {
+			w.st.failMarks(1000)
+			w.far.Store = w.st
+			if err := w.by.do(w.t, w.far); err != nil {
+				w.t.Error(err)
+			}
+			w.st.failMarks(0)
+			if err := w.by.do(w.t, w.far); err != nil {
+				w.t.Error(err)
+			}
+			return false
+		},
+	} {
+		for _, by := range displacements {
+			if by.name == "Takeover" {
+				continue
+			}
+			t.Run(name+"/"+by.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l, st := &effectLog{}, &unmarked{Memory: journal.NewMemory()}
+					b := busyNode{run: retriesEffect, node: graph.Node{Retry: graph.Retry{Attempts: 1000, Delay: effectEvery, Factor: 1}}}
+					ended := make(chan error)
+					go func() {
+						_, err := b.runner(t, st.Memory, l, "old").Invoke(t.Context(), graph.Input{Thread: thread})
+						ended <- err
+					}()
+					time.Sleep(1250 * time.Millisecond)
+					late := change(ways{t, &by, st, b.runner(t, st.Memory, l, "new")})
+					before, at := l.count(), time.Now()
+					if err := <-ended; !errors.As(err, new(*graph.DisplacedError)) || time.Since(at) > time.Second {
+						t.Errorf("after %v: %v", time.Since(at), err)
+					}
+					if made := l.by("old", before); made != nil && !late {
+						t.Errorf("the old drive started %d effects after %s had returned", len(made), by.name)
+					}
+				})
+			})
+		}
+	}
+}
+
+// within is a test with another context.
+type within struct {
+	testing.TB
+	ctx context.Context
+}
+
+func (w within) Context() context.Context { return w.ctx }

@@ -54,8 +54,14 @@ func Change(ctx context.Context, st journal.Store, thread string, makeRecords fu
 		}
 		head := s.Head
 		recs, err := makeRecords(s)
-		if err != nil || len(recs) == 0 {
+		if err != nil {
 			return 0, err
+		}
+		if len(recs) == 0 {
+			if s.Run.Status == fold.Abandoned {
+				h.displaceLate(ctx, st, head)
+			}
+			return 0, nil
 		}
 		if same, err := findHolder(ctx, st, thread); err != nil {
 			return 0, err
@@ -73,14 +79,14 @@ func Change(ctx context.Context, st journal.Store, thread string, makeRecords fu
 	return 0, fmt.Errorf("%w, and was faster %d times: try again, or stop it first", journal.ErrConflict, attempts)
 }
 
-// A holder is the drive that held the lease of a thread when findHolder was called.
+// A holder is who held the lease of a thread when findHolder was called: the drive, or someone who waits until a drive has noticed its end.
 type holder struct {
 	store  journal.Leaser // nil: there is no one
 	thread string
 	owner  string
 }
 
-// findHolder returns the drive that may work on a thread. It is called before the record that ends the drive is written,
+// findHolder returns the holder of a thread's lease. It is called before the record that ends the drive is written,
 // so that displace never ends a drive that came after that record.
 func findHolder(ctx context.Context, st journal.Store, thread string) (holder, error) {
 	l, ok := st.(journal.Leaser)
@@ -88,26 +94,53 @@ func findHolder(ctx context.Context, st journal.Store, thread string) (holder, e
 		return holder{}, nil
 	}
 	by, err := l.ReadLease(ctx, thread)
-	if err != nil || by.Owner == "" || process.HasOwnerEnded(by.Owner) {
+	if err != nil || by.Owner == "" {
 		return holder{}, err
+	}
+	if process.IsMark(by.Owner) && by.Expired || !process.IsMark(by.Owner) && process.HasOwnerEnded(by.Owner) {
+		return holder{}, nil
 	}
 	return holder{l, thread, by.Owner}, nil
 }
 
-// displace takes the lease from the holder, and returns when that has acknowledged, after Patience, or when ctx ends.
+// displace takes the lease from the holder, also if ctx has ended, and returns when that has acknowledged, after Patience, or when ctx
+// ends. It only waits for a holder that waits itself: what that one does next, it does after reading the record.
 // What ended the drive is in the journal already: an error of the store only means that the drive notices it later.
 func (h holder) displace(ctx context.Context) {
 	if h.store == nil {
 		return
 	}
-	if by, err := h.store.ReadLease(ctx, h.thread); err != nil || by.Owner != h.owner {
+	mark := h.owner
+	if !process.IsWaiting(h.owner) {
+		mark = process.NewMark(h.owner)
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
+	defer cancel()
+	for wait := limited; ; {
+		by, err := h.store.ReadLease(limited, h.thread)
+		if err == nil && by.Owner == h.owner && h.owner != mark {
+			by, err = h.store.AcquireLease(limited, h.thread, mark, h.owner, Patience)
+		}
+		if err == nil {
+			if by.Owner != mark || by.Expired {
+				return
+			}
+			wait = ctx
+		}
+		if !Sleep(wait, PollEvery) || limited.Err() != nil {
+			return
+		}
+	}
+}
+
+// displaceLate displaces the holder of a run that was ended before: who ended it may not have come to that. A drive of the
+// thread's next run may hold the lease, too, but then it appends at once.
+func (h holder) displaceLate(ctx context.Context, st journal.Store, head int64) {
+	if h.store == nil || !Sleep(ctx, PollEvery) {
 		return
 	}
-	mark := process.NewMark(h.owner)
-	by, err := h.store.AcquireLease(ctx, h.thread, mark, h.owner, Patience)
-	end := time.Now().Add(Patience)
-	for err == nil && by.Owner == mark && time.Now().Before(end) && Sleep(ctx, PollEvery) {
-		by, err = h.store.ReadLease(ctx, h.thread)
+	if now, err := fold.ReadHead(ctx, st, h.thread); err == nil && now == head {
+		h.displace(ctx)
 	}
 }
 

@@ -27,6 +27,9 @@ func NewSuccessor(owner, displaced string) string {
 	return owner + afterSign + displacedTag(displaced)
 }
 
+// IsWaiting reports whether NewMark or NewSuccessor has made the owner.
+func IsWaiting(owner string) bool { return IsMark(owner) || strings.Contains(owner, afterSign) }
+
 // Acknowledge returns who holds the lease of holder after the displaced owner has acknowledged; "" after
 // a mark. ok is false if holder does not wait for that owner.
 func Acknowledge(holder, displaced string) (next string, ok bool) {
