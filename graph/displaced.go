@@ -92,8 +92,8 @@ func (d *drive) checkDriving(ctx context.Context) (err error) {
 			away = true
 			d.beginOutage(failed)
 		}
-		if d.lease == nil && time.Since(began) >= storePatience {
-			d.journal.stopWithError(fmt.Errorf("read thread %s for %v: %w", d.thread, storePatience, failed))
+		if d.lease == nil && (!canPass(failed) || time.Since(began) >= storePatience) {
+			d.journal.stopWithError(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", d.thread, failed))
 		}
 		if err := fence.SleepInBoth(ctx, d.ctx, delay); err != nil {
 			return cmp.Or(d.fatalError(), err)
@@ -124,13 +124,16 @@ func (j *journalWriter) hasHeadMoved(wait bool) (moved, known bool, err error) {
 		j.writing.Lock()
 	}
 	defer j.writing.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = panics.NewError("Store.Read", p)
 		}
+		if ctx.Err() != nil { // whatever the store makes of that
+			err = journal.MarkUnavailable(err)
+		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
-	defer cancel()
 	head, err := fold.ReadHead(ctx, j.store, j.thread)
 	if err != nil {
 		return false, false, err

@@ -400,7 +400,7 @@ func (u *unmarked) AcquireLease(ctx context.Context, thread, owner, over string,
 	defer u.mu.Unlock()
 	if u.refused > 0 {
 		u.refused--
-		return journal.Lease{}, journal.MarkUnavailable(errCut)
+		return journal.Lease{}, errCut
 	}
 	if err := context.Cause(ctx); err != nil {
 		return journal.Lease{}, err

@@ -242,7 +242,8 @@ func (l *lease) look(ctx context.Context) error {
 }
 
 // read reads the lease. If another has taken it, the drive ends; if it has expired, it is renewed. The caller must hold busy.
-func (l *lease) read() error {
+func (l *lease) read() (err error) {
+	defer func() { l.judgeError(err) }()
 	at := time.Now()
 	by, err := l.call("Store.ReadLease", func(ctx context.Context) (journal.Lease, error) { return l.store.ReadLease(ctx, l.thread) })
 	switch {
@@ -257,11 +258,7 @@ func (l *lease) read() error {
 
 // renew renews the lease once. If it is lost, the drive ends. The caller must hold busy.
 func (l *lease) renew() (err error) {
-	defer func() {
-		if err != nil && !l.over && time.Since(l.renewed) >= leaseTTL+storePatience {
-			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL+storePatience, err))
-		}
-	}()
+	defer func() { l.judgeError(err) }()
 	at := time.Now()
 	now, err := l.call("Store.RenewLease", func(ctx context.Context) (journal.Lease, error) {
 		return l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
@@ -289,11 +286,28 @@ func (l *lease) renew() (err error) {
 		l.lose(err)
 		return err
 	case l.unsure && !known:
-		return errors.New("the thread is being written to")
+		return errBeingWritten
 	}
 	l.unsure, l.renewed = false, at
 	l.looked.Store(&at)
 	return nil
+}
+
+// errBeingWritten says that a look could not read the head of the thread, because records are being written.
+var errBeingWritten = errors.New("the thread is being written to")
+
+// canPass reports whether a look that has failed may succeed later.
+func canPass(err error) bool { return journal.IsUnavailable(err) || errors.Is(err, errBeingWritten) }
+
+// judgeError ends the drive if a look has failed with an error that cannot pass, or fails for too long. The caller must hold busy.
+func (l *lease) judgeError(err error) {
+	switch {
+	case err == nil || l.over:
+	case !canPass(err):
+		l.lose(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", l.thread, err))
+	case time.Since(l.renewed) >= leaseTTL+storePatience:
+		l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL+storePatience, err))
+	}
 }
 
 // lose ends the drive. The caller must hold busy.
@@ -309,6 +323,9 @@ func (l *lease) call(what string, do func(context.Context) (journal.Lease, error
 	defer func() {
 		if p := recover(); p != nil {
 			err = panics.NewError(what, p)
+		}
+		if ctx.Err() != nil { // whatever the store makes of that
+			err = journal.MarkUnavailable(err)
 		}
 	}()
 	return do(ctx)

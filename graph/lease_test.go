@@ -267,7 +267,7 @@ type gate struct {
 	cut atomic.Bool
 }
 
-var errCut = errors.New("the line is cut")
+var errCut = journal.MarkUnavailable(errors.New("the line is cut"))
 
 func (g *gate) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
 	if g.cut.Load() {

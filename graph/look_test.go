@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,25 +61,34 @@ func TestLeaseOfADriveThatWasEndedWithoutAMark(t *testing.T) {
 type remote struct {
 	*journal.Memory
 	cut   atomic.Bool
+	err   error        // of calls then; nil: errCut
+	only  string       // the one call that fails then; "": all
 	looks atomic.Int32 // calls that read a lease or the head of a thread
 }
 
-func (r *remote) reach() error {
-	if r.cut.Load() {
+func (r *remote) reach(call string) error {
+	switch {
+	case !r.cut.Load() || r.only != "" && r.only != call:
+		return nil
+	case r.err == nil:
 		return errCut
+	case errors.Is(r.err, errPanic):
+		panic(errPanic)
 	}
-	return nil
+	return r.err
 }
 
+var errPanic = errors.New("the store panics")
+
 func (r *remote) Read(ctx context.Context, thread string, which journal.Range) iter.Seq2[journal.Record, error] {
-	if err := r.reach(); err != nil {
+	if err := r.reach("Read"); err != nil {
 		return func(yield func(journal.Record, error) bool) { yield(journal.Record{}, err) }
 	}
 	return r.Memory.Read(ctx, thread, which)
 }
 
 func (r *remote) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
-	if err := r.reach(); err != nil {
+	if err := r.reach("RenewLease"); err != nil {
 		return journal.Lease{}, err
 	}
 	return r.Memory.RenewLease(ctx, thread, owner, ttl)
@@ -84,7 +96,7 @@ func (r *remote) RenewLease(ctx context.Context, thread, owner string, ttl time.
 
 func (r *remote) ReadLease(ctx context.Context, thread string) (journal.Lease, error) {
 	r.looks.Add(1)
-	if err := r.reach(); err != nil {
+	if err := r.reach("ReadLease"); err != nil {
 		return journal.Lease{}, err
 	}
 	return r.Memory.ReadLease(ctx, thread)
@@ -174,6 +186,52 @@ func TestLeaseOfAStoreThatIsAway(t *testing.T) {
 					}
 					if l, err := s.ReadLease(t.Context(), thread); err != nil || l.Owner != "" {
 						t.Errorf("the lease is left: %+v, %v", l, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A look that fails in a way that cannot pass ends the drive at once, whatever the look calls; one that may pass does not.
+func TestLookThatFails(t *testing.T) {
+	type refusal struct {
+		name  string
+		err   error
+		final bool
+	}
+	refusals := []refusal{
+		{"marked", errCut, false},
+		{"a deadline", fmt.Errorf("read: %w", context.DeadlineExceeded), false},
+		{"the network", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, false},
+		{"permission", fmt.Errorf("open runs.db: %w", fs.ErrPermission), true},
+		{"damage", &journal.DamagedError{Thread: thread, Seq: 1}, true},
+		{"closed", errors.New("the store is closed"), true},
+		{"panic", errPanic, true},
+	}
+	for _, call := range []string{"ReadLease", "RenewLease", "Read", "Read without leases"} {
+		for _, refused := range refusals {
+			t.Run(call+"/"+refused.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, l := &remote{Memory: journal.NewMemory(), err: refused.err, only: strings.Fields(call)[0]}, &effectLog{}
+					b := busyNode{run: makesEach(graph.Effect{InDoubt: graph.DoubtFail}, func(ctx context.Context) { time.Sleep(2 * effectEvery) })}
+					st := journal.Store(s)
+					if call != s.only {
+						st = struct{ journal.Store }{s}
+					}
+					at := time.Now()
+					time.AfterFunc(1100*time.Millisecond, func() { s.cut.Store(true) })
+					time.AfterFunc(8*time.Second, func() { s.cut.Store(false) })
+					res, err := b.runner(t, st, l, "old").Invoke(t.Context(), graph.Input{Thread: thread})
+					if !refused.final {
+						is(t, graph.Done, res, err)
+						return
+					}
+					if took := time.Since(at); took > 7*time.Second {
+						t.Errorf("it ended after %v", took)
+					}
+					if is(t, graph.Failed, res, err); !strings.Contains(fmt.Sprint(err), refused.err.Error()) || errors.Is(err, journal.ErrConflict) {
+						t.Error(err)
 					}
 				})
 			})
