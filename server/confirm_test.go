@@ -236,7 +236,7 @@ func TestStoreErrorsAreUnavailable(t *testing.T) {
 	w := newFaultWorld(t)
 	s := w.serve(Options{})
 	defer w.close()
-	w.failing.Arm(graphtest.StoreFaults[0], 1, 1<<30)
+	w.failing.Arm(graphtest.Refused, 1, 1<<30)
 	_, err := s.StartRun(t.Context(), StartRequest{Agent: "confirm", Prompt: "p"})
 	if !failure.IsUnavailable(err) {
 		t.Errorf("a start: %v", err)

@@ -20,7 +20,7 @@ func TestStoreIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := s.findDrive(run)
-	w.failing.Arm(graphtest.StoreFaults[1], 1, 1<<30)
+	w.failing.Arm(graphtest.Refused, 1, 1<<30)
 	w.write(filepath.Join(w.work, "go"), "")
 	<-d.done
 	if !s.files.hasMark(run) {
@@ -155,7 +155,7 @@ func TestQuestionBesideWork(t *testing.T) {
 		asked = len(st.Questions) > 0
 	}
 	d := s.findDrive(run)
-	w.failing.Arm(graphtest.StoreFaults[1], 1, 1<<30) // the drive can record nothing more, as after a kill
+	w.failing.Arm(graphtest.Refused, 1, 1<<30) // the drive can record nothing more, as after a kill
 	w.write(filepath.Join(w.work, "go"), "")
 	<-d.done
 	w.failing.Arm(graphtest.StoreFault{}, 0, 0)

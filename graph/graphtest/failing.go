@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"sync"
 	"syscall"
@@ -15,22 +16,26 @@ import (
 // A StoreFault is one way in which a write of a store fails.
 type StoreFault struct {
 	Name string
-	Err  error // what the write returns; nil: the lease is lost to another owner, and an append conflicts
+	Err  error // what the write returns; nil: another owner has the lease and appends first
 	Done bool  // the write is carried out all the same, as if only its answer was lost
 }
 
+// The faults of stores. The errors of those that may pass are marked, as stores mark them.
+var (
+	DiskFull       = StoreFault{Name: "disk full", Err: journal.MarkUnavailable(fmt.Errorf("append: %w", syscall.ENOSPC))}
+	IOError        = StoreFault{Name: "I/O error", Err: journal.MarkUnavailable(fmt.Errorf("append: %w", syscall.EIO))}
+	Busy           = StoreFault{Name: "busy", Err: journal.MarkUnavailable(errors.New("database is locked"))}
+	ConnectionGone = StoreFault{Name: "connection gone", Err: &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}}
+	AnswerLost     = StoreFault{Name: "answer lost", Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, Done: true}
+	Refused        = StoreFault{Name: "refused", Err: fmt.Errorf("append: %w", fs.ErrPermission)} // it does not pass
+	LeaseLost      = StoreFault{Name: "lease lost"}
+)
+
 // StoreFaults are the ways in which the writes of stores fail.
-var StoreFaults = []StoreFault{
-	{Name: "disk full", Err: fmt.Errorf("append: %w", syscall.ENOSPC)},
-	{Name: "I/O error", Err: fmt.Errorf("append: %w", syscall.EIO)},
-	{Name: "busy", Err: errors.New("database is locked")},
-	{Name: "connection gone", Err: &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}},
-	{Name: "answer lost", Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, Done: true},
-	{Name: "lease lost"},
-}
+var StoreFaults = []StoreFault{DiskFull, IOError, Busy, ConnectionGone, AnswerLost, Refused, LeaseLost}
 
 // Failing is a store with leases that fails at chosen writes: Append, Prune, AcquireLease, RenewLease and ReleaseLease are
-// counted, from 1. A test sets a fault for write 1, then for write 2 and so on until none is hit, and each time looks at what a caller
+// counted, from 1; those that LeaseLost does not concern, Prune and ReleaseLease, are carried out and not counted with it. A test sets a fault for write 1, then for write 2 and so on until none is hit, and each time looks at what a caller
 // learned and at what the store inside holds. It is safe for concurrent use.
 type Failing struct {
 	journal.Store // the store inside; it must have leases
@@ -57,10 +62,13 @@ func (f *Failing) Hits() int {
 	return f.hits
 }
 
-// take counts a write. failed reports whether it fails.
-func (f *Failing) take() (fault StoreFault, failed bool) {
+// take counts a write. failed reports whether it fails. ofLease says whether it can fail because the lease is lost.
+func (f *Failing) take(ofLease bool) (fault StoreFault, failed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.fault.Err == nil && !ofLease {
+		return f.fault, false
+	}
 	f.count++
 	if failed = f.first > 0 && f.count >= f.first && f.count <= f.last; failed {
 		f.hits++
@@ -68,9 +76,9 @@ func (f *Failing) take() (fault StoreFault, failed bool) {
 	return f.fault, failed
 }
 
-// write carries out a write, or lets it fail. lost is the error if the fault has none.
+// write carries out a write, or lets it fail. lost is the error if the fault has none; nil: such a fault does not concern the write.
 func (f *Failing) write(do func() error, lost error) error {
-	fault, failed := f.take()
+	fault, failed := f.take(lost != nil)
 	if failed && !fault.Done {
 		if fault.Err == nil {
 			return lost

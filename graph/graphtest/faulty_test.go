@@ -6,10 +6,10 @@ import (
 	"iter"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
@@ -95,7 +95,9 @@ var faults = []struct {
 				if err := s.Append(ctx, thread, after+int64(i), recs[i:i+1]); err != nil {
 					return err
 				}
-				runtime.Gosched()
+				if i == len(recs)/2 {
+					time.Sleep(time.Millisecond) // a reader comes between, also if the machine is busy
+				}
 			}
 			return ctx.Err()
 		}}
