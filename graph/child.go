@@ -138,7 +138,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 	if raw := frames[at.path]; raw != nil && !a.isChildDropped(at.path) {
 		f.frames = frames
 		if f, err = f.restoreFrame(raw); err == nil && a.n > 1 && !raw.Returned {
-			d.journal.addStateSize(f.storedSize())
+			d.journal.AddStateSize(f.storedSize())
 		}
 		if a.n > 1 || d.failures.Load() > 0 {
 			f.since = d.activeTime()
@@ -190,10 +190,10 @@ func (a attempt) loadJournaledFrames() (map[string]*fold.Frame, error) {
 		defer a.mu.Unlock()
 		in := a.ensureInner()
 		if in.frames == nil {
-			if err := d.journal.flush(); err != nil {
+			if err := d.journal.Flush(); err != nil {
 				return nil, err
 			}
-			s, err := fold.LoadToDrive(a.base, d.journal.store, d.journal.thread)
+			s, err := fold.LoadToDrive(a.base, d.settings.Store, d.thread)
 			if err != nil {
 				return nil, err
 			}
@@ -226,9 +226,9 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	case status == Paused:
 		return status, ErrPaused
 	}
-	d.journal.addStateSize(-f.storedSize())
+	d.journal.AddStateSize(-f.storedSize())
 	if err == nil && d.journal != nil {
-		err = d.journal.addRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
+		err = d.journal.AddRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
 	}
 	return status, err
 }
@@ -327,9 +327,9 @@ func DropChild(ctx context.Context, name string) error {
 		return nil
 	}
 	if c != nil && (c.status == Waiting || c.status == Paused) {
-		d.journal.addStateSize(-c.frame.storedSize())
+		d.journal.AddStateSize(-c.frame.storedSize())
 	}
-	return d.journal.addRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
+	return d.journal.AddRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task

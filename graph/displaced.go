@@ -9,7 +9,6 @@ import (
 
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/journal"
 )
 
@@ -93,7 +92,7 @@ func (d *drive) checkDriving(ctx context.Context) (err error) {
 			d.beginOutage(failed)
 		}
 		if d.lease == nil && (!canPass(failed) || time.Since(began) >= storePatience) {
-			d.journal.stopWithError(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", d.thread, failed))
+			d.journal.StopWithError(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", d.thread, failed))
 		}
 		if err := fence.SleepInBoth(ctx, d.ctx, delay); err != nil {
 			return cmp.Or(d.fatalError(), err)
@@ -106,39 +105,12 @@ func (d *drive) look(ctx context.Context) error {
 	if d.lease != nil {
 		return d.lease.look(ctx)
 	}
-	moved, _, err := d.journal.hasHeadMoved(true)
+	moved, _, err := d.journal.HasHeadMoved(true)
 	if err == nil && moved {
 		err = d.explainDisplacement(journal.Lease{})
-		d.journal.stopWithError(err)
+		d.journal.StopWithError(err)
 	}
 	return err
-}
-
-// hasHeadMoved reports whether another has appended to the thread. While records are being written, it waits if wait is set,
-// else known is false: then the store compares.
-func (j *journalWriter) hasHeadMoved(wait bool) (moved, known bool, err error) {
-	if !j.writing.TryLock() {
-		if !wait {
-			return false, false, nil
-		}
-		j.writing.Lock()
-	}
-	defer j.writing.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = panics.NewError("Store.Read", p)
-		}
-		if ctx.Err() != nil { // whatever the store makes of that
-			err = journal.MarkUnavailable(err)
-		}
-	}()
-	head, err := fold.ReadHead(ctx, j.store, j.thread)
-	if err != nil {
-		return false, false, err
-	}
-	return head != j.saved.Load(), true, nil
 }
 
 // explainDisplacement says what ended the drive, from what the journal holds after its own records. by is the
@@ -151,7 +123,7 @@ func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
 	defer func() { _ = recover() }() // a panic of the store: it is said with what is known
 	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
 	defer cancel()
-	if end, found := fold.FindEnding(ctx, d.journal.store, journal.Point{Thread: d.thread, Seq: d.journal.saved.Load()}); found {
+	if end, found := fold.FindEnding(ctx, d.settings.Store, journal.Point{Thread: d.thread, Seq: d.journal.SavedHead()}); found {
 		e.Status, e.Reason, e.By = Status(end.Status), end.Reason, end.By
 	}
 	return e

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
 
@@ -29,8 +29,8 @@ type drive struct {
 	runNames
 	ctx     context.Context
 	cancel  context.CancelFunc
-	journal *journalWriter // nil: nothing is stored
-	lease   *lease         // nil: the store has no leases
+	journal *writer.ThreadWriter // nil: nothing is stored
+	lease   *lease               // nil: the store has no leases
 	pause   <-chan struct{}
 	grace   time.Duration
 
@@ -59,6 +59,9 @@ type runNames struct {
 
 func (d *drive) now() time.Time { return d.clock.Now() }
 
+// savesEach reports whether each effect and each task is stored before its result is used.
+func (d *drive) savesEach() bool { return d.settings.Durability == EveryEffect }
+
 // activeTime returns the time that drives have worked on the run. Without timeouts it is
 // never called, and the clock is not read.
 func (d *drive) activeTime() time.Duration { return d.before + d.now().Sub(d.startedAt) }
@@ -83,7 +86,11 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if by, err = d.acquireLease(ctx, takeover); err != nil {
 		return nil, by, err
 	}
-	if s, err = d.loadThread(ctx); err != nil {
+	err = d.callStore(ctx, func(ctx context.Context) (err error) {
+		s, err = fold.LoadToDrive(ctx, d.settings.Store, d.thread)
+		return err
+	})
+	if err != nil {
 		return nil, by, err
 	}
 	if d.lease != nil && s.Head > 0 && s.Run.Status == fold.Running {
@@ -95,18 +102,15 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if !s.Run.Status.Final() {
 		d.before = s.Active
 	}
-	j := &journalWriter{store: d.settings.Store, patience: &d.outages.patience, waits: d.ctx, writing: fence.NewLock(), thread: d.thread, sums: s.Sums, level: d.settings.Durability, clock: d.clock, stop: d.cancel,
-		head: s.Head, bytes: s.Bytes, weight: s.Weight, size: s.Size}
-	j.pending = j.few[:0]
-	j.saved.Store(s.Head)
-	d.journal, d.out.saved = j, j.saved.Load
+	d.journal = writer.New(d.ctx, writer.Config{Store: d.settings.Store, Thread: d.thread, Patience: &d.outages.patience, Now: d.now, Stop: d.cancel}, s)
+	d.out.saved = d.journal.SavedHead
 	d.lease.startRenewal()
 	return s, by, nil
 }
 
 // detachThread releases what attachThread has acquired.
 func (d *drive) detachThread() {
-	d.lease.release(d.ctx, d.journal.storeError())
+	d.lease.release(d.ctx, d.journal.StoreError())
 	if d.cancel != nil {
 		d.cancel()
 	}
@@ -174,7 +178,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		}
 	}
 	if d.journal != nil {
-		d.journal.run = fold.Run{Label: in.Label, Graph: d.settings.Graph.def.Name}
+		d.journal.Run = fold.Run{Label: in.Label, Graph: d.settings.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), d.run, in.Label, d.settings.Graph.def.Name)
 		tail = wire.PutName(wire.PutString(tail, in.Meta), in.User)
 	}
@@ -182,7 +186,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		return Result{Thread: d.thread, Run: d.run}, err
 	}
 	if d.journal != nil {
-		d.journal.addStateSize(len(tail))
+		d.journal.AddStateSize(len(tail))
 	}
 	if d.topics&TopicRun != 0 {
 		d.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: d.settings.Graph.def.Name, Label: in.Label}})
@@ -211,7 +215,7 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if s.Head == 0 {
 		return res, fmt.Errorf("%w: %s", journal.ErrNoThread, d.thread)
 	}
-	d.run, d.out.run, d.journal.run, d.user = s.Run.ID, s.Run.ID, s.Run, s.User
+	d.run, d.out.run, d.journal.Run, d.user = s.Run.ID, s.Run.ID, s.Run, s.User
 	if s.Run.Status.Final() {
 		if len(in.Answers) > 0 {
 			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
@@ -251,14 +255,14 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err := d.recordAnswers(s, in.Answers, claim); err != nil {
 		return res, err
 	}
-	if err := d.journal.addRecords(false, consents...); err != nil {
+	if err := d.journal.AddRecords(false, consents...); err != nil {
 		return res, err
 	}
 	f.frames = s.Frames
 	if f := s.Frames[sharedPath]; f != nil {
 		d.kept = f.Effects
 	}
-	if err := d.journal.flush(); err != nil {
+	if err := d.journal.Flush(); err != nil {
 		return res, err
 	}
 	if d.topics&TopicRun != 0 {
@@ -392,7 +396,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 		ctx = graceful
 	}
 	if d.journal != nil {
-		d.outages.patience.Limit, d.journal.waits = leaseTTL+storePatience, ctx
+		d.outages.patience.Limit, d.journal.Waits = leaseTTL+storePatience, ctx
 	}
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-d.activeTime(), errRunTimeout)
@@ -416,10 +420,10 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	if d.journal == nil {
 		return res, err
 	}
-	if e := d.recordEnd(f, status, err); e != nil && d.journal.storeError() != nil {
-		res.Status, err = d.judgeStoreError(err, d.journal.storeError())
+	if e := d.recordEnd(f, status, err); e != nil && d.journal.StoreError() != nil {
+		res.Status, err = d.judgeStoreError(err, d.journal.StoreError())
 	}
-	res.Head = d.journal.head
+	res.Head = d.journal.SavedHead()
 	return res, err
 }
 
@@ -473,7 +477,7 @@ func (d *drive) recordEnd(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = wire.PutTexts(head, q.ID, q.Prompt)
 	}
-	return d.journal.addRecord(journal.KindEnd, d.journal.run.AppendSummary(fold.PutMap(head, d.stops.listSteps(f), wire.PutInt)), data, true)
+	return d.journal.AddRecord(journal.KindEnd, d.journal.Run.AppendSummary(fold.PutMap(head, d.stops.listSteps(f), wire.PutInt)), data, true)
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.
@@ -528,7 +532,7 @@ func (d *drive) fatalError() error {
 	if err := d.fault.Load(); err != nil {
 		return *err
 	}
-	return d.journal.storeError()
+	return d.journal.StoreError()
 }
 
 // newID makes the id of a run or a branch; a panic in Runner.IDs becomes an error.

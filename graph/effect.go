@@ -298,7 +298,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.drive.journal.addRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.journal.AddRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -350,7 +350,7 @@ func (c *effectCall) recordIntent(note []byte) error {
 	if err := c.saveOutcome(outcome{known: intentRecorded}); err != nil {
 		return err
 	}
-	return j.addRecord(journal.KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, j.level == EveryEffect)
+	return j.AddRecord(journal.KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, c.drive.savesEach())
 }
 
 // isResultNeeded reports whether the result may be needed again.
@@ -364,7 +364,7 @@ func (c *effectCall) recordResult(b []byte) error {
 	if err := c.checkNotHung(); err != nil {
 		return err
 	}
-	if err := j.addRecord(journal.KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, j.level == EveryEffect); err != nil {
+	if err := j.AddRecord(journal.KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, c.drive.savesEach()); err != nil {
 		return err
 	}
 	if c.node().Retry.Attempts > 1 {
@@ -522,7 +522,7 @@ func (s *SharedValue[T]) recordValue() error {
 	if err != nil {
 		return fmt.Errorf("shared value %q: %w", s.name, err)
 	}
-	j.addStateSize(len(b) - s.of.size)
+	j.AddStateSize(len(b) - s.of.size)
 	s.of.size = len(b)
-	return j.addRecord(journal.KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, j.level == EveryEffect)
+	return j.AddRecord(journal.KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, s.a.drive.savesEach())
 }

@@ -285,7 +285,7 @@ func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 		head = wire.PutString(nil, f.path)
 	}
 	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && d.journal.level < QuestionsOnly)
+	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && d.settings.Durability < QuestionsOnly)
 	return err
 }
 
@@ -329,9 +329,9 @@ func (f *frame) commitPatches(k journal.Kind, head, tail []byte, flush bool) (se
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
 	if k == journal.KindStep && d.topics&TopicStep != 0 {
-		return d.journal.addNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
+		return d.journal.AddNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
 	}
-	return 0, d.journal.addRecord(k, head, data, flush)
+	return 0, d.journal.AddRecord(k, head, data, flush)
 }
 
 // reusableBuffer returns b for reuse, or nil if it is too large to be kept.
@@ -365,8 +365,8 @@ func (f *frame) encodePatches() ([]byte, error) {
 		}
 		data = fold.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
-	if size := d.journal.addStateSize(grew); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
-		d.journal.addStateSize(-grew)
+	if size := d.journal.AddStateSize(grew); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
+		d.journal.AddStateSize(-grew)
 		f.subtractSlotSizes(deltas)
 		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: d.settings.MaxState}}
 	}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
@@ -35,7 +34,7 @@ func (h *Handle) Answer(answers ...Answer) (open []Question, err error) {
 	}
 	open, err = h.drive.answerWhileWorking(answers)
 	if err == nil {
-		h.recorded = h.drive.journal.saved.Load()
+		h.recorded = h.drive.journal.SavedHead()
 	}
 	return open, err
 }
@@ -74,21 +73,18 @@ type lateAnswer struct {
 
 // answerWhileWorking checks and records answers. The caller must hold the lock of the handle.
 func (d *drive) answerWhileWorking(answers []Answer) (open []Question, err error) {
-	j := d.journal
-	j.writing.Lock() // nothing is written between the check and the answers
-	defer j.writing.Unlock()
-	if err := j.writePending(); err != nil {
-		return nil, err
-	}
-	s, err := j.loadThread()
+	var s *fold.Thread
+	var asked []fold.OpenQuestion
+	err = d.journal.InsertRecords(func(now *fold.Thread) (recs []journal.Record, err error) {
+		var values [][]byte
+		s = now
+		asked, values, err = d.settings.Graph.checkAnswers(s, answers)
+		if err != nil {
+			return nil, err
+		}
+		return newAnswerRecords(asked, values, answers), nil
+	})
 	if err != nil {
-		return nil, err
-	}
-	asked, values, err := d.settings.Graph.checkAnswers(s, answers)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.appendNow(s.Head, newAnswerRecords(asked, values, answers)); err != nil {
 		return nil, err
 	}
 	for i, o := range asked {
@@ -107,33 +103,6 @@ func newAnswerRecords(asked []fold.OpenQuestion, values [][]byte, answers []Answ
 		recs = append(recs, journal.Record{Kind: journal.KindAnswer, Head: wire.PutName(answerHead(asked[i].Path, asked[i].Key, 0, a.Refused), a.By), Data: values[i]})
 	}
 	return recs
-}
-
-// appendNow writes records before those that are gathered. The caller must hold writing, and have read the thread
-// up to head.
-func (j *journalWriter) appendNow(head int64, recs []journal.Record) error {
-	now := j.clock.Now().UnixMicro()
-	j.mu.Lock()
-	behind := head != j.head
-	for i := range recs {
-		recs[i].Time = now
-		j.bytes += len(recs[i].Head) + len(recs[i].Data)
-		j.weight += len(recs[i].Head) + len(recs[i].Data) + fold.RecordWeight
-	}
-	j.mu.Unlock()
-	err := fmt.Errorf("save thread %s: %w", j.thread, journal.ErrConflict)
-	if !behind {
-		err = j.appendBatch(head, recs)
-	}
-	if err != nil {
-		j.stopWithError(err)
-		return err
-	}
-	j.mu.Lock()
-	j.head += int64(len(recs))
-	j.saved.Store(j.head)
-	j.mu.Unlock()
-	return nil
 }
 
 // continueWithAnswers decides, when all tasks of the root's step have stopped and some wait, whether the step
@@ -160,10 +129,10 @@ func (d *drive) useLateAnswers(f *frame) (bool, error) {
 	if f.breaks != nil || len(d.questions.late) == 0 {
 		return false, nil
 	}
-	if err := d.journal.flush(); err != nil {
+	if err := d.journal.Flush(); err != nil {
 		return false, err
 	}
-	s, err := d.loadThread(d.ctx)
+	s, err := d.journal.LoadThread()
 	if err != nil {
 		return false, err
 	}

@@ -277,7 +277,7 @@ func (l *lease) renew() (err error) {
 		l.lose(err)
 		return err
 	}
-	moved, known, err := l.drive.journal.hasHeadMoved(false)
+	moved, known, err := l.drive.journal.HasHeadMoved(false)
 	switch {
 	case err != nil:
 		return err
@@ -313,7 +313,7 @@ func (l *lease) judgeError(err error) {
 // lose ends the drive. The caller must hold busy.
 func (l *lease) lose(err error) {
 	l.over = true
-	l.drive.journal.stopWithError(err)
+	l.drive.journal.StopWithError(err)
 }
 
 // call calls the store, for a limited time. A panic in it is an error.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"raddle.dev/graph/internal/fence"
-	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/journal"
 )
@@ -46,13 +45,4 @@ func (d *drive) reportOutage(err error) {
 // callStore calls f, which only reads or does no harm when it is done twice, until the store is available.
 func (d *drive) callStore(ctx context.Context, f func(context.Context) error) error {
 	return d.outages.patience.Retry(ctx, f)
-}
-
-// loadThread reads the drive's thread, to continue it.
-func (d *drive) loadThread(ctx context.Context) (s *fold.Thread, err error) {
-	err = d.callStore(ctx, func(ctx context.Context) (err error) {
-		s, err = fold.LoadToDrive(ctx, d.settings.Store, d.thread)
-		return err
-	})
-	return s, err
 }

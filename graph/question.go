@@ -263,7 +263,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 		}
 		head := wire.PutTexts(nil, f.path, key, base)
 		recorded := fold.Question(q)
-		return "", nil, cmp.Or(d.journal.addRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
+		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
 	asked := &fold.AskedQuestion{Question: fold.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
@@ -293,7 +293,7 @@ func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, w
 		asked.Question.Rejected = wrong.Error()
 		records = append(records, journal.Record{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()})
 	}
-	if err := j.addRecords(j.level == EveryEffect, records...); err != nil {
+	if err := j.AddRecords(a.drive.savesEach(), records...); err != nil {
 		return err
 	}
 	if wrong != nil {
@@ -313,7 +313,7 @@ func (a attempt) askAgain(key string, why error) error {
 	if err := a.markWaiting(Question(q)); err != nil {
 		return err
 	}
-	if err := a.drive.journal.addRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
+	if err := a.drive.journal.AddRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
@@ -435,7 +435,7 @@ func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Re
 	if err != nil {
 		return err
 	}
-	if err := d.journal.addRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
+	if err := d.journal.AddRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
 		return err
 	}
 	for i, a := range answers {
@@ -595,10 +595,10 @@ func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
 	if f.breaks != nil || !d.questions.hasUnusedAnswer() {
 		return false, nil
 	}
-	if err := d.journal.flush(); err != nil {
+	if err := d.journal.Flush(); err != nil {
 		return false, err
 	}
-	s, err := d.loadThread(d.ctx)
+	s, err := d.journal.LoadThread()
 	if err != nil {
 		return false, err
 	}
@@ -624,7 +624,7 @@ func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
 	if given == nil {
 		return false, nil
 	}
-	if err := d.journal.addRecords(true, given...); err != nil {
+	if err := d.journal.AddRecords(true, given...); err != nil {
 		return false, err
 	}
 	d.deliverAnswers(f)

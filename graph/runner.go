@@ -8,6 +8,17 @@ import (
 	"raddle.dev/graph/journal"
 )
 
+// Durability says when a run waits for its store. A crash loses at most what the run
+// has not waited for; the run does that again.
+type Durability int
+
+// The levels of durability, strictest first.
+const (
+	EveryEffect   Durability = iota // each effect and each task before its result is used
+	EveryStep                       // each step; effects and tasks are written with it
+	QuestionsOnly                   // questions and the end of a drive; everything else is written with them
+)
+
 // Runner drives runs of one graph. The zero value of each field but Graph works. A
 // Runner may drive any number of runs at once.
 type Runner struct {

@@ -248,7 +248,7 @@ func asNodeError(t *task) *NodeError {
 // deliverQuestions delivers the questions of a task after they are durable.
 func (f *frame) deliverQuestions(t *task) {
 	d := f.drive
-	if d.journal.flush() != nil {
+	if d.journal.Flush() != nil {
 		return
 	}
 	if d.topics&TopicQuestion == 0 {
@@ -293,17 +293,17 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if d.journal != nil {
-		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, d.journal.level < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, d.settings.Durability < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
 			}
-			if len(ts) == 1 && d.journal.storeError() == nil { // its overlays or its halt; those of siblings were stored before
+			if len(ts) == 1 && d.journal.StoreError() == nil { // its overlays or its halt; those of siblings were stored before
 				return f.attributeError(0, err)
 			}
 			return err
 		}
-		if err := d.journal.snapshotIfDue(); err != nil {
+		if err := d.journal.SnapshotIfDue(); err != nil {
 			return err
 		}
 	}
@@ -356,7 +356,7 @@ func (f *frame) attributeError(by int, err error) error {
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := d.journal.addRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
+	if e := d.journal.AddRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
 		return firstError(err, e)
 	}
 	return err

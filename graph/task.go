@@ -348,7 +348,7 @@ func (t *task) recordUpdate() error {
 	}
 	b, err := putUpdate(nil, &t.up)
 	if err == nil {
-		err = j.addRecord(journal.KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, j.level == EveryEffect)
+		err = j.AddRecord(journal.KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, t.drive.savesEach())
 	}
 	if err != nil {
 		return t.wrapNodeError(err)

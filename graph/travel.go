@@ -61,7 +61,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.
 	if err := r.checkStore(); err != nil {
 		return 0, err
 	}
-	seq, err = fence.Change(ctx, r.Store, thread, func(s *fold.Thread) ([]journal.Record, error) {
+	seq, err = fence.ChangeRun(ctx, r.Store, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		recs, err := edit(s)
 		for i := range recs {
 			recs[i].Head = wire.PutName(recs[i].Head, journal.AuthorOf(ctx))

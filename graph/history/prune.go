@@ -200,7 +200,7 @@ func Delete(ctx context.Context, st journal.Store, thread string) error {
 // ends. If the drive appends first, Abandon tries again; only after ten times is the error journal.ErrConflict. An unknown
 // thread is journal.ErrNoThread.
 func Abandon(ctx context.Context, st journal.Store, thread, reason string) (seq int64, err error) {
-	seq, err = fence.Change(ctx, st, thread, func(s *fold.Thread) ([]journal.Record, error) {
+	seq, err = fence.ChangeRun(ctx, st, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		if s.Run.Status.Final() {
 			return nil, nil
 		}

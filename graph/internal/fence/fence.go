@@ -27,19 +27,19 @@ const (
 	PollEvery = 50 * time.Millisecond
 )
 
-// attempts is how often Change makes records, and lastPause the longest pause between two attempts.
+// attempts is how often ChangeRun makes records, and lastPause the longest pause between two attempts.
 const (
 	attempts  = 10
 	lastPause = 500 * time.Millisecond
 )
 
-// Change appends records that end or change the run of a thread from outside, and displaces the drive that works on it. It returns the number
+// ChangeRun appends records that end or change the run of a thread from outside, and displaces the drive that works on it. It returns the number
 // of the last record. makeRecords makes them from what the thread holds. If it makes none, the run is over: nothing is written, and the number is
 // 0. If others append at the same time, they are made again from what the thread holds then, some times; after
 // that the error is journal.ErrConflict.
 //
 // It returns when the drive has acknowledged, after Patience, or when ctx ends.
-func Change(ctx context.Context, st journal.Store, thread string, makeRecords func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
+func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
 	for i := range attempts {
 		if i > 0 && !Sleep(ctx, rand.N(min(time.Millisecond<<i, lastPause))) {
 			return 0, context.Cause(ctx)
