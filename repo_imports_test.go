@@ -74,7 +74,7 @@ var importRules = []importRule{
 		reason: "how a Go value becomes bytes depends on its type only"},
 	{of: "graph/internal/wire", stdOnly: true,
 		reason: "it writes and reads bytes, and does not know what they mean"},
-	{of: "graph/internal/writer", may: []string{"graph/internal/fence", "graph/internal/fold", "graph/internal/panics", "graph/journal"}, stdOnly: true,
+	{of: "graph/internal/writer", may: []string{"graph/internal/fold", "graph/internal/panics", "graph/journal"}, stdOnly: true,
 		reason: "a thread is written without knowing what its records mean"},
 	{of: "graph/journal", may: []string{"graph/internal/process", "graph/internal/value", "graph/internal/wire"}, stdOnly: true,
 		reason: "a store keeps records and leases, and does not know what they mean"},
