@@ -142,7 +142,8 @@ func (p Patience) AppendSealed(ctx context.Context, st Store, thread string, aft
 		first = context.WithoutCancel(ctx)
 	}
 	err := st.Append(first, thread, after, recs)
-	if err == nil || errors.Is(err, ErrConflict) {
+	ended := first == ctx && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable) // while a store worked that was not away
+	if err == nil || !ended && !IsUnavailable(err) {
 		return err
 	}
 	again := func(ctx context.Context) error {
@@ -159,10 +160,15 @@ func (p Patience) AppendSealed(ctx context.Context, st Store, thread string, aft
 		}
 		return err
 	}
-	if first == ctx && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable) {
-		return again(context.WithoutCancel(ctx)) // the context ended while a store worked that was not away
+	if ended {
+		err = again(context.WithoutCancel(ctx))
+	} else {
+		err = p.retryAfter(ctx, err, again)
 	}
-	return p.retryAfter(ctx, err, again)
+	if errors.Is(err, ErrConflict) {
+		return err
+	}
+	return MarkUnavailable(err) // also if the last attempt was refused: an earlier one may have been stored
 }
 
 // hasRecords reports whether the records of a thread behind one are these.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"os"
 	"syscall"
@@ -208,5 +209,84 @@ func TestMarkUnavailable(t *testing.T) {
 	err := journal.MarkUnavailable(inner)
 	if err.Error() != inner.Error() || !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, journal.ErrUnavailable) || !journal.IsUnavailable(err) || journal.IsUnavailable(inner) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A scriptedStore fails at each append in turn as a script says, and then works.
+type scriptedStore struct {
+	*journal.Memory
+	script []step
+	cancel func()
+	read   error // of every read, after the script
+}
+
+// A step is what becomes of an append.
+type step struct {
+	err    error
+	done   bool // it is carried out nevertheless
+	cancel bool // the context of the caller ends meanwhile
+}
+
+func (s *scriptedStore) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
+	if len(s.script) == 0 {
+		return s.Memory.Append(ctx, thread, after, recs)
+	}
+	now := s.script[0]
+	s.script = s.script[1:]
+	if now.cancel {
+		s.cancel()
+	}
+	if now.done {
+		if err := s.Memory.Append(context.WithoutCancel(ctx), thread, after, recs); err != nil {
+			return err
+		}
+	}
+	return now.err
+}
+
+func (s *scriptedStore) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	if s.read == nil {
+		return s.Memory.Read(ctx, thread, r)
+	}
+	return func(yield func(journal.Record, error) bool) { yield(journal.Record{}, s.read) }
+}
+
+// An error after an attempt whose outcome is unknown says that it is unknown, whatever the later attempts have met; one that
+// says what has become of the write does not.
+func TestAppendSaysWhatIsUnknown(t *testing.T) {
+	away, canceled := step{err: errAway}, step{err: context.Canceled, cancel: true}
+	lost := step{err: errAway, done: true}
+	refused := step{err: fs.ErrPermission}
+	for name, c := range map[string]struct {
+		script  []step
+		read    error
+		unknown bool
+		is      error
+	}{
+		"refused":                                    {[]step{refused}, nil, false, fs.ErrPermission},
+		"refused after an outage":                    {[]step{away, refused}, nil, true, fs.ErrPermission},
+		"refused after a lost answer":                {[]step{lost, refused}, nil, true, fs.ErrPermission},
+		"the end of the context in the second":       {[]step{away, canceled}, nil, true, context.Canceled},
+		"the end of the context in the third":        {[]step{lost, away, canceled}, nil, true, context.Canceled},
+		"a cancel without the end of the context":    {[]step{lost, {err: context.Canceled}}, nil, true, context.Canceled},
+		"the end of the context and a refusal":       {[]step{{err: context.Canceled, cancel: true, done: true}, refused}, nil, true, fs.ErrPermission},
+		"a lost answer and a thread that is damaged": {[]step{lost}, fs.ErrInvalid, true, fs.ErrInvalid},
+		"the end of the context and damage":          {[]step{{err: context.Canceled, cancel: true, done: true}}, fs.ErrInvalid, true, fs.ErrInvalid},
+		"a conflict":                                 {[]step{{err: journal.ErrConflict}}, nil, false, journal.ErrConflict},
+		"a conflict after an outage":                 {[]step{away, {err: journal.ErrConflict}}, nil, false, journal.ErrConflict},
+		"it was stored":                              {[]step{lost, away, away}, nil, false, nil},
+		"it was stored, and the context has ended":   {[]step{{err: context.Canceled, cancel: true, done: true}}, nil, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				st := &scriptedStore{Memory: journal.NewMemory(), script: c.script, cancel: cancel, read: c.read}
+				err := journal.Patience{Limit: time.Minute}.Append(ctx, st, "t", 0, newRecord("a"))
+				if errors.Is(err, journal.ErrUnavailable) != c.unknown || !errors.Is(err, c.is) {
+					t.Errorf("%v; unknown: %v", err, errors.Is(err, journal.ErrUnavailable))
+				}
+			})
+		})
 	}
 }
