@@ -84,8 +84,9 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 		if l.owner = name; mayStillStart(by) {
 			l.owner = process.NewSuccessor(name, over)
 		}
-		at := time.Now()
+		var at time.Time
 		err = d.callStore(ctx, func(ctx context.Context) (err error) {
+			at = time.Now()
 			by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL)
 			return err
 		})
@@ -136,8 +137,13 @@ func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lea
 		}
 	}
 	l.owner = name
-	at := time.Now()
-	if by, err = l.store.AcquireLease(ctx, l.thread, name, waiting, leaseTTL); err != nil {
+	var at time.Time
+	err = l.drive.callStore(ctx, func(ctx context.Context) (err error) {
+		at = time.Now()
+		by, err = l.store.AcquireLease(ctx, l.thread, name, waiting, leaseTTL)
+		return err
+	})
+	if err != nil {
 		l.owner = waiting
 		return journal.Lease{}, err
 	}

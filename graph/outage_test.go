@@ -402,3 +402,33 @@ func TestStoreAwayPanics(t *testing.T) {
 		}
 	})
 }
+
+// A takeover survives a short outage at each of its calls, also while it waits for the drive that it displaces.
+func TestOutageOfATakeover(t *testing.T) {
+	drive := func(t *testing.T, from int, lost bool) (calls []string) {
+		synctest.Test(t, func(t *testing.T) {
+			w := &trips{store: &outage{Memory: journal.NewMemory()}, doubt: graph.DoubtFail, done: map[string]int{}}
+			if res, err := (&graph.Runner{Graph: w.compile(t), Store: w.store}).Invoke(t.Context(), graph.Input{Thread: "t"}); err != nil || res.Status != graph.Waiting {
+				t.Fatal(res.Status, err)
+			}
+			if _, err := w.store.Memory.AcquireLease(t.Context(), "t", "1/ffff/far/78/123/123.1", "", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			w.store = &outage{Memory: w.store.Memory, from: from, took: 6 * time.Second, err: errServerAway, lost: lost}
+			res, err := (&graph.Runner{Graph: w.compile(t), Store: w.store}).InvokeResume(t.Context(), graph.Resume{Thread: "t", Takeover: true})
+			if err != nil || res.Status != graph.Waiting {
+				t.Errorf("%v, %v", res.Status, err)
+			}
+			if l, err := w.store.Memory.ReadLease(t.Context(), "t"); err != nil || l.Owner != "" {
+				t.Errorf("the lease is left: %+v, %v", l, err)
+			}
+			calls = w.store.calls
+		})
+		return calls
+	}
+	for i, name := range drive(t, 0, false) {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprint(i+1, " ", name, " ", lost), func(t *testing.T) { drive(t, i+1, lost) })
+		}
+	}
+}
