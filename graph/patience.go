@@ -24,7 +24,7 @@ func (d *drive) beginOutage(err error) {
 
 // endOutage notes that such a call waits no more; err is what it returns.
 func (d *drive) endOutage(err error) {
-	if d.outages.EndWait() && err == nil {
+	if d.outages.EndWait(err == nil) {
 		d.reportOutage(nil)
 	}
 }

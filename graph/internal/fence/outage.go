@@ -9,6 +9,7 @@ import (
 type Outage struct {
 	mu      sync.Mutex    // guards the fields below
 	waiting int           // calls that wait
+	worked  bool          // one of those that waited was successful
 	over    chan struct{} // closed when none waits any more
 }
 
@@ -24,16 +25,19 @@ func (o *Outage) BeginWait() (first bool) {
 	return first
 }
 
-// EndWait notes that a call waits no more, and reports whether it was the last one.
-func (o *Outage) EndWait() (last bool) {
+// EndWait notes that a call waits no more, and whether it was successful. It reports whether the store is back: no call waits any
+// more, and one of them was successful.
+func (o *Outage) EndWait(ok bool) (back bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting--
-	last = o.waiting == 0
-	if last {
-		close(o.over)
+	o.worked = o.worked || ok
+	if o.waiting > 0 {
+		return false
 	}
-	return last
+	close(o.over)
+	back, o.worked = o.worked, false
+	return back
 }
 
 // AwaitEnd returns when no call waits, or when ctx ends.
