@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/url"
 	"strings"
@@ -126,6 +127,28 @@ func TestExtraServerKilled(t *testing.T) {
 	}
 	_, err = s.ReadLease(t.Context(), "cancelled")
 	expectError(t, err, "cannot be reached")
+	for name, read := range map[string]func(ctx context.Context) error{
+		"ReadLease": func(ctx context.Context) error { _, err := s.ReadLease(ctx, "t"); return err },
+		"Read":      func(ctx context.Context) error { return firstError(s.Read(ctx, "t", journal.Range{})) },
+		"Threads":   func(ctx context.Context) error { return firstError(s.Threads(ctx, "")) },
+		"GetEntry":  func(ctx context.Context) error { _, err := s.GetEntry(ctx, "n", "k"); return err },
+	} {
+		for _, deadline := range []bool{false, true} { // in the first pause between two attempts
+			ctx, cancel := context.WithCancel(t.Context())
+			want := context.Canceled
+			if deadline {
+				ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+				want = context.DeadlineExceeded
+			} else {
+				time.AfterFunc(20*time.Millisecond, cancel)
+			}
+			err := read(ctx)
+			cancel()
+			if expectError(t, err, want.Error(), "connect"); !errors.Is(err, want) || !errors.Is(err, journal.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
 	server.Restart(t)
 
 	clear(ran)
@@ -142,6 +165,16 @@ func TestExtraServerKilled(t *testing.T) {
 	if got := fmt.Sprint(ran); got != "map[a:1 b:1 c:1]" {
 		t.Errorf("%s: want each once", got)
 	}
+}
+
+// firstError returns the first error of an iteration.
+func firstError[T any](seq iter.Seq2[T, error]) error {
+	for _, err := range seq {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cutter is a proxy before the server. Once armed, it drops the next answer of the server, and the connection.

@@ -187,7 +187,7 @@ func (s *Store) useConnection(ctx context.Context, f func(c *pgx.Conn) error) er
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%w, after: %w", ctx.Err(), err)
 		case <-time.After(rand.N(pause)):
 		}
 		pause = min(2*pause, maxPause)
@@ -208,16 +208,19 @@ func (s *Store) useOnce(ctx context.Context, f func(c *pgx.Conn) error) error {
 }
 
 // runRead calls f, which only reads, with a connection, and again while the server is away: after
-// a restart of the server the connections of the pool lead nowhere.
+// a restart of the server the connections of the pool lead nowhere. If ctx ends, the error says that, and why the server was not read.
 func (s *Store) runRead(ctx context.Context, f func(c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	err := s.retryWhileAway(ctx, func(ctx context.Context) error { return s.useConnection(ctx, f) })
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() == nil || errors.Is(err, ctx.Err()):
+		return err
+	case err == nil:
 		return ctx.Err()
 	}
-	return err
+	return fmt.Errorf("%w, after: %w", ctx.Err(), err)
 }
 
 // retryWhileAway calls f, which does no harm when it is done twice, until the server is there, some seconds have passed
