@@ -204,3 +204,52 @@ func TestTimesThatNoFormatCanWrite(t *testing.T) {
 		}
 	}
 }
+
+// A record of a kind that only a newer version knows is not damage: whatever needs to read it says who has written it, and
+// what to do.
+func TestARecordOfANewerVersion(t *testing.T) {
+	ctx := t.Context()
+	for at, was := range map[string]graph.Status{"a run that is done": graph.Done, "a run that waits": graph.Waiting} {
+		ask := parallel(t, graph.Node{Name: "ask", Run: asks(nil)})
+		if was == graph.Done {
+			ask = parallel(t, say("a"))
+		}
+		r := kept(ask)
+		res, err := start(t, r)
+		is(t, was, res, err)
+		if err := journal.Append(ctx, r.Store, thread, res.Head, journal.Record{Kind: 200, Time: 1, Head: []byte("x"), Data: []byte("y")}); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{
+			"State":    second(r.State(ctx, thread, 0)),
+			"Invoke":   second(start(t, r)),
+			"Resume":   second(resume(t, r)),
+			"Takeover": second(r.InvokeResume(ctx, graph.Resume{Thread: thread, Takeover: true})),
+			"Edit":     second(r.Edit(ctx, thread, only.Set("x"))),
+			"EditAll":  second(r.EditAll(ctx, thread, only.Reset("x"))),
+			"EditNext": second(r.EditNext(ctx, thread, []string{graph.End})),
+			"Abandon":  second(history.Abandon(ctx, r.Store, thread, "")),
+			"Inspect":  second(history.Inspect(ctx, r.Store, thread, 0)),
+			"Fork":     history.Fork(ctx, r.Store, thread, 0, "copy"),
+			"Snapshot": history.WriteSnapshot(ctx, r.Store, thread),
+			"Diff":     second(history.Diff(ctx, r.Store, journal.Point{Thread: thread, Seq: 1}, journal.Point{Thread: thread})),
+			"Rewrite":  second(journal.RewriteRecord(thread, journal.Record{Seq: 1, Kind: 200}, func(b []byte) []byte { return b })),
+			"Describe": func() error {
+				for info := range r.Store.Threads(ctx, "") {
+					return second(history.Describe(info))
+				}
+				return nil
+			}(),
+		} {
+			if !errors.Is(err, journal.ErrNewer) || !contains(err.Error(), "a newer version of raddle has written it: update raddle") || contains(err.Error(), "damaged") || contains(err.Error(), "checksum") {
+				t.Errorf("%s, %s: %v", at, name, err)
+			}
+		}
+		if _, err := r.State(ctx, thread, res.Head); err != nil {
+			t.Errorf("%s: the state before it: %v", at, err)
+		}
+	}
+}
+
+// second returns the error of a call with a result.
+func second[T any](_ T, err error) error { return err }

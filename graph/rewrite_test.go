@@ -111,9 +111,9 @@ func TestRewriteRecordRefuses(t *testing.T) {
 		r    journal.Record
 		want string
 	}{
-		"unknown kind": {journal.Record{Kind: 99}, "unknown kind"},
+		"unknown kind": {journal.Record{Kind: 99}, "newer version of raddle"},
 		"cut off":      {journal.Record{Kind: journal.KindEffect, Head: []byte{9, 'x'}}, "damaged record"},
-		"more parts":   {journal.Record{Kind: journal.KindReturn, Head: []byte{1, 'x', 1}, Data: []byte("more")}, "more parts"},
+		"more parts":   {journal.Record{Kind: journal.KindReturn, Head: []byte{1, 'x', 1}, Data: []byte("more")}, "more parts than this version knows: journal: a newer version of raddle"},
 		"mixed value":  {journal.Record{Kind: journal.KindEffect, Head: head, Data: []byte("\x01hush")}, "known only to the program"},
 	}
 	for name, test := range tests {

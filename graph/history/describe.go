@@ -64,7 +64,7 @@ func (i *RunInfo) applyLease(l journal.Lease) {
 // decodes no state. A drive that runs or was killed has not yet recorded which run it
 // drives: if the thread has several runs, Run, Label, Graph and Started are then those
 // of the oldest record; Inspect has the right ones. It fails with a *journal.DamagedError if one of the two
-// records of the line is damaged or missing.
+// records of the line is damaged or missing, or if a newer version wrote the newest one and no drive runs.
 func Describe(t journal.ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: graph.Crashed}
 	if t.First.Seq == 0 || t.Last.Seq == 0 {
@@ -109,7 +109,9 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 	if err := errors.Join(first.Err, last.Err); err != nil {
 		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: err}
 	}
-	i.applyLease(t.Lease)
+	if i.applyLease(t.Lease); i.Status != graph.Running && !t.Last.Kind.IsKnown() {
+		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: journal.ErrNewer}
+	}
 	return i, nil
 }
 

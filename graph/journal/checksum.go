@@ -15,7 +15,7 @@ type DamagedError struct {
 	Seq    int64
 	Kind   Kind
 
-	// Err says why the record cannot be read; nil: its checksum does not match.
+	// Err says why the record cannot be read; nil: its checksum does not match. With ErrNewer, nothing is damaged.
 	Err error
 }
 

@@ -17,5 +17,8 @@ var ErrNoThread = errors.New("journal: no such thread")
 // written.
 var ErrNoPoint = errors.New("journal: no such point in the thread")
 
+// ErrNewer says that a newer version has written a record, so that this one cannot read it. The record is not damaged.
+var ErrNewer = errors.New("journal: a newer version of raddle has written it: update raddle")
+
 // ErrThreadExists says that a fork would overwrite a thread.
 var ErrThreadExists = errors.New("journal: the thread exists already")

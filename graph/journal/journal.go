@@ -52,6 +52,9 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// IsKnown reports whether this version knows the kind.
+func (k Kind) IsKnown() bool { return k > 0 && int(k) < len(kindNames) }
+
 // IsBase reports whether a reader may start at such a record.
 func (k Kind) IsBase() bool { return k == KindSnapshot || k == KindFork }
 

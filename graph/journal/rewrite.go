@@ -15,7 +15,7 @@ import (
 // same text, so that what names each other still does. Numbers, times and the kind stay as they are. With a change that changes
 // nothing, the record has the same bytes.
 //
-// It fails for a record that is damaged or of an unknown kind, and if change would change a value whose form is known only to
+// It fails for a record that is damaged or of an unknown kind (ErrNewer), and if change would change a value whose form is known only to
 // the program that wrote it.
 func RewriteRecord(thread string, r Record, change func([]byte) []byte) (Record, error) {
 	h, d := &rewriter{Reader: wire.Reader{Rest: r.Head}, change: change}, &rewriter{Reader: wire.Reader{Rest: r.Data}, change: change}
@@ -23,13 +23,13 @@ func RewriteRecord(thread string, r Record, change func([]byte) []byte) (Record,
 		return r, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
 	}
 	if !rewriteParts(r.Kind, h, d) {
-		return fail(errors.New("a record of unknown kind: written by a newer version?"))
+		return fail(ErrNewer)
 	}
 	if err := cmp.Or(h.Err, d.Err, h.opaque, d.opaque); err != nil {
 		return fail(err)
 	}
 	if len(h.Rest)+len(d.Rest) > 0 {
-		return fail(errors.New("it has more parts than this version knows: written by a newer version?"))
+		return fail(fmt.Errorf("it has more parts than this version knows: %w", ErrNewer))
 	}
 	r.Head, r.Data = h.out, d.out
 	list := []Record{r}

@@ -178,7 +178,7 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 	case journal.KindEnd:
 		s.applyEnd(h, d)
 	default:
-		return fmt.Errorf("record of unknown kind %d: written by a newer version?", r.Kind)
+		return journal.ErrNewer
 	}
 	return errors.Join(h.Err, d.Err)
 }
