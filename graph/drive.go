@@ -38,8 +38,9 @@ type drive struct {
 	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
 	singleTask *singleTaskRunner     // runs the steps with one task; nil: not started
 
-	startedAt time.Time
-	before    time.Duration // active time of earlier drives
+	watch   writer.Stopwatch
+	skipped atomic.Int64  // time that a Clock of the caller let pass without waiting
+	before  time.Duration // active time of earlier drives
 
 	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
@@ -62,9 +63,12 @@ func (d *drive) now() time.Time { return d.clock.Now() }
 // savesEach reports whether each effect and each task is stored before its result is used.
 func (d *drive) savesEach() bool { return d.settings.Durability == EveryEffect }
 
-// activeTime returns the time that drives have worked on the run. Without timeouts it is
+// activeTime returns the time that drives have worked on the run, also if the clock was set meanwhile. Without timeouts it is
 // never called, and the clock is not read.
-func (d *drive) activeTime() time.Duration { return d.before + d.now().Sub(d.startedAt) }
+func (d *drive) activeTime() time.Duration {
+	_, active := d.watch.ReadWatch()
+	return d.before + active
+}
 
 // attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
 // another drive holds the lease, by is that lease, and the drive may only
@@ -72,7 +76,8 @@ func (d *drive) activeTime() time.Duration { return d.before + d.now().Sub(d.sta
 func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread, by journal.Lease, err error) {
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	d.out.cancel, d.out.thread, d.out.run = d.cancel, d.thread, d.run
-	d.startedAt = d.now()
+	began := time.Now()
+	d.watch.StartWatch(d.now, func() time.Duration { return time.Since(began) + time.Duration(d.skipped.Load()) })
 	if err := d.fatalError(); err != nil {
 		return nil, by, err
 	}
@@ -102,7 +107,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if !s.Run.Status.Final() {
 		d.before = s.Active
 	}
-	d.journal = writer.New(d.ctx, writer.Config{Store: d.settings.Store, Thread: d.thread, Patience: &d.outages.patience, Now: d.now, Stop: d.cancel}, s)
+	d.journal = writer.New(d.ctx, writer.Config{Store: d.settings.Store, Thread: d.thread, Patience: &d.outages.patience, Watch: &d.watch, Stop: d.cancel}, s)
 	d.out.saved = d.journal.SavedHead
 	d.lease.startRenewal()
 	return s, by, nil
@@ -178,7 +183,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 		}
 	}
 	if d.journal != nil {
-		d.journal.Run = fold.Run{Label: in.Label, Graph: d.settings.Graph.def.Name}
+		d.journal.Run = fold.Run{ID: d.run, Label: in.Label, Graph: d.settings.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), d.run, in.Label, d.settings.Graph.def.Name)
 		tail = wire.PutName(wire.PutString(tail, in.Meta), in.User)
 	}
@@ -517,7 +522,11 @@ func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
 			c.drive.setFault(err)
 		}
 	}()
-	return c.Clock.Wait(ctx, d)
+	began := time.Now()
+	if err = c.Clock.Wait(ctx, d); err == nil {
+		c.drive.skipped.Add(int64(max(0, d-time.Since(began))))
+	}
+	return err
 }
 
 // setFault fails the drive for an error that no task has caused.

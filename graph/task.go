@@ -31,10 +31,10 @@ type task struct {
 	runner *runner         // runner that runs the task; nil: it is not watched
 	held   bool            // the node may still hold the task when the step has ended
 
-	startedAt time.Time // set if its events are read, or Retry.Within applies
-	hit       bool      // the update comes from the cache
-	recorded  bool      // the update, or the open question, comes from the journal
-	attempts  int       // that have started
+	begun     time.Duration // on the watch of the drive; set if its events are read, or Retry.Within applies
+	hit       bool          // the update comes from the cache
+	recorded  bool          // the update, or the open question, comes from the journal
+	attempts  int           // that have started
 	up        Update
 	err       error
 	recovered error // the failure that OnError handles
@@ -180,12 +180,12 @@ func (t *task) startTask() bool {
 	if t.err != nil {
 		return false
 	}
-	observed := t.drive.topics&TopicTask != 0
+	observed, now := t.drive.topics&TopicTask != 0, time.Time{}
 	if observed || t.retry().Within > 0 {
-		t.startedAt = t.drive.now()
+		now, t.begun = t.drive.watch.ReadWatch()
 	}
 	if observed {
-		t.deliverEventAt(t.startedAt, t.node().started)
+		t.deliverEventAt(now, t.node().started)
 	}
 	return true
 }
@@ -265,8 +265,8 @@ func (t *task) deliverTaskDone() {
 	if err == nil {
 		err = t.recovered
 	}
-	now := t.drive.now()
-	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempts, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil, Update: t.up})
+	now, active := t.drive.watch.ReadWatch()
+	t.deliverEventAt(now, TaskDone{Err: err, Took: active - t.begun, Attempts: t.attempts, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil, Update: t.up})
 }
 
 // runAttempts calls the node until it succeeds, waits, or may not be retried. If hung is
@@ -301,7 +301,7 @@ func (t *task) runAttempts(hung error) bool {
 			return true
 		}
 		after := retry.DelayAfter(t.attempts, t.drive.run+t.frame.path+t.localID())
-		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.startedAt) > within {
+		if within := retry.Within; within > 0 && t.drive.activeTime()-t.drive.before-t.begun+after > within {
 			t.err = t.wrapNodeError(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
 		}

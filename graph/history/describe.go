@@ -143,7 +143,7 @@ type Snapshot struct {
 	// Steps is the number of steps that the run has done at the root.
 	Steps int
 
-	// Active is the time that drives have worked on the run.
+	// Active is the time that drives have worked on the run, without jumps of the clock.
 	Active time.Duration
 
 	// Next are the nodes of the root that would run next.

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -19,8 +20,8 @@ type Config struct {
 	Store    journal.Store
 	Thread   string
 	Patience *journal.Patience // of the drive
-	Now      func() time.Time
-	Stop     func() // cancels the drive: nothing starts after a write that failed
+	Watch    *Stopwatch        // started
+	Stop     func()            // cancels the drive: nothing starts after a write that failed
 }
 
 // A ThreadWriter is the writing side of a thread. It is the only writer of a drive: records
@@ -97,15 +98,30 @@ func (w *ThreadWriter) queueRecords(recs []journal.Record) (n int, full bool, er
 	if w.err != nil {
 		return 0, false, w.err
 	}
-	now := w.Now().UnixMicro()
-	for _, r := range recs {
-		if r.Time = now; r.Kind == journal.KindStart {
-			w.Run.Started = now
+	for _, r := range w.stampRecords(recs) {
+		if r.Kind == journal.KindStart {
+			w.Run.Started = r.Time
 		}
 		w.pending = append(w.pending, r)
 		w.countBytes(&r)
 	}
 	return len(w.pending), len(w.pending) >= maxPending, nil
+}
+
+// stampRecords gives records the time. The time between two records of a drive counts as active, but that before a claim does not: if the
+// clock has jumped forward, the drive claims the run again first. The caller must hold mu.
+func (w *ThreadWriter) stampRecords(recs []journal.Record) []journal.Record {
+	if len(recs) == 0 {
+		return nil
+	}
+	now, jumped := w.Watch.readStamp()
+	if k := recs[0].Kind; jumped && k != journal.KindStart && k != journal.KindClaim {
+		recs = append([]journal.Record{{Kind: journal.KindClaim, Head: wire.PutString(nil, w.Run.ID)}}, recs...)
+	}
+	for i := range recs {
+		recs[i].Time = now.UnixMicro()
+	}
+	return recs
 }
 
 // AddStateSize adds a change of the size of live state, and returns the new size.
@@ -250,7 +266,8 @@ func (w *ThreadWriter) writeSnapshot() error {
 	if err != nil {
 		return err
 	}
-	rec := journal.Record{Kind: journal.KindSnapshot, Time: w.Now().UnixMicro(), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	now, _ := w.Watch.readStamp() // the time before a snapshot does not count
+	rec := journal.Record{Kind: journal.KindSnapshot, Time: now.UnixMicro(), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
 	w.mu.Lock()
 	w.bytes, w.weight, w.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
 	w.mu.Unlock()
@@ -311,10 +328,9 @@ func (w *ThreadWriter) InsertRecords(makeRecords func(*fold.Thread) ([]journal.R
 	if err != nil {
 		return err
 	}
-	now := w.Now().UnixMicro()
 	w.mu.Lock()
+	recs = w.stampRecords(recs)
 	for i := range recs {
-		recs[i].Time = now
 		w.countBytes(&recs[i])
 	}
 	w.mu.Unlock()
