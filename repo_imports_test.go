@@ -208,7 +208,7 @@ var importRules = []importRule{
 		reason: "the wires of embedding models: the caller supplies addresses and keys, failures are those of chat models"},
 	{of: "rag/keyword",
 		reason: "ranking texts by their words is a pure function"},
-	{of: "rag/load", may: []string{"internal/environ", "internal/proc", "internal/tempdir", "rag/pdftext"},
+	{of: "rag/load", may: []string{"internal/environ", "internal/gitrepo", "internal/proc", "internal/tempdir", "rag/pdftext"},
 		reason: "documents come from files and from commands; its caller uses them"},
 	{of: "rag/pdftext",
 		reason: "the text of a PDF file depends on its bytes alone"},
@@ -252,7 +252,7 @@ var importRules = []importRule{
 		reason: "the tools of servers are tools like others; a server over stdio is a child process"},
 	{of: "tool/permission", may: []string{"internal/gitrepo", "tool", "internal/wording", "internal/strictyaml"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},
-	{of: "tool/script", may: []string{"internal/environ", "internal/interpreter", "internal/proc", "internal/tempdir", "tool", "tool/declare"},
+	{of: "tool/script", may: []string{"internal/environ", "internal/gitrepo", "internal/interpreter", "internal/proc", "internal/tempdir", "tool", "tool/declare"},
 		reason: "a script is a child process whose arguments a declaration names"},
 }
 

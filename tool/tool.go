@@ -84,6 +84,9 @@ type Permit struct {
 	// Allowed reports whether a rule or a person allowed the commands of the call. If it is false, they
 	// run only because they are known to be harmless, and get no secrets in their environment.
 	Allowed bool
+	// Unasked reports whether the call runs a command that no rule and no person allowed, beside none that needs that. In its environment
+	// git takes no programs from a repository: the repository may have changed since the call was judged.
+	Unasked bool
 	// Granted are the rules that the answer of a person gives for this call.
 	Granted []string
 	// Judge says why the call could not be made with other arguments without a question; nil: it could. granted are rules

@@ -5,14 +5,19 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"
@@ -122,6 +127,96 @@ func TestSecretsStayAwayFromCommandsThatNobodyAllowed(t *testing.T) {
 		}
 		if got := run("echo $PLAIN; echo ${#PATH}", false); !strings.Contains(got, "seen") || strings.Contains(got, `seen\n0`) {
 			t.Errorf("%s: other variables: %s", name, got)
+		}
+	}
+}
+
+// TestARepositoryThatChangesAfterTheDecision gives a repository settings and hooks that name programs between the decision about a command of git and its
+// run. Nothing of them runs for a command that no one allowed, whether the tool is raddle's own or a script of an agent; one that a rule or a person allowed
+// uses the repository as it is.
+func TestARepositoryThatChangesAfterTheDecision(t *testing.T) {
+	testneed.RequirePrograms(t, "git", "bash")
+	w := newPlace(t)
+	git := func(args ...string) {
+		c := exec.Command("git", append([]string{"-C", w.dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	mark := filepath.Join(t.TempDir(), "mark")
+	w.write("mine/config.yaml", "name: Mine\n")
+	w.write("mine/tools/execute_command.sh", "# @describe Runs a text.\n# @option --command!\nmain() { bash -c \"$argc_command\" >>\"$LLM_OUTPUT\"; }\n")
+	w.write("other/config.yaml", "name: Other\n")
+	w.write("a.txt", "x\n")
+	w.write("home/.config/raddle/permissions.yaml", "allow: ['execute_command(git log *)', 'execute_command(git add *)', 'execute_command(true *)']\n")
+	git("init", "-q", ".")
+	git("add", "a.txt")
+	git("commit", "-q", "-m", "x")
+	config, hook := filepath.Join(w.dir, ".git", "config"), filepath.Join(w.dir, ".git", "hooks", "post-index-change")
+	clean, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := "touch '" + mark + "'; false"
+	traps := map[string]func(){
+		"a monitor": func() { git("config", "core.fsmonitor", program) },
+		"a hook": func() {
+			w.write(".git/hooks/post-index-change", "#!/bin/sh\n"+program+"\n")
+			if err := os.Chmod(hook, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	proc, _ := w.process(-1)
+	for _, name := range []string{"mine", "other"} {
+		dir := filepath.Join(w.dir, name)
+		box := proc.Tools.NewToolbox(w.dir, dir)
+		gate, err := proc.Tools.NewGate(box, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := box.Open(flow.ToolNeed{Agent: name, Dir: dir, Global: []string{"execute_command"}})
+		if err != nil || len(set.Tools) != 1 {
+			t.Fatal(err, set)
+		}
+		for what, trap := range traps {
+			for _, c := range []struct {
+				command string
+				verdict agent.Verdict
+				runs    bool // the program of the repository
+			}{
+				{"git status", agent.Allow, false},
+				{"cd mine && git status", agent.Allow, false},
+				{"true; git status", agent.Allow, false}, // the rule is about a command that needs none
+				{"bash -c 'git ls-files -m; git status' | head", agent.Allow, false},
+				{"git log -1; git status", agent.Allow, false},
+				{"cd src && git add x", agent.Allow, true},
+				{"git status; git add src/x", agent.Allow, true},
+				{"git status; touch b.txt", agent.Ask, true},
+			} {
+				if err := errors.Join(os.WriteFile(config, clean, 0o600), os.RemoveAll(hook), os.RemoveAll(mark)); err != nil {
+					t.Fatal(err)
+				}
+				w.write("src/x", time.Now().String()) // git writes its index then, which runs a hook
+				w.write("a.txt", "x\n")
+				args, err := json.Marshal(map[string]string{"command": c.command})
+				if err != nil {
+					t.Fatal(err)
+				}
+				call := tool.Call{ID: "call", Args: args}
+				d, err := gate.Decide(t.Context(), set.Tools[0], call, nil)
+				if err != nil || d.Verdict != c.verdict {
+					t.Fatalf("%s: verdict %v, want %v: %s (%v)", c.command, d.Verdict, c.verdict, d.Prompt, err)
+				}
+				if call.Permit = d.Permit; d.Verdict == agent.Ask {
+					call.Permit = d.Permit.Answer(d.Grant)
+				}
+				trap()
+				out := runInGraph(t, set.Tools[0], call)
+				if _, err := os.Stat(mark); (err == nil) != c.runs {
+					t.Errorf("%s, %s, %s: the program ran: %v, want %v: %s", name, what, c.command, err == nil, c.runs, out)
+				}
+			}
 		}
 	}
 }

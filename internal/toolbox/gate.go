@@ -105,7 +105,7 @@ func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	if err != nil {
 		return agent.Decision{}, err
 	}
-	permit := &tool.Permit{Allowed: d.Allowed, Judge: func(args json.RawMessage, more []string) error {
+	permit := &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Judge: func(args json.RawMessage, more []string) error {
 		return g.checkOther(t, tool.Call{Args: args}, slices.Concat(granted, more))
 	}}
 	switch d.Verdict {

@@ -243,7 +243,7 @@ func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, s
 }
 
 func (tb *Toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter, Unasked: tb.policy.RunsUnasked,
+	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter,
 		Memory: tb.shared.toolMemory(), Secret: tb.shared.isSecretVariable}
 }
 

@@ -65,11 +65,6 @@ type Host struct {
 	// directory.
 	Hidden func(tool string) func(path string) bool
 
-	// Unasked reports whether a shell text runs although no one allowed its commands, because
-	// they only read. Then git takes no programs from a repository: no hooks, and no monitor of
-	// the file system. nil: every text counts as such.
-	Unasked func(text string) bool
-
 	// Memory is the store of the tools memory__save, memory__search and memory__forget; nil:
 	// they fail.
 	Memory *Memory

@@ -21,7 +21,11 @@ var commandTools = []definition{
 		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
 		params: []param{{name: "command", required: true, about: "The command, as bash reads it"}},
 		touches: func(h Host, a arguments) (tool.Touch, error) {
-			return tool.Touch{Commands: []string{h.shellText(a["command"])}}, nil
+			text := a["command"]
+			if !h.hasProgram("bash") { // another shell runs it, which reads some texts in another way
+				text = "sh -c " + shellQuote(text)
+			}
+			return tool.Touch{Commands: []string{text}}, nil
 		},
 		run: executeCommand,
 	},
@@ -57,29 +61,15 @@ var commandTools = []definition{
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// shellText returns the text that a command means for bash. Without bash another shell runs it, which reads some texts in another way.
-func (h Host) shellText(command string) string {
-	if h.hasProgram("bash") {
-		return command
-	}
-	return "sh -c " + shellQuote(command)
-}
-
 func executeCommand(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	c := proc.Command{Path: "bash", Args: []string{"-c", a["command"]}}
 	if !h.hasProgram("bash") {
 		c.Path = "sh"
 	}
-	h.Env = h.commandEnv(a["command"])
-	return reportMissing(h.runProgram(ctx, "execute_command", c))
-}
-
-// commandEnv returns the environment of a shell text.
-func (h Host) commandEnv(command string) []string {
-	if h.Unasked != nil && !h.Unasked(h.shellText(command)) {
-		return h.Env
+	if h.permit == nil || h.permit.Unasked {
+		h.Env = gitrepo.HardenEnvironment(h.Env)
 	}
-	return gitrepo.HardenEnvironment(h.Env)
+	return reportMissing(h.runProgram(ctx, "execute_command", c))
 }
 
 // hasProgram reports whether programs would find another one by its name.

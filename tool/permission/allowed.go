@@ -34,3 +34,18 @@ func (p *Policy) allowsCommands(m matcher, needs []need) bool {
 	expands := strings.ContainsAny(m.command, "$`") || strings.Contains(m.command, "[[") || strings.Contains(m.command, "((")
 	return allowed && !(others && expands)
 }
+
+// leavesUnasked reports whether a command of a call runs that no rule and no answer allows: see [Decision.Unasked]. A rule about a command that runs
+// without one says nothing about the others; a command that needs permission and has it may do more than look, so the whole text works as if alone.
+func (p *Policy) leavesUnasked(m matcher, needs []need) (unasked bool) {
+	for _, n := range needs {
+		switch {
+		case n.kind != command:
+		case n.fallback != Allow:
+			return false
+		case !p.grantsNeed(m, n) && !p.allowsNeed(m, n):
+			unasked = true
+		}
+	}
+	return unasked
+}

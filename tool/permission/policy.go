@@ -64,6 +64,9 @@ type Decision struct {
 	// Allowed reports whether rules or answers allow the commands of the call. If it is false, the commands that no
 	// rule allows could learn what is in the environment, and run only because they are known to be harmless.
 	Allowed bool
+	// Unasked reports whether the call runs a command that no rule and no answer allows, because it is known to be harmless now, and none that needs one of
+	// them. What makes it harmless, such as the settings of a repository, may change before it runs.
+	Unasked bool
 	// Lasting reports whether Grant would allow the call in the next run, too. It is false if a rule
 	// that asks was the reason.
 	Lasting bool
@@ -86,7 +89,7 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	}
 	d := p.judgeNeeds(m, needs)
 	d.Does, d.Command = m.describeCall(needs), m.command
-	d.Allowed = p.allowsCommands(m, needs)
+	d.Allowed, d.Unasked = p.allowsCommands(m, needs), p.leavesUnasked(m, needs)
 	return d, nil
 }
 
@@ -182,17 +185,6 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	return !slices.ContainsFunc(needs, func(n need) bool {
 		return n.kind != reading && (n.fallback != Allow || n.kind == writing || n.kind == network)
 	})
-}
-
-// RunsUnasked reports whether a shell text runs only commands that need no one's permission, so that no rule and no answer supports any of them. It does not
-// use rules. A text that cannot be understood is none.
-func (p *Policy) RunsUnasked(text string) bool {
-	a, err := p.resolveArea()
-	if err != nil {
-		return false
-	}
-	needs := p.analyzeShell(text, a)
-	return !slices.ContainsFunc(needs, func(n need) bool { return n.kind == command && n.fallback != Allow })
 }
 
 // judgeNeeds compares the needs with the rules: the strictest need decides.

@@ -378,9 +378,6 @@ func TestOrdinaryRepositoriesDoNotAsk(t *testing.T) {
 			if d := decide(t, p, shellTool, args(t, "command", look)); d.Verdict != permission.Allow {
 				t.Errorf("in %s: %q asks: %q", at, look, d.Reasons)
 			}
-			if !p.RunsUnasked(look) {
-				t.Errorf("%q counts as allowed by somebody", look)
-			}
 		}
 	}
 	p.Workspace = ws
@@ -392,11 +389,6 @@ func TestOrdinaryRepositoriesDoNotAsk(t *testing.T) {
 	p.Workspace = t.TempDir()
 	if d := decide(t, p, shellTool, args(t, "command", "git status")); d.Verdict != permission.Allow {
 		t.Errorf("without a repository: %q", d.Reasons)
-	}
-	for _, text := range []string{"git commit -m x", "make && git status", "git status && ./x"} {
-		if p.RunsUnasked(text) {
-			t.Errorf("%q counts as allowed by nobody", text)
-		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (r *scriptCall) buildCommand() (cmd proc.Command, wrong string, err error) 
 		os.WriteFile(r.callPath("output"), nil, 0o600),
 		os.WriteFile(r.callPath("prompt-utils.sh"), promptUtils, 0o600))
 	env.set("RADDLE_CALL", r.callPath("call"))
-	return proc.Command{Path: program, Args: args, Env: env.sortedPairs(), Dir: r.host.workspaceDir()}, "", err
+	return proc.Command{Path: program, Args: args, Env: r.childEnvironment(env), Dir: r.host.workspaceDir()}, "", err
 }
 
 // renameArguments gives an argument its declared name if the model has used the

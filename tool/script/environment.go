@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/gitrepo"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool/declare"
@@ -114,6 +115,16 @@ func (r *scriptCall) buildEnvironment() *environment {
 		e.set("RADDLE_IDEMPOTENCY_KEY", r.call.Key)
 	}
 	return e
+}
+
+// childEnvironment returns the environment as the process takes it. git takes no programs from a repository in it if the call runs a command that no one
+// allowed.
+func (r *scriptCall) childEnvironment(e *environment) []string {
+	pairs := e.sortedPairs()
+	if p := r.call.Permit; p != nil && p.Unasked {
+		return gitrepo.HardenEnvironment(pairs)
+	}
+	return pairs
 }
 
 // withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that no one allowed.
