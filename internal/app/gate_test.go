@@ -75,7 +75,7 @@ func TestSecretsStayAwayFromCommandsThatNobodyAllowed(t *testing.T) {
 	w.write("has.sh", "echo has ${#GITHUB_TOKEN}\n")
 	w.write("plain/x", "")
 	w.write("other/config.yaml", "name: Other\n")
-	w.write("home/.config/raddle/permissions.yaml", "allow: ['execute_command(true *)', 'execute_command(id *)', 'execute_command(printf *)', 'execute_command(bash ../has.sh)']\n")
+	w.write("home/.config/raddle/permissions.yaml", "allow: ['execute_command(true *)', 'execute_command(id *)', 'execute_command(printf *)', 'execute_command(bash ../has.sh)', 'execute_command(bash has.sh *)', 'any write(.vscode/**)']\n")
 	proc, _ := w.process(-1)
 	for _, name := range []string{"mine", "other"} {
 		dir := filepath.Join(w.dir, name)
@@ -119,7 +119,7 @@ func TestSecretsStayAwayFromCommandsThatNobodyAllowed(t *testing.T) {
 			t.Errorf("%s: set: %s", name, got)
 		}
 		for command, answered := range map[string]bool{
-			"printf 'has %s' ${#GITHUB_TOKEN}": false, "cd plain && bash ../has.sh | tail -1": false, "bash -c 'echo has ${#GITHUB_TOKEN}'; touch a.x": true,
+			"printf 'has %s' ${#GITHUB_TOKEN}": false, "cd plain && bash ../has.sh | tail -1": false, "bash has.sh .vscode/x": false, "bash has.sh AGENTS.md": true, "bash -c 'echo has ${#GITHUB_TOKEN}'; touch a.x": true,
 		} {
 			if got := run(command, answered); !strings.Contains(got, "has 20") {
 				t.Errorf("%s: %s was allowed: %s", name, command, got)

@@ -50,8 +50,8 @@ func (s *shellAnalyzer) addAccess(a access) {
 // unknownFile adds a file whose name only the shell will know.
 func (s *shellAnalyzer) unknownFile(a access, why string) {
 	for _, text := range a.word.maybe {
-		if place, ok := s.protectedIn(nil, text); ok && a.kind == writing && !a.guess {
-			s.needs = append(s.needs, place)
+		if a.kind == writing && !a.guess {
+			s.needs = append(s.needs, s.protectedIn(nil, text)...)
 		}
 	}
 	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}

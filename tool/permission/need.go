@@ -109,7 +109,7 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 
 // analyzeShell returns what a shell text needs. It begins in the workspace.
 func (p *Policy) analyzeShell(text string, a area) []need {
-	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}, values: map[string][]string{}}
+	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}, values: map[string]values{}}
 	s.analyzeText(text)
 	return s.needs
 }

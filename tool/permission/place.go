@@ -233,11 +233,8 @@ const (
 // expands the pattern; what matters is that it cannot lead out of the directories of its first
 // part.
 func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
-	if pattern, ok = widenClasses(pattern); !ok {
+	if pattern, ok = absoluteGlob(dir, pattern); !ok {
 		return nil, false
-	}
-	if !filepath.IsAbs(pattern) {
-		pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
 	}
 	base, wildcards := "", 0
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
@@ -262,10 +259,35 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 			return nil, false
 		}
 	}
-	names, err = filepath.Glob(pattern)
+	return globNames(pattern)
+}
+
+// absoluteGlob returns a pattern of files as an absolute one, relative to a directory, with ? for each class of characters. It reports false if
+// shells read the pattern in different ways.
+func absoluteGlob(dir, pattern string) (string, bool) {
+	pattern, ok := widenClasses(pattern)
+	if ok && !filepath.IsAbs(pattern) {
+		pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
+	}
+	return pattern, ok
+}
+
+// globNames returns the names that a pattern of absoluteGlob matches now. It reports false if there are too many, or if they cannot be known.
+func globNames(pattern string) ([]string, bool) {
+	names, err := filepath.Glob(pattern)
 	parts := partsOf(pattern)
 	names = slices.DeleteFunc(names, func(name string) bool { return hidesDotFiles(parts, partsOf(name)) })
 	return names, err == nil && len(names) <= maxFiles
+}
+
+// countWildcards returns how many parts of a pattern have a wildcard.
+func countWildcards(pattern string) (n int) {
+	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
+		if strings.ContainsAny(dropEscaped(part), "*?[") {
+			n++
+		}
+	}
+	return n
 }
 
 // widenClasses returns a pattern with ? for each class of characters such as [!a-z], which shells

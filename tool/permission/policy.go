@@ -170,7 +170,11 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
-	return m, p.listNeeds(t, touch, m), nil
+	needs := p.listNeeds(t, touch, m)
+	for i, n := range needs {
+		needs[i] = p.dropAllowedPlaces(m, n)
+	}
+	return m, needs, nil
 }
 
 // OnlyReads reports whether everything that a call does is known, and is reading: it writes
@@ -250,9 +254,6 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 // The order is that of the package's description. A rule that denies and only may match asks, and a
 // grant of this run has then been compared before.
 func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
-	if len(n.protected) > 0 {
-		n = p.dropAllowedPlaces(m, n)
-	}
 	best, rule := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {

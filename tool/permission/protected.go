@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -29,13 +30,31 @@ func (s *shellAnalyzer) addCommand(n need) {
 // protectPlaces adds to a need for a command the protected places that its words name. The command then asks.
 func (s *shellAnalyzer) protectPlaces(n *need) {
 	if n.protected = s.findProtected(*n); len(n.protected) > 0 {
-		place := n.protected[0].place
-		n.fallback, n.why = Ask, fmt.Sprintf("may write %s, which is not done without asking: %s", place.text, place.why)
+		n.fallback = Ask
+		if n.why == "" {
+			n.why = describeProtected(n.protected)
+		}
 	}
 }
 
-// findProtected lists the protected places that the words of a command name, whatever the command does with them: each word, the value behind =, the
-// end of a joined flag, what is in a text for another program, and the directory in which the command works.
+// describeProtected says why a command asks that names protected places, of which there is at least one.
+func describeProtected(found []protectedWord) string {
+	first, others := found[0].place, map[string]bool{}
+	for _, w := range found {
+		if w.place.text != first.text {
+			others[w.place.text] = true
+		}
+	}
+	more := ""
+	if len(others) > 0 {
+		more = fmt.Sprintf(" and %d more places", len(others))
+	}
+	return fmt.Sprintf("may write %s%s, which is not done without asking: %s", first.text, more, first.why)
+}
+
+// findProtected lists all protected places that the words of a command name, whatever the command does with them: each word, the value behind =, the
+// end of a joined flag, what is in a text for another program, and the directory in which the command works. A word that may name more files than
+// raddle looks at counts as one that names a protected place.
 func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 	found = slices.Clone(s.found)
 	for _, dir := range s.dirs {
@@ -45,7 +64,7 @@ func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 	}
 	if len(n.words) == 0 || n.stdin || n.words[len(n.words)-1].splits {
 		// It runs or gets what the rest of the text prints.
-		if place, ok := s.area.protectedText(s.dirs[0], s.text); ok {
+		for _, place := range s.protectedIn(nil, s.text) {
 			found = append(found, protectedWord{-1, place})
 		}
 	}
@@ -57,10 +76,13 @@ func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 		if i == len(n.env) || i > len(n.env) && isOnlyText(n.words[:i-len(n.env)+1]) {
 			continue
 		}
-		for _, text := range wordTexts(s.dirs, w) {
-			if place, ok := s.protectedIn(n.words, text); ok {
+		texts, all := s.wordTexts(w)
+		if !all {
+			found = append(found, protectedWord{i, placeNeed(w.text, nil, "it matches too many names to look at", w.text)})
+		}
+		for _, text := range texts {
+			for _, place := range s.protectedIn(n.words, text) {
 				found = append(found, protectedWord{i, place})
-				break
 			}
 		}
 	}
@@ -95,29 +117,29 @@ func isOnlyText(words []word) bool {
 }
 
 // wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and the names that it matches as a pattern of files.
-func wordTexts(dirs []string, w word) []string {
-	texts := append([]string{w.text}, w.maybe...)
+// all is false if there are too many such names.
+func (s *shellAnalyzer) wordTexts(w word) (texts []string, all bool) {
+	texts = append([]string{w.text}, w.maybe...)
 	if w.glob == "" {
-		return texts
+		return texts, !w.more
 	}
-	for _, dir := range dirs {
-		pattern := w.glob
-		if !filepath.IsAbs(pattern) {
-			pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
+	for _, dir := range s.dirs {
+		pattern, ok := absoluteGlob(dir, w.glob)
+		if !ok || countWildcards(pattern) > maxWildcards {
+			return texts, false
 		}
-		if wide, ok := widenClasses(pattern); ok && strings.Count(dropEscaped(wide), "*")+strings.Count(dropEscaped(wide), "?") <= 8 {
-			names, err := filepath.Glob(wide)
-			if err == nil {
-				parts := partsOf(wide)
-				texts = append(texts, slices.DeleteFunc(names, func(name string) bool { return hidesDotFiles(parts, partsOf(name)) })...)
-			}
+		names, ok := globNames(pattern)
+		if !ok {
+			return texts, false
 		}
+		texts = append(texts, names...)
 	}
-	return texts
+	return texts, true
 }
 
-// protectedIn returns the protected place that a text names in whole or in part.
-func (s *shellAnalyzer) protectedIn(words []word, text string) (need, bool) {
+// protectedIn lists the protected places that a text names in whole or in part, in the order of their names.
+func (s *shellAnalyzer) protectedIn(words []word, text string) (places []need) {
+	rest := text // without the names that are places by themselves
 	for _, path := range namesIn(s.home, words, text) {
 		for _, dir := range s.dirs {
 			paths, _, err := placesVia(dir, path)
@@ -126,12 +148,20 @@ func (s *shellAnalyzer) protectedIn(words []word, text string) (need, bool) {
 			}
 			for _, at := range paths {
 				if why, root := s.area.protectReason(at); why != "" {
-					return placeNeed(path, paths, why, root), true
+					places = append(places, placeNeed(path, paths, why, root))
+					rest = removeName(rest, path)
+					break
 				}
 			}
 		}
 	}
-	return s.area.protectedText(s.dirs[0], text)
+	return sortPlaces(append(places, s.area.protectedTexts(s.dirs, rest)...))
+}
+
+// sortPlaces orders places by their names and paths, and leaves out repetitions.
+func sortPlaces(places []need) []need {
+	slices.SortFunc(places, func(a, b need) int { return cmp.Or(cmp.Compare(a.text, b.text), slices.Compare(a.paths, b.paths)) })
+	return slices.CompactFunc(places, func(a, b need) bool { return a.text == b.text && slices.Equal(a.paths, b.paths) })
 }
 
 // placeNeed returns the need to write a protected place.
@@ -174,33 +204,56 @@ func namesIn(home string, words []word, text string) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" || len(name) >= longestPath || strings.HasPrefix(name, "-") })
 }
 
-// protectedText returns the protected place whose name stands anywhere in a text, such as a program for an interpreter. dir is the directory of relative names.
-func (a area) protectedText(dir, text string) (need, bool) {
+// protectedTexts lists the protected places whose names stand anywhere in a text, such as a program for an interpreter, in the order of their names. dirs are
+// the directories of relative names.
+func (a area) protectedTexts(dirs []string, text string) (places []need) {
 	lower := strings.ToLower(text)
 	for _, list := range [][]string{a.guarded, a.code} {
 		for _, path := range list {
 			if len(path) > 1 && !isWithin(path, a.workspace, true) && strings.Contains(lower, strings.ToLower(path)) {
-				return placeNeed(path, []string{path}, "it decides what runs", path), true
+				places = append(places, placeNeed(path, []string{path}, "it decides what runs", path))
 			}
 		}
 	}
 	for _, table := range []map[string]string{codeDirs, codeFiles} {
 		for name, why := range table {
-			if mentionsName(lower, name) {
+			if !mentionsName(lower, name) {
+				continue
+			}
+			for _, dir := range dirs {
 				at := filepath.Join(dir, filepath.FromSlash(name))
-				return placeNeed(name, []string{at}, why, at), true
+				places = append(places, placeNeed(name, []string{at}, why, at))
 			}
 		}
 	}
-	return need{}, false
+	return sortPlaces(places)
+}
+
+// removeName returns a text without a name, where it is not a part of a longer one.
+func removeName(text, name string) string {
+	isPart := func(c byte) bool { return c == '/' || isNameByte(c) }
+	for from := 0; ; {
+		at := strings.Index(text[from:], name)
+		if at < 0 {
+			return text
+		}
+		at += from
+		end := at + len(name)
+		from = at + 1
+		if (at == 0 || !isPart(text[at-1])) && (end == len(text) || !isPart(text[end])) {
+			text = text[:at] + "\x00" + text[end:]
+		}
+	}
+}
+
+// isNameByte reports whether a character is a part of names, of any case.
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
 // mentionsName reports whether a protected name is in a text as a name of its own, or as the beginning of a path; .git also directly behind the command w of
 // sed. The text is in lower case.
 func mentionsName(text, name string) bool {
-	inName := func(c byte) bool {
-		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
-	}
 	for from := 0; ; {
 		at := strings.Index(text[from:], name)
 		if at < 0 {
@@ -210,7 +263,7 @@ func mentionsName(text, name string) bool {
 		end := at + len(name)
 		from = at + 1
 		path := name == ".git" && at > 0 && text[at-1] == 'w' && !strings.Contains(text, "://") && end < len(text) && slices.ContainsFunc([]string{"/config", "/hooks", "/info", "/modules", "/objects", "/worktrees", "/head"}, func(rest string) bool { return strings.HasPrefix(text[end:], rest) })
-		if path || (at == 0 || !inName(text[at-1])) && (end == len(text) || !inName(text[end])) && (strings.ContainsAny(name, "./") || strings.HasPrefix(text[end:], "/")) {
+		if path || (at == 0 || !isNameByte(text[at-1])) && (end == len(text) || !isNameByte(text[end])) && (strings.ContainsAny(name, "./") || strings.HasPrefix(text[end:], "/")) {
 			return true
 		}
 	}
@@ -244,11 +297,18 @@ func (a area) protectReason(path string) (what, root string) {
 }
 
 // possibleTexts returns the texts that a word may become as far as the text at hand says so: with variables that it assigns, the home directory, braces and all forms of
-// quotes. What is not known is left out.
-func (s *shellWalk) possibleTexts(n *syntax.Word) (texts []string) {
-	for round := range mostValues {
+// quotes. What is not known is left out. all is false if there are too many.
+func (s *shellWalk) possibleTexts(n *syntax.Word) (texts []string, all bool) {
+	rounds, all := 1, true
+	for node := range syntax.Preorder(n) {
+		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil {
+			v := s.values[p.Param.Value]
+			rounds, all = max(rounds, len(v.texts)), all && !v.more
+		}
+	}
+	for round := range rounds {
 		value := func(name string) string {
-			switch all := s.values[name]; {
+			switch all := s.values[name].texts; {
 			case len(all) > 0:
 				return all[min(round, len(all)-1)]
 			case name == "HOME":
@@ -264,19 +324,28 @@ func (s *shellWalk) possibleTexts(n *syntax.Word) (texts []string) {
 		}}
 		fields, err := expand.Fields(cfg, n)
 		if err != nil {
-			return texts
+			return texts, all
 		}
 		for _, f := range fields {
-			if !slices.Contains(texts, f) && len(texts) < maxPieces {
+			if len(texts) == maxPieces {
+				return texts, false
+			}
+			if !slices.Contains(texts, f) {
 				texts = append(texts, f)
 			}
 		}
 	}
-	return texts
+	return texts, all
+}
+
+// values are the texts that a variable may have, as far as a shell text says so.
+type values struct {
+	texts []string
+	more  bool // there are more than mostValues
 }
 
 // mostValues is how many values of one variable are tried.
-const mostValues = 4
+const mostValues = 100
 
 // printedText returns what a substitution prints, as far as its text says so: that of echo and printf, and the directory of git.
 func (s *shellWalk) printedText(c *syntax.CmdSubst) string {
@@ -302,18 +371,29 @@ func (s *shellWalk) printedText(c *syntax.CmdSubst) string {
 
 // recordValue records a value that the text gives to a variable.
 func (s *shellWalk) recordValue(name string, n *syntax.Word) {
-	if n == nil || s.values == nil || len(s.values[name]) >= mostValues {
+	if n == nil || s.values == nil {
 		return
 	}
-	w := s.resolveWord(n)
-	s.values[name] = append(s.values[name], append([]string{w.text}, w.maybe...)[len(w.maybe)])
+	w, v := s.resolveWord(n), s.values[name]
+	texts, all := s.wordTexts(w)
+	if w.glob == "" {
+		texts = texts[len(texts)-1:]
+	}
+	free := mostValues - len(v.texts)
+	v.more = v.more || !all || len(texts) > free
+	v.texts = append(v.texts, texts[:min(len(texts), free)]...)
+	s.values[name] = v
 }
 
-// dropAllowedPlaces leaves out the protected places of a need that a rule about files allows.
+// dropAllowedPlaces leaves out the protected places of a need that a rule about files allows. The reason is about those that are left.
 func (p *Policy) dropAllowedPlaces(m matcher, n need) need {
-	n.protected = slices.DeleteFunc(slices.Clone(n.protected), func(w protectedWord) bool {
-		return slices.ContainsFunc(p.Granted, func(r Rule) bool { return m.coversNeed(r, w.place) }) || p.allowsNeed(m, w.place)
-	})
+	if len(n.protected) == 0 {
+		return n
+	}
+	n.protected = slices.DeleteFunc(slices.Clone(n.protected), func(w protectedWord) bool { return p.grantsNeed(m, w.place) || p.allowsNeed(m, w.place) })
+	if len(n.protected) > 0 {
+		n.why = describeProtected(n.protected)
+	}
 	return n
 }
 

@@ -84,7 +84,7 @@ func TestProtectedPlacesWinOverRules(t *testing.T) {
 				}
 			}
 		}
-		for _, text := range []string{"cd .git && %s config", "cd src && %s -o../.git/config", "cd ~/.config/raddle && %s x", "cd repo/hooks; %s -O http://x.example/post-checkout", "p=.git/config; %s -o $p", "for f in a .git/config; do %s $f; done",
+		for _, text := range []string{"cd .git && %s config", "cd src && %s -o../.git/config", "cd ~/.config/raddle && %s x", "cd repo/hooks; %s -O http://x.example/post-checkout", "p=.git/config; %s -o $p", "for f in a .git/config; do %s $f; done", "for f in a b c d e f .git/config; do %s $f; done", "for f in .gi*/config; do %s $f; done",
 			"%s $(echo .git/config)", "%s \"$(git rev-parse --git-dir)/hooks/x\"", "%s $'\\x2egit/config'", "f() { %s -o \"$1\"; }; f .git/config"} {
 			asks(bare, fmt.Sprintf(text, program))
 		}
@@ -180,6 +180,78 @@ func TestRulesStillAllowEverydayCommands(t *testing.T) {
 			}
 			if d := decide(t, q, shellTool, args(t, "command", text)); d.Verdict != permission.Allow && rule != "find *" {
 				t.Errorf("%s, with %s: %q", text, rule, d.Reasons)
+			}
+		}
+	}
+}
+
+// A rule about files that allows one protected place of a command does not hide another one, wherever in the command the two are; with both allowed, the
+// command runs.
+func TestAllowedPlacesHideNoOthers(t *testing.T) {
+	p, _ := newProtectedRoom(t)
+	config := filepath.Dir(p.Guarded[0])
+	testfile.WriteFile(t, filepath.Join(p.Workspace, "src", ".git", "config"), "")
+	places := []struct{ name, rule string }{
+		{".git/config", ".git/**"}, {"AGENTS.md", "AGENTS.md"}, {".vscode/tasks.json", ".vscode/**"}, {".github/workflows/x.yml", ".github/workflows/**"}, {"src/.envrc", "src/.envrc"},
+		{p.Guarded[0], p.Guarded[0]}, {filepath.Join(config, "agents/dev/tools.sh"), filepath.Join(config, "agents/dev/**")},
+	}
+	check := func(text, one, other string, apart bool) {
+		t.Helper()
+		q := p
+		allowed := []string{`"execute_command(pack *)"`, `"execute_command(python3 *)"`, `"execute_command(X=* pack *)"`, `"any read(/**)"`, fmt.Sprintf("%q", "any write("+one+")")}
+		q.Rules = []permission.Rules{rules(t, "allow: ["+strings.Join(allowed, ", ")+"]")}
+		if d := decide(t, q, shellTool, args(t, "command", text)); d.Verdict != permission.Ask {
+			t.Errorf("%s: %s hides %s", text, one, other)
+		}
+		q.Rules = []permission.Rules{rules(t, "allow: ["+strings.Join(append(allowed, fmt.Sprintf("%q", "any write("+other+")")), ", ")+"]")}
+		if d := decide(t, q, shellTool, args(t, "command", text)); apart && d.Verdict != permission.Allow {
+			t.Errorf("%s, with %s and %s: %q", text, one, other, d.Reasons)
+		}
+	}
+	for _, one := range places {
+		for _, other := range places {
+			if one == other {
+				continue
+			}
+			for _, form := range []string{"pack %s %s", "pack %[2]s %[1]s", "pack --to=%s -o %s", "pack x; pack %s; pack %s", "bash -c 'pack %s %s'"} {
+				check(fmt.Sprintf(form, one.name, other.name), one.rule, other.rule, true)
+			}
+			// Together the two may also be the name of a third one, which no rule allows.
+			for _, form := range []string{"pack -o%s --to=%s", "X=%s pack %s", "pack %s,%s", "pack '%s %s'", "pack %s:%s", "pack a=%s,b=%s", "pack {%s,%s}", "python3 -c 'open(\"%s\",\"w\"); open(\"%s\",\"w\")'", "p=%s; p=%s; pack $p", "pack $(echo %s %s)"} {
+				check(fmt.Sprintf(form, one.name, other.name), one.rule, other.rule, false)
+			}
+		}
+	}
+	for _, c := range [][3]string{ // text, allowed, other
+		{"cd src && pack .git/config", ".git/**", "src/.git/**"},
+		{"cd src && pack .git/config", "src/.git/**", ".git/**"},
+		{"cd src && python3 -c 'open(\".git/config\")'", ".git/**", "src/.git/**"},
+		{"cd src && python3 -c 'open(\"%s\" % \"+.git/config\")'", ".git/**", "src/.git/**"},
+		{"pack .gi*/config src/.gi*/config", ".git/**", "src/.git/**"},
+	} {
+		check(c[0], c[1], c[2], true)
+	}
+}
+
+// A pattern of files that may match more names than raddle looks at asks, whatever rule allows the command. Looking takes no longer than the limits
+// allow. One with fewer names does not.
+func TestWidePatternsAsk(t *testing.T) {
+	p, _ := newProtectedRoom(t)
+	p.Rules = []permission.Rules{rules(t, `allow: [execute_command, "execute_command(pack *)"]`)}
+	for i := range 600 {
+		testfile.WriteFile(t, filepath.Join(p.Workspace, "many", fmt.Sprintf("d%d", i%20), fmt.Sprintf("f%d", i)), "")
+	}
+	asks := []string{"pack */*/*", "pack /*/*/*/*", "pack */*/*/*/*/*/*/*", "pack many/*/*", "pack many/d*/f?*", "pack -o */*/*/x", "X=1 pack many/*/*", "pack many/[a-z]*/[a-z]*", "cd many && pack d*/f*",
+		"bash -c 'pack many/*/*'", "find . -exec pack many/*/* ';'", "for f in many/*/*; do pack $f; done", "for f in " + strings.Repeat("x ", 101) + "; do pack $f; done", "p=many/*/*; pack $p", "pack /proc/*/*/*/*", "pack many/d*/*/*"}
+	runs := []string{"pack many/*", "for f in many/d1/*; do pack $f; done", "for f in " + strings.Repeat("x ", 100) + "; do pack $f; done", "pack many/d1/*", "pack many/d1?/*", "pack 'many/*/*'", "pack many/\\*/\\*", "pack *.go", "pack many/*/f1*"}
+	for text, want := range map[*[]string]permission.Verdict{&asks: permission.Ask, &runs: permission.Allow} {
+		for _, text := range *text {
+			d := decide(t, p, shellTool, args(t, "command", text))
+			if d.Verdict != want {
+				t.Errorf("%s: %v, want %v: %q", text, d.Verdict, want, d.Reasons)
+			}
+			if want == permission.Ask && !strings.Contains(strings.Join(d.Reasons, " "), "too many") {
+				t.Errorf("%s: the reason is not said: %q", text, d.Reasons)
 			}
 		}
 	}

@@ -30,9 +30,9 @@ type shellAnalyzer struct {
 	lost  bool // other directories are possible, but unknown: relative names may be any file
 	needs []need
 
-	text   string              // what is analyzed
-	values map[string][]string // what the text gives to variables
-	found  []protectedWord     // protected places that reach the command from outside its words
+	text   string            // what is analyzed
+	values map[string]values // what the text gives to variables
+	found  []protectedWord   // protected places that reach the command from outside its words
 
 	looks   repositoryLooks // what is known about the repositories of the call
 	watched bool            // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
@@ -156,7 +156,9 @@ func (s *shellWalk) sourceOf(n syntax.Node) string {
 func (s *shellWalk) resolveWord(n *syntax.Word) word {
 	w := parseWord(n, s.sourceOf(n), s.home)
 	if w.vague {
-		w.maybe = s.possibleTexts(n)
+		var all bool
+		w.maybe, all = s.possibleTexts(n)
+		w.more = !all
 	}
 	return w
 }

@@ -12,6 +12,7 @@ type word struct {
 	vague  bool     // only the shell will know the text
 	splits bool     // the shell may expand it to any number of words, also none
 	maybe  []string // of a word that is vague: texts that it may have, as far as they are known
+	more   bool     // of a word that is vague: it may have too many texts
 	glob   string   // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
 }
 
