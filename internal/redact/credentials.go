@@ -41,7 +41,7 @@ func findCredentials(text string) (found []string) {
 			kind, value = "", kind
 		}
 		switch {
-		case !IsSecretValue(value):
+		case !IsSecretValue(value) || isPath(value):
 		case secretHeader.MatchString(m[1]) && (pair || len(value) >= sure && !isLetters(value)):
 			add(kind, value)
 			for part := range strings.SplitSeq(m[2], ";") { // of a cookie
@@ -100,7 +100,7 @@ var (
 func FindFlagSecrets(args []string) (found []string) {
 	for i, arg := range args {
 		for _, m := range member.FindAllStringSubmatch(arg, -1) {
-			if IsSecretName(m[1]) && IsSecretValue(m[2]) {
+			if isNamedSecret(m[1], m[2]) {
 				found = append(found, m[2])
 			}
 		}

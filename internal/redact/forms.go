@@ -139,7 +139,7 @@ func fromJSON(value string) (secrets, documents []string) {
 				walk(name, item)
 			}
 		case string:
-			if IsSecretValue(v) && (IsSecretName(name) || name == "" && len(v) >= longPart) {
+			if isNamedSecret(name, v) || name == "" && len(v) >= longPart && IsSecretValue(v) {
 				secrets = append(secrets, v)
 				secrets = append(secrets, secretParts(v)...)
 			}

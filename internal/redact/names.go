@@ -54,6 +54,12 @@ func IsSecretValue(value string) bool {
 	return IsFindable(value)
 }
 
+// isNamedSecret reports whether a value is a secret because of its name, which is that of a variable or of a member of a JSON object: the name of a secret may also
+// be that of a file which holds one.
+func isNamedSecret(name, value string) bool {
+	return IsSecretName(name) && !isPath(value) && IsSecretValue(value)
+}
+
 // IsFindable reports whether texts are searched for a value that is known to be a
 // secret: it has at least 6 bytes and is not one of a few common words. White space at
 // the ends does not count.

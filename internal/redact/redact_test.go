@@ -378,3 +378,25 @@ func BenchmarkText(b *testing.B) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// What is a secret because of its name is one in every way in which a name comes with a value; the name of a file is none in any of them.
+func TestNamedSecretsAreTheSameEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{{"API_KEY", "abcd-1234-efgh", true}, {"api_key", "abcd-1234-efgh", true}, {"API_KEY", dir + "/key", false}, {"API_KEY", "~/key.x1", false}, {"API_KEY", "short", false}, {"API_KEY", "required", false},
+		{"COLOR", "abcd-1234-efgh", false}, {"SSH_ASKPASS", "abcd-1234-efgh", false}} {
+		json := fmt.Sprintf("{%q: %q}", c.name, c.value)
+		set, flags := &Set{}, FindFlagSecrets([]string{json})
+		set.AddNamed(c.name, c.value)
+		whole := New(json)
+		for how, got := range map[string]bool{
+			"AddNamed": set.Text(c.value) != c.value, "HasSecret": HasSecret(c.name, c.value), "FindFlagSecrets": slices.Contains(flags, c.value), "a document": whole.Text("x "+c.value+" x") != "x "+c.value+" x",
+		} {
+			if got != c.want {
+				t.Errorf("%s: %s=%s: %v, want %v", how, c.name, c.value, got, c.want)
+			}
+		}
+	}
+}

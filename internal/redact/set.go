@@ -50,10 +50,10 @@ func (s *Set) add(value string, raw bool) {
 }
 
 // AddNamed adds the secrets in a variable: its value, if [IsSecretName]
-// accepts the name and [IsSecretValue] the value, and the passwords that [FindPasswords] finds in it. A value
+// accepts the name and [IsSecretValue] the value and it names no file, and the passwords that [FindPasswords] finds in it. A value
 // with passwords in it is also searched for in base64, which hides the passwords.
 func (s *Set) AddNamed(name, value string) {
-	if IsSecretName(name) && !isPath(value) && IsSecretValue(value) {
+	if isNamedSecret(name, value) {
 		s.Add(value)
 		s.Add(decodedBase64(name, value)...)
 	}
@@ -67,7 +67,7 @@ func (s *Set) AddNamed(name, value string) {
 
 // HasSecret reports whether a variable holds a secret, by its name or by what its value looks like: whether [Set.AddNamed] would add something.
 func HasSecret(name, value string) bool {
-	return IsSecretName(name) && !isPath(value) && IsSecretValue(value) || len(FindPasswords(value)) > 0
+	return isNamedSecret(name, value) || len(FindPasswords(value)) > 0
 }
 
 // loadMatcher returns the matcher of the values, or nil if there are no values.

@@ -55,13 +55,18 @@ func (s *Shared) addVariables(env environ.Environ) {
 	}
 }
 
-// AddDotenv adds the secrets in the .env file of a directory.
+// AddDotenv adds the secrets in the .env file of a directory. Scripts get no variables from a file outside of it, so neither does the redactor, except
+// where the user keeps the files of raddle.
 func (s *Shared) AddDotenv(dir string) {
 	if dir == "" {
 		return
 	}
+	root := dir
+	if dir == s.Dirs.Config {
+		root = ""
+	}
 	var env environ.Environ
-	for name, value := range script.ReadDotenv(filepath.Join(dir, ".env")) {
+	for name, value := range script.ReadDotenv(root, filepath.Join(dir, ".env")) {
 		env = append(env, name+"="+value)
 	}
 	s.addVariables(env)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/gitrepo"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/tempdir"
 )
@@ -23,11 +24,11 @@ func isRepository(source string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.HasSuffix(u.Path, ".git")
 }
 
-// runGit runs git, with all its questions turned off.
+// runGit runs git, with all its questions turned off and without what a repository tells it to run.
 func (l *lister) runGit(args ...string) ([]byte, error) {
 	env := append(slices.Clone(l.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git:file",
 		"GIT_SSH_COMMAND=ssh -oBatchMode=yes")
-	res, err := proc.Run(l.ctx, proc.Command{Path: "git", Args: args, Env: env, Timeout: commandTimeout})
+	res, err := proc.Run(l.ctx, proc.Command{Path: "git", Args: args, Env: gitrepo.HardenEnvironment(env), Timeout: commandTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}

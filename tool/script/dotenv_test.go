@@ -14,6 +14,9 @@ func TestDotenvStaysInItsDirectory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secrets")
 	testfile.WriteFile(t, outside, "NAME=value\n")
 	load := func(dir string) string {
+		if got := ReadDotenv(dir, filepath.Join(dir, ".env"))["NAME"]; got != "" && got != "own" {
+			t.Errorf("ReadDotenv: NAME is %q", got)
+		}
 		e := &environment{vars: map[string]string{}}
 		e.loadDotenv(dir, filepath.Join(dir, ".env"), true)
 		return e.vars["NAME"]

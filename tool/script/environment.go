@@ -43,10 +43,7 @@ func (e *environment) sortedPairs() []string {
 // not trusted sets no variable that decides what code programs run.
 // root is the directory that the file must not be outside of; "": there is none.
 func (e *environment) loadDotenv(root, path string, trusted bool) {
-	if root != "" && plainfile.CheckBeneath(root, path) != nil {
-		return
-	}
-	for name, value := range ReadDotenv(path) {
+	for name, value := range ReadDotenv(root, path) {
 		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
 			e.vars[name] = value
 		}
@@ -56,10 +53,15 @@ func (e *environment) loadDotenv(root, path string, trusted bool) {
 // ReadDotenv reads a file of NAME=value lines: blank lines, comments and a leading
 // "export" are skipped, one pair of quotes around a value is dropped, nothing is
 // evaluated. Of a name that occurs twice the first value counts. A file that cannot
-// be read, or of more than 1 MiB, has no variables.
-func ReadDotenv(path string) map[string]string {
+// be read, of more than 1 MiB, or outside of the directory root, has no variables. An empty
+// root has no outside.
+func ReadDotenv(root, path string) map[string]string {
 	const largest = 1 << 20
-	text, err := plainfile.Read(path, largest)
+	read := func() ([]byte, error) { return plainfile.ReadBeneath(root, path, largest) }
+	if root == "" {
+		read = func() ([]byte, error) { return plainfile.Read(path, largest) }
+	}
+	text, err := read()
 	if err != nil {
 		return nil
 	}
