@@ -51,10 +51,10 @@ func FindProgram(path string, skip func(dir string) bool) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// InspectRepository asks git about the repository that it would use in a directory: program is the path of git. It returns nil if git would use none
+// InspectRepository asks git about the repository that it would use in a directory and in an environment: program is the path of git. It returns nil if git would use none
 // there, and an error if it cannot be known. Nothing that a configuration names runs.
-func InspectRepository(ctx context.Context, program, dir string) (*Repository, error) {
-	q := question{program: program, env: questionEnvironment()}
+func InspectRepository(ctx context.Context, program string, environ []string, dir string) (*Repository, error) {
+	q := question{program: program, env: questionEnvironment(environ)}
 	out, found, err := q.ask(ctx, dir, "rev-parse", "--absolute-git-dir", "--git-path", "hooks")
 	if err != nil || !found {
 		return nil, err
@@ -137,11 +137,11 @@ func (q question) ask(ctx context.Context, dir string, args ...string) (out stri
 	return string(res.Stdout), true, nil
 }
 
-// questionEnvironment returns the environment in which git is asked: that of this process, in which git writes nothing, asks no one and fetches
+// questionEnvironment returns the environment in which git is asked: the given one, in which git writes nothing, asks no one and fetches
 // nothing. The setting for the monitor of the file system is the only one that differs from what is asked about: the index is read.
-func questionEnvironment() []string {
+func questionEnvironment(given []string) []string {
 	var env []string
-	for _, pair := range os.Environ() {
+	for _, pair := range given {
 		if !strings.HasPrefix(environ.FoldName(pair), "GIT_TRACE") {
 			env = append(env, pair)
 		}

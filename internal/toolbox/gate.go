@@ -50,7 +50,7 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(tb.workspace, projectFile)
 	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
-		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home,
+		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home, Env: tb.ChildEnv(),
 		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
@@ -100,13 +100,13 @@ func parseRulesOf(path string, text []byte, err error) (permission.Rules, error)
 }
 
 // Decide implements [agent.Gate].
-func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
-	d, err := g.judgeCall(t, c, granted)
+func (g *Gate) Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
+	d, err := g.judgeCall(ctx, t, c, granted)
 	if err != nil {
 		return agent.Decision{}, err
 	}
 	permit := &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Judge: func(args json.RawMessage, more []string) error {
-		return g.checkOther(t, tool.Call{Args: args}, slices.Concat(granted, more))
+		return g.checkOther(ctx, t, tool.Call{Args: args}, slices.Concat(granted, more))
 	}}
 	switch d.Verdict {
 	case permission.Allow:
@@ -130,7 +130,7 @@ func (g *Gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 }
 
 // judgeCall decides on a call by the rules, the mode and the answers as they are now.
-func (g *Gate) judgeCall(t tool.Tool, c tool.Call, granted []string) (permission.Decision, error) {
+func (g *Gate) judgeCall(ctx context.Context, t tool.Tool, c tool.Call, granted []string) (permission.Decision, error) {
 	policy := g.policy
 	policy.Code, policy.Mode = g.code(), g.mode.Mode()
 	rules, err := parseRules(granted)
@@ -140,12 +140,12 @@ func (g *Gate) judgeCall(t tool.Tool, c tool.Call, granted []string) (permission
 	g.mu.Lock()
 	policy.Granted = append(rules, g.always...)
 	g.mu.Unlock()
-	return policy.Decide(g.distrustEffect(t), c)
+	return policy.Decide(ctx, g.distrustEffect(t), c)
 }
 
 // checkOther returns why a call could not be made without a question, or nil: see [tool.Permit].
-func (g *Gate) checkOther(t tool.Tool, c tool.Call, granted []string) error {
-	d, err := g.judgeCall(t, c, granted)
+func (g *Gate) checkOther(ctx context.Context, t tool.Tool, c tool.Call, granted []string) error {
+	d, err := g.judgeCall(ctx, t, c, granted)
 	switch {
 	case err != nil:
 		return err

@@ -96,7 +96,7 @@ func TestMemoryRules(t *testing.T) {
 	save := lookup(t, memoryHost(&user), "memory__save")
 	call := tool.Call{Args: raw(t, object{"key": "k", "value": "v"})}
 	policy := permission.Policy{Workspace: "/w"}
-	d, err := policy.Decide(save, call)
+	d, err := policy.Decide(t.Context(), save, call)
 	if err != nil || d.Verdict != permission.Ask || len(d.Grant) == 0 {
 		t.Fatalf("%+v, %v, want a question with a grant", d, err)
 	}
@@ -106,12 +106,12 @@ func TestMemoryRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		policy.Granted = []permission.Rule{rule}
-		if d, err := policy.Decide(save, call); err != nil || d.Verdict != permission.Allow {
+		if d, err := policy.Decide(t.Context(), save, call); err != nil || d.Verdict != permission.Allow {
 			t.Errorf("with the rule %s: %+v, %v", text, d, err)
 		}
 	}
 	policy = permission.Policy{Workspace: "/w", Mode: permission.ModePlan}
-	if d, err := policy.Decide(save, call); err != nil || d.Verdict != permission.Deny {
+	if d, err := policy.Decide(t.Context(), save, call); err != nil || d.Verdict != permission.Deny {
 		t.Errorf("in the mode plan: %+v, %v", d, err)
 	}
 }

@@ -55,7 +55,7 @@ func TestWhatRunsWithoutAsking(t *testing.T) {
 		{"memory__save", object{"key": "k", "value": "x"}, ask},
 		{"memory__forget", object{"key": "k"}, ask},
 	} {
-		d, err := policy.Decide(lookup(t, h, c.tool), tool.Call{Args: raw(t, c.args)})
+		d, err := policy.Decide(t.Context(), lookup(t, h, c.tool), tool.Call{Args: raw(t, c.args)})
 		if err != nil || d.Verdict != c.want {
 			t.Errorf("%s %v: %v %q %v, want %v", c.tool, c.args, d.Verdict, d.Reasons, err, c.want)
 		}
@@ -68,7 +68,7 @@ func TestWithoutBashAskAsShDoes(t *testing.T) {
 	policy := permission.Policy{Workspace: dir}
 	call := tool.Call{Args: raw(t, object{"command": "ls &>x danger"})}
 	for path, want := range map[string]permission.Verdict{"/usr/bin:/bin": permission.Allow, dir: permission.Ask} {
-		d, err := policy.Decide(lookup(t, builtin.Host{Workspace: dir, Env: []string{"PATH=" + path}}, "execute_command"), call)
+		d, err := policy.Decide(t.Context(), lookup(t, builtin.Host{Workspace: dir, Env: []string{"PATH=" + path}}, "execute_command"), call)
 		if err != nil || d.Verdict != want {
 			t.Errorf("with PATH %s: %v %q %v, want %v", path, d.Verdict, d.Reasons, err, want)
 		}
@@ -111,7 +111,7 @@ func TestSearchLeavesOutWhatIsDenied(t *testing.T) {
 		{"fs_cat", object{"path": "link/deep/b"}, permission.Deny, ""},
 		{"fs_patch", object{"path": "sub/.env", "contents": "@@\n-KEY=1\n+x"}, permission.Deny, ""},
 	} {
-		d, err := policy.Decide(lookup(t, h, c.tool), tool.Call{Args: raw(t, c.args)})
+		d, err := policy.Decide(t.Context(), lookup(t, h, c.tool), tool.Call{Args: raw(t, c.args)})
 		if err != nil || d.Verdict != c.want {
 			t.Errorf("%s %v: %v %q %v, want %v", c.tool, c.args, d.Verdict, d.Reasons, err, c.want)
 		}
@@ -127,10 +127,10 @@ func TestSearchLeavesOutWhatIsDenied(t *testing.T) {
 	if !ok {
 		t.Fatal("fs_grep is not known")
 	}
-	if d, err := policy.Decide(tool.Tool{Name: "fs_grep", Touches: touches}, tool.Call{Args: raw(t, object{"pattern": "KEY", "path": "sub"})}); err != nil || d.Verdict != permission.Ask {
+	if d, err := policy.Decide(t.Context(), tool.Tool{Name: "fs_grep", Touches: touches}, tool.Call{Args: raw(t, object{"pattern": "KEY", "path": "sub"})}); err != nil || d.Verdict != permission.Ask {
 		t.Errorf("a script: %v %v", d.Verdict, err)
 	}
-	if d, err := policy.Decide(lookup(t, open, "fs_grep"), tool.Call{Args: raw(t, object{"pattern": "KEY", "path": "sub"})}); err != nil || d.Verdict != permission.Ask {
+	if d, err := policy.Decide(t.Context(), lookup(t, open, "fs_grep"), tool.Call{Args: raw(t, object{"pattern": "KEY", "path": "sub"})}); err != nil || d.Verdict != permission.Ask {
 		t.Errorf("without Hidden: %v %v", d.Verdict, err)
 	}
 }
@@ -149,15 +149,15 @@ func TestHomeDirectory(t *testing.T) {
 	for _, name := range []string{"fs_cat", "fs_read", "fs_ls", "fs_write", "fs_mkdir", "fs_rm", "fs_patch", "fs_grep", "fs_glob"} {
 		for path, outside := range map[string]bool{"~": true, "~/x": true, "~backup": false} {
 			args := object{"path": path, "contents": "x", "pattern": "x"}
-			d, err := policy.Decide(lookup(t, h, name), tool.Call{Args: raw(t, args)})
+			d, err := policy.Decide(t.Context(), lookup(t, h, name), tool.Call{Args: raw(t, args)})
 			if err != nil || (d.Verdict == permission.Ask) != outside {
 				t.Errorf("%s %s: %v %q %v", name, path, d.Verdict, d.Reasons, err)
 			}
 		}
-		if _, err := policy.Decide(lookup(t, h, name), tool.Call{Args: raw(t, object{"path": "~root/x", "contents": "x", "pattern": "x"})}); err == nil {
+		if _, err := policy.Decide(t.Context(), lookup(t, h, name), tool.Call{Args: raw(t, object{"path": "~root/x", "contents": "x", "pattern": "x"})}); err == nil {
 			t.Errorf("%s: ~root/x was taken", name)
 		}
-		if _, err := policy.Decide(lookup(t, unset, name), tool.Call{Args: raw(t, object{"path": "~/x", "contents": "x", "pattern": "x"})}); err == nil {
+		if _, err := policy.Decide(t.Context(), lookup(t, unset, name), tool.Call{Args: raw(t, object{"path": "~/x", "contents": "x", "pattern": "x"})}); err == nil {
 			t.Errorf("%s: ~ was taken though nobody knows what it stands for", name)
 		}
 	}

@@ -95,7 +95,7 @@ func fetchWith(t *testing.T, h builtin.Host, address string, rules ...string) st
 	}
 	policy := permission.Policy{Workspace: h.Workspace, Rules: []permission.Rules{list}}
 	judge := func(args json.RawMessage, _ []string) error {
-		d, err := policy.Decide(page, tool.Call{Args: args})
+		d, err := policy.Decide(t.Context(), page, tool.Call{Args: args})
 		if err == nil && d.Verdict != permission.Allow {
 			err = errors.New("no rule allows it")
 		}
@@ -206,7 +206,7 @@ func TestAddressesOfThisMachineMustBeNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		policy := permission.Policy{Workspace: h.Workspace, Rules: []permission.Rules{{Allow: []permission.Rule{r}}}}
-		d, err := policy.Decide(page, tool.Call{Args: raw(t, object{"url": address})})
+		d, err := policy.Decide(t.Context(), page, tool.Call{Args: raw(t, object{"url": address})})
 		if err != nil {
 			t.Fatal(err)
 		}

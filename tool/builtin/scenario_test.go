@@ -211,7 +211,7 @@ func (s *scenario) call(rt *rapid.T) (ran bool) {
 		args["command"] = s.command(rt)
 	}
 	made := lookup(s.t, s.host, name)
-	d, err := s.policy.Decide(made, tool.Call{Args: raw(s.t, args)})
+	d, err := s.policy.Decide(s.t.Context(), made, tool.Call{Args: raw(s.t, args)})
 	if err != nil || d.Verdict != permission.Allow {
 		return false
 	}

@@ -81,7 +81,7 @@ func TestChangedDefinitionsAskAgain(t *testing.T) {
 				}
 				policy.Rules = append(policy.Rules, permission.Rules{Allow: []permission.Rule{r}})
 			}
-			d, err := policy.Decide(s.directTools(list)[0], tool.Call{Args: json.RawMessage(`{}`)})
+			d, err := policy.Decide(t.Context(), s.directTools(list)[0], tool.Call{Args: json.RawMessage(`{}`)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -72,7 +72,7 @@ func TestWhatServersDeclareDecides(t *testing.T) {
 			if all[name].Name == "" {
 				continue
 			}
-			d, err := policy.Decide(all[name], tool.Call{Args: json.RawMessage(args)})
+			d, err := policy.Decide(t.Context(), all[name], tool.Call{Args: json.RawMessage(args)})
 			if err != nil || d.Verdict != c.want || !strings.Contains(strings.Join(d.Reasons, "\n"), c.why) {
 				t.Errorf("%s %s with %q: %v %q %v, want %v %q", name, args, c.rules, d.Verdict, d.Reasons, err, c.want, c.why)
 			}
@@ -85,7 +85,7 @@ func TestAGrantForOneToolIsNotTheServer(t *testing.T) {
 	all := tools(t, open(t, entry(t, "good"), Options{}), "good")
 	policy := permission.Policy{Workspace: t.TempDir()}
 	decide := func(args string) permission.Decision {
-		d, err := policy.Decide(all["mcp_invoke_good"], tool.Call{Args: json.RawMessage(args)})
+		d, err := policy.Decide(t.Context(), all["mcp_invoke_good"], tool.Call{Args: json.RawMessage(args)})
 		if err != nil {
 			t.Fatal(err)
 		}

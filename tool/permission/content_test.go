@@ -31,7 +31,7 @@ func shellCall(t *testing.T, dir, text string, granted, rules []string) Decision
 		p.Rules = append(p.Rules, Rules{Allow: []Rule{r}})
 	}
 	shell := tool.Tool{Name: "execute_command", Touches: func(json.RawMessage) (tool.Touch, error) { return tool.Touch{Commands: []string{text}}, nil }}
-	d, err := p.Decide(shell, tool.Call{Args: json.RawMessage(`{}`)})
+	d, err := p.Decide(t.Context(), shell, tool.Call{Args: json.RawMessage(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // runs nothing but git, which it asks for the settings of a repository. Only [RememberRules] and the Record methods of [Consents] write files.
 //
 //	policy := permission.Policy{Rules: []permission.Rules{user}, Workspace: dir}
-//	decision, err := policy.Decide(t, call)
+//	decision, err := policy.Decide(ctx, t, call)
 //
 // A call is taken apart into its needs: each simple command of a shell text,
 // each file read or written, each host. Every need must be allowed by itself, so

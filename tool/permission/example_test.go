@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -22,7 +23,7 @@ func ExamplePolicy_Decide() {
 		err := json.Unmarshal(args, &a)
 		return tool.Touch{Commands: []string{a.Command}}, err
 	}}
-	d, err := policy.Decide(shell, tool.Call{Args: json.RawMessage(`{"command": "go test ./... | tee log && mkdir cache"}`)})
+	d, err := policy.Decide(context.Background(), shell, tool.Call{Args: json.RawMessage(`{"command": "go test ./... | tee log && mkdir cache"}`)})
 	if err != nil {
 		log.Fatal(err)
 	}

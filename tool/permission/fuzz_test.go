@@ -50,7 +50,7 @@ func FuzzShell(f *testing.F) {
 		if err != nil {
 			t.Skip("this is no text")
 		}
-		d, err := r.policy.Decide(shellTool, call(args))
+		d, err := r.policy.Decide(t.Context(), shellTool, call(args))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,11 +113,11 @@ func FuzzRule(f *testing.F) {
 		p.Rules = []permission.Rules{{Deny: []permission.Rule{rule}, Allow: []permission.Rule{rule}}}
 		allowed := p
 		allowed.Rules = []permission.Rules{{Allow: []permission.Rule{rule}}}
-		strict, err := p.Decide(shellTool, call(args))
+		strict, err := p.Decide(t.Context(), shellTool, call(args))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mild, err := allowed.Decide(shellTool, call(args))
+		mild, err := allowed.Decide(t.Context(), shellTool, call(args))
 		if err != nil {
 			t.Fatal(err)
 		}

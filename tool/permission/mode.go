@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"sync/atomic"
@@ -118,7 +119,7 @@ func (p *Policy) sampleCall(t tool.Tool) (v Verdict, known bool) {
 	if !ok {
 		return Allow, false
 	}
-	m, needs, err := p.analyzeCall(t, args)
+	m, needs, err := p.analyzeCall(context.Background(), t, args)
 	if err != nil || !slices.ContainsFunc(needs, func(n need) bool { return n.kind == writing && !n.guess }) {
 		return Allow, false
 	}

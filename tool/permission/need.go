@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net"
@@ -80,8 +81,9 @@ func uncertainNeed(text, why string) need {
 // listNeeds lists what a call needs. The first need is the call itself.
 // Files that a tool declares to read or write count with everything below them, because they may be
 // directories. Each shell text is analyzed in the workspace, where commands start.
-func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
+func (p *Policy) listNeeds(ctx context.Context, t tool.Tool, touch tool.Touch, m matcher) []need {
 	needs := []need{p.callNeed(t, touch)}
+	looks := newRepositoryLooks(ctx, p.Env)
 	for _, f := range touch.Reads {
 		needs = append(needs, m.area.fileNeed(reading, contents, f, m.area.workspace, f))
 	}
@@ -92,7 +94,7 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 		needs = append(needs, m.area.fileNeed(writing, contents, f, m.area.workspace, f))
 	}
 	for _, text := range touch.Commands {
-		needs = append(needs, p.analyzeShell(text, m.area)...)
+		needs = append(needs, p.analyzeShell(text, m.area, looks)...)
 	}
 	for _, host := range touch.Network {
 		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
@@ -108,8 +110,8 @@ func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
 }
 
 // analyzeShell returns what a shell text needs. It begins in the workspace.
-func (p *Policy) analyzeShell(text string, a area) []need {
-	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: repositoryLooks{}, values: map[string]values{}}
+func (p *Policy) analyzeShell(text string, a area, looks *repositoryLooks) []need {
+	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: looks, values: map[string]values{}}
 	s.analyzeText(text)
 	return s.needs
 }

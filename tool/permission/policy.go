@@ -2,6 +2,7 @@ package permission
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,7 +20,9 @@ type Policy struct {
 	Granted   []Rule  // given by answers for this run; they also beat rules that ask
 	Mode      Mode    // what runs without a question where no rule decides; empty: ModeEdits
 	Workspace string  // absolute; where tools run, and what they may read and write
-	Home      string  // absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
+	// Env is the environment in which commands run, as "NAME=value"; nil: that of this process.
+	Env  []string
+	Home string // absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
 
 	// Readable are directories outside of the workspace that may be read without asking: the
 	// agent's own. Writing there asks, even if they are inside of the workspace.
@@ -80,10 +83,14 @@ type Part struct {
 	Rule   string // the rule that decided, with its place; empty: no rule did
 }
 
-// Decide decides on a call. It returns an error if the tool cannot use the arguments, or if the
-// policy names no workspace; then the call must not run.
-func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
-	m, needs, err := p.analyzeCall(t, c.Args)
+// Decide decides on a call. It returns an error if the tool cannot use the arguments, if the
+// policy names no workspace, or if ctx ends; then the call must not run. Looking at the surroundings of the call takes at most
+// ten seconds: what is not known by then asks.
+func (p *Policy) Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision, error) {
+	m, needs, err := p.analyzeCall(ctx, t, c.Args)
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("decide on %s: %w", t.Name, context.Cause(ctx))
+	}
 	if err != nil {
 		return Decision{}, err
 	}
@@ -150,7 +157,7 @@ func (p *Policy) hasArgumentRule(name string) bool {
 // analyzeCall takes a call apart into what it needs.
 // The matcher that it returns is for this call alone. Arguments that are missing count as an empty
 // object.
-func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
+func (p *Policy) analyzeCall(ctx context.Context, t tool.Tool, args json.RawMessage) (matcher, []need, error) {
 	a, err := p.resolveArea()
 	if err != nil {
 		return matcher{}, nil, fmt.Errorf("decide on %s: %w", t.Name, err)
@@ -170,7 +177,9 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
-	needs := p.listNeeds(t, touch, m)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	needs := p.listNeeds(ctx, t, touch, m)
 	for i, n := range needs {
 		needs[i] = p.dropAllowedPlaces(m, n)
 	}
@@ -182,7 +191,7 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 // rules.
 // A tool that does not declare what it touches never counts.
 func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
-	_, needs, err := p.analyzeCall(t, args)
+	_, needs, err := p.analyzeCall(context.Background(), t, args)
 	if err != nil || t.Touches == nil {
 		return false
 	}

@@ -92,7 +92,7 @@ func call(args json.RawMessage) tool.Call { return tool.Call{Args: args} }
 
 func decide(t testing.TB, p permission.Policy, tl tool.Tool, c tool.Call) permission.Decision {
 	t.Helper()
-	d, err := p.Decide(tl, c)
+	d, err := p.Decide(t.Context(), tl, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,11 +341,11 @@ func TestDenialReachesTheModel(t *testing.T) {
 
 func TestDecideRefusesWhatIsNoUse(t *testing.T) {
 	r := newRoom(t)
-	if _, err := r.policy.Decide(fileTool("fs_cat", false), tool.Call{Args: json.RawMessage(`{}`)}); err == nil || !strings.Contains(err.Error(), "fs_cat: path is missing") {
+	if _, err := r.policy.Decide(t.Context(), fileTool("fs_cat", false), tool.Call{Args: json.RawMessage(`{}`)}); err == nil || !strings.Contains(err.Error(), "fs_cat: path is missing") {
 		t.Errorf("got %v", err)
 	}
 	r.policy.Workspace = "here"
-	if _, err := r.policy.Decide(fileTool("fs_cat", false), args(t, "path", "x")); err == nil {
+	if _, err := r.policy.Decide(t.Context(), fileTool("fs_cat", false), args(t, "path", "x")); err == nil {
 		t.Error("a relative workspace was taken")
 	}
 }

@@ -76,7 +76,7 @@ func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 		if i == len(n.env) || i > len(n.env) && isOnlyText(n.words[:i-len(n.env)+1]) {
 			continue
 		}
-		texts, all := s.wordTexts(w)
+		texts, all := wordTexts(s.dirs, w)
 		if !all {
 			found = append(found, protectedWord{i, placeNeed(w.text, nil, "it matches too many names to look at", w.text)})
 		}
@@ -118,12 +118,12 @@ func isOnlyText(words []word) bool {
 
 // wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and the names that it matches as a pattern of files.
 // all is false if there are too many such names.
-func (s *shellAnalyzer) wordTexts(w word) (texts []string, all bool) {
+func wordTexts(dirs []string, w word) (texts []string, all bool) {
 	texts = append([]string{w.text}, w.maybe...)
 	if w.glob == "" {
 		return texts, !w.more
 	}
-	for _, dir := range s.dirs {
+	for _, dir := range dirs {
 		pattern, ok := absoluteGlob(dir, w.glob)
 		if !ok || countWildcards(pattern) > maxWildcards {
 			return texts, false
@@ -375,7 +375,7 @@ func (s *shellWalk) recordValue(name string, n *syntax.Word) {
 		return
 	}
 	w, v := s.resolveWord(n), s.values[name]
-	texts, all := s.wordTexts(w)
+	texts, all := wordTexts(s.dirs, w)
 	if w.glob == "" {
 		texts = texts[len(texts)-1:]
 	}

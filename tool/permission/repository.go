@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/internal/gitrepo"
 	"raddle.dev/internal/plainfile"
@@ -19,8 +20,32 @@ const (
 	mostRepositories = 50
 )
 
+// lookTime is how long a decision looks at repositories, all together.
+const lookTime = 10 * time.Second
+
 // repositoryLooks are what a decision has found out about the repositories of directories.
-type repositoryLooks map[string]string
+type repositoryLooks struct {
+	known map[string]string                                      // what speaks against a directory; empty: nothing
+	ask   func(program, dir string) (*gitrepo.Repository, error) // asks git, until the decision has taken too long
+	path  string                                                 // where the commands of the call find git
+}
+
+// newRepositoryLooks returns looks that end with ctx, for commands with an environment.
+func newRepositoryLooks(ctx context.Context, env []string) *repositoryLooks {
+	if env == nil {
+		env = os.Environ()
+	}
+	l := &repositoryLooks{known: map[string]string{}}
+	for _, pair := range env {
+		if path, ok := strings.CutPrefix(pair, "PATH="); ok {
+			l.path = path
+		}
+	}
+	l.ask = func(program, dir string) (*gitrepo.Repository, error) {
+		return gitrepo.InspectRepository(ctx, program, env, dir)
+	}
+	return l
+}
 
 // judgeRepositories returns why a command of git that only reads may do more in the directories in which it may work: the repository there
 // names programs that git would run, or is none that a person made with git. It is empty if nothing speaks against the command.
@@ -51,19 +76,19 @@ func (s *shellAnalyzer) gitRisk(args []word) string {
 
 // lookAtRepository is judgeRepositories for one directory, which is looked at once in a decision.
 func (s *shellAnalyzer) lookAtRepository(dir string, depth int) (why string) {
-	if why, ok := s.looks[dir]; ok {
+	if why, ok := s.looks.known[dir]; ok {
 		return why
 	}
-	if len(s.looks) >= mostRepositories || depth > deepestSubmodule {
+	if len(s.looks.known) >= mostRepositories || depth > deepestSubmodule {
 		return "works in too many repositories to look at"
 	}
-	s.looks[dir] = "" // a repository may be a submodule of itself
-	s.looks[dir] = s.area.judgeRepository(dir, func(sub string) string { return s.lookAtRepository(sub, depth+1) })
-	return s.looks[dir]
+	s.looks.known[dir] = "" // a repository may be a submodule of itself
+	s.looks.known[dir] = s.area.judgeRepository(dir, s.looks, func(sub string) string { return s.lookAtRepository(sub, depth+1) })
+	return s.looks.known[dir]
 }
 
 // judgeRepository returns why git may run a program in a directory, or read files of another place. judgeSub does so for a submodule.
-func (a area) judgeRepository(dir string, judgeSub func(dir string) string) (why string) {
+func (a area) judgeRepository(dir string, looks *repositoryLooks, judgeSub func(dir string) string) (why string) {
 	if !isDir(dir) {
 		if dir == a.workspace {
 			return "" // nothing can run
@@ -73,11 +98,14 @@ func (a area) judgeRepository(dir string, judgeSub func(dir string) string) (why
 	if mayBecomeRepository(dir) {
 		return "would take a directory of the workspace for a repository and use its configuration"
 	}
-	program, err := gitrepo.FindProgram(os.Getenv("PATH"), func(at string) bool { return !a.holdsHome && isWithin(a.workspace, at, false) })
+	program, err := gitrepo.FindProgram(looks.path, func(at string) bool { return !a.holdsHome && isWithin(a.workspace, at, false) })
 	if errors.Is(err, exec.ErrNotFound) {
 		return "works in a repository that only git can look at, and git is not installed"
 	}
-	r, err := gitrepo.InspectRepository(context.Background(), program, dir)
+	r, err := looks.ask(program, dir)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "works in a repository that git takes too long to describe"
+	}
 	if err != nil {
 		return "works in a repository that git cannot describe (" + err.Error() + ")"
 	}

@@ -34,8 +34,8 @@ type shellAnalyzer struct {
 	values map[string]values // what the text gives to variables
 	found  []protectedWord   // protected places that reach the command from outside its words
 
-	looks   repositoryLooks // what is known about the repositories of the call
-	watched bool            // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
+	looks   *repositoryLooks // what is known about the repositories of the call
+	watched bool             // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
 	repeats   int             // loops and functions around what is looked at
 	functions map[string]bool // declared on every path to the current node
