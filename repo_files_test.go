@@ -2,6 +2,8 @@ package raddle_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,7 +43,11 @@ var ownOpeners = map[string]string{
 	"internal/proc/mark_linux.go isStarting":               "the kernel's file of a process",
 	"internal/proc/mark_linux.go lastProcess":              "a fixed file of the kernel",
 	"internal/runs/lock.go readLockHolder":                 "a file that raddle writes",
+	"internal/runs/lock_flock.go lockFile":                 "a file that raddle writes",
 	"internal/runs/lock_flock.go tryLock":                  "a file that raddle writes",
+	"internal/runs/lock_other.go lockFile":                 "a file that raddle writes",
+	"internal/runs/lock_windows.go lockFile":               "a file that raddle writes",
+	"internal/runs/lock_windows.go tryLock":                "a file that raddle writes",
 	"internal/setup/steps.go askCompletion":                "the user's own start file of the shell, which the user agreed to change",
 	"internal/tempdir/tempdir.go RemoveStale":              "a directory that raddle made",
 	"internal/term/editor/history.go OpenHistory":          "a file that raddle writes",
@@ -131,13 +137,52 @@ func findOpeners(f *goFile) (found []opener) {
 	return found
 }
 
-// opensForWriting reports whether flags of os.OpenFile open a file to write it.
-func opensForWriting(flags ast.Expr) (yes bool) {
+// opensForWriting reports whether flags of os.OpenFile open a file only to write it, or a new one. A file that is opened to be read and written is read.
+func opensForWriting(flags ast.Expr) bool {
+	var names []string
 	ast.Inspect(flags, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			yes = yes || id.Name == "O_WRONLY" || id.Name == "O_RDWR"
+			names = append(names, id.Name)
 		}
 		return true
 	})
-	return yes
+	return slices.Contains(names, "O_WRONLY") || slices.Contains(names, "O_CREATE") && slices.Contains(names, "O_EXCL")
+}
+
+// TestOpenersAreFound compares what findOpeners finds in small sources with what reads files in them.
+func TestOpenersAreFound(t *testing.T) {
+	const head = "package p\nimport (\"os\"; files \"io/fs\"; \"syscall\"; \"golang.org/x/sys/unix\")\n"
+	for source, want := range map[string]string{
+		`func f() { os.ReadFile("x") }`:                                             "os.ReadFile",
+		`func f() { os.Open("x") }`:                                                 "os.Open",
+		`func f() { os.OpenFile("x", os.O_RDONLY, 0) }`:                             "os.OpenFile",
+		`func f() { os.OpenFile("x", os.O_RDWR, 0) }`:                               "os.OpenFile",
+		`func f() { os.OpenFile("x", os.O_RDWR|os.O_CREATE, 0o600) }`:               "os.OpenFile",
+		`func f() { os.OpenFile("x", os.O_RDWR|syscall.O_NONBLOCK, 0) }`:            "os.OpenFile",
+		`func f() { os.OpenFile("x", flags, 0) }`:                                   "os.OpenFile",
+		`func f() { os.OpenFile("x", os.O_WRONLY|os.O_APPEND, 0) }`:                 "",
+		`func f() { os.OpenFile("x", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0) }`:      "",
+		`func f() { os.OpenFile("x", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0) }`:         "",
+		`func f() { g(os.ReadFile) }`:                                               "os.ReadFile",
+		`func f() { open := os.OpenFile; open("x", os.O_WRONLY, 0) }`:               "os.OpenFile",
+		`var read = os.ReadFile`:                                                    "os.ReadFile",
+		`func f() { files.ReadFile(nil, "x") }`:                                     "files.ReadFile",
+		`func f() { os.DirFS("x"); os.OpenRoot("x"); os.OpenInRoot("x", "y") }`:     "os.DirFS os.OpenRoot os.OpenInRoot",
+		`func f() { syscall.Open("x", syscall.O_RDONLY, 0); unix.Open("x", 0, 0) }`: "syscall.Open unix.Open",
+		`func f() { os.Stat("x"); os.WriteFile("x", nil, 0); os.Remove("x") }`:      "",
+		`func f() { var os struct{ X int }; _ = os.X }`:                             "",
+	} {
+		fset := token.NewFileSet()
+		syntax, err := parser.ParseFile(fset, "x.go", head+source, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		var names []string
+		for _, o := range findOpeners(&goFile{path: "x.go", syntax: syntax, fset: fset}) {
+			names = append(names, o.name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: found %q, want %q", source, got, want)
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
@@ -237,14 +238,27 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 			d.addError("store", "", err)
 			return
 		}
-		f, err := os.OpenFile(place, os.O_RDWR, 0)
+		f, err := plainfile.Open(place)
 		if err != nil {
+			d.addError("store", next, fmt.Errorf("%s cannot be read: %w", short, err))
+			return
+		}
+		defer func() { _ = f.Close() }() // only reads
+		if err := tryWriting(place); err != nil {
 			d.addError("store", next, fmt.Errorf("%s cannot be written: %w", short, err))
 			return
 		}
-		defer func() { _ = f.Close() }() // nothing was written
 		d.addOK("store", "%s, %s, %.1f MB, format %d", short, wording.FormatCount(len(list), "run"), float64(info.Size())/1e6, readStoreVersion(f))
 	}
+}
+
+// tryWriting returns why a file that exists cannot be written. It writes nothing.
+func tryWriting(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // tryDirectory returns why a file in a directory, which may not exist yet, cannot be created.
