@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,16 +11,25 @@ import (
 )
 
 // Seen remembers what servers have said about their tools, for as long as a process lives: what a tool may do only gets graver, and a definition that
-// changes is noticed, also when a server is started again. The zero value is ready. It is safe for concurrent use.
+// changes is noticed, also when a server is started again. It remembers mostSeen names of each server; of tools with other names nothing counts as known.
+// The zero value is ready. It is safe for concurrent use.
 type Seen struct {
 	mu    sync.Mutex
-	tools map[string]seenTool // by the file, the server and the name
+	tools map[string]map[toolDigest]seenTool // by the file and the server, and by the name
 }
+
+// mostSeen is how many tools of one server are remembered.
+const mostSeen = 10_000
+
+// A toolDigest is kept in place of a text of a server, which may have any length.
+type toolDigest [sha256.Size]byte
+
+func digestOf(text string) toolDigest { return sha256.Sum256([]byte(text)) }
 
 // A seenTool is what is known of one tool.
 type seenTool struct {
-	first   string // the definition when the tool was seen for the first time
-	gravest *sdk.ToolAnnotations
+	first   toolDigest           // of the definition when the tool was seen for the first time
+	gravest *sdk.ToolAnnotations // nil: there were none
 }
 
 // merge returns the tools of a list with the gravest annotations that were seen of each.
@@ -27,31 +37,50 @@ func (s *Seen) merge(server string, list []*sdk.Tool) []*sdk.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tools == nil {
-		s.tools = map[string]seenTool{}
+		s.tools = map[string]map[toolDigest]seenTool{}
+	}
+	tools := s.tools[server]
+	if tools == nil {
+		tools = map[toolDigest]seenTool{}
+		s.tools[server] = tools
 	}
 	merged := slices.Clone(list)
 	for i, t := range list {
-		key := server + "\x00" + t.Name
-		known, ok := s.tools[key]
-		if !ok {
-			s.tools[key] = seenTool{first: describeTool(t), gravest: t.Annotations}
+		name := digestOf(t.Name)
+		known, ok := tools[name]
+		if !ok && len(tools) < mostSeen {
+			tools[name] = seenTool{first: digestOf(describeTool(t)), gravest: withoutTitle(t.Annotations)}
 			continue
 		}
-		known.gravest = gravestAnnotations(known.gravest, t.Annotations)
-		s.tools[key] = known
 		one := *t
-		one.Annotations = known.gravest
+		if one.Annotations = gravestAnnotations(known.gravest, t.Annotations); ok {
+			known.gravest = withoutTitle(one.Annotations)
+			tools[name] = known
+		}
 		merged[i] = &one
 	}
 	return merged
 }
 
-// isChanged reports whether a tool has another definition than when it was seen for the first time.
+// withoutTitle returns annotations without their text.
+func withoutTitle(a *sdk.ToolAnnotations) *sdk.ToolAnnotations {
+	if a == nil {
+		return nil
+	}
+	hints := *a
+	hints.Title = ""
+	return &hints
+}
+
+// isChanged reports whether a tool has another definition than when it was seen for the first time, or may have because it is not remembered.
 func (s *Seen) isChanged(server, name, definition string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, ok := s.tools[server+"\x00"+name]
-	return ok && known.first != definition
+	known, ok := s.tools[server][digestOf(name)]
+	if !ok {
+		return len(s.tools[server]) >= mostSeen
+	}
+	return known.first != digestOf(definition)
 }
 
 // describeTool returns the definition of a tool as a text: everything that a person or a model knows it by.

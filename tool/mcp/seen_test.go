@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -117,4 +118,35 @@ func TestChangedDefinitionsAskAgain(t *testing.T) {
 			t.Errorf("%s in another process: %v", name, d.Verdict)
 		}
 	}
+}
+
+// TestManyDefinitions lists more tools than are remembered, with long texts. Those that are known stay known, those that are not ask each time, and the tools
+// of other servers are remembered as before.
+func TestManyDefinitions(t *testing.T) {
+	seen := &Seen{}
+	long := strings.Repeat("x", 10_000)
+	named := func(i int) *sdk.Tool {
+		return &sdk.Tool{Name: fmt.Sprint("t", i), Description: long, Annotations: &sdk.ToolAnnotations{Title: long, ReadOnlyHint: true}}
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range mostSeen + 10 {
+		one := seen.merge("s", []*sdk.Tool{named(i)})[0]
+		if changed, known := seen.isChanged("s", one.Name, describeTool(named(i))), i < mostSeen; changed == known || one.Annotations.ReadOnlyHint != known {
+			t.Fatalf("tool %d: changed %v, %+v", i, changed, one.Annotations)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 20<<20 {
+		t.Errorf("%d MB are kept", grown>>20)
+	}
+	if one := seen.merge("s", []*sdk.Tool{named(0)})[0]; seen.isChanged("s", "t0", describeTool(named(0))) || !one.Annotations.ReadOnlyHint {
+		t.Error("a tool that is known is forgotten")
+	}
+	if other := seen.merge("other", []*sdk.Tool{named(mostSeen)})[0]; seen.isChanged("other", other.Name, describeTool(other)) || !other.Annotations.ReadOnlyHint {
+		t.Error("a tool of another server is not remembered")
+	}
+	runtime.KeepAlive(seen)
 }
