@@ -57,6 +57,16 @@ func ReadBeneath(root, name string, most int64) ([]byte, error) {
 	return readAll(joinPath(root, name), f, most)
 }
 
+// ReadInside is [ReadBeneath] for a file that must also lie beneath the directory dir, which itself must lie beneath root. dir is relative to root, or an
+// absolute path; name is relative to dir, or an absolute path.
+func ReadInside(root, dir, name string, most int64) ([]byte, error) {
+	f, err := openInside(root, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(joinPath(joinPath(root, dir), name), f, most)
+}
+
 // Open opens the file at a path for reading. The caller must close it, and limit what it reads. Reading a file that has no size and waits,
 // as some of the kernel do, fails after ten seconds. Errors are a [*fs.PathError].
 func Open(path string) (*os.File, error) {
@@ -99,6 +109,33 @@ func OpenBeneath(root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openIn(dir, path, rel)
+}
+
+// openInside opens a file as for [ReadInside].
+func openInside(root, dir, name string) (*os.File, error) {
+	path, rel, err := resolveBeneath(joinPath(root, dir), name)
+	if err != nil {
+		return nil, err
+	}
+	_, inner, err := resolveBeneath(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	outer, err := os.OpenRoot(cmp.Or(root, "."))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = outer.Close() }() // only reads
+	at, err := outer.OpenRoot(inner)
+	if err != nil {
+		return nil, renameError(path, err)
+	}
+	return openIn(at, path, rel)
+}
+
+// openIn opens a file in a directory, which it closes. path is for errors.
+func openIn(dir *os.Root, path, rel string) (*os.File, error) {
 	defer func() { _ = dir.Close() }() // only reads
 	info, err := dir.Stat(rel)
 	if err != nil {
@@ -107,7 +144,7 @@ func OpenBeneath(root, name string) (*os.File, error) {
 	if err := checkMode(path, info); err != nil {
 		return nil, err
 	}
-	f, err := dir.OpenFile(rel, os.O_RDONLY|withoutWaiting, 0) // also if someone has put a link there meanwhile, it stays beneath root
+	f, err := dir.OpenFile(rel, os.O_RDONLY|withoutWaiting, 0) // a link that was put there meanwhile does not lead out
 	return checkOpened(path, f, renameError(path, err))
 }
 
@@ -121,15 +158,26 @@ func CheckBeneath(root, name string) error {
 
 // resolveBeneath returns the path of a file as its user knows it, and its place beneath root with all links followed.
 func resolveBeneath(root, name string) (path, rel string, err error) {
-	path = joinPath(root, name)
-	if rel, err := filepath.Rel(root, path); err != nil || !filepath.IsLocal(rel) {
+	path, top := joinPath(root, name), root
+	if filepath.IsAbs(path) {
+		if top, err = filepath.Abs(root); err != nil {
+			return path, "", err
+		}
+	}
+	if rel, err := filepath.Rel(top, path); err != nil || !filepath.IsLocal(rel) {
 		return path, "", &fs.PathError{Op: "open", Path: path, Err: &unfit{ErrOutside, "it is outside of " + root + ": put the file into that directory"}}
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return path, "", renameError(path, err)
 	}
-	dir, err := filepath.EvalSymlinks(root)
+	if top, err = filepath.Abs(cmp.Or(root, ".")); err == nil { // a working directory may be behind a link, too
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return path, "", err
+	}
+	dir, err := filepath.EvalSymlinks(top)
 	if err != nil {
 		return path, "", err
 	}

@@ -19,6 +19,9 @@ import (
 var readers = map[string]func(dir, name string) ([]byte, error){
 	"Read":        func(dir, name string) ([]byte, error) { return Read(filepath.Join(dir, name), 100) },
 	"ReadBeneath": func(dir, name string) ([]byte, error) { return ReadBeneath(dir, name, 100) },
+	"ReadInside": func(dir, name string) ([]byte, error) {
+		return ReadInside(filepath.Dir(dir), filepath.Base(dir), name, 100)
+	},
 }
 
 func TestReadRefusesWhatIsNoFile(t *testing.T) {
@@ -119,8 +122,8 @@ func TestReadBeneathFollowsLinksInside(t *testing.T) {
 	}
 }
 
-// TestReadNeverWaitsForTheKernel reads a file that looks regular and whose read waits for the next message of the kernel.
-func TestReadNeverWaitsForTheKernel(t *testing.T) {
+// TestOptionalReadNeverWaitsForTheKernel, for which the right to read the log of the kernel is needed, reads a file that looks regular and whose read waits for the next message of the kernel.
+func TestOptionalReadNeverWaitsForTheKernel(t *testing.T) {
 	const endless = "/proc/kmsg"
 	f, err := Open(endless)
 	if err != nil {
@@ -167,5 +170,50 @@ func TestReadIsSafeWhileTheFileIsReplaced(t *testing.T) {
 	close(stop)
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestReadInsideStaysInBothDirectories(t *testing.T) {
+	parent := t.TempDir()
+	root := filepath.Join(parent, "root")
+	testfile.WriteFiles(t, parent, map[string]string{"root/dir/f": "text", "root/dir/sub/f": "text", "root/other/f": "secret", "out/f": "secret"})
+	for at, to := range map[string]string{"root/dir/own": "sub/f", "root/dir/absolute": filepath.Join(root, "dir/f"), "root/dir/aside": "../other/f", "root/dir/out": "../../out/f", "root/inner": "dir", "root/away": "../out"} {
+		if err := os.Symlink(to, filepath.Join(parent, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		dir, name string
+		want      error
+	}{
+		{"dir", "f", nil}, {"dir", "sub/f", nil}, {"dir", "own", nil}, {"dir", "absolute", nil}, {filepath.Join(root, "dir"), "f", nil}, {"dir", filepath.Join(root, "dir", "f"), nil}, {"inner", "f", nil}, {"inner", "own", nil}, {".", "dir/f", nil},
+		{"dir", "aside", ErrOutside}, {"dir", "out", ErrOutside}, {"dir", "../other/f", ErrOutside}, {"dir", filepath.Join(root, "other", "f"), ErrOutside}, {"away", "f", ErrOutside}, {"../out", "f", ErrOutside},
+		{filepath.Join(parent, "out"), "f", ErrOutside}, {"dir", "nothing", fs.ErrNotExist}, {"nothing", "f", fs.ErrNotExist}, {"dir", "sub", ErrNotRegular},
+	} {
+		if text, err := ReadInside(root, c.dir, c.name, 100); !errors.Is(err, c.want) || (c.want == nil) != (string(text) == "text") || strings.Contains(string(text), "secret") {
+			t.Errorf("%s in %s: %q, %v, want %v", c.name, c.dir, text, err, c.want)
+		}
+	}
+}
+
+// The directory and the file may be named from the working directory and from the root, each in its own way.
+func TestReadBeneathTakesBothKindsOfPaths(t *testing.T) {
+	parent := t.TempDir()
+	testfile.WriteFiles(t, parent, map[string]string{"dir/f": "text", "f": "secret"})
+	t.Chdir(parent)
+	for _, root := range []string{"dir", "./dir", filepath.Join(parent, "dir"), "dir/../dir"} {
+		for _, name := range []string{"f", "./f", filepath.Join(parent, "dir", "f")} {
+			if text, err := ReadBeneath(root, name, 100); err != nil || string(text) != "text" {
+				t.Errorf("%s in %s: %q, %v", name, root, text, err)
+			}
+		}
+		for _, name := range []string{"../f", filepath.Join(parent, "f")} {
+			if text, err := ReadBeneath(root, name, 100); !errors.Is(err, ErrOutside) {
+				t.Errorf("%s in %s: %q, %v", name, root, text, err)
+			}
+		}
+	}
+	if text, err := ReadBeneath("", filepath.Join(parent, "dir", "f"), 100); err != nil || string(text) != "text" {
+		t.Errorf("in the working directory: %q, %v", text, err)
 	}
 }

@@ -144,12 +144,7 @@ func (s Skill) ReadBody() (body string, files []string, err error) {
 
 // ReadFile returns the text of a file of the skill. It refuses files outside of the folder, also behind links.
 func (s Skill) ReadFile(path string) (string, error) {
-	name := filepath.FromSlash(path)
-	err := plainfile.CheckBeneath(s.Dir, name)
-	var text []byte
-	if err == nil {
-		text, err = plainfile.ReadBeneath(cmp.Or(s.Root, s.Dir), filepath.Join(s.Dir, name), largestFile)
-	}
+	text, err := plainfile.ReadInside(cmp.Or(s.Root, s.Dir), s.Dir, filepath.FromSlash(path), largestFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("the skill %s has no file %q", s.Name, path)

@@ -45,7 +45,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 			}
 		})
 	}
-	// The one who writes an absolute path decides about it, whatever it is.
+	// An absolute path is the decision of the person who writes it, whatever it leads to.
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(outside, link); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -171,36 +170,35 @@ func leadsOut(root, path string) bool {
 	return root != "" && errors.Is(plainfile.CheckBeneath(root, path), plainfile.ErrOutside)
 }
 
-// linkOut returns the problem of a link to a file or folder that is not beneath root: the one who wrote the link need not be who may read the file.
+// linkOut returns the problem of a link to a file or folder that is not beneath root: it may come from a person who may not read the file.
 func linkOut(root string) error {
 	return fmt.Errorf("a symbolic link that leads out of %s: it is left out; to read what is there, name its absolute path in `documents`", root)
 }
 
 // readFile reads a document, which must lie beneath the directory root unless that is "".
 func readFile(root, path string, most int64) ([]byte, error) {
-	open := func() (*os.File, error) { return plainfile.OpenBeneath(root, path) }
+	read := func() ([]byte, error) { return plainfile.ReadBeneath(root, path, most) }
 	if root == "" {
-		open = func() (*os.File, error) { return plainfile.Open(path) }
+		read = func() ([]byte, error) { return plainfile.Read(path, most) }
 	}
-	f, err := open()
-	if errors.Is(err, plainfile.ErrOutside) {
-		return nil, linkOut(root)
+	data, err := read()
+	if err == nil || errors.Is(err, plainfile.ErrOutside) && root == "" {
+		return data, err
 	}
-	if info, _ := os.Stat(path); errors.Is(err, plainfile.ErrNotRegular) && info != nil {
-		return nil, notRegular(info.Mode())
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(root, path)
 	}
-	if err != nil {
-		return nil, err
+	info, failed := os.Stat(path) // for what to say
+	switch {
+	case errors.Is(err, plainfile.ErrOutside):
+		err = linkOut(root)
+	case failed != nil:
+	case errors.Is(err, plainfile.ErrNotRegular):
+		err = notRegular(info.Mode())
+	case errors.Is(err, plainfile.ErrTooLarge):
+		err = tooLarge(max(info.Size(), most+1), most)
 	}
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		return nil, errors.Join(tooLarge(info.Size(), most), f.Close())
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = tooLarge(int64(len(data)), most)
-	}
-	return data, err
+	return nil, err
 }
 
 // withoutPath returns the cause of err without the path, which the message has already.

@@ -152,8 +152,8 @@ func (g *guardedTransport) checkAddress(u *url.URL, address string) error {
 	return g.checkIP(u, at.Addr(), u.Port())
 }
 
-// checkIP returns an error if a request to u may not connect to an address. Who permitted the address itself, or the name of this
-// machine, has permitted to connect to it; for any other name, a rule must name the address that the name has.
+// checkIP returns an error if a request to u may not connect to an address. A permission for the address itself, or for the name of this
+// machine, is one to connect to it; for any other name, a rule must name the address that the name has.
 func (g *guardedTransport) checkIP(u *url.URL, at netip.Addr, port string) error {
 	what := describePrivate(at)
 	if what == "" {
