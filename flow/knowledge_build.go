@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/plainfile"
@@ -89,11 +90,15 @@ func (b *baseOpener) openExistingBase(ctx context.Context, k knowledge, path str
 
 // refreshBase updates a base after changes of its documents.
 func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
-	renew := b.host.Retrieval.Renew
+	renew, look := b.host.Retrieval.Renew, base.Refresh
 	if !renew && slices.ContainsFunc(p.DocumentPaths, isRemote) {
-		return nil
+		due, err := b.reportUnread(ctx, base, k.id)
+		if err != nil || !due {
+			return err
+		}
+		look = base.Retry
 	}
-	report, err := base.Refresh(ctx, b.progressReporter(k.id))
+	report, err := look(ctx, b.progressReporter(k.id))
 	if errors.Is(err, rag.ErrNotBuilt) { // the base was removed, but not the file that points to it
 		report, err = base.Build(ctx, p.DocumentPaths, b.progressReporter(k.id))
 	}
@@ -128,6 +133,27 @@ func (b *baseOpener) renewPointer(ctx context.Context, base *rag.Base, path stri
 		return now.writeFile(path)
 	}
 	return nil
+}
+
+// reportUnread reports what a base could not read when it was built, unless it is due to be read again, which reports what fails.
+func (b *baseOpener) reportUnread(ctx context.Context, base *rag.Base, id string) (due bool, err error) {
+	unread, err := base.Unread(ctx)
+	if err != nil {
+		return false, spec.Errorf("rag '%s': %w", id, err)
+	}
+	now := time.Now()
+	if slices.ContainsFunc(unread, func(u rag.Unread) bool { return u.IsDue(now) }) {
+		return true, nil
+	}
+	const most = 5
+	for i, u := range unread {
+		if i == most {
+			b.reportLine(fmt.Sprintf("⚠️ and %d more: raddle rag status %s", len(unread)-most, b.agent))
+			break
+		}
+		b.reportLine(fmt.Sprintf("⚠️ could not be read for the knowledge base '%s': %s", id, u))
+	}
+	return false, nil
 }
 
 // isRemote reports whether a document is fetched over the network.

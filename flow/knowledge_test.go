@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"raddle.dev/flow/check"
@@ -342,5 +344,62 @@ func TestDocumentsThatAreNotUsedOfferNoSearch(t *testing.T) {
 	confirm := func(string) (bool, error) { return true, nil }
 	if !offers("embedding_model: keyword\n", Host{}) || !offers("", Host{Retrieval: Retrieval{Model: "m:e"}}) || !offers("", Host{Retrieval: Retrieval{Confirm: confirm}}) {
 		t.Error("the documents are used, and the search is not offered")
+	}
+}
+
+// What a base could not read is said at each start. A start tries it again: of local documents always, of pages only what failed, and less and less often.
+func TestUnreadDocumentsAreSaidAtEachStart(t *testing.T) {
+	var up atomic.Bool
+	var fetched atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fetched.Add(1)
+		if !up.Load() && r.URL.Path == "/down" {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, "The page "+r.URL.Path)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	writeCaseFile(t, dir, "config.yaml", fmt.Sprintf("name: c\nmodel: local:talker\ndocuments: [d.md, missing.md, %s/up, %s/down]\nembedding_model: keyword\n", s.URL, s.URL))
+	writeCaseFile(t, dir, "d.md", "The zebra grazes.\n")
+	start := func(renew bool) (told string, fetches int64) {
+		t.Helper()
+		before := fetched.Load()
+		_, told, err := prepared(t, dir, Host{Models: newEntityServer(t), Retrieval: Retrieval{Renew: renew}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told, fetched.Load() - before
+	}
+	says := func(told string, want ...string) {
+		t.Helper()
+		for _, text := range want {
+			if !strings.Contains(told, text) {
+				t.Errorf("told %q, want %q", told, text)
+			}
+		}
+	}
+	told, fetches := start(false)
+	if says(told, "/down: the server answers 503", "missing.md: no documents found here"); fetches != 2 {
+		t.Errorf("the build fetched %d pages", fetches)
+	}
+	told, fetches = start(false) // it is tried again at once
+	if says(told, "/down: the server answers 503", "missing.md: no documents found here"); fetches != 1 {
+		t.Errorf("the second start fetched %d pages", fetches)
+	}
+	told, fetches = start(false) // and then after a minute
+	if says(told, "could not be read for the knowledge base 'rag': "+s.URL+"/down: the server answers 503", "missing.md: no documents found here"); fetches != 0 {
+		t.Errorf("the third start fetched %d pages", fetches)
+	}
+	up.Store(true)
+	writeCaseFile(t, dir, "missing.md", "The lion rests.\n")
+	told, fetches = start(true) // on request all is looked at
+	if says(told, "2 of 4 documents had changed"); fetches != 2 || strings.Contains(told, "⚠️") {
+		t.Errorf("%d pages, told %q", fetches, told)
+	}
+	if told, fetches = start(false); told != "" || fetches != 0 {
+		t.Errorf("%d pages, told %q", fetches, told)
 	}
 }

@@ -172,6 +172,8 @@ type Status struct {
 	Pending   int // documents that an interrupted build has prepared
 	Entities  int
 	Relations int // between entities
+
+	Unread []Unread `json:"unread,omitempty"` // what the last build could not read
 }
 
 // Status returns what the base holds now.
@@ -183,6 +185,9 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
 			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)),
 			(SELECT count(*) FROM entity), (SELECT ifnull(sum(relations), 0) FROM entity)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
+	}
+	if err == nil {
+		s.Unread, err = b.readUnread(ctx)
 	}
 	if err != nil {
 		return Status{}, b.wrapError("status", err)

@@ -98,7 +98,7 @@ func (o *Options) buildSettings(sources []string) Settings {
 func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	settings := &w.settings
 	w.recipe = fmt.Sprintf("1 %d %d %s", settings.ChunkSize, settings.ChunkOverlap, settings.Model)
-	entries, problems, err := load.List(ctx, settings.Sources, b.o.Load)
+	entries, problems, err := w.listEntries(ctx)
 	if err != nil {
 		return w.report, err
 	}
@@ -109,12 +109,13 @@ func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	for _, p := range problems {
 		w.reportProblem(p)
 	}
-	for _, e := range entries {
-		if err := w.addEntry(ctx, e); err != nil {
-			return w.report, err
-		}
+	if err := w.addSources(ctx, entries); err != nil {
+		return w.report, err
 	}
 	if err := w.storePrepared(ctx); err != nil {
+		return w.report, err
+	}
+	if err := w.recordUnread(ctx); err != nil {
 		return w.report, err
 	}
 	if len(w.order) == 0 {
@@ -124,8 +125,10 @@ func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	if err := w.extractEntities(ctx); err != nil {
 		return w.report, err
 	}
-	if err := w.deleteRefusals(ctx); err != nil {
-		return w.report, err
+	if w.only == nil {
+		if err := w.deleteRefusals(ctx); err != nil {
+			return w.report, err
+		}
 	}
 	return w.report, w.publishBuild(ctx)
 }
@@ -143,7 +146,8 @@ func noDocuments(problems []load.Problem) error {
 type builder struct {
 	base     *Base
 	settings Settings
-	refresh  bool // the settings are those of the last complete build
+	refresh  bool                // the settings are those of the last complete build
+	only     map[string][]string // the sources that are read again, with their pages if only these are; nil: all sources
 	recipe   string
 	progress func(Progress)
 	report   Report

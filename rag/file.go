@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -15,7 +16,7 @@ import (
 
 const (
 	application = 0x72616462 // "radb", in the file's header
-	version     = 3          // of the schema, in the file's header
+	version     = 4          // of the schema, in the file's header
 
 	patience = 10 * time.Second      // in total, while another process creates the file
 	pause    = 10 * time.Millisecond // between attempts
@@ -104,6 +105,23 @@ CREATE TABLE refused (
 ) WITHOUT ROWID;
 `
 
+// schema4 is the schema that version 4 added.
+const schema4 = `
+CREATE TABLE unread (
+	source TEXT NOT NULL,
+	path   TEXT NOT NULL,      -- empty: the whole source
+	reason TEXT NOT NULL,
+	since  INTEGER NOT NULL,   -- milliseconds since 1970
+	last   INTEGER NOT NULL,
+	looks  INTEGER NOT NULL,
+	lasts  INTEGER NOT NULL,   -- looking again does not help
+	PRIMARY KEY (source, path)
+) WITHOUT ROWID;
+`
+
+// schemas are the statements that each version has added. The first version is the first of them.
+var schemas = []string{schema, schema2, schema3, schema4}
+
 // openFile opens or creates the database at path; if path is empty, the database is in memory.
 func openFile(path string) (*sql.DB, error) {
 	if path == "" {
@@ -112,7 +130,7 @@ func openFile(path string) (*sql.DB, error) {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1)
-		_, err = db.Exec(schema + schema2 + schema3)
+		_, err = db.Exec(strings.Join(schemas, ""))
 		return db, err
 	}
 	if err := sqlitefile.Create(path); err != nil {
@@ -179,14 +197,11 @@ func prepareSchema(db *sql.DB) error {
 		if err != nil || is == version {
 			return err // in the second case another process created the file first
 		}
-		statements := schema3
-		if is < 2 {
-			statements = schema2 + schema3
+		missing := schemas
+		if tables > 0 {
+			missing = schemas[max(is, 1):]
 		}
-		if tables == 0 {
-			statements = schema + schema2 + schema3
-		}
-		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+statements)
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+strings.Join(missing, ""))
 		return err
 	})
 }

@@ -49,6 +49,7 @@ func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args [
 	} else if a := d.CheckAgent(args[0]); a != nil {
 		env.checkReply(ctx, d, d.CheckModels(a.Models()), opts)
 		d.CheckTools(ctx, a)
+		d.CheckKnowledge(ctx, args[0])
 	}
 	d.CheckStore(ctx)
 	d.CheckPrograms()

@@ -113,6 +113,9 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	if k.Pending > 0 {
 		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
 	}
+	for _, u := range k.Unread {
+		line += "\n  could not be read: " + term.CleanLine(u.String())
+	}
 	for _, what := range k.Differs {
 		line += "\n  in the agent's file, " + what + " (raddle rag build --rebuild AGENT)"
 	}

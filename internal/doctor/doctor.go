@@ -204,6 +204,26 @@ func (d *Doctor) CheckTools(ctx context.Context, a *flow.Agent) {
 	}
 }
 
+// CheckKnowledge checks what the knowledge bases of an agent hold. It builds nothing.
+func (d *Doctor) CheckKnowledge(ctx context.Context, agent string) {
+	bases, err := d.Process.Knowledge().ListBases(ctx, agent)
+	if err != nil {
+		d.addError("knowledge", "", err)
+		return
+	}
+	for _, base := range bases {
+		switch {
+		case !base.Built:
+			d.addOK("knowledge", "%s: built by the first run", base.ID)
+		case len(base.Unread) == 0:
+			d.addOK("knowledge", "%s: %s", base.ID, wording.FormatCount(base.Status.Documents, "document"))
+		}
+		for _, u := range base.Unread {
+			d.addWarning("knowledge", "mend or leave out what it names, then: raddle rag build "+agent, "%s: could not be read: %s", base.ID, term.CleanLine(u.String()))
+		}
+	}
+}
+
 // CheckStore checks that the store of runs can be written.
 func (d *Doctor) CheckStore(ctx context.Context) {
 	archive := d.Process.Runs

@@ -96,6 +96,9 @@ func (p Problem) Unwrap() error { return p.Err }
 // ErrNoDocuments is the cause in the Problem of a source that holds no documents.
 var ErrNoDocuments = errors.New("no documents found here")
 
+// ErrStopped is the cause in the Problem of a source of which only a part was read because it reached a limit. Reading it again does not help.
+var ErrStopped = errors.New("stopped")
+
 // An Entry is a document that was found.
 type Entry struct {
 	Path   string // absolute, or a URL, or the name that a loader gave

@@ -29,6 +29,8 @@ func (l *lister) listLocal(p sourceSpec) {
 		l.addFile(p.source, p.root, p.at)
 	case !errors.Is(err, fs.ErrNotExist):
 		l.addProblem(p.source, "", fmt.Errorf("cannot be opened: %w", withoutPath(err)))
+	case isLink(p.at):
+		l.addProblem(p.source, p.at, leadsNowhere(err))
 	case strings.ContainsAny(p.at, "*?[{"):
 		top, pattern := doublestar.SplitPattern(filepath.ToSlash(p.at))
 		if !doublestar.ValidatePattern(pattern) {
@@ -106,8 +108,19 @@ func (l *lister) walkFolder(w folderWalk, dir string) {
 
 func (l *lister) brokenLink(w folderWalk, path string, err error) {
 	if w.matchesPattern(path) {
-		l.addProblem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", withoutPath(err)))
+		l.addProblem(w.source, path, leadsNowhere(err))
 	}
+}
+
+// leadsNowhere returns the problem of a link to something that is not there.
+func leadsNowhere(err error) error {
+	return fmt.Errorf("a symbolic link that leads nowhere: %w", withoutPath(err))
+}
+
+// isLink reports whether there is a link at a path.
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 func (w folderWalk) matchesPattern(path string) bool {

@@ -58,7 +58,7 @@ func (l *lister) crawlSite(p sourceSpec) {
 	level := []*url.URL{start}
 	for len(level) > 0 && ctx.Err() == nil {
 		if room := l.o.maxPages() - c.pages; len(level) > room {
-			l.addProblem(p.source, "", fmt.Errorf("stopped after %d pages, there are more: name a narrower address", l.o.maxPages()))
+			l.addProblem(p.source, "", fmt.Errorf("%w after %d pages, there are more: name a narrower address", ErrStopped, l.o.maxPages()))
 			level = level[:room]
 		}
 		level = c.fetchLevel(ctx, level, func(at string, got content, err error) {
@@ -70,8 +70,16 @@ func (l *lister) crawlSite(p sourceSpec) {
 		})
 	}
 	if ctx.Err() != nil && l.ctx.Err() == nil {
-		l.addProblem(p.source, "", fmt.Errorf("stopped after %s, there may be more: name a narrower address", crawlTime))
+		l.addProblem(p.source, "", fmt.Errorf("%w after %s, there may be more: name a narrower address", ErrStopped, crawlTime))
 	}
+}
+
+// IsPageOf reports whether a path is the address of one page of a crawl, which can be read without the others. The page with which the crawl
+// begins is none: its links lead to the others.
+func (o Options) IsPageOf(source, path string) bool {
+	start, crawl := strings.CutSuffix(source, "**")
+	isAddress := func(text string) bool { return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") }
+	return crawl && isAddress(start) && isAddress(path) && path != start && !isRepository(path) && !strings.HasSuffix(path, "**") && o.Loaders["url"] == "" && o.Loaders["recursive_url"] == ""
 }
 
 // A crawler holds the state of one crawl.
