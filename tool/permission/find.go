@@ -36,10 +36,11 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 			rest = append(rest, args[i]) // it asks
 		}
 		if inner := args[i+1 : end]; len(inner) > 0 {
-			was := s.lost
+			was, times := s.lost, s.times
+			s.times *= maxFiles // it may find as many
 			s.lost = was || strings.HasSuffix(args[i].text, "dir") // it runs in the directory of what is found
 			s.analyzeInner(nil, inner)
-			s.lost = was
+			s.lost, s.times = was, times
 		}
 		i, runs = end, true
 	}

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -34,7 +33,7 @@ var readers = map[string]readOnlyRule{
 	":": {text: true, anywhere: true}, "true": {text: true, anywhere: true}, "false": {text: true, anywhere: true},
 	"echo": {text: true, anywhere: true}, "pwd": {text: true, anywhere: true},
 	"basename": {text: true, anywhere: true}, "dirname": {text: true, anywhere: true},
-	"seq": {text: true, anywhere: true}, "sleep": {text: true, check: sleepCheck}, "tr": {text: true, anywhere: true},
+	"seq": {text: true, check: seqCheck}, "sleep": {text: true, check: sleepCheck}, "tr": {text: true, anywhere: true},
 	"exit": {text: true, anywhere: true}, "return": {text: true, anywhere: true},
 	"break": {text: true, anywhere: true}, "continue": {text: true, anywhere: true}, "shift": {text: true, anywhere: true},
 	"whoami": {text: true}, "id": {text: true}, "uname": {text: true}, "arch": {text: true}, "nproc": {text: true},
@@ -97,6 +96,12 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	}
 	if why := r.findViolation(args); why != "" {
 		return Ask, why
+	}
+	if name == "sleep" {
+		seconds, _ := sleepTime(args)
+		if *s.slept += seconds * s.times; *s.slept > longestSleep {
+			return Ask, "waits longer than five minutes, together with the waits before it"
+		}
 	}
 	if name == "git" {
 		if why := s.judgeRepositories(args); why != "" {
@@ -300,34 +305,6 @@ func lsCheck(args []word) string {
 	return ""
 }
 
-// longestSleep is how many seconds a command may wait without asking.
-const longestSleep = 300
-
-// sleepCheck allows a wait of at most five minutes, the sum of all arguments.
-func sleepCheck(args []word) string {
-	total := 0.0
-	for _, a := range args {
-		if !a.isPlain() {
-			continue
-		}
-		text, unit := a.text, 1.0
-		for suffix, seconds := range map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400} {
-			if number, ok := strings.CutSuffix(a.text, suffix); ok {
-				text, unit = number, seconds
-			}
-		}
-		seconds, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return "waits for a time that is not known"
-		}
-		total += seconds * unit
-	}
-	if !(total <= longestSleep) {
-		return "waits longer than five minutes"
-	}
-	return ""
-}
-
 // unknownArgument is the reason to ask about an argument that might turn into a flag or another
 // operand.
 const unknownArgument = "has an argument that is known only when it runs"
@@ -340,13 +317,16 @@ func allPlain(args []word) bool {
 // printfSets matches a format that sets a variable.
 var printfSets = compileLater(`%[^%a-zA-Z]*[hlLjzt]*n`)
 
-// printfCheck refuses formats and flags of printf that set a variable.
+// printfCheck refuses formats and flags of printf that set a variable, or fill up what they print without a limit.
 func printfCheck(args []word) string {
 	if len(args) == 0 || !args[0].isPlain() {
 		return unknownArgument
 	}
 	if format := args[0].text; strings.HasPrefix(format, "-") || printfSets().MatchString(format) {
 		return "may set a variable"
+	}
+	if fillsUp(args[0].text, args[1:]) {
+		return "prints more than anyone reads"
 	}
 	return ""
 }
@@ -433,7 +413,7 @@ func readCheck(args []word) string {
 	return ""
 }
 
-// jqCheck refuses programs of jq that may load a module from a file.
+// jqCheck refuses programs of jq that may load a module from a file, or work without an end.
 func jqCheck(args []word) string {
 	for _, a := range args {
 		if a.vague || a.splits {
@@ -441,6 +421,9 @@ func jqCheck(args []word) string {
 		}
 		if strings.Contains(a.text, "import") || strings.Contains(a.text, "include") {
 			return "may read other files"
+		}
+		if jqMayNeverEnd(a.text) {
+			return mayNeverEnd
 		}
 	}
 	return ""

@@ -111,7 +111,7 @@ func (p *Policy) listNeeds(ctx context.Context, t tool.Tool, touch tool.Touch, m
 
 // analyzeShell returns what a shell text needs. It begins in the workspace.
 func (p *Policy) analyzeShell(text string, a area, looks *repositoryLooks) []need {
-	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: looks, values: map[string]values{}}
+	s := shellAnalyzer{area: a, home: p.Home, dirs: []string{a.workspace}, watched: p.watchesFiles(), looks: looks, values: map[string]values{}, slept: new(float64), times: 1}
 	s.analyzeText(text)
 	return s.needs
 }

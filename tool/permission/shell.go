@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -37,6 +38,8 @@ type shellAnalyzer struct {
 	looks   *repositoryLooks // what is known about the repositories of the call
 	watched bool             // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
+	slept     *float64        // seconds that all sleeps so far take
+	times     float64         // how often what is looked at runs, as far as it is known
 	repeats   int             // loops and functions around what is looked at
 	functions map[string]bool // declared on every path to the current node
 	declares  bool            // there is a function anywhere
@@ -51,6 +54,7 @@ type shellWalk struct {
 	source string
 	inside int                       // substitutions around what is looked at
 	piped  map[*syntax.CallExpr]bool // commands that read what another command prints
+	loops  []float64                 // how often the bodies of the for loops around what is looked at run
 	texts  map[*syntax.Lit]bool      // text that the shell takes as it is, or that the parser has taken apart completely
 }
 
@@ -67,9 +71,13 @@ func (s *shellAnalyzer) analyzeText(text string) {
 		s.addUncertain(text, "holds a character that shells read in different ways")
 		return
 	}
+	before := *s.slept
 	s.analyzeAs(text, syntax.LangBash)
 	if s.posix {
+		bash := *s.slept
+		*s.slept = before // only one of the two shells waits
 		s.analyzeAs(text, syntax.LangPOSIX)
+		*s.slept = max(bash, *s.slept)
 	}
 }
 
@@ -130,7 +138,7 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 		s.addUncertain(text, "is a shell in too many shells")
 		return
 	}
-	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched, looks: s.looks,
+	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, slept: s.slept, times: s.times, watched: s.watched, looks: s.looks,
 		values: s.values, found: s.found}
 	inner.analyzeText(text)
 	s.needs = append(s.needs, inner.needs...)
@@ -183,12 +191,47 @@ func (s *shellWalk) walkNodes(n syntax.Node) {
 // once or later, and those that put the nodes' output into a text.
 // by is 1 before the nodes below and -1 after them.
 func (s *shellWalk) countEnclosing(n syntax.Node, by int) {
-	switch n.(type) {
-	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
+	switch n := n.(type) {
+	case *syntax.ForClause:
+		s.repeats += by
+		if by > 0 {
+			s.loops = append(s.loops, s.countItems(n))
+		}
+		last := len(s.loops) - 1
+		if s.times *= math.Pow(s.loops[last], float64(by)); by < 0 {
+			s.loops = s.loops[:last]
+		}
+	case *syntax.WhileClause, *syntax.FuncDecl:
 		s.repeats += by
 	case *syntax.CmdSubst, *syntax.ProcSubst:
 		s.inside += by
 	}
+}
+
+// countItems returns how often the body of a for loop runs, as far as the text says so: at least once.
+func (s *shellWalk) countItems(loop *syntax.ForClause) (times float64) {
+	iter, ok := loop.Loop.(*syntax.WordIter)
+	if !ok {
+		return 1
+	}
+	for _, item := range iter.Items {
+		made, _ := countBraces(item)
+		count := float64(max(1, made, len(s.resolveWord(item).maybe)))
+		for n := range syntax.Preorder(item) {
+			call, ok := n.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 || call.Args[0].Lit() != "seq" {
+				continue
+			}
+			var args []word
+			for _, a := range call.Args[1:] {
+				args = append(args, s.resolveWord(a))
+			}
+			lines, _ := seqLines(args)
+			count = math.Max(count, lines)
+		}
+		times += count
+	}
+	return math.Max(1, times)
 }
 
 // visitNode analyzes one node, without the nodes below it.
@@ -220,6 +263,10 @@ func (s *shellWalk) visitNode(n syntax.Node) {
 	case *syntax.WhileClause:
 		if isEndless(n) {
 			s.addUncertain(s.sourceOf(n), "never ends by itself")
+		}
+	case *syntax.Word:
+		if _, tooMany := countBraces(n); tooMany {
+			s.addUncertain(s.sourceOf(n), "becomes too many words")
 		}
 	case *syntax.DblQuoted:
 		s.markInert(n.Parts)
@@ -369,39 +416,6 @@ func (s *shellWalk) visitCall(n *syntax.CallExpr) {
 	}
 	s.reading = !s.piped[n]
 	s.analyzeCommand(env, words)
-}
-
-// isEndless reports whether only something inside a loop can end it, and nothing inside does.
-// It looks at the condition for true, false and ":" only, and takes any break, exit or return
-// inside for an end. A loop that is not found is ended by the timeout of the command.
-func isEndless(loop *syntax.WhileClause) bool {
-	if len(loop.Cond) != 1 {
-		return false
-	}
-	call, ok := loop.Cond[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
-	}
-	switch call.Args[0].Lit() {
-	case ":", "true":
-		if loop.Until != loop.Cond[0].Negated {
-			return false
-		}
-	case "false":
-		if loop.Until == loop.Cond[0].Negated {
-			return false
-		}
-	default:
-		return false
-	}
-	for _, stmt := range loop.Do {
-		for n := range syntax.Preorder(stmt) {
-			if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && slices.Contains([]string{"break", "exit", "return"}, call.Args[0].Lit()) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // visitRedirect analyzes a redirection: a file that is opened, or a text that becomes the input.
