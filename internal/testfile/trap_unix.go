@@ -23,6 +23,14 @@ func Traps() []Trap {
 		must(t, os.WriteFile(path, nil, 0o600))
 		must(t, os.Truncate(path, 1<<40))
 	}
+	unreadable := func(t testing.TB, path string) {
+		const failing = "/proc/self/mem" // a regular file whose first byte cannot be read, whatever the rights are
+		if _, err := os.Stat(failing); err == nil {
+			must(t, os.Symlink(failing, path))
+			return
+		}
+		must(t, os.WriteFile(path, nil, 0o000))
+	}
 	return []Trap{
 		{"pipe", pipe},
 		{"link to a pipe", func(t testing.TB, path string) {
@@ -43,6 +51,7 @@ func Traps() []Trap {
 			must(t, os.Remove(dir))
 		}},
 		{"huge sparse file", sparse},
+		{"unreadable file", unreadable},
 		{"link to itself", func(t testing.TB, path string) { must(t, os.Symlink(filepath.Base(path), path)) }},
 	}
 }

@@ -137,7 +137,7 @@ func (c *copier) copyFile(from, to string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, io.LimitReader(in, maxBytes))
 	if closed := out.Close(); err == nil {
 		err = closed
 	}

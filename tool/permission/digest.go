@@ -135,15 +135,21 @@ func (t *treeDigest) addLink(path, name string) error {
 	return t.addPath(at, name)
 }
 
+// largestDigested is the size in bytes of the largest file of which a digest is made: libraries of Python packages have up to two gigabytes.
+const largestDigested = 4 << 30
+
 // addFile adds the name, the size and the contents of a file. The lengths before the parts keep two
 // different trees from giving the same bytes.
 func addFile(sum io.Writer, path, name string, size int64) error {
+	if size > largestDigested {
+		return fmt.Errorf("%s has %d bytes, and files that may run are looked at up to %d: remove it", path, size, int64(largestDigested))
+	}
 	f, err := plainfile.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	fmt.Fprintf(sum, "%d:%s %d:", len(name), name, size)
-	_, err = io.Copy(sum, f)
+	_, err = io.Copy(sum, io.LimitReader(f, largestDigested))
 	return err
 }

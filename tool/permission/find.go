@@ -37,7 +37,7 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 		}
 		if inner := args[i+1 : end]; len(inner) > 0 {
 			was, times := s.lost, s.times
-			s.times *= maxFiles // it may find as many
+			s.times *= maxFiles                                    // it may find as many
 			s.lost = was || strings.HasSuffix(args[i].text, "dir") // it runs in the directory of what is found
 			s.analyzeInner(nil, inner)
 			s.lost, s.times = was, times
