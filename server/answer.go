@@ -130,9 +130,7 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open 
 		run.Close()
 		return nil, err
 	}
-	open = slices.DeleteFunc(slices.Clone(run.Questions), func(q graph.Question) bool {
-		return slices.ContainsFunc(req.Answers, func(given graph.Answer) bool { return given.ID == q.ID || given.ID == "" })
-	})
+	open = run.ListOpenAfter(req.Answers)
 	if _, err := a.service.launchRun(ctx, launch{run: run, answers: req.Answers}); err != nil {
 		return nil, err
 	}

@@ -159,6 +159,11 @@ var givens = []given{
 		_, err := app.RecordChange(w.t.Context(), w.service.process, app.RunChange{ID: run, Set: []app.Setting{{Key: "who", Value: "Bob"}}})
 		return run, err
 	}},
+	{name: "continue of a run from elsewhere", prepare: startForeign, there: decided(runs.OriginContinue), do: decide(runs.OriginContinue)},
+	{name: "accepted run from elsewhere", prepare: startForeign, there: decided(runs.OriginAccept), do: decide(runs.OriginAccept)},
+	{name: "refused run from elsewhere", prepare: startForeign, there: decided(runs.OriginNo), do: decide(runs.OriginNo)},
+	{name: "queued continue of a run from elsewhere", options: Options{MaxRuns: 1}, there: decided(runs.OriginContinue), do: decide(runs.OriginContinue),
+		prepare: func(w *faultWorld) string { run := startForeign(w); occupy(w); return run }},
 }
 
 func answerAda(w *faultWorld, run string) (string, error) {

@@ -84,6 +84,14 @@ type launch struct {
 	keep    bool           // the run had a mark before: it keeps it if the drive does not begin
 }
 
+// brings reports whether something must be recorded before anyone may count on it: the start of a new run, or answers.
+func (l *launch) brings() bool { return !l.run.Resumed || len(l.answers) > 0 }
+
+// newUnrecordedError returns the error for what a drive should have recorded and has not.
+func newUnrecordedError(run string) error {
+	return &failure.Error{Kind: failure.Unavailable, Msg: "run " + run + " has ended its work before it recorded this", Next: "look at the run, then try again"}
+}
+
 // launchRun drives a prepared run if there is a place for it. Otherwise it records the start or the answers, releases
 // the run and puts it in the queue. It returns when everything that was given is in the journal, and the place of the record. With an error
 // nothing of it is there, unless the error is of the kind [failure.Unavailable]: then the journal must be read to know it.
@@ -115,7 +123,7 @@ func (s *Service) recordOnly(ctx context.Context, l launch) (runs.Point, error) 
 	switch {
 	case s.IsDraining():
 		return runs.Point{}, errDraining
-	case l.run.Resumed && len(l.answers) == 0:
+	case !l.brings():
 		return runs.Point{Run: l.run.ID}, nil
 	case l.run.Resumed:
 		return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.answers})
@@ -173,11 +181,13 @@ func (s *Service) resumeQueued(d *drive) {
 	run, err := s.process.ResumeRun(d.ctx, d.run, app.ResumeOptions{})
 	if err != nil {
 		s.recovery.noteFailure(d.run, err)
+		d.receipt.settle(runs.Point{}, err)
 		s.endDrive(d, !is[*runs.EndedError](err))
 		return
 	}
 	if !s.files.hasMark(d.run) || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
 		run.Close()
+		d.receipt.settle(runs.Point{Run: d.run}, nil) // it brings nothing
 		s.endDrive(d, false)
 		return
 	}
@@ -205,6 +215,9 @@ func (s *Service) workOn(d *drive, l launch) {
 			f.handleEvent(ev)
 		}}
 	res, err := l.run.Drive(d.ctx, driver)
+	if err == nil && !begun && l.brings() {
+		err = newUnrecordedError(d.run)
+	}
 	d.receipt.settle(runs.Point{Run: d.run, At: res.Head}, err)
 	if err != nil {
 		s.log.Info("a run has stopped", "run", d.run, "status", res.Status, "error", err)
@@ -256,7 +269,6 @@ func (s *Service) endDrive(d *drive, keep bool) {
 	s.busy--
 	s.finished++
 	s.mu.Unlock()
-	d.receipt.settle(runs.Point{Run: d.run}, nil)
 	close(d.done)
 	s.feeds.noteStopped(d.run)
 	s.ended.Done()

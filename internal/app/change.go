@@ -35,8 +35,10 @@ func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, err
 // recordAnswers records answers to open questions.
 func (r *Run) recordAnswers(ctx context.Context, answers []graph.Answer) (at runs.Point, err error) {
 	if r.origin.asks() {
-		_, err := r.decideOrigin(ctx, answers)
-		return runs.Point{Run: r.ID, At: r.origin.head}, err
+		if at, err = r.decideOrigin(ctx, answers); err == nil && r.origin.decided {
+			_ = r.rebuild(ctx) // what was decided is recorded in any case; the next drive tries this again
+		}
+		return at, err
 	}
 	ctx, d, end := r.traceDrive(ctx, recordingDriver(&at))
 	res, err := r.resumeDrive(ctx, d, answers)

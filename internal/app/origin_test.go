@@ -16,8 +16,10 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/foreign"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/runs"
@@ -417,5 +419,60 @@ func TestForeignNames(t *testing.T) {
 	}
 	if mark, err := foreign.Find(t.Context(), openStore(t, m.Process), own.ID); mark != nil || err != nil {
 		t.Errorf("the store's own run is marked: %+v, %v", mark, err)
+	}
+}
+
+// A decision is recorded by one write, and what follows from it is made up for: at each write of the store and for each way to fail, an
+// error leaves the question open or, if the store does not say, the whole decision; and what the run brought counts in no case.
+func TestForeignDecisionIsWhole(t *testing.T) {
+	for _, fault := range graphtest.StoreFaults {
+		for n := 1; ; n++ {
+			m := newMachine(t, journal.NewMemory())
+			failing := &graphtest.Failing{Store: journal.NewMemory()}
+			if err := m.Runs.AttachStore(failing); err != nil {
+				t.Fatal(err)
+			}
+			m.write(sentFiles)
+			s := sendRun(t, "run", nil, func(r *runs.Record) {
+				r.Dir = filepath.Join(m.Dirs.Agents, "bot")
+				for i := range r.Sources {
+					if filepath.IsAbs(r.Sources[i].Path) {
+						r.Sources[i].Path = filepath.Join(r.Dir, filepath.Base(r.Sources[i].Path))
+					}
+				}
+			})
+			m.importRun(s)
+			run, err := m.ResumeRun(t.Context(), s.id, ResumeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failing.Arm(fault, n, n)
+			at, given := RecordChange(t.Context(), m.Process, RunChange{Run: run, Answers: []graph.Answer{{ID: runs.OriginQuestion, Value: runs.OriginContinue}}})
+			hit := failing.Hits() > 0
+			failing.Arm(graphtest.StoreFault{}, 0, 0)
+			run.Close()
+			mark, err := foreign.FindCurrent(t.Context(), failing, s.id)
+			if err != nil || given == nil && (mark.IsOpen() || at.At == 0) || given != nil && !mark.IsOpen() && !failure.IsUnavailable(given) {
+				t.Errorf("%s, write %d: %v at %v, and the mark says %+v, %v", fault.Name, n, given, at, mark, err)
+			}
+			m.checkContinuedAgain(s.id, mark.IsOpen())
+			if !hit {
+				break
+			}
+		}
+	}
+}
+
+// checkContinuedAgain continues an imported run about which someone has decided, unless it is open, and sees that its next call asks.
+func (m *machine) checkContinuedAgain(id string, open bool) {
+	m.t.Helper()
+	run, err := m.ResumeRun(m.t.Context(), id, ResumeOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer run.Close()
+	res, err := run.Drive(m.t.Context(), Driver{})
+	if err != nil || len(res.Questions) != 1 || (res.Questions[0].ID == runs.OriginQuestion) != open || !open && res.Questions[0].Kind != agent.KindPermission || ran(m.t, m.Dirs.Work) != "" {
+		m.t.Errorf("it is %s with %v, %v, and has run %q", res.Status, res.Questions, err, ran(m.t, m.Dirs.Work))
 	}
 }

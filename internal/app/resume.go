@@ -90,6 +90,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if origin.asks() {
 		origin.options = c
 	}
+	given := c
 	origin.limitRecord(rec, p.Dirs.Work)
 	c.unnamed = origin.isLimited() && c.Agent == ""
 	rec.Model = cmp.Or(rec.Model, p.Config.Model) // for nodes that failed because no model was set
@@ -145,6 +146,14 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	run := &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced, origin: origin,
+	}
+	if origin.isPending() {
+		err := run.clearOrigin(ctx)
+		_ = agent.Close() // it has not run
+		if err != nil {
+			return nil, err
+		}
+		return p.rebuildRun(ctx, st, thread, given)
 	}
 	if origin.asks() {
 		run.status, run.Questions = graph.Waiting, []graph.Question{*origin.question}

@@ -81,11 +81,11 @@ func (p *Process) openSession(run *Run) error {
 		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
 			return failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
-		mark, err := foreign.Find(context.Background(), st, run.Thread)
+		mark, err := foreign.FindCurrent(context.Background(), st, run.Thread)
 		if err != nil {
 			return err
 		}
-		if mark != nil && (mark.Accepted == nil || !mark.Accepted.Whole) { // only the conversation counts
+		if mark.IsLimited() { // only the conversation counts
 			run.addNotice(p, fmt.Sprintf("session '%s' was not started here: it came from %s. Its conversation is used, and nothing else of it", name, mark.From))
 			before.Variables, before.VariablesFrom = nil, nil
 		}

@@ -341,7 +341,7 @@ type AskFunc func(ctx context.Context, open []graph.Question) (answers []graph.A
 type Driver struct {
 	Ahead []graph.Answer // answers to questions that a new run will ask; they are recorded with its start
 	Begin []graph.Answer // answers to open questions of a resumed run, with which the drive begins
-	// Recorded is called once, when what the drive begins with is in the journal: the start with Ahead, or Begin. Everything up to
+	// Recorded is called once, when what the drive begins with is in the store: the start with Ahead, or Begin. Everything up to
 	// the place is recorded. It is not called if the drive ends before; it may be nil. Topics must have [graph.TopicRun].
 	Recorded func(at runs.Point)
 
@@ -369,7 +369,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	defer release()
 	tempdir.RemoveStale()
 	if r.origin.asks() { // before anything of the run is prepared
-		if decided, err := r.askOrigin(ctx, &d); err != nil || !decided {
+		if decided, err := r.settleOrigin(ctx, &d); err != nil || !decided {
 			return graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}, err
 		}
 	}

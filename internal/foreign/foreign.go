@@ -39,6 +39,13 @@ type Mark struct {
 	From     string      `json:"from"`               // the file or the store
 	At       time.Time   `json:"at"`                 // when it was imported
 	Accepted *Acceptance `json:"accepted,omitempty"` // nil: no one has decided yet
+	Declined *Refusal    `json:"declined,omitempty"` // the newest no, after which the thread stayed as it was; nil: there is none
+}
+
+// Refusal says who has looked at a thread and left it as it was.
+type Refusal struct {
+	By string    `json:"by,omitempty"` // as in [Acceptance]
+	At time.Time `json:"at"`
 }
 
 // Acceptance is what a person has decided about a thread.
@@ -46,6 +53,10 @@ type Acceptance struct {
 	// Whole says that everything that the thread brought counts, as it was shown. Otherwise nothing of it counts but the
 	// prompt and the values of the state.
 	Whole bool `json:"whole,omitempty"`
+
+	// Pending says that what was allowed elsewhere is still in the state of the thread: it must be removed before anything else
+	// happens.
+	Pending bool `json:"pending,omitempty"`
 
 	// Head and Sum are the number and the checksum of the newest record that the person has decided about.
 	Head int64  `json:"head"`
@@ -64,13 +75,13 @@ func Put(ctx context.Context, st journal.Store, thread string, m Mark) error {
 	}
 	for {
 		var head int64
-		for r, err := range st.Read(ctx, threadPrefix+thread, journal.Range{Heads: true}) {
+		for r, err := range st.Read(ctx, NameThread(thread), journal.Range{Heads: true}) {
 			if err != nil {
 				return fmt.Errorf("mark %s as foreign: %w", thread, err)
 			}
 			head = r.Seq
 		}
-		err := journal.Append(ctx, st, threadPrefix+thread, head, journal.Record{Kind: kindMark, Time: time.Now().UnixMicro(), Data: data})
+		err := journal.Append(ctx, st, NameThread(thread), head, journal.Record{Kind: kindMark, Time: time.Now().UnixMicro(), Data: data})
 		if err == nil {
 			return nil
 		}
@@ -84,7 +95,7 @@ func Put(ctx context.Context, st journal.Store, thread string, m Mark) error {
 // is trusted because its mark is damaged.
 func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
 	var m *Mark
-	for r, err := range journal.Records(ctx, st, threadPrefix+thread, journal.Range{}) {
+	for r, err := range journal.Records(ctx, st, NameThread(thread), journal.Range{}) {
 		if err != nil {
 			return nil, fmt.Errorf("the mark of %s that says where it came from cannot be read: %w", thread, err)
 		}
@@ -97,18 +108,36 @@ func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
 	return m, nil
 }
 
+// FindCurrent is [Find] for what the thread holds now: a decision about a thread that was replaced since is not in the mark.
+func FindCurrent(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
+	m, err := Find(ctx, st, thread)
+	if m == nil || m.Accepted == nil || err != nil {
+		return m, err
+	}
+	same, err := m.Accepted.isAbout(ctx, st, thread)
+	if err != nil {
+		return nil, err
+	}
+	if !same {
+		m.Accepted = nil
+	}
+	return m, nil
+}
+
+// IsOpen reports whether no one has decided yet about a thread with a mark. m is a mark of [FindCurrent]; nil: the thread is this store's own.
+func (m *Mark) IsOpen() bool { return m != nil && m.Accepted == nil }
+
+// IsLimited reports whether nothing of what a thread brought counts but its prompt and the values of its state. m is as in IsOpen.
+func (m *Mark) IsLimited() bool { return m != nil && (m.Accepted == nil || !m.Accepted.Whole) }
+
 // Copy gives a copy of a thread, taken at a record, the mark of the original. What a person has decided counts for the copy only
 // if the record is not older than what that person has seen. It does nothing for a thread without a mark.
 func Copy(ctx context.Context, st journal.Store, from string, at int64, into string) error {
-	m, err := Find(ctx, st, from)
+	m, err := FindCurrent(ctx, st, from)
 	if m == nil || err != nil {
 		return err
 	}
-	open, err := m.IsOpen(ctx, st, from)
-	if err != nil {
-		return err
-	}
-	if open || at != 0 && at < m.Accepted.Head {
+	if m.Accepted != nil && (m.Accepted.Pending || at != 0 && at < m.Accepted.Head) {
 		m.Accepted = nil
 	}
 	if m.Accepted != nil {
@@ -123,25 +152,19 @@ func Remove(ctx context.Context, st journal.Store, thread string) error {
 	if m == nil && err == nil {
 		return nil
 	}
-	return st.Prune(ctx, threadPrefix+thread, math.MaxInt64)
+	return st.Prune(ctx, NameThread(thread), math.MaxInt64)
 }
 
-// IsOpen reports whether no one has decided yet about what a thread holds. A thread that was replaced since is open again.
-func (m *Mark) IsOpen(ctx context.Context, st journal.Store, thread string) (bool, error) {
-	if m == nil {
-		return false, nil
-	}
-	if m.Accepted == nil {
+// isAbout reports whether what a thread holds is what a person has decided about.
+func (a *Acceptance) isAbout(ctx context.Context, st journal.Store, thread string) (bool, error) {
+	if a.Head == 0 {
 		return true, nil
 	}
-	if m.Accepted.Head == 0 {
-		return false, nil
-	}
-	for r, err := range st.Read(ctx, thread, journal.Range{After: m.Accepted.Head - 1, UpTo: m.Accepted.Head, Heads: true}) {
+	for r, err := range st.Read(ctx, thread, journal.Range{After: a.Head - 1, UpTo: a.Head, Heads: true}) {
 		if err != nil {
-			return true, err
+			return false, err
 		}
-		return r.Sum != m.Accepted.Sum, nil
+		return r.Sum == a.Sum, nil
 	}
-	return false, nil // its beginning was pruned; a removed thread that came again has a newer mark
+	return true, nil // its beginning was pruned; a removed thread that came again has a newer mark
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/foreign"
 )
 
 // An Answer is an answer that was given to a question of a run.
@@ -76,6 +77,9 @@ func RestsOnAnswers(ctx context.Context, a *Archive, point string) (bool, error)
 
 // FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again.
 func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer, error) {
+	if question == OriginQuestion {
+		return a.findDecision(ctx, run)
+	}
 	story, err := a.ReadStory(ctx, run, 0)
 	if err != nil {
 		return nil, err
@@ -90,4 +94,17 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 		}
 	}
 	return nil, nil
+}
+
+// findDecision returns the answer to the question whether a run that came from elsewhere may continue, or nil if it is open.
+func (a *Archive) findDecision(ctx context.Context, run string) (*Answer, error) {
+	st, thread, err := a.FindThread(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := foreign.FindCurrent(ctx, st, thread)
+	if mark == nil || mark.Accepted == nil || err != nil {
+		return nil, err
+	}
+	return &Answer{ID: OriginQuestion, By: mark.Accepted.By, At: mark.Accepted.At}, nil
 }

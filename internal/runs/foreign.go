@@ -75,12 +75,8 @@ func (d *Detail) askAboutOrigin(ctx context.Context, st *Store, here string) err
 // AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and no one has decided about it
 // yet; nil: there is none. here is the directory in which the person works who will be asked.
 func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here string) (*graph.Question, error) {
-	mark, err := foreign.Find(ctx, st, snap.Thread)
-	if err != nil {
-		return nil, err
-	}
-	open, err := mark.IsOpen(ctx, st, snap.Thread)
-	if !open || err != nil {
+	mark, err := foreign.FindCurrent(ctx, st, snap.Thread)
+	if !mark.IsOpen() || err != nil {
 		return nil, err
 	}
 	rec, err := DecodeRecord(snap.Meta)
@@ -93,6 +89,13 @@ func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here
 	}
 	s := &originSheet{}
 	s.add("This run was not started here: it came from %s at %s. Nothing of it runs before you decide.", s.quote(mark.From), mark.At.Local().Format(time.DateTime))
+	if no := mark.Declined; no != nil {
+		by := no.By
+		if by == "" {
+			by = "a person at a terminal"
+		}
+		s.add("%s has answered no at %s.", s.quote(by), no.At.Local().Format(time.DateTime))
+	}
 	s.describeStart(rec, here)
 	s.describeAuthority(rec, snap, parts)
 	s.describeNext(snap, parts)
@@ -304,7 +307,7 @@ func waitingCalls(entries []agent.Entry) (list []llm.ToolCall) {
 // ListInDoubt returns the effects of a run that were started and have no result, without those that it brought from elsewhere: what
 // they say about processes is not about this machine.
 func (s *Store) ListInDoubt(ctx context.Context, snap *history.Snapshot) ([]history.Intent, error) {
-	mark, err := foreign.Find(ctx, s, snap.Thread)
+	mark, err := foreign.FindCurrent(ctx, s, snap.Thread)
 	if mark == nil || err != nil || len(snap.InDoubt) == 0 {
 		return snap.InDoubt, err
 	}
