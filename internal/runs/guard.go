@@ -17,7 +17,7 @@ type guard struct {
 	journal.Store
 
 	mu       sync.Mutex // guards the fields below
-	failed   error      // of the newest append; nil: it went well
+	failed   error      // of the newest append that says whether the store can be written; nil: it went well
 	failedAt time.Time
 }
 
@@ -57,8 +57,7 @@ func (g *guard) Append(ctx context.Context, thread string, after int64, recs []j
 	err := explainStoreError(ctx, g.Store.Append(ctx, thread, after, recs))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failed = nil
-	if failure.IsUnavailable(err) {
+	if err == nil || failure.IsUnavailable(err) { // a conflict, or a caller that has left, proves nothing
 		g.failed, g.failedAt = err, time.Now()
 	}
 	return err
