@@ -55,7 +55,7 @@ var ownOpeners = map[string]string{
 	"server/a2a/context.go contextOf":                      "a file that raddle writes, in its own directory",
 	"server/agui/thread.go read":                           "a file that raddle writes, in its own directory",
 	"server/breaks.go readBreaks":                          "a file that raddle writes, in its own directory",
-	"server/files.go isDrained":                            "a file that raddle writes, in its own directory",
+	"server/files.go readMark":                             "a file that raddle writes, in its own directory",
 	"server/files.go readKey":                              "a file that raddle writes, in its own directory",
 	"server/files.go syncDir":                              "a directory that raddle made, which is not read",
 	"server/gateway/login.go serveLoginFile":               "files that are part of the program",

@@ -87,6 +87,11 @@ func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (open []gr
 
 // answerDrive answers a run that works. The error is [graph.ErrNotDriven] if it waits, or has no open question.
 func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest) (open []graph.Question, err error) {
+	select {
+	case <-d.receipt.done: // it has begun, or ended before
+	case <-ctx.Done():
+		return nil, graph.ErrNotDriven
+	}
 	run := d.work.Load()
 	if run == nil {
 		return nil, graph.ErrNotDriven

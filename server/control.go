@@ -62,10 +62,17 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 		stop(d)
 		return nil
 	}
+	mark, _ := s.files.readMark(detail.Run)
 	if s.dequeueRun(detail.Run) {
-		s.files.removeMark(detail.Run)
-		s.feeds.noteStopped(detail.Run)
-		return nil
+		released, err := releaseMark(s, detail, mark)
+		if err != nil {
+			s.enqueueRun(detail.Run)
+			return err
+		}
+		if released {
+			s.feeds.noteStopped(detail.Run)
+			return nil
+		}
 	}
 	return failure.NewStale("", "run %s is not driven by this server: %s", detail.Run, detail.Status)
 }
@@ -106,7 +113,8 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 		}
 		return err
 	}
-	s.files.removeMark(detail.Run)
+	mark, _ := s.files.readMark(detail.Run)
+	s.files.removeMark(detail.Run, mark.ID) // by which service it may be: the run is over
 	s.feeds.noteStopped(detail.Run)
 	return s.files.writeBreaks(detail.Run, nil)
 }

@@ -27,6 +27,7 @@ type drive struct {
 
 	receipt receipt
 	done    chan struct{} // closed when the run is released
+	again   bool          // the run waits for a place when the drive has ended; mu of the service guards it
 }
 
 func newDrive(run string) *drive {
@@ -67,10 +68,15 @@ func (r *receipt) wait(ctx context.Context) (runs.Point, error) {
 	case <-r.done:
 		return r.at, r.err
 	case <-timer.C:
-		return runs.Point{}, &failure.Error{Kind: failure.Unavailable, Msg: "the store has not confirmed in " + confirmWait.String() + " that it has recorded this", Next: "look at the run later, or try again"}
+		return runs.Point{}, newUnconfirmedError()
 	case <-ctx.Done():
 		return runs.Point{}, ctx.Err()
 	}
+}
+
+// newUnconfirmedError returns the error for a record of which no one knows whether it is there.
+func newUnconfirmedError() error {
+	return &failure.Error{Kind: failure.Unavailable, Msg: "the store has not confirmed in " + confirmWait.String() + " that it has recorded this", Next: "look at the run later, or try again"}
 }
 
 // confirmWait is how long a request waits for the store to record what it brings. It is a variable for tests.
@@ -81,7 +87,8 @@ type launch struct {
 	run     *app.Run
 	ahead   []graph.Answer // of a new run
 	answers []graph.Answer // to open questions
-	keep    bool           // the run had a mark before: it keeps it if the drive does not begin
+	mark    string         // id of the mark that the run got with it
+	keep    bool           // the run had a mark before: it keeps one if the drive does not begin
 }
 
 // brings reports whether something must be recorded before anyone may count on it: the start of a new run, or answers.
@@ -98,28 +105,40 @@ func newUnrecordedError(run string) error {
 func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
 	l.keep = s.files.hasMark(run)
-	if err := s.recovery.markRun(run); err != nil {
-		l.run.Close()
-		return runs.Point{}, err
+	d, err := s.reservePlace(ctx, run)
+	if err == nil {
+		l.mark, err = s.recovery.markRun(run)
 	}
-	if d := s.reservePlace(run); d != nil {
+	switch {
+	case err == nil && d != nil:
 		go s.workOn(d, l)
 		return d.receipt.wait(ctx)
+	case d != nil:
+		d.receipt.settle(runs.Point{}, err)
+		defer s.endDrive(d)
 	}
-	at, err := s.recordOnly(ctx, l)
-	l.run.Close()
-	if err != nil {
-		if !l.keep && !failure.IsUnavailable(err) {
-			s.files.removeMark(run)
+	var at runs.Point
+	if err == nil {
+		if at, err = s.recordOnly(ctx, l); err != nil && !l.keep && !failure.IsUnavailable(err) {
+			s.files.removeMark(run, l.mark)
 		}
-		return at, err
 	}
-	s.enqueueRun(run)
-	return at, nil
+	l.run.Close()
+	if err == nil {
+		s.enqueueRun(run)
+	}
+	return at, err
 }
 
-// recordOnly records the start of a run, or answers to its questions.
-func (s *Service) recordOnly(ctx context.Context, l launch) (runs.Point, error) {
+// recordOnly records the start of a run, or answers to its questions, also if ctx ends meanwhile.
+func (s *Service) recordOnly(ctx context.Context, l launch) (at runs.Point, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmWait)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = newUnconfirmedError()
+		}
+		cancel()
+	}()
 	switch {
 	case s.IsDraining():
 		return runs.Point{}, errDraining
@@ -131,17 +150,29 @@ func (s *Service) recordOnly(ctx context.Context, l launch) (runs.Point, error) 
 	return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.ahead})
 }
 
-// reservePlace returns a drive for a run if a place is free, and nil otherwise.
-func (s *Service) reservePlace(run string) *drive {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining || s.busy >= s.options.MaxRuns || len(s.waiting) > 0 {
-		return nil
+// reservePlace returns a drive for a prepared run if a place is free, and nil otherwise. It waits for the end of a drive that has the run: that
+// one is about to find out that the run is taken, or has just left it.
+func (s *Service) reservePlace(ctx context.Context, run string) (*drive, error) {
+	for {
+		s.mu.Lock()
+		before := s.drives[run]
+		if before == nil {
+			defer s.mu.Unlock()
+			if s.draining || s.busy >= s.options.MaxRuns || len(s.waiting) > 0 {
+				return nil, nil
+			}
+			return s.addDrive(run), nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-before.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	return s.addDrive(run)
 }
 
-// addDrive takes a place. The caller must hold mu.
+// addDrive takes a place for a run that no other drive has. The caller must hold mu.
 func (s *Service) addDrive(run string) *drive {
 	d := newDrive(run)
 	s.drives[run] = d
@@ -153,7 +184,10 @@ func (s *Service) addDrive(run string) *drive {
 // enqueueRun lets a run wait for a place. Its start is recorded.
 func (s *Service) enqueueRun(run string) {
 	s.mu.Lock()
-	if !s.isQueued(run) && s.drives[run] == nil {
+	switch d := s.drives[run]; {
+	case d != nil:
+		d.again = true
+	case !s.isQueued(run):
 		s.waiting = append(s.waiting, run)
 	}
 	s.mu.Unlock()
@@ -181,22 +215,28 @@ func (s *Service) resumeQueued(d *drive) {
 	run, err := s.process.ResumeRun(d.ctx, d.run, app.ResumeOptions{})
 	if err != nil {
 		s.recovery.noteFailure(d.run, err)
+		if m, ok := s.files.readMark(d.run); ok && is[*runs.EndedError](err) {
+			s.files.removeMark(d.run, m.ID)
+		}
 		d.receipt.settle(runs.Point{}, err)
-		s.endDrive(d, !is[*runs.EndedError](err))
+		s.endDrive(d)
 		return
 	}
-	if !s.files.hasMark(d.run) || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
+	m, ok := s.files.readMark(d.run)
+	if !ok || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
+		s.files.removeMark(d.run, m.ID)
 		run.Close()
 		d.receipt.settle(runs.Point{Run: d.run}, nil) // it brings nothing
-		s.endDrive(d, false)
+		s.endDrive(d)
 		return
 	}
-	if s.files.isDrained(d.run) { // from here on, a pause is someone's wish
-		if err := s.files.addMark(d.run); err != nil {
-			s.log.Warn("a run that was stopped with its server keeps its note", "run", d.run, "error", err)
-		}
+	l := launch{run: run, keep: true, mark: m.ID}
+	if id, err := s.recovery.markRun(d.run); err == nil { // also no longer drained: from here on, a pause is someone's wish
+		l.mark = id
+	} else {
+		s.log.Warn("a run keeps the mark of an earlier drive", "run", d.run, "error", err)
 	}
-	s.workOn(d, launch{run: run, keep: true})
+	s.workOn(d, l)
 }
 
 // workOn drives a run until it ends, stops or waits for an answer, and releases it.
@@ -228,7 +268,8 @@ func (s *Service) workOn(d *drive, l launch) {
 		}
 	}
 	stopped := res.Status == graph.Paused || res.Status == graph.Canceled
-	keep := stopped && s.IsDraining()
+	drained := stopped && s.IsDraining()
+	keep := drained
 	switch {
 	case err == nil:
 		s.recovery.forget(d.run)
@@ -238,11 +279,16 @@ func (s *Service) workOn(d *drive, l launch) {
 		s.recovery.noteFailure(d.run, err)
 		keep = keep || l.keep || failure.IsUnavailable(err)
 	}
-	if !keep {
-		s.files.removeMark(d.run) // before the run is free: another service of these files must not take it up
+	switch {
+	case drained: // Close has noted it, perhaps before the run got its mark
+		if err := s.files.noteDrained(d.run); err != nil {
+			s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
+		}
+	case !keep:
+		s.files.removeMark(d.run, l.mark) // before the run is free: another service of these files must not take it up
 	}
 	l.run.Close()
-	s.endDrive(d, keep)
+	s.endDrive(d)
 }
 
 // hasEnded reports whether the newest record of a thread is the end of a drive.
@@ -257,15 +303,14 @@ func hasEnded(s *Service, thread string) bool {
 	return false
 }
 
-// endDrive gives the place of a drive to the next run. The mark of the run stays if keep is true: then this service or another one continues
-// the run.
-func (s *Service) endDrive(d *drive, keep bool) {
-	if !keep {
-		s.files.removeMark(d.run)
-	}
+// endDrive gives the place of a drive to the next run.
+func (s *Service) endDrive(d *drive) {
 	d.cancel()
 	s.mu.Lock()
 	delete(s.drives, d.run)
+	if d.again {
+		s.waiting = append(s.waiting, d.run)
+	}
 	s.busy--
 	s.finished++
 	s.mu.Unlock()

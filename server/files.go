@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,9 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 // stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in its
@@ -22,14 +26,17 @@ type stateFiles struct {
 	drives string // directory of the marks, named by run
 	breaks string // directory of the places at which runs stop, named by run
 	keys   string // directory of the keys: in one directory for each day, named by their hash
+	locks  string // directory of the locks of keys, by which services that share these files exclude each other
 	now    func() time.Time
+
+	mu sync.Mutex // held while a mark is read and changed
 }
 
 // openStateFiles creates the directories for the store with a URL.
 func openStateFiles(dir, store string) (*stateFiles, error) {
 	sum := sha256.Sum256([]byte(store))
 	dir = filepath.Join(dir, hex.EncodeToString(sum[:8]))
-	f := &stateFiles{drives: filepath.Join(dir, "drives"), breaks: filepath.Join(dir, "breaks"), keys: filepath.Join(dir, "keys"), now: time.Now}
+	f := &stateFiles{drives: filepath.Join(dir, "drives"), breaks: filepath.Join(dir, "breaks"), keys: filepath.Join(dir, "keys"), locks: filepath.Join(dir, "locks"), now: time.Now}
 	for _, d := range []string{f.drives, f.breaks, f.keys} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("the files of the server: %w", err)
@@ -54,45 +61,72 @@ func (f *stateFiles) removeParts() error {
 	return nil
 }
 
-// addMark records that the service drives a run.
-func (f *stateFiles) addMark(run string) error { return f.writeMark(run, nil) }
+// A mark says that a service drives a run or has it in its queue.
+type mark struct {
+	ID      string // of who took the run up last: who takes it up makes a new mark
+	Drained bool   // a service has stopped the run because it ended itself: the next one continues it
+}
 
-// drainedNote is the text of the mark of a run that a service has stopped because it ended itself: the next one continues the run.
-const drainedNote = "drained\n"
+// drainedNote follows the id in the mark of a run that a service has stopped because it ended itself.
+const drainedNote = " drained"
 
-// noteDrained records that a service stops a run that it drives, because the service ends.
-func (f *stateFiles) noteDrained(run string) error { return f.writeMark(run, []byte(drainedNote)) }
+// addMark records that the service drives a run, and returns the id of the mark.
+func (f *stateFiles) addMark(run string) (id string, err error) {
+	id = rand.Text()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return id, f.writeMark(run, id)
+}
 
-func (f *stateFiles) writeMark(run string, text []byte) error {
-	if err := writeSynced(filepath.Join(f.drives, run), text); err != nil {
+// noteDrained adds to the mark of a run, if there is one, that a service stops the run because the service ends.
+func (f *stateFiles) noteDrained(run string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m, ok := f.readMark(run)
+	if !ok || m.Drained { // it has just stopped
+		return nil
+	}
+	return f.writeMark(run, m.ID+drainedNote)
+}
+
+func (f *stateFiles) writeMark(run, text string) error {
+	if err := writeSynced(filepath.Join(f.drives, run), []byte(text+"\n")); err != nil {
 		return &failure.Error{Kind: failure.Unavailable, Err: fmt.Errorf("record that run %s is driven: %w", run, err), Next: noRoom}
 	}
 	return nil
 }
 
-// noRoom is what to do about files of the state directory that cannot be written.
-const noRoom = "make room for the state directory, and try again"
+// readMark returns the mark of a run; ok is false if there is none.
+func (f *stateFiles) readMark(run string) (m mark, ok bool) {
+	text, err := os.ReadFile(filepath.Join(f.drives, run))
+	m.ID, m.Drained = strings.CutSuffix(strings.TrimSuffix(string(text), "\n"), drainedNote)
+	return m, !errors.Is(err, fs.ErrNotExist)
+}
 
 // hasMark reports whether a run has a mark.
 func (f *stateFiles) hasMark(run string) bool {
-	_, err := os.Stat(filepath.Join(f.drives, run))
-	return err == nil
+	_, ok := f.readMark(run)
+	return ok
 }
 
-// isDrained reports whether the mark of a run says that a service has stopped the run because it ended itself.
-func (f *stateFiles) isDrained(run string) bool {
-	text, err := os.ReadFile(filepath.Join(f.drives, run))
-	return err == nil && string(text) == drainedNote
+// removeMark records that the service does not drive a run any more. It does nothing if the mark has another id: another service has taken the
+// run up since.
+func (f *stateFiles) removeMark(run, id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m, ok := f.readMark(run); ok && m.ID == id {
+		_ = os.Remove(filepath.Join(f.drives, run))
+	}
 }
+
+// noRoom is what to do about files of the state directory that cannot be written.
+const noRoom = "make room for the state directory, and try again"
 
 // isOldMark reports whether the mark of a run is so old that what was to be recorded then is recorded or never will be.
 func (f *stateFiles) isOldMark(run string) bool {
 	info, err := os.Stat(filepath.Join(f.drives, run))
 	return err == nil && f.now().Sub(info.ModTime()) > time.Hour
 }
-
-// removeMark records that the service does not drive a run any more.
-func (f *stateFiles) removeMark(run string) { _ = os.Remove(filepath.Join(f.drives, run)) }
 
 // listMarks returns the runs that were driven, those that started first in front.
 func (f *stateFiles) listMarks() ([]string, error) {
@@ -113,7 +147,8 @@ func (f *stateFiles) listMarks() ([]string, error) {
 // A keyEntry is what an idempotency key means.
 type keyEntry struct {
 	Run     string `json:"run"`
-	Request string `json:"request"` // hash of what was requested
+	Thread  string `json:"thread,omitempty"` // of the run, if it is that of a session
+	Request string `json:"request"`          // hash of what was requested
 }
 
 // readKey returns the entry of a key; ok is false if there is none.
@@ -177,8 +212,27 @@ func (f *stateFiles) removeOldKeys() error {
 }
 
 func (f *stateFiles) keyPath(day, key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(f.keys, day, hex.EncodeToString(sum[:]))
+	return filepath.Join(f.keys, day, hashText([]byte(key)))
+}
+
+// lockKey takes the lock of a key. A service that holds it is waited for.
+func (f *stateFiles) lockKey(ctx context.Context, key string) (*runs.Lock, error) {
+	for end := time.Now().Add(confirmWait); ; {
+		lock, err := runs.TakeLock(f.locks, hashText([]byte(key)))
+		switch {
+		case !is[*runs.BusyError](err):
+			return lock, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case time.Now().After(end):
+			return nil, newUnconfirmedError()
+		}
+	}
+}
+
+func hashText(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // partSuffix is that of files that are not complete.
@@ -201,16 +255,16 @@ func writeSynced(path string, text []byte) error {
 }
 
 func writeOnce(path string, text []byte) error {
-	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+partSuffix) // several services may write it at once
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		_ = os.Remove(path + partSuffix)
+		_ = os.Remove(file.Name())
 		return err
 	}
-	return os.Rename(path+partSuffix, path)
+	return os.Rename(file.Name(), path)
 }
 
 // syncDir saves the names of a directory's files. Systems that cannot do that save them with the files.

@@ -19,6 +19,8 @@ type storeHealth struct {
 	mu    sync.Mutex // held while the store is looked at
 	err   error
 	until time.Time
+
+	full time.Time // when the log said last that the disk is almost full
 }
 
 // How long a look at the store may take, and how long it counts.
@@ -71,8 +73,15 @@ func (e *DiskLowError) Error() string {
 	return fmt.Sprintf("the disk of the server has %d MiB left, and a run starts only with at least %d MiB: open runs can be answered and cancelled", e.Free>>20, e.Least>>20)
 }
 
+// fullLogged is the time between two lines of the log about a disk that is almost full.
+const fullLogged = time.Minute
+
+// newDiskError returns the error for a disk without enough room. The caller must hold mu of the health of the store.
 func newDiskError(s *Service, dir string, free, least uint64) error {
-	s.log.Warn("the disk is almost full", "dir", dir, "free", free, "least", least)
+	if h := &s.health; time.Since(h.full) > fullLogged { // each refused start would be a line, and need room
+		h.full = time.Now()
+		s.log.Warn("the disk is almost full", "dir", dir, "free", free, "least", least)
+	}
 	return &failure.Error{Kind: failure.Unavailable, Err: &DiskLowError{dir, free, least}, Next: "make room on the disk, or lower min_free_disk in config.yaml"}
 }
 
@@ -81,6 +90,8 @@ func newDiskError(s *Service, dir string, free, least uint64) error {
 func CheckRoom(ctx context.Context, s *Service) error {
 	least := cmp.Or(s.process.Config.MinFreeDisk, usualFreeDisk)
 	if space, known := runs.ReadFreeSpace(s.process.Runs); known && least > 0 && space.Free < uint64(least) {
+		s.health.mu.Lock()
+		defer s.health.mu.Unlock()
 		return newDiskError(s, space.Dir, space.Free, uint64(least))
 	}
 	return CheckStore(ctx, s)

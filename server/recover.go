@@ -63,8 +63,8 @@ func (r *recovery) start(s *Service) error {
 	return nil
 }
 
-// markRun records that the service drives a run or has it in its queue.
-func (r *recovery) markRun(run string) error {
+// markRun records that the service drives a run or has it in its queue. The caller holds the lock of the run. It returns the id of the mark.
+func (r *recovery) markRun(run string) (mark string, err error) {
 	r.mu.Lock()
 	r.marked[run] = true
 	delete(r.elsewhere, run)
@@ -105,10 +105,11 @@ func (r *recovery) look(ctx context.Context) {
 // canContinue reports whether a run with a mark is to be continued now. It removes the mark of a run that is over or waits.
 func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	s := r.service
+	mark, _ := s.files.readMark(run)
 	driven, err := runs.IsDriven(ctx, s.process.Runs, run)
 	if is[*runs.UnknownError](err) {
 		if s.files.isOldMark(run) { // it is being started, or was never recorded
-			s.files.removeMark(run)
+			s.files.removeMark(run, mark.ID)
 		}
 		return false, nil
 	}
@@ -125,11 +126,30 @@ func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	if err != nil || d.Status == runs.Running {
 		return false, err
 	}
-	if d.Status == runs.Crashed || !d.Final && !d.Waits() && (!before || s.files.isDrained(run)) {
+	if d.Status == runs.Crashed || !d.Final && !d.Waits() && (!before || mark.Drained) {
 		return true, nil
 	}
-	s.files.removeMark(run) // it is over, it waits, or who drove it meanwhile has stopped it
-	return false, nil
+	_, err = releaseMark(s, d, mark) // it is over, it waits, or who drove it meanwhile has stopped it
+	return false, err
+}
+
+// releaseMark removes a mark of a run that was read before the run, because no one is to continue it. It does nothing and reports false if another
+// process has taken the run up since.
+func releaseMark(s *Service, d *runs.Detail, m mark) (released bool, err error) {
+	st, err := s.process.Runs.OpenStore()
+	if err != nil {
+		return false, err
+	}
+	lock, err := st.LockRun(d.Snapshot.Thread) // who takes a run up marks it under its lock
+	if is[*runs.BusyError](err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer lock.Release()
+	s.files.removeMark(d.Run, m.ID)
+	return true, nil
 }
 
 // isDue reports whether it is time to continue a run.

@@ -45,7 +45,7 @@ func TestMarkedElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.files.addMark(run.ID); err != nil {
+		if _, err := s.files.addMark(run.ID); err != nil {
 			t.Fatal(err)
 		}
 		s.recovery.elsewhere[run.ID] = true
@@ -72,7 +72,7 @@ func TestObstacles(t *testing.T) {
 	s := w.serve(Options{})
 	defer w.close()
 	run := startWaiting(w)
-	if err := s.files.addMark(run); err != nil {
+	if _, err := s.files.addMark(run); err != nil {
 		t.Fatal(err)
 	}
 	s.recovery.noteFailure(run, errDraining)

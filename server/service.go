@@ -42,16 +42,16 @@ type Service struct {
 	recovery      recovery
 	health        storeHealth
 
-	keyed   sync.Mutex // one start with an idempotency key at a time
+	keyed   keyedLock // one start with an idempotency key at a time
 	answers answering
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive
-	waiting  []string // ids of queued runs, in order
-	busy     int      // drives that use a place
-	finished int      // drives that have ended
-	draining bool     // no new drive starts
-	ended    sync.WaitGroup
+	waiting  []string       // ids of queued runs, in order
+	busy     int            // drives that use a place
+	finished int            // drives that have ended
+	draining bool           // no new drive starts
+	ended    sync.WaitGroup // drives, starts with a key, and what works for the service itself
 }
 
 // New returns a service that drives the runs of a process. The caller must call [Service.Close].
@@ -120,10 +120,8 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stopRetention()
 	s.stopRecovery()
 	for _, d := range active {
-		if s.files.hasMark(d.run) { // otherwise it has just stopped
-			if err := s.files.noteDrained(d.run); err != nil {
-				s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
-			}
+		if err := s.files.noteDrained(d.run); err != nil {
+			s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
 		}
 		d.requestPause()
 	}

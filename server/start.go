@@ -1,9 +1,8 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -46,17 +45,45 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err := s.process.Models.CheckRequested(req.Model); err != nil {
 		return "", err
 	}
-	if err := CheckRoom(ctx, s); err != nil {
-		return "", err
-	}
-	if err := takeStart(ctx); err != nil {
-		return "", err
-	}
 	if req.Key == "" {
-		return s.startNew(ctx, req, func(string) error { return nil })
+		return s.startNew(ctx, req, func(*app.Run) error { return nil })
 	}
-	s.keyed.Lock()
-	defer s.keyed.Unlock()
+	type outcome struct {
+		run string
+		err error
+	}
+	done := make(chan outcome, 1)
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		return "", errDraining
+	}
+	s.ended.Go(func() { // a caller that leaves must not free the key before it is known which run it means
+		run, err := startKeyed(context.WithoutCancel(ctx), s, req)
+		done <- outcome{run, err}
+	})
+	s.mu.Unlock()
+	select {
+	case o := <-done:
+		return o.run, o.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// startKeyed starts a run, unless a request with the same key has started one: then it returns that. It works on one request with a key at a time,
+// of all services that share their files.
+func startKeyed(ctx context.Context, s *Service, req StartRequest) (run string, err error) {
+	release, err := s.keyed.lock(ctx, req.Key)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	lock, err := s.files.lockKey(ctx, req.Key)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
 	entry, found, err := s.files.readKey(req.Key)
 	if err != nil {
 		return "", err
@@ -65,33 +92,40 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	hash := hex.EncodeToString(sum[:])
+	hash := hashText(text)
 	if found && entry.Request != hash {
 		return "", &KeyReusedError{Run: entry.Run}
 	}
 	if found {
-		recorded, err := findKeyed(ctx, s, entry.Run)
+		recorded, err := findKeyed(ctx, s, entry)
 		if recorded || err != nil {
 			return entry.Run, err
 		} // the service was killed before the start was recorded
 	}
-	return s.startNew(ctx, req, func(run string) error { return s.files.writeKey(req.Key, keyEntry{run, hash}) })
+	return s.startNew(ctx, req, func(run *app.Run) error { return s.files.writeKey(req.Key, keyEntry{run.ID, run.Thread, hash}) })
 }
 
-// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. A start that is being
-// recorded is waited for.
-func findKeyed(ctx context.Context, s *Service, run string) (recorded bool, err error) {
-	if d := s.findDrive(run); d != nil {
-		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) || ctx.Err() != nil {
+// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. The error is of the kind
+// [failure.Unavailable] as long as a drive may still record it.
+func findKeyed(ctx context.Context, s *Service, key keyEntry) (recorded bool, err error) {
+	if d := s.findDrive(key.Run); d != nil {
+		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) {
 			return false, err
 		}
 	}
-	_, err = s.findRun(ctx, run)
-	if is[*runs.UnknownError](err) {
-		return false, nil
+	thread := cmp.Or(key.Thread, key.Run)
+	driven, err := runs.IsThreadDriven(s.process.Runs, thread)
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	_, err = s.findRun(ctx, key.Run)
+	if !is[*runs.UnknownError](err) {
+		return err == nil, err
+	}
+	if driven {
+		return false, newUnconfirmedError()
+	}
+	return false, nil
 }
 
 // checkName returns an error for a path, unless the service allows paths.
@@ -112,8 +146,14 @@ func (e *KeyReusedError) Error() string {
 	return "the idempotency key was used for another request, which started run " + e.Run
 }
 
-// startNew starts a run. saveKey is called before anything is recorded.
-func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(run string) error) (string, error) {
+// startNew starts a run if there is room for one. saveKey is called before anything is recorded.
+func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*app.Run) error) (string, error) {
+	if err := CheckRoom(ctx, s); err != nil {
+		return "", err
+	}
+	if err := takeStart(ctx); err != nil {
+		return "", err
+	}
 	caller, _ := CallerOf(ctx)
 	var names []string
 	for _, f := range req.Files {
@@ -128,7 +168,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(r
 	if err != nil {
 		return "", err
 	}
-	if err := saveKey(run.ID); err != nil {
+	if err := saveKey(run); err != nil {
 		run.Close()
 		return "", err
 	}

@@ -78,7 +78,7 @@ func RestsOnAnswers(ctx context.Context, a *Archive, point string) (bool, error)
 // FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again.
 func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer, error) {
 	if question == OriginQuestion {
-		return a.findDecision(ctx, run)
+		return findDecision(ctx, a, run)
 	}
 	story, err := a.ReadStory(ctx, run, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 }
 
 // findDecision returns the answer to the question whether a run that came from elsewhere may continue, or nil if it is open.
-func (a *Archive) findDecision(ctx context.Context, run string) (*Answer, error) {
+func findDecision(ctx context.Context, a *Archive, run string) (*Answer, error) {
 	st, thread, err := a.FindThread(ctx, run)
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func (a *Archive) LockDir() string {
 // LockRun takes the lock of a run that is to be driven. The error is a [*BusyError] if
 // another process holds it.
 func (s *Store) LockRun(thread string) (*Lock, error) {
-	return lockRun(s.Location.LockDir(), thread)
+	return TakeLock(s.Location.LockDir(), thread)
 }
 
 // ListReplyIDs returns the ids of the replies of models that a thread has recorded and that

@@ -53,9 +53,9 @@ const (
 // removed. It does not depend on a clock.
 type Lock struct{ file *os.File }
 
-// lockRun takes the lock of a run, in a directory that it creates if necessary.
+// TakeLock takes the lock of a run, or another one with a name of its own, in a directory that it creates if necessary.
 // If dir is empty, there are no locks.
-func lockRun(dir, run string) (*Lock, error) {
+func TakeLock(dir, run string) (*Lock, error) {
 	if dir == "" {
 		return &Lock{}, nil
 	}

@@ -12,7 +12,7 @@ func TestLock(t *testing.T) {
 	if _, yes := findDriver(dir, "r1"); yes {
 		t.Error("a run that no process drives is reported as driven")
 	}
-	lock, err := lockRun(dir, "r1")
+	lock, err := TakeLock(dir, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,10 +20,10 @@ func TestLock(t *testing.T) {
 		t.Errorf("driven: %d %v", pid, yes)
 	}
 	var e *BusyError
-	if _, err := lockRun(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
+	if _, err := TakeLock(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
 		t.Errorf("a second lock: %v", err)
 	}
-	other, err := lockRun(dir, "r2")
+	other, err := TakeLock(dir, "r2")
 	if err != nil {
 		t.Errorf("another run: %v", err)
 	}
@@ -43,7 +43,7 @@ func TestLock(t *testing.T) {
 	if _, yes := findDriver(dir, "r3"); yes {
 		t.Error("a file that no process holds is reported as a lock")
 	}
-	if lock, err := lockRun(dir, "r3"); err != nil {
+	if lock, err := TakeLock(dir, "r3"); err != nil {
 		t.Errorf("a file that no process holds: %v", err)
 	} else {
 		lock.Release()

@@ -49,10 +49,23 @@ func IsDriven(ctx context.Context, a *Archive, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, yes := findDriver(st.Location.LockDir(), thread); yes {
+	return st.isDriven(thread)
+}
+
+// IsThreadDriven is [IsDriven] for a thread that may not exist yet.
+func IsThreadDriven(a *Archive, thread string) (bool, error) {
+	st, err := a.OpenStore()
+	if err != nil {
+		return false, err
+	}
+	return st.isDriven(thread)
+}
+
+func (s *Store) isDriven(thread string) (bool, error) {
+	if _, yes := findDriver(s.Location.LockDir(), thread); yes {
 		return true, nil
 	}
-	err = st.CheckNoLease(thread)
+	err := s.CheckNoLease(thread)
 	if errors.As(err, new(*BusyError)) {
 		return true, nil
 	}
@@ -88,7 +101,7 @@ func (s *Store) stopDriver(run string) (*Lock, error) {
 
 // lockUndriven takes the lock of a run. The error is a [*BusyError] if a process has the lock or the lease.
 func (s *Store) lockUndriven(run string) (*Lock, error) {
-	lock, err := lockRun(s.Location.LockDir(), run)
+	lock, err := TakeLock(s.Location.LockDir(), run)
 	if err != nil {
 		return nil, err
 	}
