@@ -269,16 +269,41 @@ func denyCall(format string, args ...any) *tool.Result {
 	return new(tool.FailedResult(format, args...))
 }
 
+// An offer is what a question about a call says that an answer allows. It is recorded before the question is asked.
+type offer struct {
+	Bound bool     `json:"bound,omitempty"` // as in [Decision]
+	Grant []string `json:"grant,omitempty"`
+}
+
+// UnmarshalJSON also reads the list of rules that older versions recorded, for decisions that were bound.
+func (o *offer) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		*o = offer{Bound: true}
+		return json.Unmarshal(data, &o.Grant)
+	}
+	type plain offer
+	return json.Unmarshal(data, (*plain)(o))
+}
+
+// covers reports whether a choice that was made when this was offered counts for a decision that is made now. What is bound to a content then or
+// now must be the same; and nothing is allowed for longer that was not shown.
+func (o *offer) covers(choice string, now Decision) bool {
+	switch choice {
+	case answerNo, answerEdit:
+		return true
+	case answerOnce:
+		return !o.Bound && !now.Bound || slices.Equal(o.Grant, now.Grant)
+	}
+	return slices.Equal(o.Grant, now.Grant)
+}
+
 // askPermission asks a person about a call whose arguments were changed a number of times.
 func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision, edits int) (answer PermissionAnswer, refused *tool.Result, err error) {
 	ask := a.newPermissionAsk(t, c, d, edits)
-	offered := d.Grant
-	if d.Bound {
-		_, key := editEffect(c, edits)
-		offered, err = graph.DoEffect(ctx, graph.Effect{Name: "offer", Key: key}, func(context.Context) ([]string, error) { return d.Grant, nil })
-		if err != nil {
-			return answer, nil, err
-		}
+	_, key := editEffect(c, edits)
+	offered, err := graph.DoEffect(ctx, graph.Effect{Name: "offer", Key: key}, func(context.Context) (offer, error) { return offer{d.Bound, d.Grant}, nil })
+	if err != nil {
+		return answer, nil, err
 	}
 	value, err := graph.Interrupt[any](ctx, ask)
 	if refusal := refusalOf(err); refusal != nil {
@@ -290,7 +315,7 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d
 	if answer, err = parsePermission(value); err != nil { // an older version recorded it
 		return answer, denyCall("permission denied: the answer of the user could not be read: %v", err), nil
 	}
-	if answer.Choice != answerNo && answer.Choice != answerEdit && !slices.Equal(offered, d.Grant) {
+	if !offered.covers(answer.Choice, d) {
 		return answer, denyCall("permission denied: what this call of %s runs has changed since the user was asked. Make the call again, so that the user can decide about it as it is now.", t.Name), nil
 	}
 	switch answer.Choice {
