@@ -32,12 +32,12 @@ func AnswersOf(story []Moment) []Answer {
 }
 
 // ListAnswers returns the answers on which a run rests, oldest first: those of its story, and for a copy also those that were given
-// before the record that was copied. complete is false if a part of the history is not in the store any more.
+// before the record that was copied. complete is false if a part of the history is not in the store any more, or damaged.
 func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer, complete bool, err error) {
 	list = AnswersOf(story)
 	seen := map[string]bool{}
 	for {
-		if len(story) == 0 || story[0].Kind == journal.KindSnapshot { // its beginning was pruned
+		if len(story) == 0 || story[0].Kind != journal.KindStart && story[0].Kind != journal.KindFork { // its beginning was pruned, or lost
 			return list, false, nil
 		}
 		from := story[0].Entry.From
@@ -46,7 +46,7 @@ func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer
 		}
 		seen[from.Thread] = true
 		story, err = a.ReadStory(ctx, from.Thread, from.Seq)
-		if errors.As(err, new(*UnknownError)) { // it was removed
+		if errors.As(err, new(*UnknownError)) || errors.Is(err, journal.ErrNoThread) || IsDamage(err) { // it was removed, or cannot be read
 			return list, false, nil
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/config"
 )
@@ -210,4 +211,71 @@ func listed(list []Info) (ids []string) {
 		ids = append(ids, i.Run)
 	}
 	return ids
+}
+
+// A copy of a damaged run can be read: what it rests on is not known as a whole.
+func TestCopyOfADamagedRun(t *testing.T) {
+	mem := journal.NewMemory()
+	r := &graph.Runner{Graph: compileAsking(t), Store: mem}
+	if res, err := r.Invoke(t.Context(), graph.Input{Thread: "run-1", Run: "run-1", Label: "asking"}); err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	if err := history.Fork(t.Context(), mem, "run-1", 0, "run-2"); err != nil {
+		t.Fatal(err)
+	}
+	head := int64(0)
+	for rec, err := range mem.Read(t.Context(), "run-1", journal.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = rec.Seq
+	}
+	for seq := int64(1); seq <= head; seq++ {
+		for name, change := range damages {
+			if seq == head && (name == "lost" || name == "other data") {
+				continue // the end of a drive: it says nothing about what the copy rests on
+			}
+			t.Run(fmt.Sprintf("record %d/%s", seq, name), func(t *testing.T) {
+				a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+				if err := a.AttachStore(&damagingStore{mem, "run-1", seq, change}); err != nil {
+					t.Fatal(err)
+				}
+				story, err := a.ReadStory(t.Context(), "run-2", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if list, complete, err := ListAnswers(t.Context(), a, story); err != nil || complete {
+					t.Errorf("the answers %v, complete %t, %v", list, complete, err)
+				}
+				if rests, err := RestsOnAnswers(t.Context(), a, "run-2"); err != nil || !rests {
+					t.Errorf("it rests on answers: %t, %v", rests, err)
+				}
+			})
+		}
+	}
+}
+
+// Whatever a damaged run needed is kept: which bundles it names is not known.
+func TestDamagedRunsKeepBundles(t *testing.T) {
+	of := map[string]bool{"a": true, "b": true}
+	for seq := int64(1); seq <= 2; seq++ {
+		for name, change := range damages {
+			mem := journal.NewMemory()
+			r := &graph.Runner{Graph: compileAsking(t), Store: mem}
+			if _, err := r.Invoke(t.Context(), graph.Input{Thread: "run-1", Run: "run-1", Label: "asking", Meta: []byte(`{"agent":"asking","dir":"/asking","bundle":"a"}`)}); err != nil {
+				t.Fatal(err)
+			}
+			a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+			if err := a.AttachStore(&damagingStore{mem, "run-1", seq, change}); err != nil {
+				t.Fatal(err)
+			}
+			st, err := a.OpenStore()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if needed, err := st.findNeededBundles(t.Context(), of); err != nil || !needed["a"] {
+				t.Errorf("record %d, %s: %v are needed, %v", seq, name, needed, err)
+			}
+		}
+	}
 }

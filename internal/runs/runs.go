@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -199,12 +200,20 @@ func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []history
 	return found.thread, entries, err
 }
 
+// errMissing says that a store has lost a record.
+var errMissing = errors.New("it is missing")
+
 // listEntries returns the heads of the records of a run, newest first.
 func (s *Store) listEntries(ctx context.Context, of runRef) (entries []history.Entry, err error) {
+	next := int64(0)
 	for e, err := range history.Entries(ctx, s, of.thread) {
+		if err == nil && next > 0 && e.Seq != next-1 {
+			err = &journal.DamagedError{Thread: of.thread, Seq: next - 1, Err: errMissing}
+		}
 		if err != nil {
 			return nil, err
 		}
+		next = e.Seq
 		if of.containsRecord(e.Seq) {
 			entries = append(entries, e)
 		}

@@ -326,7 +326,8 @@ func RemoveUnusedBundles(ctx context.Context, a *Archive) (int, error) {
 	return agentbundle.RemoveUnused(ctx, st, func(old map[string]bool) (map[string]bool, error) { return st.findNeededBundles(ctx, old) })
 }
 
-// findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be forked.
+// findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be forked. A damaged run may name
+// any of them.
 func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[string]bool, error) {
 	needed := map[string]bool{}
 	for t, err := range s.Threads(ctx, "") {
@@ -336,19 +337,24 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 		if !isRunThread(t.Name) {
 			continue
 		}
+		begins := []journal.Kind{journal.KindStart, journal.KindFork, journal.KindSnapshot}
 		for r, err := range s.Read(ctx, t.Name, journal.Range{Heads: true}) {
-			if IsDamage(err) {
-				break
-			}
-			if err != nil {
+			if err != nil && !IsDamage(err) {
 				return needed, err
 			}
+			if err != nil || begins != nil && !slices.Contains(begins, r.Kind) { // or its first record is lost
+				return of, nil
+			}
+			begins = nil
 			if r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Seq != t.First.Seq {
 				continue
 			}
 			snap, err := history.Inspect(ctx, s, t.Name, r.Seq)
-			if errors.Is(err, journal.ErrNoThread) || IsDamage(err) { // it was removed meanwhile, or nothing can continue from here
+			if errors.Is(err, journal.ErrNoThread) { // it was removed meanwhile
 				break
+			}
+			if IsDamage(err) {
+				return of, nil
 			}
 			if err != nil {
 				return needed, fmt.Errorf("bundles of agents are not removed: %w", err)
