@@ -15,7 +15,8 @@ type Grant struct {
 	Run      string
 	Question string // its id
 	Answer   string // for how long it counts, such as once or always; "": the answer has another form
-	What     string // the beginning of the question, without secrets; "" for an answer that was given before it
+	What     string // the beginning of the question, without secrets; "" for answers that were given before it
+	Unasked  bool   // no run has asked for it: its caller can allow such things any number of times
 }
 
 // maxGrantText is the length of the longest text about a grant, in bytes.
@@ -38,20 +39,24 @@ func noteGrants(ctx context.Context, s *Service, run string, open []graph.Questi
 	}
 }
 
-// NoteAhead tells the caller of a context which answers it has given to questions that a run has not asked yet.
+// NoteAhead tells the caller of a context, at once, which answers it has given to questions that a run has not asked yet.
 func NoteAhead(ctx context.Context, s *Service, run string, answers []graph.Answer) {
 	caller, _ := CallerOf(ctx)
+	var questions, choices []string
 	for _, a := range answers {
-		if choice := choiceOf(a.Value); caller.NoteGrant != nil && a.Refused == "" && !isRefusal(choice) {
-			caller.NoteGrant(Grant{Run: run, Question: a.ID, Answer: shortenGrant(choice, s)})
+		if choice := choiceOf(a.Value); a.Refused == "" && !isRefusal(choice) {
+			questions, choices = append(questions, a.ID), append(choices, choice)
 		}
+	}
+	if caller.NoteGrant != nil && len(questions) > 0 {
+		caller.NoteGrant(Grant{Run: run, Question: shortenGrant(strings.Join(questions, ", "), s), Answer: shortenGrant(strings.Join(choices, ", "), s), Unasked: true})
 	}
 }
 
 // NoteTrial tells the caller of a context that it has allowed a call that is not part of a run. what is the call.
 func NoteTrial(ctx context.Context, s *Service, question, what string) {
 	if caller, _ := CallerOf(ctx); caller.NoteGrant != nil {
-		caller.NoteGrant(Grant{Question: question, Answer: "once", What: shortenGrant(what, s)})
+		caller.NoteGrant(Grant{Question: question, Answer: "once", What: shortenGrant(what, s), Unasked: true})
 	}
 }
 

@@ -64,19 +64,19 @@ does it after a kill.`,
 		Args: checkArgCount(0, 0, ""),
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Listen, "listen", defaultListen, "listen at `HOST:PORT`")
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "listen at `HOST:PORT` (default "+defaultListen+")")
 	flags.StringVar(&opts.PublicURL, "public-url", "", "the address behind a proxy: `URL`, with a base path if it has one")
 	flags.StringVar(&opts.TLSCert, "tls-cert", "", "use TLS, with the certificate in `FILE`")
 	flags.StringVar(&opts.TLSKey, "tls-key", "", "the key of that certificate, in `FILE`")
 	flags.StringVar(&opts.UserHeader, "user-header", "", "take the user of a request from `HEADER`, which a proxy sets; without it, the user is the token's name")
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
 	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
-	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, "drive at most `N` runs at once; others wait")
-	flags.IntVar(&opts.Limits.Requests, "max-requests", gateway.DefaultRequests, "answer at most `N` requests of a token in a minute")
-	flags.IntVar(&opts.Limits.Starts, "max-starts", gateway.DefaultStarts, "start at most `N` runs for a token in a minute")
+	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, fmt.Sprintf("drive at most `N` runs at once; others wait (default %d)", defaultMaxRuns))
+	flags.IntVar(&opts.Limits.Requests, "max-requests", gateway.DefaultRequests, fmt.Sprintf("answer at most `N` requests of a token in a minute (default %d)", gateway.DefaultRequests))
+	flags.IntVar(&opts.Limits.Starts, "max-starts", gateway.DefaultStarts, fmt.Sprintf("start at most `N` runs for a token in a minute (default %d)", gateway.DefaultStarts))
 	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
-	flags.DurationVar(&opts.Grace, "grace", defaultGrace, "how long the current steps may take when the server ends")
+	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
@@ -97,9 +97,10 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 	for _, limit := range []struct {
 		flag     string
 		n, least int
-	}{{"max-requests", opts.Limits.Requests, 1}, {"max-starts", opts.Limits.Starts, 1}, {"max-streams", opts.Limits.Streams, 0}} {
+		words    string
+	}{{"max-requests", opts.Limits.Requests, 1, ""}, {"max-starts", opts.Limits.Starts, 1, ""}, {"max-streams", opts.Limits.Streams, 0, ", or 0 for the default"}} {
 		if limit.n < limit.least {
-			return badUsage("", "--%s %d: it must be at least 1", limit.flag, limit.n)
+			return badUsage("", "--%s %d: it must be at least 1%s", limit.flag, limit.n, limit.words)
 		}
 	}
 	for _, name := range opts.disable {

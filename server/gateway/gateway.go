@@ -241,11 +241,13 @@ func (g *Gateway) serveCaller(w http.ResponseWriter, r *http.Request) {
 	if limit, within := g.boundBody(r); !g.readBody(w, r, limit, within) {
 		return
 	}
+	r = r.WithContext(server.WithCaller(r.Context(), caller)) // with its user, for the log
+	asked := r
 	caller.TakeStart = func() error { return g.quotas.takeStart(caller.Name) }
-	caller.NoteGrant = func(grant server.Grant) { g.log.writeGrant(r, grant) }
-	ctx := server.WithCaller(r.Context(), caller)
+	caller.NoteGrant = func(grant server.Grant) { g.log.writeGrant(asked, grant) }
+	r = r.WithContext(server.WithCaller(r.Context(), caller))
 	status := &statusWriter{ResponseWriter: w}
-	g.closed.ServeHTTP(status, r.WithContext(ctx))
+	g.closed.ServeHTTP(status, r)
 	if status.isRefusal() { // of a handler, such as a missing scope
 		g.log.writeRefusal(r, status.code, "")
 	}

@@ -64,12 +64,12 @@ func (c *runCounts) countRuns(ctx context.Context, list func(context.Context) (m
 func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s := g.service
 	if err := s.RequireScope(r.Context(), server.ScopeRead); err != nil {
-		writeProblem(w, http.StatusForbidden, "no-scope", err.Error())
+		writeProblem(w, http.StatusForbidden, "missing-scope", err.Error())
 		return
 	}
 	byStatus, took, err := g.counts.countRuns(r.Context(), s.CountRuns)
 	if err != nil {
-		writeProblem(w, http.StatusServiceUnavailable, "no-store", "the store of runs does not answer")
+		writeProblem(w, http.StatusServiceUnavailable, "store-unavailable", "the store of runs does not answer")
 		return
 	}
 	var b bytes.Buffer

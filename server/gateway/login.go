@@ -86,7 +86,7 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 		hash, name = hashToken(body.Token), caller.Name
 	}
 	g.removeOpener()
-	g.log.write(newEntry("log-in", r, SecurityEntry{Token: name}))
+	g.log.writeBounded(kindSession, newEntry("log-in", r, SecurityEntry{Token: name}))
 	http.SetCookie(w, g.newCookie(g.sessions.start(hash), int(sessionLife.Seconds())))
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -97,16 +97,15 @@ func (g *Gateway) refuseLogin(w http.ResponseWriter, r *http.Request, code, deta
 	writeProblem(w, http.StatusUnauthorized, code, detail)
 }
 
-// logOut ends the session of a browser.
+// logOut ends the session of a browser. Without one it only removes the cookie.
 func (g *Gateway) logOut(w http.ResponseWriter, r *http.Request) {
 	if found, ok := g.readSession(r); ok {
 		if err := g.sessions.end(found); err != nil {
 			writeProblem(w, http.StatusInternalServerError, "internal", "the session cannot be ended: its end cannot be saved")
 			return
 		}
+		g.log.writeBounded(kindSession, newEntry("log-out", r, SecurityEntry{}))
 	}
-	caller, _ := server.CallerOf(r.Context())
-	g.log.write(newEntry("log-out", r, SecurityEntry{Token: caller.Name}))
 	http.SetCookie(w, g.newCookie("", -1))
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -19,8 +19,17 @@ import (
 // maxSecurityLog is the size of the security log, in bytes: a larger one becomes the old one, and the old one before is removed.
 const maxSecurityLog = 4 << 20
 
-// maxRefusals is how many refusals are in the log in a minute. Others are counted: no one can push old entries out of the log by being refused.
-const maxRefusals = 60
+// maxOfKind is how many entries of a kind are in the log in a minute, if one caller can cause any number of them. Others are counted: no one can
+// push old entries out of the log.
+const maxOfKind = 60
+
+// The kinds of entries that one caller can cause at will. Each has its own bound, so that none hides another.
+const (
+	kindRefusal = iota // of requests and of log-ins
+	kindSession        // log-ins and log-outs
+	kindAhead          // what is allowed without a question of a run
+	countOfKinds
+)
 
 // A SecurityEntry is a line of the security log. It never has a token, a code or a cookie.
 type SecurityEntry struct {
@@ -39,7 +48,7 @@ type SecurityEntry struct {
 	Question string `json:"question,omitempty"` // of a grant: its id
 	Answer   string `json:"answer,omitempty"`   // of a grant: once, always
 
-	More int `json:"more,omitempty"` // how many refusals were left out since the last entry
+	More int `json:"more,omitempty"` // how many entries of its kind were left out since the last one
 }
 
 // securityLog is the log of who logged in, what was refused and what was granted: one JSON object a line. Processes may write it at the same
@@ -47,13 +56,17 @@ type SecurityEntry struct {
 type securityLog struct {
 	path string
 
-	mu       sync.Mutex
-	refusals *rate.Limiter
-	left     int // refusals that were left out
+	mu     sync.Mutex
+	bounds [countOfKinds]*rate.Limiter
+	left   [countOfKinds]int // entries that were left out
 }
 
 func openSecurityLog(state string) *securityLog {
-	return &securityLog{path: filepath.Join(state, "serve", "security.jsonl"), refusals: perMinute(maxRefusals)}
+	l := &securityLog{path: filepath.Join(state, "serve", "security.jsonl")}
+	for kind := range l.bounds {
+		l.bounds[kind] = perMinute(maxOfKind)
+	}
+	return l
 }
 
 // SecurityLogPath returns the file of the security log. The older part of it has the suffix .old.
@@ -84,29 +97,34 @@ const maxLoggedPath = 300
 func (l *securityLog) writeRefusal(r *http.Request, status int, code string) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests:
-		l.writeBounded(newEntry("refused", r, SecurityEntry{Status: status, Code: code}))
+		l.writeBounded(kindRefusal, newEntry("refused", r, SecurityEntry{Status: status, Code: code}))
 	}
 }
 
 // writeFailedLogin writes that a browser could not log in.
 func (l *securityLog) writeFailedLogin(r *http.Request, code string) {
-	l.writeBounded(newEntry("log-in-failed", r, SecurityEntry{Status: http.StatusUnauthorized, Code: code}))
+	l.writeBounded(kindRefusal, newEntry("log-in-failed", r, SecurityEntry{Status: http.StatusUnauthorized, Code: code}))
 }
 
 // writeGrant writes that a caller has allowed something.
 func (l *securityLog) writeGrant(r *http.Request, g server.Grant) {
-	l.write(newEntry("granted", r, SecurityEntry{Run: g.Run, Question: g.Question, Answer: g.Answer, Detail: g.What}))
+	e := newEntry("granted", r, SecurityEntry{Run: g.Run, Question: g.Question, Answer: g.Answer, Detail: g.What})
+	if g.Unasked {
+		l.writeBounded(kindAhead, e)
+		return
+	}
+	l.write(e)
 }
 
 // writeBounded writes an entry of which a caller can cause any number.
-func (l *securityLog) writeBounded(e SecurityEntry) {
+func (l *securityLog) writeBounded(kind int, e SecurityEntry) {
 	l.mu.Lock()
-	if !l.refusals.Allow() {
-		l.left++
+	if !l.bounds[kind].Allow() {
+		l.left[kind]++
 		l.mu.Unlock()
 		return
 	}
-	e.More, l.left = l.left, 0
+	e.More, l.left[kind] = l.left[kind], 0
 	l.mu.Unlock()
 	l.write(e)
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -11,13 +12,16 @@ import (
 // usePeriod is how often the uses of tokens are saved at most.
 const usePeriod = time.Minute
 
-// tokenUse knows when tokens were used last. Uses are saved once a minute: that is how exact their times are. It is safe for concurrent use.
+// tokenUse knows when tokens were used last. Uses are saved once a minute: that is how exact their times are. Several servers may save theirs. It is
+// safe for concurrent use.
 type tokenUse struct {
 	path string
 
 	mu    sync.Mutex
-	last  map[string]time.Time // by the hashes of tokens; nil: not read yet
+	last  map[string]time.Time // by the hashes of tokens, those that were used here; nil: none was
+	known []Token              // all tokens at the last use
 	saved time.Time
+	later *time.Timer // saves what was used after saved; nil: there is nothing
 }
 
 // LastUse returns when a token was used last, to the minute; zero: it was never used.
@@ -41,20 +45,36 @@ func (u *tokenUse) noteUse(used *Token, all []Token, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.last == nil {
-		u.last = u.readUses()
+		u.last = map[string]time.Time{}
 	}
-	first := u.last[used.Hash].IsZero()
-	u.last[used.Hash] = now.UTC().Truncate(time.Second)
-	if !first && now.Sub(u.saved) < usePeriod {
-		return
+	_, again := u.last[used.Hash]
+	u.last[used.Hash], u.known = now.UTC().Truncate(time.Second), all
+	switch wait := usePeriod - now.Sub(u.saved); {
+	case !again || wait <= 0:
+		u.save(now)
+	case u.later == nil:
+		u.later = time.AfterFunc(wait, func() {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			u.later = nil
+			u.save(time.Now())
+		})
 	}
+}
+
+// save adds the uses to those that are saved. The caller must hold mu.
+func (u *tokenUse) save(now time.Time) {
 	u.saved = now
-	for hash := range u.last {
-		if !slices.ContainsFunc(all, func(k Token) bool { return k.Hash == hash }) {
-			delete(u.last, hash) // the token was removed
+	last := u.readUses()
+	for hash, at := range u.last {
+		if at.After(last[hash]) {
+			last[hash] = at
 		}
 	}
-	if text, err := json.Marshal(u.last); err == nil {
+	maps.DeleteFunc(last, func(hash string, _ time.Time) bool { // the token was removed
+		return !slices.ContainsFunc(u.known, func(k Token) bool { return k.Hash == hash })
+	})
+	if text, err := json.Marshal(last); err == nil {
 		_ = writePrivate(u.path, text)
 	}
 }
