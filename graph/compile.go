@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+
+	"raddle.dev/graph/internal/nearest"
 )
 
 // Graph is a compiled, immutable Def. It is safe for any number of concurrent runs.
@@ -22,6 +25,7 @@ type Graph struct {
 	breaks  bool // a node has a break
 	ends    bool // it may end contexts of nodes by itself, or children of it may
 	digest  string
+	outline func() []byte // the structure as a journal holds it
 }
 
 // A compiledNode is a Node with its targets resolved: end (-1) means End.
@@ -82,7 +86,7 @@ func Compile(d Def) (*Graph, error) {
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	c.g.digest, c.g.ends = computeDigest(c.g), canEndNodeContext(c.g)
+	c.g.digest, c.g.ends, c.g.outline = computeDigest(c.g), canEndNodeContext(c.g), sync.OnceValue(c.g.packStructure)
 	return c.g, nil
 }
 
@@ -174,7 +178,7 @@ func (c *compiler) declareNodes() {
 func (c *compiler) resolveNode(name, where string) (int, bool) {
 	i, ok := c.g.byName[name]
 	if !ok {
-		c.addFault("%s names node %q, which is not declared%s", where, name, didYouMean(name, c.g.byName))
+		c.addFault("%s names node %q, which is not declared%s", where, name, nearest.SuggestName(name, slices.Sorted(maps.Keys(c.g.byName))))
 	}
 	return i, ok
 }
@@ -440,39 +444,4 @@ func computeDigest(g *Graph) string {
 		put("join", j.id)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
-}
-
-// didYouMean returns a hint with the nearest declared name, or "" if none is near.
-func didYouMean(name string, known map[string]int) string {
-	best, at := "", 3
-	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := editDistance(name, k); d < at && d < len(name) {
-			best, at = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// editDistance returns the Levenshtein distance of two names.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			sub := diag
-			if a[i] != b[j] {
-				sub++
-			}
-			diag = row[j+1]
-			row[j+1] = min(sub, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/structure"
 )
 
 // End is the target that ends a path. A run is done when no task is left to run.
@@ -355,6 +356,29 @@ func (g *Graph) Structure() Structure {
 		}
 	}
 	return s
+}
+
+// packStructure returns the structure and the keys as a journal holds them.
+func (g *Graph) packStructure() []byte {
+	keys := map[string][]structure.Key{}
+	g.listKeys("", keys)
+	return structure.PackGraph(g.Structure(), keys)
+}
+
+// listKeys adds the keys of the graph and of its children.
+func (g *Graph) listKeys(path string, keys map[string][]structure.Key) {
+	for _, k := range g.table.keys {
+		keys[path] = append(keys[path], structure.NewKey(k.name, k.how, k.tag, k.typ, k.custom))
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if n.Graph != nil {
+			n.Graph.listKeys(path+n.Name+"/", keys)
+		}
+		for kind, sub := range n.Children {
+			sub.Graph.listKeys(path+n.Name+"#"+kind+"/", keys)
+		}
+	}
 }
 
 // outgoingEdges lists the edges that leave a node, except joins.

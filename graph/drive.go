@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/internal/writer"
@@ -185,7 +187,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	if d.journal != nil {
 		d.journal.Run = fold.Run{ID: d.run, Label: in.Label, Graph: d.settings.Graph.def.Name}
 		head = wire.PutTexts(make([]byte, 0, 256), d.run, in.Label, d.settings.Graph.def.Name)
-		tail = wire.PutName(wire.PutString(tail, in.Meta), in.User)
+		tail = structure.PutStructure(wire.PutString(wire.PutString(tail, in.Meta), in.User), s.Shape, d.settings.Graph.outline())
 	}
 	if err := f.begin(in.Set, journal.KindStart, head, tail); err != nil {
 		return Result{Thread: d.thread, Run: d.run}, err
@@ -253,7 +255,7 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", d.thread, err)
 	}
-	claim, err := d.newClaimRecord(f, in.Set)
+	claim, err := d.newClaimRecord(f, in, s)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", d.thread, err)
 	}
@@ -312,15 +314,17 @@ func newBusyError(s *fold.Thread, thread string, by journal.Lease) error {
 
 // newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
 // graph if it is not the one that the run was driven with.
-func (d *drive) newClaimRecord(f *frame, set []Write) (journal.Record, error) {
-	rec := journal.Record{Kind: journal.KindClaim, Head: wire.PutString(nil, d.run)}
-	if g := d.settings.Graph; f.raw.Digest != g.digest {
+func (d *drive) newClaimRecord(f *frame, in Resume, s *fold.Thread) (journal.Record, error) {
+	rec, g := journal.Record{Kind: journal.KindClaim, Head: wire.PutString(nil, d.run)}, d.settings.Graph
+	changed := f.raw.Digest != g.digest
+	if changed {
 		rec.Head = putTags(wire.PutString(rec.Head, g.digest), g.table.keys)
 	}
-	if len(set) == 0 {
+	changed = changed || !bytes.Equal(g.outline(), s.Shape) || in.Meta != nil && !bytes.Equal(in.Meta, s.Meta)
+	if len(in.Set) == 0 && !changed {
 		return rec, nil
 	}
-	set, err := d.readBack(set)
+	set, err := d.readBack(in.Set)
 	if err != nil {
 		return rec, err
 	}
@@ -330,7 +334,9 @@ func (d *drive) newClaimRecord(f *frame, set []Write) (journal.Record, error) {
 	}
 	f.st = st
 	data, err := f.encodePatches()
-	rec.Data = slices.Clone(data)
+	if rec.Data = slices.Clone(data); changed {
+		rec.Data = structure.PutStructure(wire.PutString(rec.Data, in.Meta), s.Shape, g.outline())
+	}
 	return rec, err
 }
 

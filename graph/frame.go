@@ -365,7 +365,7 @@ func (f *frame) encodePatches() ([]byte, error) {
 		}
 		data = fold.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
-	if size := d.journal.AddStateSize(grew); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
+	if size := d.journal.AddStateSize(grew) - len(d.settings.Graph.outline()); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
 		d.journal.AddStateSize(-grew)
 		f.subtractSlotSizes(deltas)
 		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: d.settings.MaxState}}

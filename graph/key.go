@@ -20,6 +20,7 @@ import (
 type keyDef struct {
 	name   string
 	tag    string // names type and codec in the journal
+	how    string // its reducer, in the journal
 	typ    reflect.Type
 	fold   fold.Mode
 	single bool // at most one task of a step may write it
@@ -181,10 +182,11 @@ func unboxNil(v any) any {
 	return v
 }
 
-func newKey[T any](name string) *keyDef {
+func newKey[T any](name, how string) *keyDef {
 	return &keyDef{
 		name:   name,
 		tag:    typeTag[T](),
+		how:    how,
 		typ:    reflect.TypeFor[T](),
 		shares: value.MayShare(reflect.TypeFor[T]()),
 		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return value.Encode(dst, t) },
@@ -197,7 +199,7 @@ func typeTag[T any]() string { return reflect.TypeFor[T]().String() }
 // Last returns a key that each write overwrites. Two tasks of one step that both write
 // it end the run with a *ConflictError that names them.
 func Last[T any](name string) Key[T] {
-	d := newKey[T](name)
+	d := newKey[T](name, "last")
 	d.single = true
 	return Key[T]{d}
 }
@@ -213,7 +215,11 @@ func Dyn(name string) Key[any] { return Last[any](name) }
 // was folded. The journal stores the result, so that reading a journal needs no user
 // code.
 func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)) Key[T] {
-	d := newKey[T](name)
+	return newFold(name, "fold", reduce)
+}
+
+func newFold[T any](name, how string, reduce func(old T, present bool, upd T) (T, error)) Key[T] {
+	d := newKey[T](name, how)
 	d.add = func(acc any, present bool, upd any) (any, error) {
 		o, _ := acc.(T)
 		u, _ := upd.(T)
@@ -223,8 +229,8 @@ func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)
 }
 
 // newReducerKey wraps a reducer that cannot fail and does not need present.
-func newReducerKey[T any](name string, reduce func(a, b T) T) Key[T] {
-	return Fold(name, func(old T, present bool, upd T) (T, error) {
+func newReducerKey[T any](name, how string, reduce func(a, b T) T) Key[T] {
+	return newFold(name, how, func(old T, present bool, upd T) (T, error) {
 		if !present {
 			return upd, nil
 		}
@@ -238,21 +244,23 @@ type Number interface {
 }
 
 // Sum returns a key whose writes are added, in task order.
-func Sum[T Number](name string) Key[T] { return newReducerKey(name, func(a, b T) T { return a + b }) }
+func Sum[T Number](name string) Key[T] {
+	return newReducerKey(name, "sum", func(a, b T) T { return a + b })
+}
 
 // Max returns a key that keeps the greatest value written.
 func Max[T cmp.Ordered](name string) Key[T] {
-	return newReducerKey(name, func(a, b T) T { return max(a, b) })
+	return newReducerKey(name, "max", func(a, b T) T { return max(a, b) })
 }
 
 // Min returns a key that keeps the least value written.
 func Min[T cmp.Ordered](name string) Key[T] {
-	return newReducerKey(name, func(a, b T) T { return min(a, b) })
+	return newReducerKey(name, "min", func(a, b T) T { return min(a, b) })
 }
 
 // Concat returns a text key: each write is added as a new line.
 func Concat(name string) Key[string] {
-	return newReducerKey(name, func(a, b string) string {
+	return newReducerKey(name, "concat", func(a, b string) string {
 		if a == "" {
 			return b
 		}
@@ -264,7 +272,7 @@ func Concat(name string) Key[string] {
 // stores only the added elements. Readers get a slice whose capacity is its length, so
 // that appending to it does not change what other readers see.
 func Append[E any](name string) Key[[]E] {
-	d := newKey[[]E](name)
+	d := newKey[[]E](name, "append")
 	d.fold = fold.Append
 	d.begin = func(old, buf any) any {
 		o, _ := old.([]E)
@@ -292,7 +300,7 @@ func Append[E any](name string) Key[[]E] {
 // and the journal stores only the written entries. A write clones the map, so its cost
 // grows with the map: keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
-	d := newKey[map[K]V](name)
+	d := newKey[map[K]V](name, "merge")
 	d.fold = fold.Merge
 	d.begin = func(old, _ any) any {
 		o, _ := old.(map[K]V)

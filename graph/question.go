@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,33 +192,6 @@ func decodeAnswer[A any](raw []byte) (a A, err error) {
 	return a, err
 }
 
-// jsonType returns the JSON type that can be decoded into a Go type, or "" if any may
-// be.
-func jsonType(t reflect.Type) string {
-	switch p := reflect.PointerTo(t); {
-	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return "" // it decodes any JSON that it accepts
-	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), t == reflect.TypeFor[[]byte]():
-		return "string"
-	}
-	if value.IntegerSizes[t.Kind().String()] > 0 {
-		return "number"
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return "string"
-	case reflect.Bool:
-		return "boolean"
-	case reflect.Float32, reflect.Float64:
-		return "number"
-	case reflect.Slice, reflect.Array:
-		return "array"
-	case reflect.Struct, reflect.Map:
-		return "object"
-	}
-	return ""
-}
-
 // askQuestion returns the JSON of the answer, or ErrWaiting. n is the question's ordinal among
 // those of its name, and key identifies it in the
 // frame.
@@ -276,7 +248,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 // newQuestion returns the question of a node whose answer has a Go type. It has no ID and no Data yet.
 func newQuestion(ask *Ask, node string, typ reflect.Type) Question {
 	q := Question{Node: node, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
-		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
+		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: value.JSONTypeFor(typ)}
 	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
 		q.Integer = typ.Kind().String()
 	}
@@ -364,14 +336,14 @@ func answerHead(path, key string, ahead int, refused string) []byte {
 }
 
 // describeMismatch returns why an answer does not fit a question, or "".
-func describeMismatch(q *Question, value []byte, refused string) string {
+func describeMismatch(q *Question, answer []byte, refused string) string {
 	if refused != "" {
 		return ""
 	}
-	switch got := jsonTypeOf(value); {
-	case q.Integer != "" && got == "number" && isInteger(string(value), q.Integer):
+	switch got := value.JSONTypeOf(answer); {
+	case q.Integer != "" && got == "number" && isInteger(string(answer), q.Integer):
 	case q.Integer != "":
-		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, value)
+		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, answer)
 	case q.Type != "" && got != q.Type:
 		return fmt.Sprintf("it must be %s, not %s", withArticle(q.Type), withArticle(got))
 	}
@@ -379,7 +351,7 @@ func describeMismatch(q *Question, value []byte, refused string) string {
 		return ""
 	}
 	var s string
-	if json.Unmarshal(value, &s) == nil && slices.Contains(q.Options, s) {
+	if json.Unmarshal(answer, &s) == nil && slices.Contains(q.Options, s) {
 		return ""
 	}
 	return "it must be one of " + strings.Join(q.Options, ", ")
@@ -405,26 +377,6 @@ func withArticle(typ string) string {
 		return typ
 	}
 	return "a " + typ
-}
-
-// jsonTypeOf returns the name of the type of a JSON text.
-func jsonTypeOf(b []byte) string {
-	if len(b) == 0 {
-		return "nothing"
-	}
-	switch b[0] {
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case '[':
-		return "array"
-	case '{':
-		return "object"
-	case 'n':
-		return "null"
-	}
-	return "number"
 }
 
 // recordAnswers checks the answers given to a resume, all before any is recorded. Then it

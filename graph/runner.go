@@ -153,6 +153,10 @@ type Resume struct {
 	// new one as the run's.
 	AcceptChanges bool
 
+	// Meta replaces Input.Meta from here on, if it is not nil: the caller continues with
+	// something else than it started with.
+	Meta []byte
+
 	// Takeover continues although another drive holds the lease. That drive appends
 	// nothing more, and stops; the effect that it is making is made again, or is in
 	// doubt. This drive begins when the other has stopped, but after two seconds at the latest.

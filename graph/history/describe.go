@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
@@ -131,7 +132,7 @@ func (i *RunInfo) setLine(l *fold.Line) {
 type Snapshot struct {
 	RunInfo
 
-	// Meta is graph.Input.Meta.
+	// Meta is graph.Input.Meta, or the graph.Resume.Meta that has replaced it.
 	Meta []byte
 
 	// User is graph.Input.User.
@@ -139,6 +140,11 @@ type Snapshot struct {
 
 	// Digest is that of the graph that the run was last driven with.
 	Digest string
+
+	// Structure is that of the same graph; nil: the journal does not have it, because an
+	// earlier version has written it, or because it would be too large. Descriptions and
+	// children are missing if it is large.
+	Structure *graph.Structure
 
 	// Steps is the number of steps that the run has done at the root.
 	Steps int
@@ -210,6 +216,9 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 			return nil, fmt.Errorf("lease of thread %s: %w", thread, err)
 		}
 		v.applyLease(lease)
+	}
+	if r, err := structure.UnpackGraph[graph.Structure](s.Shape); r != nil && err == nil {
+		v.Structure = &r.Graph
 	}
 	for _, o := range s.OpenQuestions() {
 		v.Questions = append(v.Questions, graph.Question(o.Asked.Question))

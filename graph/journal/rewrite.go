@@ -47,6 +47,7 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		d.rewriteEach(func() { d.rewriteText(); d.rewriteValue(); d.rewriteText() }) // answers given ahead
 		d.rewriteValue()                                                             // of the caller
 		d.rewriteName()                                                              // the user
+		d.rewriteName()                                                              // the structure of the graph
 		h.copyRest()
 	case KindClaim:
 		h.rewriteText()
@@ -56,6 +57,10 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		}
 		if len(d.Rest) > 0 {
 			d.rewritePatches()
+		}
+		if len(d.Rest) > 0 {
+			d.rewriteValue() // of the caller
+			d.rewriteName()  // the structure of the graph
 		}
 	case KindCall:
 		h.rewriteText()
@@ -105,6 +110,7 @@ func rewriteParts(k Kind, h, d *rewriter) bool {
 		h.rewriteName()
 		d.rewriteSnapshot()
 		d.rewriteName() // the user
+		d.rewriteName() // the structure of the graph
 	default:
 		return false
 	}
@@ -189,7 +195,7 @@ func (w *rewriter) changeValue(b []byte) []byte {
 
 var errOpaque = errors.New("a text must be replaced in a value whose form is known only to the program that wrote it")
 
-// rewriteName rewrites what putName has appended.
+// rewriteName rewrites a text at the end that not every record has.
 func (w *rewriter) rewriteName() {
 	if len(w.Rest) > 0 {
 		w.rewriteText()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
@@ -117,7 +118,11 @@ func (s *Thread) EncodeSnapshot() []byte {
 		b = s.Frames[p].encode(wire.PutString(b, p))
 	}
 	b = wire.PutVarint(wire.PutTexts(b, s.Branch, s.Origin.Thread), s.Origin.Seq)
-	return wire.PutName(wire.PutHashes(PutMap(b, s.Run.Broken, wire.PutInt), s.Runs), s.User)
+	b = wire.PutHashes(PutMap(b, s.Run.Broken, wire.PutInt), s.Runs)
+	if s.Shape == nil {
+		return wire.PutName(b, s.User)
+	}
+	return structure.PutStructure(wire.PutString(b, s.User), nil, s.Shape)
 }
 
 func (s *Thread) decodeSnapshot(r *wire.Reader) {
@@ -143,6 +148,7 @@ func (s *Thread) decodeSnapshot(r *wire.Reader) {
 		s.Run.Broken, s.Runs = ReadMap(r, r.Int), r.Hashes()
 	}
 	s.User = r.Name()
+	s.Shape = structure.ReadStructure(r, nil)
 	s.Bytes, s.Weight = 0, 0
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
@@ -23,6 +24,7 @@ type Thread struct {
 	Run    Run
 	Meta   []byte            // graph.Input.Meta
 	User   string            // graph.Input.User
+	Shape  []byte            // the structure of the graph that the run was last driven with; nil: the journal does not have it
 	Ahead  []PresetAnswer    // given with the start of the run
 	Asked  map[string]int    // questions of this run, by node path
 	Frames map[string]*Frame // by path; "": the root
@@ -217,10 +219,12 @@ func (s *Thread) applyStart(r *journal.Record, h, d *wire.Reader) {
 		s.Ahead[i] = PresetAnswer{ID: d.Text(), Value: d.Bytes(), Refused: d.Text()}
 	}
 	s.Meta, s.User = d.Bytes(), d.Name()
+	s.Shape = structure.ReadStructure(d, s.Shape)
 }
 
 // applyClaim reads the record of a drive that takes over: the graph it runs, if that has
-// changed, and what its caller wrote. Older records have neither.
+// changed, what its caller wrote, and what replaces the caller's part of the start. Older records
+// have none of it.
 func (s *Thread) applyClaim(h, d *wire.Reader) {
 	s.Run.Status = Running
 	f := s.EnsureFrame("")
@@ -233,6 +237,12 @@ func (s *Thread) applyClaim(h, d *wire.Reader) {
 	}
 	if len(d.Rest) > 0 {
 		f.applyPatches(ReadPatches(d))
+	}
+	if len(d.Rest) > 0 {
+		if meta := d.Bytes(); len(meta) > 0 {
+			s.Meta = meta
+		}
+		s.Shape = structure.ReadStructure(d, s.Shape)
 	}
 }
 
@@ -319,7 +329,7 @@ func (s *Thread) applyEnd(h, d *wire.Reader) {
 
 // measureSize computes the bytes of live state: the size of a snapshot.
 func (s *Thread) measureSize() {
-	s.Size = len(s.Meta) + len(s.User) + 8*len(s.Runs)
+	s.Size = len(s.Meta) + len(s.User) + len(s.Shape) + 8*len(s.Runs)
 	for _, a := range s.Ahead {
 		s.Size += len(a.ID) + len(a.Value)
 	}
