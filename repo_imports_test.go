@@ -124,7 +124,7 @@ var importRules = []importRule{
 		reason: "what a vendor refuses does not depend on raddle's wires"},
 	{of: "internal/manual", may: []string{"internal/cli"},
 		reason: "the manual of a release is made of the commands, by a program that is not part of it"},
-	{of: "internal/overview", may: []string{"agent", "flow", "graph", "graph/history", "graph/journal", "internal/app", "internal/runs", "team"},
+	{of: "internal/overview", may: []string{"agent", "flow", "graph", "graph/history", "graph/journal", "internal/app", "internal/runs", "internal/story", "team"},
 		reason: "what programs get of a run is the same from the command line and from the server"},
 	{of: "internal/pgtest", may: []string{"internal/testneed"},
 		reason: "a server for tests knows nothing of what is kept in it"},

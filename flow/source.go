@@ -97,11 +97,17 @@ func (s *sources) addFile(path string) bool {
 	}
 	s.seen[path] = true
 	src := Source{Path: sourcePath(s.root, path)}
-	if text, err := plainfile.Read(path, largestSource); err == nil {
-		src.Hash = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
-	}
+	_, src.Hash, _ = ReadSource(path)
 	s.list = append(s.list, src)
 	return true
+}
+
+// ReadSource reads a file on which a run may depend, and returns its text and its hash as a [Source] has it.
+func ReadSource(path string) (text []byte, hash string, err error) {
+	if text, err = plainfile.Read(path, largestSource); err != nil {
+		return nil, "", err
+	}
+	return text, fmt.Sprintf("%x", sha256.Sum256(text))[:16], nil
 }
 
 // DescribeChanges returns the differences between the files at the start of a run and

@@ -54,7 +54,7 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 	if d.Record == nil {
 		return nil, failure.NewStale("", "run %s cannot stop at a node: raddle did not start it", d.Run)
 	}
-	a, err := s.process.LoadOfRun(ctx, d.Record)
+	a, err := s.process.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Brea
 	if a.File == nil {
 		return nil, failure.NewUsage("pause the run", "run %s is a conversation, which has no nodes at which it could stop", d.Run)
 	}
-	places := flow.ListBreakPlaces(a)
+	places := flow.ListBreakPlaces(a.Agent)
 	var found []Stop
 	for _, b := range breaks {
 		i := slices.IndexFunc(places, func(p flow.BreakPlace) bool { return p.Place == b.Node || p.Path == b.Node })

@@ -249,20 +249,6 @@ func (p *Process) useBundle(ctx context.Context, st *runs.Store, id string, rec 
 	return files, err
 }
 
-// LoadOfRun loads the agent of a run to show the run, from the bundle if the agent is not on this machine. It calls no model and needs
-// no key.
-func (p *Process) LoadOfRun(ctx context.Context, rec *runs.Record) (*flow.Agent, error) {
-	l := LoadRequest{Agent: rec.Dir, Model: rec.Override, Variables: rec.Variables}
-	if !config.IsDir(rec.Dir) && rec.Bundle != "" {
-		if st, err := p.Runs.OpenStore(); err == nil {
-			if dir, err := agentbundle.Open(ctx, st, rec.Bundle, p.Dirs.Cache); err == nil {
-				l.Agent = dir
-			}
-		}
-	}
-	return p.Load(l)
-}
-
 // describeChanges returns what has changed in the files of a run since it started. Files from the store cannot change.
 func (f *agentFiles) describeChanges(rec *runs.Record, agent *flow.Agent) []string {
 	if f == nil {

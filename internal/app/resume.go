@@ -131,7 +131,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, err
 	}
-	if changes := c.files.describeChanges(rec, agent); len(changes) > 0 && !c.AcceptChanges {
+	changes := c.files.describeChanges(rec, agent)
+	if len(changes) > 0 && !c.AcceptChanges {
 		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
@@ -154,6 +155,11 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 			return nil, err
 		}
 		return p.rebuildRun(ctx, st, thread, given)
+	}
+	if len(changes) > 0 && c.files == nil && (origin == nil || origin.mark == nil) {
+		if run.accepted, err = acceptedRecord(snap.Meta, agent, p.Tools.SecretSet()); err != nil {
+			return nil, err
+		}
 	}
 	if origin.asks() {
 		run.status, run.Questions = graph.Waiting, []graph.Question{*origin.question}
@@ -196,7 +202,7 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
 	return r.consumeEvents(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, IgnoreAhead: r.origin.isLimited(), Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Meta: r.accepted, Takeover: takeover, IgnoreAhead: r.origin.isLimited(), Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
 	})
 }
 

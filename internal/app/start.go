@@ -67,6 +67,7 @@ type Run struct {
 	user     string                      // of such a run
 	publish  func(context.Context) error // writes the bundle of the agent of such a run; nil: there is none
 	accept   bool
+	accepted []byte // start record of a run that continues with changed files; nil: nothing has changed
 	takeover bool
 	state    *jsonvalue.Object
 	moved    string       // where the caller said that the agent is now
@@ -160,7 +161,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		}
 	}
 	run.state = req.State
-	run.Record.Sources, run.Record.Definition, run.Record.Definitions = run.Agent.Sources(), run.Agent.Definition(), flow.ChildDefinitions(run.Agent)
+	recordAgent(run.Record, run.Agent)
 	if err := p.prepareBundle(run, host); err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/draw"
-	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
@@ -156,23 +156,12 @@ func pictureOfRun(ctx context.Context, env *environment, d *runs.Detail, o *draw
 	if err != nil {
 		return graph.Structure{}, err
 	}
-	var s graph.Structure
-	if a, err := loadDrawn(ctx, env, d.Record); err == nil {
-		s = a.Picture()
-	} else {
-		env.printWarning("the agent of the run cannot be loaded, so that only what ran is drawn: " + plainText(err.Error()))
-		s = story.StructureOf(d, moments)
+	picture := overview.PictureOf(ctx, env.process, d, moments)
+	if picture.Note != "" {
+		env.printNote("raddle: %s", picture.Note)
 	}
-	story.AddRun(o, &s, d, moments)
-	return s, nil
-}
-
-// loadDrawn loads the agent of a run.
-func loadDrawn(ctx context.Context, env *environment, rec *runs.Record) (*flow.Agent, error) {
-	if rec == nil {
-		return nil, errors.New("the command line did not start the run")
-	}
-	return env.process.LoadOfRun(ctx, rec)
+	story.AddRun(o, &picture.Structure, d, moments)
+	return picture.Structure, nil
 }
 
 // addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII characters.

@@ -45,7 +45,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		return err
 	}
 	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(ctx, env, d.Record)
+	show := newWatchedEvents(ctx, env, d)
 	id := d.Run
 	seq := int64(0)
 	follower := env.process.Runs.FollowRun(id)
@@ -90,21 +90,22 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 }
 
 // newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
-// the run cannot be loaded any more, it prints nothing.
-func newWatchedEvents(ctx context.Context, env *environment, rec *runs.Record) func(graph.Event) {
-	if env.quiet || rec == nil {
+// the run cannot be loaded, it prints nothing.
+func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) func(graph.Event) {
+	if env.quiet || d.Record == nil {
 		return func(graph.Event) {}
 	}
-	a, err := env.process.LoadOfRun(ctx, rec)
+	a, err := env.process.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
 		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
 		return func(graph.Event) {}
 	}
+	defer func() { _ = a.Close() }() // what is printed of it has been read
 	kinds := map[string]string{}
 	if g, err := a.CompileGraph(); err == nil {
 		addKinds(kinds, "", g.Structure())
 	}
-	handle := newWatchedLines(env, a)
+	handle := newWatchedLines(env, a.Agent)
 	return func(ev graph.Event) {
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}

@@ -38,6 +38,7 @@ type Run struct {
 	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
 	Tree      Branch            `json:"tree"`        // the parts that worked, and their cost
 	Cut       bool              `json:"interrupted"` // a person ended the turn
+	Picture   Picture           `json:"picture"`
 
 	Moments []runs.Moment `json:"-"` // what happened, oldest first
 	Talks   bool          `json:"-"` // the run is a conversation, whose state is raddle's own
@@ -88,6 +89,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	if s.Moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
 		return nil, err
 	}
+	s.Picture = PictureOf(ctx, p, d, s.Moments)
 	if s.Answers, _, err = runs.ListAnswers(ctx, p.Runs, s.Moments); err != nil {
 		return nil, err
 	}

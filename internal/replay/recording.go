@@ -3,7 +3,6 @@ package replay
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -252,6 +251,3 @@ func indentJSON(text string) string {
 	}
 	return b.String()
 }
-
-// hashOf returns the hash of a file, as sources have it.
-func hashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:16] }

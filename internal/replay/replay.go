@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/runfile"
@@ -156,64 +158,45 @@ func (r *Recording) restoreFiles(res *Result) (dir string, remove func(), err er
 		}
 	}()
 	rec := r.Record
-	dirs := map[string]string{rec.Dir: filepath.Join(root, filepath.Base(rec.Dir))}
-	for _, s := range rec.Sources {
-		if base := filepath.Base(s.Path); filepath.IsAbs(s.Path) && (base == "graph.yaml" || base == "config.yaml") {
-			dirs[filepath.Dir(s.Path)] = filepath.Join(root, filepath.Base(filepath.Dir(s.Path)))
-		}
-	}
-	for from, to := range dirs {
-		if err := copyAgent(from, to); err != nil {
+	for _, from := range app.ListSourceDirs(rec) {
+		if err := copyAgent(from, filepath.Join(root, filepath.Base(from))); err != nil {
 			return "", nil, err
 		}
 	}
+	places, dir := app.LayOutSources(rec, root)
 	for i, s := range rec.Sources {
-		path := s.Path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(rec.Dir, filepath.FromSlash(path))
-		}
-		var to, agent, rel string
-		for from, copied := range dirs {
-			if name, err := filepath.Rel(from, path); err == nil && filepath.IsLocal(name) && len(copied) > len(to)-len(rel) {
-				to, agent, rel = filepath.Join(copied, name), filepath.Base(from), filepath.ToSlash(name)
-			}
-		}
-		if to == "" {
+		p := places[i]
+		if p.To == "" {
 			continue // a global tool
 		}
-		text, known := r.sourceText(i, path, agent, rel)
+		text, known := r.sourceText(i, p)
 		if !known {
 			res.Notes = append(res.Notes, s.Path+" is not known as it was then: it counts as it is now")
-			if config.IsFile(path) {
+			if config.IsFile(p.From) {
 				continue
 			}
 		}
-		if err := replaceFile(to, text); err != nil {
+		if err := replaceFile(p.To, text); err != nil {
 			return "", nil, err
 		}
 	}
-	return dirs[rec.Dir], remove, nil
+	return dir, remove, nil
 }
 
 // sourceText returns the text of a source when the run was recorded.
-func (r *Recording) sourceText(i int, path, agent, rel string) (text []byte, known bool) {
-	rec := r.Record
-	s := rec.Sources[i]
-	if i == 0 {
-		return []byte(rec.Definition), true
-	}
-	if text, ok := rec.Definitions[s.Path]; ok {
+func (r *Recording) sourceText(i int, p app.SourcePlace) (text []byte, known bool) {
+	if text, ok := app.DefinitionOf(r.Record, i); ok {
 		return []byte(text), true
 	}
-	at := slices.IndexFunc(r.files, func(f runfile.AgentFile) bool { return f.Agent == agent && f.Path == rel })
+	at := slices.IndexFunc(r.files, func(f runfile.AgentFile) bool { return f.Agent == p.Agent && f.Path == p.Path })
 	if at >= 0 && !r.files[at].Changed {
 		return []byte(r.files[at].Text), true
 	}
-	text, err := plainfile.Read(path, maxCopiedFile)
-	if err == nil && hashOf(text) == s.Hash {
+	text, hash, err := flow.ReadSource(p.From)
+	if err == nil && hash == r.Record.Sources[i].Hash {
 		return text, true
 	}
-	if ext := filepath.Ext(path); !slices.Contains(toolFiles, filepath.Base(path)) && (ext == ".sh" || ext == ".py" || ext == ".ts") {
+	if ext := filepath.Ext(p.From); !slices.Contains(toolFiles, filepath.Base(p.From)) && (ext == ".sh" || ext == ".py" || ext == ".ts") {
 		return nil, true // a script, which is not run
 	}
 	if at >= 0 {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"raddle.dev/flow"
+	"raddle.dev/graph"
 )
 
 // Record is what a run saves about its start, so that it can be shown and continued
@@ -18,14 +19,17 @@ type Record struct {
 	// Definitions are the texts of the files of agents below it, by their path in Sources.
 	Definitions map[string]string `json:"definitions,omitempty"`
 	Sources     []flow.Source     `json:"sources"` // every file that the run depends on
-	Prompt      string            `json:"prompt"`
-	Files       []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
-	Model       string            `json:"model,omitempty"`     // for graphs that do not name a model
-	Override    string            `json:"override,omitempty"`  // replaces every model
-	Templates   map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
-	Variables   map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
-	Workspace   string            `json:"workspace"`           // the caller's working directory
-	Version     string            `json:"version"`             // of raddle
+	// Picture is the graph as people know it, without secrets; nil: an earlier version wrote the record, or it would be too large.
+	Picture *graph.Structure `json:"picture,omitempty"`
+
+	Prompt    string            `json:"prompt"`
+	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
+	Model     string            `json:"model,omitempty"`     // for graphs that do not name a model
+	Override  string            `json:"override,omitempty"`  // replaces every model
+	Templates map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
+	Variables map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
+	Workspace string            `json:"workspace"`           // the caller's working directory
+	Version   string            `json:"version"`             // of raddle
 
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/overview"
 	"raddle.dev/internal/replay"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/story"
@@ -154,19 +155,8 @@ func (h *handler) readStory(ctx context.Context, id string, at int64) ([]runs.Mo
 	if err != nil {
 		return nil, nil, err
 	}
-	s := h.pictureOf(ctx, d, moments)
-	return moments, newDescriber(d, moments, &s), nil
-}
-
-// pictureOf returns the picture of the agent of a run. If the agent cannot be loaded any more, the picture has only what ran.
-func (h *handler) pictureOf(ctx context.Context, d *runs.Detail, moments []runs.Moment) graph.Structure {
-	if d.Record != nil {
-		if a, err := h.process.LoadOfRun(ctx, d.Record); err == nil {
-			defer func() { _ = a.Close() }()
-			return a.Picture()
-		}
-	}
-	return story.StructureOf(d, moments)
+	picture := overview.PictureOf(ctx, h.process, d, moments)
+	return moments, newDescriber(d, moments, &picture.Structure), nil
 }
 
 func (h *handler) listMoments(ctx context.Context, in *timelineInput) (*body[Timeline], error) {
@@ -235,7 +225,7 @@ func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error
 	if err != nil {
 		return nil, err
 	}
-	s, o := h.pictureOf(ctx, d, moments), draw.Options{Theme: draw.Theme(in.Theme)}
+	s, o := overview.PictureOf(ctx, h.process, d, moments).Structure, draw.Options{Theme: draw.Theme(in.Theme)}
 	if !in.Plain {
 		story.AddRun(&o, &s, d, moments)
 	}

@@ -71,6 +71,7 @@ export interface Run extends RunInfo {
   warnings: string[];
   active_seconds: number;
   error?: string;
+  picture?: { from: string; note?: string };
   start?: { dir: string; prompt?: string; model?: string; templates?: Record<string, string> };
 }
 

@@ -215,6 +215,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
             const last = shown.filter((m) => m.place === place && (at === null || m.record <= at)).at(-1) ?? shown.find((m) => m.place === place);
             if (last) onGo(at, last.record, tab);
           }} />
+          {view?.picture?.note && <p class="dim">{visible(view.picture.note)}</p>}
           {node.place && <NodeBar node={node} stops={stops} busy={!!busy} final={!!final} onClose={() => setNode({ place: "", kind: "" })} />}
         </section>
         <section class="panel" aria-label={"Timeline" + ofWhich}>
