@@ -107,7 +107,7 @@ func (p *Process) PublishAgent(ctx context.Context, agent string) (Published, er
 	if !st.Location.KeepsRuns() {
 		return Published{}, failure.NewUsage("name one that does: RADDLE_STORE=postgres://HOST/NAME, redis://HOST or sqlite:PATH", "the store %s keeps nothing", st.Location.URL())
 	}
-	rec := &runs.Record{Agent: a.Name, Dir: a.Dir, Sources: a.Sources()}
+	rec := &runs.Record{Agent: a.Name, Dir: a.Dir, Recorded: runs.Recorded{Sources: a.Sources()}}
 	p.LearnSecrets(rec)
 	b, err := packAgent(rec)
 	if err != nil {

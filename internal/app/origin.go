@@ -65,7 +65,7 @@ func (o *runOrigin) limitRecord(rec *runs.Record, here string) {
 		here = a.Workspace
 	}
 	if o.isLimited() {
-		*rec = runs.Record{Agent: rec.Agent, Dir: rec.Dir, Definition: rec.Definition, Definitions: rec.Definitions, Sources: rec.Sources, Picture: rec.Picture,
+		*rec = runs.Record{Agent: rec.Agent, Dir: rec.Dir, Recorded: rec.Recorded,
 			Prompt: rec.Prompt, Files: rec.Files, Version: rec.Version, Strict: rec.Strict, Mode: string(permission.ModeAsk),
 			Distribution: runs.Distribution{Input: rec.Input}}
 	}

@@ -13,14 +13,9 @@ import (
 // Record is what a run saves about its start, so that it can be shown and continued
 // without the command that started it.
 type Record struct {
-	Agent      string `json:"agent"`
-	Dir        string `json:"dir"`        // absolute
-	Definition string `json:"definition"` // text of graph.yaml
-	// Definitions are the texts of the files of agents below it, by their path in Sources.
-	Definitions map[string]string `json:"definitions,omitempty"`
-	Sources     []flow.Source     `json:"sources"` // every file that the run depends on
-	// Picture is the graph as people know it, without secrets; nil: an earlier version wrote the record, or it would be too large.
-	Picture *graph.Structure `json:"picture,omitempty"`
+	Agent string `json:"agent"`
+	Dir   string `json:"dir"` // absolute
+	Recorded
 
 	Prompt    string            `json:"prompt"`
 	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
@@ -56,6 +51,16 @@ type Record struct {
 
 	// TraceParent names the span of what started the run, as the header traceparent does.
 	TraceParent string `json:"trace_parent,omitempty"`
+}
+
+// Recorded is what the agent of a run was when the run started.
+type Recorded struct {
+	Definition string `json:"definition"` // text of graph.yaml
+	// Definitions are the texts of the files of agents below it, by their path in Sources.
+	Definitions map[string]string `json:"definitions,omitempty"`
+	Sources     []flow.Source     `json:"sources"` // every file that the run depends on
+	// Picture is the graph as people know it, without secrets; nil: an earlier version wrote the record, or it would be too large.
+	Picture *graph.Structure `json:"picture,omitempty"`
 }
 
 // Distribution says what a run has to do with runs of other machines.
