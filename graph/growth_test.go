@@ -34,6 +34,49 @@ var growing = []struct {
 	{"effects", 500, effectsOf},
 	{"children", 250, childrenOf},
 	{"nested", 250, nestedOf},
+	{"map", 500, mapOf},
+	{"large map", 2000, largeMapOf},
+}
+
+var entries, lists = graph.Merge[string, int]("entries"), graph.Merge[string, []int]("lists")
+
+// fillMaps writes n entries to each map.
+func fillMaps(n int) graph.Update {
+	m, l := make(map[string]int, n), make(map[string][]int, n)
+	for i := range n {
+		m[fmt.Sprint(i)], l[fmt.Sprint(i)] = i, []int{i}
+	}
+	return graph.Put(entries.Set(m), lists.Set(l))
+}
+
+// mapOf is n steps that read maps of a hundred entries, write one entry of each, and have a branch that reads them.
+func mapOf(t testing.TB, n int) *graph.Graph {
+	again, stop := []string{"again"}, []string{"stop"}
+	return compile(t, graph.Def{Name: "map", Keys: []graph.AnyKey{entries, lists}, Start: []string{"fill"}, Nodes: []graph.Node{
+		{Name: "fill", Run: func(context.Context, graph.State) (graph.Update, error) { return fillMaps(100), nil }},
+		{Name: "step", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			return graph.Put(entries.Set(map[string]int{"0": entries.Get(s)["0"] + 1}), lists.Set(map[string][]int{"0": lists.Get(s)["1"]})), nil
+		}}},
+		Edges: []graph.Edge{edge("fill", "step"), {From: []string{"step"}, Cases: map[string]string{"again": "step", "stop": graph.End}, Pick: func(s graph.State) ([]string, error) {
+			if entries.Get(s)["0"] < n {
+				return again, nil
+			}
+			return stop, nil
+		}}}})
+}
+
+// largeMapOf is three steps that read maps of n entries.
+func largeMapOf(t testing.TB, n int) *graph.Graph {
+	read := func(_ context.Context, s graph.State) (graph.Update, error) {
+		if len(entries.Get(s)) != n || len(lists.Get(s)) != n {
+			return graph.Update{}, fmt.Errorf("the maps have not %d entries", n)
+		}
+		return graph.Update{}, nil
+	}
+	return compile(t, graph.Def{Name: "largemap", Keys: []graph.AnyKey{entries, lists}, Start: []string{"fill"}, Nodes: []graph.Node{
+		{Name: "fill", Run: func(context.Context, graph.State) (graph.Update, error) { return fillMaps(n), nil }},
+		{Name: "a", Run: read}, {Name: "b", Run: read}, {Name: "c", Run: read}},
+		Edges: []graph.Edge{edge("fill", "a"), edge("a", "b"), edge("b", "c"), edge("c", graph.End)}})
 }
 
 // joinOf is n nodes side by side that one waits for.

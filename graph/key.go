@@ -29,6 +29,7 @@ type keyDef struct {
 	begin  func(old any, buf any) any
 	add    func(acc any, present bool, upd any) (any, error) // nil: overwrite
 	end    func(acc any) (val, buf any)
+	clone  func(v any) any // a copy that shares nothing; nil: value.Copy makes it
 	encode func(dst []byte, v any) ([]byte, error)
 	decode func(b []byte) (any, error)
 }
@@ -297,7 +298,7 @@ func Append[E any](name string) Key[[]E] {
 }
 
 // Merge returns a map key: the entries of each write replace those of the same name,
-// and the journal stores only the written entries. A write clones the map, so its cost
+// and the journal stores only the written entries. A write clones the map, and so does the first read of each reader, so their cost
 // grows with the map: keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
 	d := newKey[map[K]V](name, "merge")
@@ -312,6 +313,9 @@ func Merge[K comparable, V any](name string) Key[map[K]V] {
 		u, _ := upd.(map[K]V)
 		maps.Copy(acc.(map[K]V), u)
 		return acc, nil
+	}
+	if !value.MayShare(reflect.TypeFor[V]()) {
+		d.clone = func(v any) any { m, _ := v.(map[K]V); return maps.Clone(m) }
 	}
 	return Key[map[K]V]{d}
 }

@@ -50,7 +50,11 @@ func (s State) slotValue(slot int) any {
 	s.own.mu.Lock()
 	defer s.own.mu.Unlock()
 	if s.own.made[slot] == nil {
-		fold.SetEntry(&s.own.made, slot, value.Copy(v))
+		clone := value.Copy
+		if k := s.t.keys[slot]; k.clone != nil {
+			clone = k.clone
+		}
+		fold.SetEntry(&s.own.made, slot, clone(v))
 	}
 	return s.own.made[slot]
 }

@@ -190,7 +190,7 @@ func (c *copier) separate(v reflect.Value, depth int) {
 	case reflect.Map:
 		c.separateMap(v, depth)
 	case reflect.Interface:
-		if !v.IsNil() {
+		if !v.IsNil() && c.reaches(v.Elem().Type()) {
 			held := reflect.New(v.Elem().Type()).Elem()
 			held.Set(v.Elem())
 			c.separate(held, depth+1)
@@ -213,11 +213,15 @@ func (c *copier) separateSlice(v reflect.Value, depth int) {
 	case v.IsNil():
 	case !c.deep && !nested:
 		v.Set(v.Slice3(0, n, n))
+	case !nested: // it cannot contain itself, and to find it again costs more than another copy
+		own := reflect.MakeSlice(v.Type(), n, n)
+		reflect.Copy(own, v)
+		v.Set(own)
 	case !c.reuse(v):
 		own := reflect.MakeSlice(v.Type(), n, n)
 		reflect.Copy(own, v)
 		c.keep(v, own)
-		for i := 0; nested && i < n; i++ {
+		for i := range n {
 			c.separate(own.Index(i), depth+1)
 		}
 	}
@@ -230,14 +234,14 @@ func (c *copier) separateMap(v reflect.Value, depth int) {
 	}
 	was := reflect.ValueOf(v.Interface()).MapRange() // v itself is about to change
 	own := reflect.MakeMapWithSize(v.Type(), v.Len())
+	k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	c.keep(v, own)
 	for was.Next() {
-		e := reflect.New(v.Type().Elem()).Elem()
-		e.Set(was.Value())
-		c.separate(e, depth+1)
-		k := was.Key()
-		if isText {
-			k = reflect.ValueOf(c.text(k.String())).Convert(k.Type())
+		if e.SetIterValue(was); nested {
+			c.separate(e, depth+1)
+		}
+		if k.SetIterKey(was); isText {
+			k.SetString(c.text(k.String()))
 		}
 		own.SetMapIndex(k, e)
 	}
