@@ -261,17 +261,26 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Body.Breaks) > 0 {
-		if _, err := h.service.SetBreaks(ctx, id, in.Body.Breaks); err != nil {
-			return nil, err
+	if err := h.prepareCopy(ctx, id, in.Body); err != nil {
+		if _, failed := h.process.Runs.RemoveRun(ctx, id); failed != nil { // it is driven, or the store is away
+			err = fmt.Errorf("the copy %s remains: %w", id, err)
 		}
-	}
-	if in.Body.Start {
-		if err := h.service.ResumeRun(ctx, id); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	return &body[Forked]{Forked{id, origin, in.Body.Start}}, nil
+}
+
+// prepareCopy sets the breaks of a copy, and continues it, as a request says.
+func (h *handler) prepareCopy(ctx context.Context, id string, b ForkBody) error {
+	if len(b.Breaks) > 0 {
+		if _, err := h.service.SetBreaks(ctx, id, b.Breaks); err != nil {
+			return err
+		}
+	}
+	if !b.Start {
+		return nil
+	}
+	return h.service.ResumeRun(ctx, id)
 }
 
 // listTemplates lists the templates with which a run works. A conversation has none.
