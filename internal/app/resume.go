@@ -111,13 +111,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, err
 	}
 	c.recorded = func() []string { return replies }
-	if c.Mode == nil {
-		recorded, ok := permission.ParseMode(rec.Mode)
-		if !ok {
-			return nil, failure.NewStale("choose one: raddle resume "+id+" --mode "+strings.Join(permission.Modes, "|"), "run %s has the permission mode %q, which this version does not know", id, rec.Mode)
-		}
-		c.Mode = cmp.Or(c.sameMode, permission.NewModeSwitch(recorded))
-		c.Mode.SetMode(recorded)
+	if err := c.restoreMode(id, rec.Mode); err != nil {
+		return nil, err
 	}
 	host, err := p.newHost(rec, c.UIHooks)
 	if err != nil {
@@ -171,6 +166,20 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		}
 	}
 	return run, nil
+}
+
+// restoreMode sets the mode of permissions that a run has recorded, unless the caller has chosen one.
+func (c *ResumeOptions) restoreMode(id, name string) error {
+	if c.Mode != nil {
+		return nil
+	}
+	recorded, ok := permission.ParseMode(name)
+	if !ok {
+		return failure.NewStale("choose one: raddle resume "+id+" --mode "+strings.Join(permission.Modes, "|"), "run %s has the permission mode %q, which this version does not know", id, name)
+	}
+	c.Mode = cmp.Or(c.sameMode, permission.NewModeSwitch(recorded))
+	c.Mode.SetMode(recorded)
+	return nil
 }
 
 // Waits reports whether the last drive of a resumed run has stopped because only answers can continue the run.
