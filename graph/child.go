@@ -64,7 +64,7 @@ func (a attempt) beginCall() error {
 		return err
 	}
 	in := a.ensureInner()
-	if in.nextOrdinal("\x00call") != "0" {
+	if in.ordinals.NextOrdinal("\x00call") != "0" {
 		return fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", a.node().Name)
 	}
 	if in.calling {

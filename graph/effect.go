@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
@@ -177,52 +176,10 @@ func (a attempt) beginEffect(e Effect) (*effectCall, error) {
 	if e.Key != "" {
 		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
-		c.ord = in.nextOrdinal(e.Name)
+		c.ord = in.ordinals.NextOrdinal(e.Name)
 	}
 	c.id = a.localIDLocked() + "\x00" + e.Name + "\x00" + c.ord
 	return c, nil
-}
-
-// nextOrdinal counts the calls of one name in an attempt.
-func (in *nodeActivity) nextOrdinal(name string) string {
-	return strconv.Itoa(in.ordinals.next(name))
-}
-
-// ordinals counts calls by name. Most nodes use few names.
-type ordinals struct {
-	few  []ordinal
-	many map[string]int // all names, if there are many
-}
-
-type ordinal struct {
-	name string
-	n    int
-}
-
-// fewOrdinals is the number of names up to which a linear search is used.
-const fewOrdinals = 8
-
-// next returns how many calls of a name came before this one.
-func (o *ordinals) next(name string) int {
-	if o.many == nil {
-		for i := range o.few {
-			if c := &o.few[i]; c.name == name {
-				c.n++
-				return c.n - 1
-			}
-		}
-		if len(o.few) < fewOrdinals {
-			o.few = append(o.few, ordinal{name, 1})
-			return 0
-		}
-		o.many = make(map[string]int, 2*fewOrdinals)
-		for _, c := range o.few {
-			o.many[c.name] = c.n
-		}
-	}
-	n := o.many[name]
-	o.many[name]++
-	return n
 }
 
 func (c *effectCall) finish() {

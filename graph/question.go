@@ -167,7 +167,7 @@ func (a attempt) beginQuestion(name string) (ordinal string, err error) {
 		return "", fmt.Errorf("graph: question %q is already open in node %s: give questions that are open at the same time distinct names (Ask.Name)", name, a.node().Name)
 	}
 	fold.SetEntry(&in.busy, id, true)
-	return in.nextOrdinal(id), nil
+	return in.ordinals.NextOrdinal(id), nil
 }
 
 // endQuestion ends a call of Interrupt: a question that waits for its answer stays open.

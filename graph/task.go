@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/ordinal"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
@@ -49,7 +50,7 @@ type task struct {
 
 // nodeActivity holds what a node does in addition to returning: most do nothing.
 type nodeActivity struct {
-	ordinals ordinals
+	ordinals ordinal.Counter
 	busy     map[string]bool
 	running  []*effectCall
 	results  map[string]outcome             // effects, for the next attempt
@@ -307,7 +308,7 @@ func (t *task) runAttempts(hung error) bool {
 		}
 		t.mu.Lock()
 		if t.ended = t.attempts; t.inner != nil {
-			t.inner.ordinals, t.inner.below, t.inner.childSet, t.inner.fault = ordinals{}, nil, childSet{}, nil
+			t.inner.ordinals, t.inner.below, t.inner.childSet, t.inner.fault = ordinal.Counter{}, nil, childSet{}, nil
 		}
 		t.mu.Unlock()
 		t.deliverEvent(TopicTask, TaskRetry{Attempt: t.attempts, MaxAttempts: retry.Attempts, After: after, Err: t.err})
