@@ -187,19 +187,24 @@ func (a attempt) loadJournaledFrames() (map[string]*fold.Frame, error) {
 		return a.frames, nil
 	case d.journal != nil && a.n > 1:
 		a.mu.Lock()
-		defer a.mu.Unlock()
-		in := a.ensureInner()
-		if in.frames == nil {
-			if err := d.journal.Flush(); err != nil {
-				return nil, err
-			}
-			s, err := fold.LoadToDrive(a.base, d.settings.Store, d.thread)
-			if err != nil {
-				return nil, err
-			}
-			in.frames = s.Frames
+		frames := a.ensureInner().frames
+		a.mu.Unlock()
+		if frames != nil {
+			return frames, nil
 		}
-		return in.frames, nil
+		if err := d.journal.Flush(); err != nil { // without the lock: the store may be away for minutes
+			return nil, err
+		}
+		s, err := fold.LoadToDrive(a.base, d.settings.Store, d.thread)
+		if err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.inner.frames == nil { // no other child has read them meanwhile
+			a.inner.frames = s.Frames
+		}
+		return a.inner.frames, nil
 	}
 	return nil, nil
 }

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
 
@@ -231,7 +232,10 @@ func (c *effectCall) resolveDoubt(ctx context.Context) (skip bool, err error) {
 			return skip, err
 		}
 	}
-	return false, c.recordIntent(nil)
+	if err := c.recordIntent(nil); err != nil || d.lease == nil {
+		return false, err
+	}
+	return false, d.checkDriving(ctx) // the store may have taken its time
 }
 
 // isInDoubt reports whether the effect was started and its outcome is unknown.
@@ -368,7 +372,7 @@ type SharedValue[T any] struct {
 
 // sharedCell is the part of a shared value that all its users have in common.
 type sharedCell struct {
-	mu      sync.Mutex // guards the fields below, and the value
+	mu      writer.Lock // guards the fields below, and the value, also while that is recorded
 	value   any        // a *T
 	size    int        // size of the recorded value
 	changed chan struct{}
@@ -412,7 +416,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 				return nil, fmt.Errorf("shared value %q: %w", name, err)
 			}
 		}
-		c = &sharedCell{value: v, changed: make(chan struct{})}
+		c = &sharedCell{mu: writer.NewLock(), value: v, changed: make(chan struct{})}
 		fold.SetEntry(&d.shared, name, c)
 	}
 	v, ok := c.value.(*T)

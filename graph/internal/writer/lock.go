@@ -1,20 +1,20 @@
 package writer
 
-// A lock is a lock that may be held for minutes. Waiting for it lets the time of a testing/synctest bubble pass, unlike
-// waiting for a mutex. Make it with newLock.
-type lock chan struct{}
+// A Lock is a lock that may be held for minutes. Waiting for it lets the time of a testing/synctest bubble pass, unlike
+// waiting for a mutex. Make it with NewLock.
+type Lock chan struct{}
 
-// newLock returns a lock that is free.
-func newLock() lock { return make(lock, 1) }
+// NewLock returns a lock that is free.
+func NewLock() Lock { return make(Lock, 1) }
 
 // Lock takes the lock, and waits until it is free.
-func (l lock) Lock() { l <- struct{}{} }
+func (l Lock) Lock() { l <- struct{}{} }
 
 // Unlock frees the lock.
-func (l lock) Unlock() { <-l }
+func (l Lock) Unlock() { <-l }
 
 // TryLock reports whether it has taken the lock, and does not wait.
-func (l lock) TryLock() bool {
+func (l Lock) TryLock() bool {
 	select {
 	case l <- struct{}{}:
 		return true

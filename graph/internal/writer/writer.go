@@ -33,7 +33,7 @@ type ThreadWriter struct {
 	Run   fold.Run        // for the record of the end
 
 	saved   atomic.Int64      // number of the newest record that is in the store; it changes while writing is held
-	writing lock              // one batch at a time, also while it waits for the store
+	writing Lock              // one batch at a time, also while it waits for the store
 	sums    journal.Checksums // used by the goroutine that writes
 	mu      sync.Mutex        // guards the fields below
 	pending []journal.Record
@@ -47,7 +47,7 @@ type ThreadWriter struct {
 
 // New returns the writer of a thread that was read to its end. waits is its Waits.
 func New(waits context.Context, c Config, s *fold.Thread) *ThreadWriter {
-	w := &ThreadWriter{Config: c, Waits: waits, writing: newLock(), sums: s.Sums, bytes: s.Bytes, weight: s.Weight, size: s.Size}
+	w := &ThreadWriter{Config: c, Waits: waits, writing: NewLock(), sums: s.Sums, bytes: s.Bytes, weight: s.Weight, size: s.Size}
 	w.pending = w.few[:0]
 	w.saved.Store(s.Head)
 	return w
