@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/probe"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/internal/writer"
@@ -86,7 +87,10 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 		return v, err
 	}
 	if !skip {
-		if v, err = fn(&effectCtx{ctx, call}); err != nil {
+		in := &effectCtx{ctx, call}
+		end := probe.BeginEffect(in)
+		v, err = fn(in)
+		if end(); err != nil {
 			call.recordFailure(ctx)
 			return v, err
 		}

@@ -476,7 +476,8 @@ func (v *visit) effects(a act, i int) error {
 	one := func(name string) (string, error) {
 		return graph.DoEffect(v.ctx, graph.Effect{Name: name, Key: key}, func(ctx context.Context) (string, error) {
 			v.w.happens(ctx)
-			out := "<" + digestOf(graph.EffectKey(ctx)) + ">"
+			_, path, _ := strings.Cut(graph.EffectKey(ctx), "/") // without the branch: a fork gets the same
+			out := "<" + digestOf(path) + ">"
 			if a.Kind == "large" {
 				out += strings.Repeat("x", 8000*(a.N+1))
 			}
