@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest/disturb"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/pgtest"
@@ -29,8 +30,8 @@ type storedRun struct {
 // runStored runs a case with the store at a URL.
 func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun {
 	t.Helper()
-	k := &killer{seen: map[recordName]int{}, agents: map[string][]string{}, recorded: map[string]bool{}, made: map[string]*madeEffect{}}
-	out := &storedRun{killedRun: killedRun{kill: k}}
+	var agents agentNumbers
+	out := &storedRun{}
 	var err error
 	out.result, err = r.RunCase(t.Context(), c, Setup{Store: url, Drive: func(ctx context.Context, trial *Trial) (graph.Result, error) {
 		res, driveErr := trial.Drive(ctx)
@@ -48,7 +49,7 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 			}
 		})
 		slices.Reverse(entries)
-		names := k.nameRecords(entries)
+		names := disturb.LabelRecords(entries, agents.replaceIDs)
 		for rec, other := range journal.Records(ctx, st, thread, journal.Range{}) {
 			if err = other; err != nil {
 				break
@@ -58,14 +59,14 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 			case journal.KindClaim, journal.KindSnapshot:
 				continue
 			case journal.KindEffect, journal.KindStep, journal.KindTask, journal.KindAnswer, journal.KindEdit:
-				data := k.numberAgents(strings.ReplaceAll(string(rec.Data), trial.RunID, "RUN"))
-				out.records = append(out.records, fmt.Sprintf("%v %q", name, out.cleanValue(data)))
+				data := agents.replaceIDs(strings.ReplaceAll(string(rec.Data), trial.RunID, "RUN"))
+				out.records = append(out.records, fmt.Sprintf("%s %q", name.Label, out.cleanValue(data)))
 			default:
-				out.records = append(out.records, fmt.Sprintf("%v", name))
+				out.records = append(out.records, name.Label)
 			}
 		}
 		slices.Sort(out.records)
-		if len(k.agents) > 0 {
+		if len(agents.byName) > 0 {
 			out.records = nil
 		}
 		if err != nil {

@@ -1,14 +1,13 @@
 package testrun
 
 import (
-	"cmp"
 	"context"
-	"runtime"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest/disturb"
 	"raddle.dev/internal/testcase"
 )
 
@@ -37,37 +36,22 @@ func (r *CrashResult) HasPassed() bool { return r.Reason == "" && len(r.Differen
 // runs work at the same time; 0: one for each processor.
 func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*CrashResult, error) {
 	out := &CrashResult{Case: c}
-	reference, err := r.runKilled(ctx, c, killPoint{})
+	search := &disturb.Explorer[*killedRun]{Jobs: jobs, Compare: (*killedRun).explain,
+		Run: func(ctx context.Context, t *disturb.Trial) (*killedRun, error) { return r.runKilled(ctx, c, t) }}
+	reference, again, err := search.RunUndisturbed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if failed := reference.result.Failures; len(failed) > 0 {
+	if failed := reference.End.result.Failures; len(failed) > 0 {
 		out.Reason = "the case fails without a crash: " + failed[0].What + ": " + failed[0].Message
 		return out, nil
 	}
-	again, err := r.runKilled(ctx, c, killPoint{})
-	if err != nil {
-		return nil, err
-	}
-	if differ := reference.compare(again); len(differ) > 0 {
-		out.Reason = "two runs without a crash differ: " + strings.Join(differ, "; ")
+	if len(again.What) > 0 {
+		out.Reason = "two runs without a crash differ: " + strings.Join(again.What, "; ")
 		return out, nil
 	}
-	points := reference.kill.listPoints()
-	trials := make([]*crashTrial, len(points))
-	err = forEach(ctx, len(points), jobs, func(i int) error {
-		for range maxAttempts {
-			run, err := r.runKilled(ctx, c, points[i])
-			if err != nil {
-				return err
-			}
-			if run.kill.isKilled() {
-				trials[i] = &crashTrial{run.kill, reference.explain(run)}
-				return nil
-			}
-		}
-		return nil
-	})
+	points := disturb.ListSingles(reference.Trial.ListMilestones(), []disturb.Kind{disturb.CrashBefore, disturb.CrashAfter})
+	trials, err := search.TryAll(ctx, points)
 	if err != nil {
 		return nil, err
 	}
@@ -77,22 +61,16 @@ func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*C
 	return out, nil
 }
 
-// maxAttempts is how often a run is made to reach one crash point. What nodes save while others work may depend on their timing.
-const maxAttempts = 3
-
 // crashTrial is a run that was killed at its crash point.
-type crashTrial struct {
-	kill *killer
-	diff *Difference // nil: it ended as the run without a crash
-}
+type crashTrial = disturb.Found[*killedRun]
 
 // nameCulprits returns the differences of runs, each with the effects that cause it: those that were made twice in every run that differs in the
 // same way. An effect that was completed, made again and changed nothing in another run is not one of them, unless no other is left.
 func nameCulprits(trials []*crashTrial) (list []Difference) {
 	harmless := map[string]bool{}
 	for _, t := range trials {
-		if t.diff == nil {
-			for path, m := range t.kill.made {
+		if len(t.What) == 0 {
+			for path, m := range t.End.kill.made {
 				harmless[path] = harmless[path] || m.n > 1 && m.completed
 			}
 		}
@@ -100,11 +78,11 @@ func nameCulprits(trials []*crashTrial) (list []Difference) {
 	repeated := map[*crashTrial][]string{}
 	common := map[string][]string{} // by what differs: the effects that were repeated in all runs with this difference
 	for _, t := range trials {
-		if t.diff == nil {
+		if len(t.What) == 0 {
 			continue
 		}
-		repeated[t] = t.kill.listRepeated(harmless)
-		for _, what := range t.diff.What {
+		repeated[t] = t.End.kill.listRepeated(harmless)
+		for _, what := range t.What {
 			if before, known := common[what]; known {
 				common[what] = keepCommon(before, repeated[t])
 			} else {
@@ -113,23 +91,37 @@ func nameCulprits(trials []*crashTrial) (list []Difference) {
 		}
 	}
 	for _, t := range trials {
-		if t.diff == nil {
+		if len(t.What) == 0 {
 			continue
 		}
-		if len(t.kill.repeated) == 0 {
+		d := Difference{Point: describePoint(t.Trial), What: t.What}
+		if len(t.End.kill.repeated) == 0 {
 			var causes []string
-			for _, what := range t.diff.What {
+			for _, what := range t.What {
 				causes = append(causes, common[what]...)
 			}
 			slices.Sort(causes)
 			if causes = slices.Compact(causes); len(causes) == 0 {
 				causes = repeated[t]
 			}
-			t.diff.Cause = t.kill.describeCauses(causes)
+			d.Cause = t.End.kill.describeCauses(causes)
 		}
-		list = append(list, *t.diff)
+		list = append(list, d)
 	}
 	return list
+}
+
+// describePoint returns when a run was killed.
+func describePoint(t *disturb.Trial) string {
+	entries, saved := t.LastAppend()
+	var parts []string
+	for _, e := range entries {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("record %d (%s %s%s)", e.Seq, e.Kind, e.Path, e.What)))
+	}
+	if saved {
+		return "after " + strings.Join(parts, ", ")
+	}
+	return "before " + strings.Join(parts, ", ")
 }
 
 // keepCommon returns what is in both lists.
@@ -140,38 +132,6 @@ func keepCommon(x, y []string) (both []string) {
 		}
 	}
 	return both
-}
-
-// forEach calls do for 0 to n-1, as many at the same time as jobs says, and returns the first error.
-func forEach(ctx context.Context, n, jobs int, do func(i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, cmp.Or(jobs, runtime.GOMAXPROCS(0))) {
-		workers.Go(func() {
-			for i := range next {
-				if err := do(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	workers.Wait()
-	return context.Cause(ctx)
-}
-
-// A killPoint is an append to the journal at which a run is killed: the first one with a record.
-type killPoint struct {
-	record recordName // zero: the run is not killed
-	saved  bool       // the append has been saved
 }
 
 // killedRun is a run of a case that was killed once, and resumed.
@@ -185,24 +145,24 @@ type killedRun struct {
 	over bool // its end was saved before it was killed, and nothing was left to do: its result has no state
 }
 
-// runKilled runs a case, kills it at a point and resumes it.
-func (r *Runner) runKilled(ctx context.Context, c *testcase.Case, at killPoint) (*killedRun, error) {
-	k := &killer{at: at, seen: map[recordName]int{}, agents: map[string][]string{}, recorded: map[string]bool{}, made: map[string]*madeEffect{}}
+// runKilled runs a case, which its trial kills at a point, and resumes it.
+func (r *Runner) runKilled(ctx context.Context, c *testcase.Case, trial *disturb.Trial) (*killedRun, error) {
+	k := newKiller(trial)
 	out := &killedRun{kill: k}
 	res, err := r.RunCase(ctx, c, Setup{
 		Journal: k.wrapStore,
 		Adjust:  k.adjustHost,
 		Drive: func(ctx context.Context, t *Trial) (res graph.Result, err error) {
 			k.names = t.seen.names
-			if res, err = k.drive(ctx, t); k.endDrive() {
-				if k.isEmpty() {
+			if res, err = k.drive(ctx, t); k.isKilled() {
+				if trial.IsEmpty() {
 					t.RunID = "" // its start was not saved: the caller starts it again
 				}
-				if out.over = k.hasEnded(); out.over {
+				if out.over = trial.HasEnded(); out.over {
 					res, err = t.readEnd(ctx)
 				} else {
 					res, err = k.drive(ctx, t)
-					out.over = res.Status == graph.Waiting && k.hasWaited()
+					out.over = res.Status == graph.Waiting && trial.HasWaited()
 				}
 			}
 			out.questions, out.scratch = res.Questions, t.Scratch

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/graph"
-	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/testcase"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
@@ -170,13 +167,6 @@ func TestCrashAfterAFailure(t *testing.T) {
 	}
 	if before == 0 {
 		t.Errorf("the gap before the failure was not found: %d points, %s", found.Points, found.Reason)
-	}
-	for status := graph.Running; status <= graph.NotStarted; status++ {
-		k := &killer{at: killPoint{saved: true}, last: []history.Entry{{Kind: journal.KindEnd, What: status.String()}}}
-		continues := status == graph.Running || status == graph.Waiting || status == graph.Paused || status == graph.Canceled || status == graph.Crashed || status == graph.NotStarted
-		if k.hasEnded() == continues {
-			t.Errorf("%s: hasEnded is %t", status, !continues)
-		}
 	}
 }
 

@@ -66,16 +66,13 @@ func (k *killedRun) cleanValue(text string) string {
 	return instants.ReplaceAllString(strings.ReplaceAll(text, k.scratch, "SCRATCH"), "TIME")
 }
 
-// explain returns how a killed run, b, differs from this one, which was not killed; nil if it does not.
-func (k *killedRun) explain(b *killedRun) *Difference {
-	d := &Difference{Point: b.kill.describePoint(), What: k.compare(b)}
+// explain returns how a killed run, b, differs from this one, which was not killed.
+func (k *killedRun) explain(b *killedRun) []string {
+	list := k.compare(b)
 	for _, name := range b.kill.repeated {
-		d.What = append(d.What, name+" ran again although its result was saved")
+		list = append(list, name+" ran again although its result was saved")
 	}
-	if len(d.What) == 0 {
-		return nil
-	}
-	return d
+	return list
 }
 
 func errorSuffix(r *Result) string {

@@ -2,8 +2,6 @@ package testrun
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"regexp"
@@ -15,34 +13,33 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/graph/history"
+	"raddle.dev/graph/graphtest/disturb"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/tool"
 )
 
-// errKilled is the error of everything that a killed drive still tries.
-var errKilled = errors.New("the run was killed by the test")
-
-// A killer kills a drive at a point: from then on the drive saves nothing, and its context has ended. It also records which effects are made.
+// A killer kills a drive where its trial says so: from then on the drive saves nothing, and its context has ended. It also records which
+// effects are made.
 type killer struct {
-	at killPoint
-
+	trial *disturb.Trial
 	names *naming // of the agent that runs
 
-	mu       sync.Mutex
-	appends  [][]recordName      // of the first drive
-	seen     map[recordName]int  // how many records of a name there were; n is 0
-	agents   map[string][]string // the ids of the agents of a team, by name
-	saved    int                 // records
-	killed   bool
-	over     bool // the killed drive has ended
-	cancel   context.CancelFunc
-	last     []history.Entry // of the append at which the run was killed
-	recorded map[string]bool
+	agents agentNumbers
+
+	mu       sync.Mutex // guards the fields below
+	now      *disturb.Drive
+	drives   int
 	made     map[string]*madeEffect
 	repeated []string // effects that were made again although their result was recorded
+}
+
+// newKiller returns the killer of a trial. It also names records for it.
+func newKiller(trial *disturb.Trial) *killer {
+	k := &killer{trial: trial, made: map[string]*madeEffect{}}
+	trial.ReplaceNames(k.agents.replaceIDs)
+	return k
 }
 
 // madeEffect is an effect that was made.
@@ -62,66 +59,38 @@ const (
 	outsideEffect // a model, or a search
 )
 
-// A recordName identifies a record in all runs of a case. Its number does not: nodes that work at the same time save in any order.
-type recordName struct {
-	kind           journal.Kind
-	path, id, what string
-	step           int
-	n              int // of the records before it that have the same other fields
-}
-
-// nameRecords returns the names of records that a drive appends. The caller must hold mu.
-func (k *killer) nameRecords(entries []history.Entry) (names []recordName) {
-	for _, e := range entries {
-		name := recordName{kind: e.Kind, path: k.numberAgents(e.Path), id: k.numberAgents(e.ID), what: k.numberAgents(e.What), step: e.Step}
-		switch e.Kind {
-		case journal.KindStart, journal.KindClaim, journal.KindSnapshot, journal.KindFork:
-			name.what = "" // an id that each run has for itself
-		}
-		n := k.seen[name]
-		k.seen[name]++
-		name.n = n
-		names = append(names, name)
-	}
-	return names
-}
-
 // agentIDs matches the ids of agents of a team, which differ between any two runs.
 var agentIDs = regexp.MustCompile(`\b(agent_[\w-]+_)[0-9a-f]{8}\b`)
 
-// numberAgents replaces what differs in the ids of agents by a number, in the order in which agents of the same name appear. The caller must hold mu.
-func (k *killer) numberAgents(text string) string {
+// agentNumbers gives the agents of a team numbers that are the same in each run.
+type agentNumbers struct {
+	mu     sync.Mutex
+	byName map[string][]string // ids
+}
+
+// replaceIDs replaces what differs in the ids of agents by a number, in the order in which agents of the same name appear.
+func (a *agentNumbers) replaceIDs(text string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return agentIDs.ReplaceAllStringFunc(text, func(id string) string {
 		name := agentIDs.FindStringSubmatch(id)[1]
-		at := slices.Index(k.agents[name], id)
+		at := slices.Index(a.byName[name], id)
 		if at < 0 {
-			at = len(k.agents[name])
-			k.agents[name] = append(k.agents[name], id)
+			at = len(a.byName[name])
+			if a.byName == nil {
+				a.byName = map[string][]string{}
+			}
+			a.byName[name] = append(a.byName[name], id)
 		}
 		return name + strconv.Itoa(at+1)
 	})
-}
-
-// listPoints returns the points at which a run like this one can be killed: each append, named by its first record, and each result of an effect
-// that was saved together with others.
-func (k *killer) listPoints() (points []killPoint) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, names := range k.appends {
-		for i, name := range names {
-			if i == 0 || name.kind == journal.KindEffect {
-				points = append(points, killPoint{name, false}, killPoint{name, true})
-			}
-		}
-	}
-	return points
 }
 
 // isKilled reports whether the run was killed.
 func (k *killer) isKilled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.killed
+	return k.now.CutOff() != ""
 }
 
 // drive drives the trial until it ends or is killed.
@@ -129,123 +98,17 @@ func (k *killer) drive(ctx context.Context, t *Trial) (graph.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	k.mu.Lock()
-	k.cancel = cancel
+	k.now = k.trial.NewDrive(cancel)
+	k.drives++
 	k.mu.Unlock()
 	return t.Drive(ctx)
 }
 
-// endDrive reports whether the drive that has ended was killed; the next one is not.
-func (k *killer) endDrive() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	ended := k.killed && !k.over
-	k.over = k.killed
-	return ended
-}
-
-// lastingEnds are the ends after which a run does not continue unless a person asks for it.
-var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.StepLimit.String(), graph.VisitLimit.String(), graph.TimedOut.String(), graph.Stuck.String(), graph.Abandoned.String()}
-
-// hasEnded reports whether the end of the run was saved before it was killed.
-func (k *killer) hasEnded() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.at.saved && slices.ContainsFunc(k.last, func(e history.Entry) bool { return e.Kind == journal.KindEnd && slices.Contains(lastingEnds, e.What) })
-}
-
-// hasWaited reports whether the run was killed after it was saved that it waits for an answer.
-func (k *killer) hasWaited() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.at.saved && slices.ContainsFunc(k.last, func(e history.Entry) bool { return e.Kind == journal.KindEnd && e.What == graph.Waiting.String() })
-}
-
-// isEmpty reports whether nothing was saved.
-func (k *killer) isEmpty() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.saved == 0
-}
-
+// wrapStore returns the store of the drive that begins. It has no leases, so that the next drive need not wait for the end of a killed one.
 func (k *killer) wrapStore(s journal.Store) journal.Store {
-	return &killedStore{Store: s, killer: k, drive: k.isOver()}
-}
-
-func (k *killer) isOver() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.over
-}
-
-// killedStore is the store of one drive. It has no leases, so that the next drive need not wait for the end of a killed one.
-type killedStore struct {
-	journal.Store
-	killer *killer
-	drive  bool // of a drive after the killed one
-}
-
-// Append implements journal.Store.
-func (s *killedStore) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
-	k := s.killer
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s.drive {
-		return k.save(ctx, s.Store, thread, after, recs)
-	}
-	if k.killed {
-		return errKilled
-	}
-	entries := listEntries(after, recs)
-	names := k.nameRecords(entries)
-	k.appends = append(k.appends, names)
-	kill := k.at.record.kind != 0 && slices.Contains(names, k.at.record)
-	if !kill || k.at.saved {
-		if err := k.save(ctx, s.Store, thread, after, recs); err != nil {
-			return err
-		}
-	}
-	if !kill {
-		return nil
-	}
-	k.killed, k.last = true, entries
-	k.cancel()
-	return errKilled
-}
-
-// Prune implements journal.Store.
-func (s *killedStore) Prune(ctx context.Context, thread string, before int64) error {
-	s.killer.mu.Lock()
-	killed := s.killer.killed && !s.drive
-	s.killer.mu.Unlock()
-	if killed {
-		return errKilled
-	}
-	return s.Store.Prune(ctx, thread, before)
-}
-
-// save saves records, and records the effects whose results they contain. The caller must hold mu.
-func (k *killer) save(ctx context.Context, st journal.Store, thread string, after int64, recs []journal.Record) error {
-	if err := st.Append(ctx, thread, after, recs); err != nil {
-		return err
-	}
-	k.saved += len(recs)
-	for _, e := range listEntries(after, recs) {
-		if e.Kind == journal.KindEffect {
-			k.recorded[e.Path+strings.ReplaceAll(e.ID, "\x00", "/")] = true
-		}
-	}
-	return nil
-}
-
-// listEntries returns the entries of records that can be decoded.
-func listEntries(after int64, recs []journal.Record) (list []history.Entry) {
-	for i, rec := range recs {
-		if e, err := history.DecodeEntry(rec); err == nil {
-			e.Seq = after + int64(i) + 1
-			list = append(list, e)
-		}
-	}
-	return list
+	return k.now.WrapStore(struct{ journal.Store }{s})
 }
 
 // recordEffect records that an effect is made. The caller calls done when the effect has a result.
@@ -263,13 +126,13 @@ func (k *killer) recordEffect(ctx context.Context, kind effectKind, name string)
 		k.made[path] = m
 	}
 	m.n++
-	if k.recorded[path] {
+	if k.trial.IsRecorded(path) {
 		k.repeated = append(k.repeated, name)
 	}
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		m.completed = m.completed || !k.over
+		m.completed = m.completed || k.drives == 1
 	}
 }
 
@@ -314,18 +177,6 @@ func (k *killer) describeCauses(paths []string) string {
 		text += " Let it do its work only once for each value of RADDLE_IDEMPOTENCY_KEY, or set `in_doubt: skip`; see: raddle help durability"
 	}
 	return text
-}
-
-// describePoint returns when the run was killed.
-func (k *killer) describePoint() string {
-	var parts []string
-	for _, e := range k.last {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("record %d (%s %s%s)", e.Seq, e.Kind, e.Path, e.What)))
-	}
-	if k.at.saved {
-		return "after " + strings.Join(parts, ", ")
-	}
-	return "before " + strings.Join(parts, ", ")
 }
 
 // adjustHost makes the killer record the effects of scripts, models, tools and searches.
