@@ -221,7 +221,7 @@ func parsed(t *testing.T, file string) *ast.File {
 // Every line of Go in the guide to embedding is a line of an example that runs.
 func TestEmbeddingShowsExamplesOnly(t *testing.T) {
 	var text string
-	for _, file := range []string{"example_test.go", "../graph/example_test.go", "../graph/history/example_test.go"} {
+	for _, file := range []string{"example_test.go", "../graph/example_test.go", "../graph/graphtest/example_test.go", "../graph/history/example_test.go"} {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

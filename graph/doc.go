@@ -82,8 +82,8 @@
 //
 // A node is a function: NewState makes a state to call it with, and Key.WrittenValue reads
 // what it wrote. Runner.Debug detects nodes and reducers that modify what they read, and
-// values that change when they are stored and read back; package graphtest has a clock, ids
-// and a store that crashes.
+// values that change when they are stored and read back. Package graphtest explores a graph
+// under crashes, failing writes and takeovers, and has a clock, ids and a store that crashes.
 //
 // # Travel in time
 //

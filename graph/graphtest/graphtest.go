@@ -1,6 +1,8 @@
-// Package graphtest has the tests that an implementation of journal.Store must pass, and
-// the parts that make a run repeatable in a test.
+// Package graphtest tests graphs and stores: it has a search for what disturbs a graph, the
+// tests that an implementation of journal.Store must pass, and the parts that make a run
+// repeatable in a test.
 //
+// Explore runs a graph under crashes, failing writes, takeovers and other disturbances.
 // TestStore and TestDurable are the contract of journal.Store as tests. Clock, IDs and
 // Crash replace the clock, the ids and the store that a Runner uses: the first two so
 // that two runs write the same journal, the third so that a run stops at a chosen
