@@ -377,8 +377,8 @@ type SharedValue[T any] struct {
 // sharedCell is the part of a shared value that all its users have in common.
 type sharedCell struct {
 	mu      writer.Lock // guards the fields below, and the value, also while that is recorded
-	value   any        // a *T
-	size    int        // size of the recorded value
+	value   any         // a *T
+	size    int         // size of the recorded value
 	changed chan struct{}
 }
 

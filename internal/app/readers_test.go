@@ -72,7 +72,7 @@ func agentReaders() []reader {
 	return []reader{
 		{of: "flow/load.go readFile", name: "graph.yaml", read: load},
 		{of: "flow/load.go readFile", name: "config.yaml", read: load},
-		{of: "flow/kind_script.go checkWorkingDir, flow/script_targets.go findScriptTargets, flow/source.go addFile", name: "s.sh", around: map[string]string{"graph.yaml": scriptGraph}, read: load},
+		{of: "flow/kind_script.go checkWorkingDir, flow/script_targets.go findScriptTargets, flow/source.go ReadSource", name: "s.sh", around: map[string]string{"graph.yaml": scriptGraph}, read: load},
 		{of: "flow/knowledge_build.go openBase, flow/knowledge_file.go BaseFiles", name: "rag.yaml", around: map[string]string{"config.yaml": "name: a\ndocuments: [d.md]\nembedding_model: keyword\n", "d.md": "text"}, read: load},
 		{of: "internal/agentbundle/ignore.go addIgnoreFiles", name: ".gitignore", around: map[string]string{"graph.yaml": scriptGraph}, read: pack, beneath: true},
 		{of: "internal/agentbundle/pack.go addFile", name: "notes.txt", around: map[string]string{"graph.yaml": scriptGraph}, read: pack, beneath: true},
@@ -204,7 +204,6 @@ var elsewhere = map[string]string{
 	"internal/chat/attach.go readAttachment":          "a person names the file, and it is read up to a limit",
 	"internal/cli/start.go addFiles":                  "a person names the file, which may be a pipe",
 	"internal/doctor/doctor.go CheckStore":            "the store is open by then",
-	"internal/replay/replay.go sourceText":            "the files of an agent that was loaded: flow/source.go has a row",
 	"internal/replay/replay.go copyAgent":             "the files of an agent that was loaded: flow/load.go has a row",
 	"internal/runfile/collect.go readAgentFile":       "the files of an agent that was loaded: flow/source.go has a row",
 	"internal/telemetry/settings.go readCertificates": "the user's own environment names the file",
