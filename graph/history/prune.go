@@ -165,14 +165,11 @@ func Delete(ctx context.Context, st journal.Store, thread string) error {
 	if st == nil {
 		return fail(journal.ErrNoStore)
 	}
-	known := false
-	for _, err := range st.Read(ctx, thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
-		if err != nil {
-			return fail(err)
-		}
-		known = true
+	head, err := fold.ReadHead(ctx, st, thread)
+	if err != nil {
+		return fail(err)
 	}
-	if !known {
+	if head == 0 {
 		return fail(journal.ErrNoThread)
 	}
 	if l, ok := st.(journal.Leaser); ok {

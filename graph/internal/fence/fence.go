@@ -145,16 +145,7 @@ func (h holder) displaceLate(ctx context.Context, st journal.Store, head int64) 
 }
 
 // Sleep waits for a time. It returns false if ctx ends first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func Sleep(ctx context.Context, d time.Duration) bool { return SleepInBoth(ctx, ctx, d) == nil }
 
 // SleepInBoth waits for a time. If one of two contexts ends first, it returns the cause.
 func SleepInBoth(a, b context.Context, d time.Duration) error {

@@ -33,16 +33,16 @@ func LoadPoint(ctx context.Context, st journal.Store, p journal.Point) (*Thread,
 	if err != nil || s.Head > 0 && (p.Seq == 0 || p.Seq == s.Head) {
 		return s, err
 	}
-	for r, err := range st.Read(ctx, p.Thread, journal.Range{Heads: true, Newest: true, Limit: 1}) {
-		if err != nil {
-			return nil, fmt.Errorf("read thread %s: %w", p.Thread, err)
-		}
-		if p.Seq > r.Seq {
-			return nil, fmt.Errorf("%w %s: its newest record is %d, not %d", journal.ErrNoPoint, p.Thread, r.Seq, p.Seq)
-		}
-		return nil, fmt.Errorf("%w %s: record %d was pruned", journal.ErrNoPoint, p.Thread, p.Seq)
+	head, err := ReadHead(ctx, st, p.Thread)
+	switch {
+	case err != nil:
+		return nil, err
+	case head == 0:
+		return nil, fmt.Errorf("%w: %s", journal.ErrNoThread, p.Thread)
+	case p.Seq > head:
+		return nil, fmt.Errorf("%w %s: its newest record is %d, not %d", journal.ErrNoPoint, p.Thread, head, p.Seq)
 	}
-	return nil, fmt.Errorf("%w: %s", journal.ErrNoThread, p.Thread)
+	return nil, fmt.Errorf("%w %s: record %d was pruned", journal.ErrNoPoint, p.Thread, p.Seq)
 }
 
 // ReadHead returns the number of the newest record of a thread; 0: there is no record.
