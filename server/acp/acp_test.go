@@ -419,3 +419,22 @@ func TestReadPrompt(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Errors that an editor shows do not say where things lie on the machine of the agent.
+func TestErrorsHidePaths(t *testing.T) {
+	home := t.TempDir()
+	c := connect(t, home, "greet")
+	id := c.newSession()
+	file := filepath.Join(home, ".config", "raddle", "agents", "greet", "graph.yaml")
+	if err := os.WriteFile(file, []byte("start: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, prompted := c.Prompt(t.Context(), sdk.PromptRequest{SessionId: id, Prompt: []sdk.ContentBlock{sdk.TextBlock("x")}})
+	_, opened := c.NewSession(t.Context(), sdk.NewSessionRequest{Cwd: c.dir, McpServers: []sdk.McpServer{}})
+	_, loaded := c.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: "other", Cwd: c.dir, McpServers: []sdk.McpServer{}})
+	for name, err := range map[string]error{"prompt": prompted, "new": opened, "load": loaded} {
+		if err == nil || strings.Contains(err.Error(), home) || strings.Contains(err.Error(), ".config") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

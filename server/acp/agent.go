@@ -92,7 +92,7 @@ func (e *editor) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.Aut
 func (e *editor) NewSession(_ context.Context, req sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
 	s, err := e.addSession(req.Cwd, "acp-"+strings.ToLower(rand.Text()[:12]))
 	if err != nil {
-		return sdk.NewSessionResponse{}, newRequestError(err)
+		return sdk.NewSessionResponse{}, newRequestError(e.findService(req.Cwd), err)
 	}
 	return sdk.NewSessionResponse{SessionId: s.id}, nil
 }
@@ -124,6 +124,13 @@ func (e *editor) addSession(cwd, name string) (*session, error) {
 	return s, nil
 }
 
+// findService returns the service of a directory, or nil.
+func (e *editor) findService(cwd string) *server.Service {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.services[cwd]
+}
+
 // findSession returns a session that was opened.
 func (e *editor) findSession(id sdk.SessionId) (*session, error) {
 	e.mu.Lock()
@@ -138,7 +145,7 @@ func (e *editor) findSession(id sdk.SessionId) (*session, error) {
 // LoadSession opens an earlier conversation, and sends what was said in it.
 func (e *editor) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
 	if err := e.reopenSession(ctx, req.Cwd, string(req.SessionId), true); err != nil {
-		return sdk.LoadSessionResponse{}, newRequestError(err)
+		return sdk.LoadSessionResponse{}, newRequestError(e.findService(req.Cwd), err)
 	}
 	return sdk.LoadSessionResponse{}, nil
 }
@@ -146,7 +153,7 @@ func (e *editor) LoadSession(ctx context.Context, req sdk.LoadSessionRequest) (s
 // ResumeSession opens an earlier conversation.
 func (e *editor) ResumeSession(ctx context.Context, req sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
 	if err := e.reopenSession(ctx, req.Cwd, string(req.SessionId), false); err != nil {
-		return sdk.ResumeSessionResponse{}, newRequestError(err)
+		return sdk.ResumeSessionResponse{}, newRequestError(e.findService(req.Cwd), err)
 	}
 	return sdk.ResumeSessionResponse{}, nil
 }
@@ -206,13 +213,13 @@ func (e *editor) ListSessions(ctx context.Context, req sdk.ListSessionsRequest) 
 		cwd := cmp.Or(dir, string(filepath.Separator))
 		s, err := e.addSession(cwd, "acp-list")
 		if err != nil {
-			return res, newRequestError(err)
+			return res, newRequestError(e.findService(cwd), err)
 		}
 		any = s.service
 	}
 	list, err := conversation.List(ctx, any.Process(), dir)
 	if err != nil {
-		return res, newRequestError(err)
+		return res, newRequestError(any, err)
 	}
 	for _, c := range list {
 		if c.Agent == e.agent {
@@ -263,8 +270,8 @@ func (e *editor) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpt
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
-// newRequestError returns an error that the editor can show.
-func newRequestError(err error) error {
+// newRequestError returns an error that the editor can show. s is the service whose error it is; nil: there is none yet.
+func newRequestError(s *server.Service, err error) error {
 	if _, ok := errors.AsType[*sdk.RequestError](err); ok {
 		return err
 	}
@@ -272,5 +279,5 @@ func newRequestError(err error) error {
 	if f, ok := errors.AsType[*failure.Error](err); ok && f.Next != "" {
 		text += "\n" + f.Next
 	}
-	return &sdk.RequestError{Code: -32603, Message: text}
+	return &sdk.RequestError{Code: -32603, Message: server.HidePaths(text, s)}
 }

@@ -45,7 +45,7 @@ func (e *editor) Prompt(ctx context.Context, req sdk.PromptRequest) (sdk.PromptR
 	t := &turn{editor: e, session: s, run: waiting, replies: map[string]*reply{}, calls: map[string]*callState{}}
 	reason, err := t.work(ctx, readPrompt(req.Prompt))
 	if err != nil {
-		return sdk.PromptResponse{}, newRequestError(err)
+		return sdk.PromptResponse{}, newRequestError(s.service, err)
 	}
 	return sdk.PromptResponse{StopReason: reason}, nil
 }
