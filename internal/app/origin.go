@@ -32,7 +32,7 @@ type runOrigin struct {
 
 // readOrigin reads where a run came from, and the question that is still open about that.
 func readOrigin(ctx context.Context, p *Process, st *runs.Store, snap *history.Snapshot) (*runOrigin, error) {
-	mark, err := foreign.FindCurrent(ctx, st, snap.Thread)
+	mark, err := foreign.FindCurrent(ctx, st, snap.Thread, 0)
 	if mark == nil || err != nil {
 		return nil, err
 	}

@@ -451,7 +451,7 @@ func TestForeignDecisionIsWhole(t *testing.T) {
 			hit := failing.Hits() > 0
 			failing.Arm(graphtest.StoreFault{}, 0, 0)
 			run.Close()
-			mark, err := foreign.FindCurrent(t.Context(), failing, s.id)
+			mark, err := foreign.FindCurrent(t.Context(), failing, s.id, 0)
 			if err != nil || given == nil && (mark.IsOpen() || at.At == 0) || given != nil && !mark.IsOpen() && !failure.IsUnavailable(given) {
 				t.Errorf("%s, write %d: %v at %v, and the mark says %+v, %v", fault.Name, n, given, at, mark, err)
 			}
@@ -474,5 +474,82 @@ func (m *machine) checkContinuedAgain(id string, open bool) {
 	res, err := run.Drive(m.t.Context(), Driver{})
 	if err != nil || len(res.Questions) != 1 || (res.Questions[0].ID == runs.OriginQuestion) != open || !open && res.Questions[0].Kind != agent.KindPermission || ran(m.t, m.Dirs.Work) != "" {
 		m.t.Errorf("it is %s with %v, %v, and has run %q", res.Status, res.Questions, err, ran(m.t, m.Dirs.Work))
+	}
+}
+
+// A turn that a person starts here in a session from elsewhere is this person's own: it asks no question about where the session came from, and
+// what it was allowed counts. A branch that ends in a turn from elsewhere is foreign, and so is its copy.
+func TestOwnTurnsOfAForeignSession(t *testing.T) {
+	files := map[string]string{"bot/config.yaml": sentFiles["bot/config.yaml"], "bot/tools.sh": sentFiles["bot/tools.sh"],
+		"bot/t.yaml": "- {text: hello}\n- {tool_calls: [{name: run_it, args: {text: own}}]}\n- {text: done}\n"}
+	from := newMachine(t, journal.NewMemory())
+	from.write(files)
+	run, err := from.StartRun(Request{Agent: "bot", Prompt: "hi", Session: "talk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := run.Drive(t.Context(), Driver{}); err != nil || res.Status != graph.Done {
+		t.Fatal(res.Status, err)
+	}
+	run.Close()
+	f, err := runfile.Collect(t.Context(), runfile.Source{Archive: from.Runs, Run: run.Thread, Secrets: from.Tools.SecretSet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(from.Dirs.Agents); err != nil { // another machine
+		t.Fatal(err)
+	}
+	m, _ := newReceiver(t)
+	m.write(files)
+	m.importRun(sentRun{run.Thread, b.Bytes()})
+	st := openStore(t, m.Process)
+	foreignHead := int64(0)
+	for rec, err := range st.Read(t.Context(), run.Thread, journal.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreignHead = rec.Seq
+	}
+	own, err := m.StartRun(Request{Agent: "bot", Prompt: "run it", Session: "talk", UIHooks: UIHooks{Mode: permission.NewModeSwitch(permission.ModeAsk)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := own.Drive(t.Context(), Driver{})
+	own.Close()
+	if err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	d, err := m.Runs.ReadRunDetail(t.Context(), own.Thread)
+	if err != nil || d.Foreign != nil || len(d.Snapshot.Questions) != 1 || d.Snapshot.Questions[0].Kind != agent.KindPermission {
+		t.Errorf("%+v, %v", d.Foreign, err)
+	}
+	branch := own.Thread + "~2"
+	if err := runs.ForkThread(t.Context(), st, journal.Point{Thread: own.Thread, Seq: foreignHead}, branch); err != nil {
+		t.Fatal(err)
+	}
+	copied, _, err := m.ForkRun(t.Context(), Fork{From: own.Thread})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for thread, want := range map[string]bool{own.Thread: false, copied: false, branch: true} {
+		mark, err := foreign.FindCurrent(t.Context(), st, thread, 0)
+		if err != nil || (mark != nil) != want {
+			t.Errorf("%s is foreign: %+v, %v", thread, mark, err)
+		}
+	}
+	if mark, err := foreign.FindCurrent(t.Context(), st, own.Thread, foreignHead); err != nil || mark == nil {
+		t.Errorf("its turn from elsewhere is not foreign: %v", err)
+	}
+	again, err := m.ResumeRun(t.Context(), own.Thread, ResumeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if res, err := again.Drive(t.Context(), Driver{Ask: answerAll("once")}); err != nil || res.Status != graph.Done || ran(t, m.Dirs.Work) != "own" {
+		t.Errorf("it is %s with %v, %v, and has run %q", res.Status, res.Questions, err, ran(t, m.Dirs.Work))
 	}
 }

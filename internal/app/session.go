@@ -81,7 +81,7 @@ func (p *Process) openSession(run *Run) error {
 		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
 			return failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
-		mark, err := foreign.FindCurrent(context.Background(), st, run.Thread)
+		mark, err := foreign.FindCurrent(context.Background(), st, run.Thread, 0)
 		if err != nil {
 			return err
 		}

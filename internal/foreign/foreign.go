@@ -38,6 +38,7 @@ func MarkedBy(name string) string { return strings.TrimPrefix(name, threadPrefix
 type Mark struct {
 	From     string      `json:"from"`               // the file or the store
 	At       time.Time   `json:"at"`                 // when it was imported
+	Head     int64       `json:"head,omitempty"`     // number of its newest record then; what starts after that was started here. 0: it is not known
 	Accepted *Acceptance `json:"accepted,omitempty"` // nil: no one has decided yet
 	Declined *Refusal    `json:"declined,omitempty"` // the newest no, after which the thread stayed as it was; nil: there is none
 }
@@ -108,11 +109,18 @@ func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
 	return m, nil
 }
 
-// FindCurrent is [Find] for what the thread holds now: a decision about a thread that was replaced since is not in the mark.
-func FindCurrent(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
+// FindCurrent is [Find] for the run that a thread holds at a record (0: now). It is nil for a turn of a session that was started here after the
+// session was imported; and a decision about a thread that was replaced since is not in the mark.
+func FindCurrent(ctx context.Context, st journal.Store, thread string, at int64) (*Mark, error) {
 	m, err := Find(ctx, st, thread)
-	if m == nil || m.Accepted == nil || err != nil {
-		return m, err
+	if m == nil || err != nil {
+		return nil, err
+	}
+	if own, err := m.isBefore(ctx, st, thread, at); own || err != nil {
+		return nil, err
+	}
+	if m.Accepted == nil {
+		return m, nil
 	}
 	same, err := m.Accepted.isAbout(ctx, st, thread)
 	if err != nil {
@@ -124,6 +132,22 @@ func FindCurrent(ctx context.Context, st journal.Store, thread string) (*Mark, e
 	return m, nil
 }
 
+// isBefore reports whether the run that a thread holds at a record has started after all that came from elsewhere.
+func (m *Mark) isBefore(ctx context.Context, st journal.Store, thread string, at int64) (bool, error) {
+	if m.Head == 0 {
+		return false, nil
+	}
+	for r, err := range st.Read(ctx, thread, journal.Range{After: m.Head, UpTo: at, Heads: true}) {
+		if err != nil {
+			return false, err
+		}
+		if r.Kind == journal.KindStart {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // IsOpen reports whether no one has decided yet about a thread with a mark. m is a mark of [FindCurrent]; nil: the thread is this store's own.
 func (m *Mark) IsOpen() bool { return m != nil && m.Accepted == nil }
 
@@ -133,10 +157,11 @@ func (m *Mark) IsLimited() bool { return m != nil && (m.Accepted == nil || !m.Ac
 // Copy gives a copy of a thread, taken at a record, the mark of the original. What a person has decided counts for the copy only
 // if the record is not older than what that person has seen. It does nothing for a thread without a mark.
 func Copy(ctx context.Context, st journal.Store, from string, at int64, into string) error {
-	m, err := FindCurrent(ctx, st, from)
+	m, err := FindCurrent(ctx, st, from, at)
 	if m == nil || err != nil {
 		return err
 	}
+	m.Head = 1 // a copy has all of the original in its first record
 	if m.Accepted != nil && (m.Accepted.Pending || at != 0 && at < m.Accepted.Head) {
 		m.Accepted = nil
 	}

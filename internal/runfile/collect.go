@@ -214,7 +214,7 @@ func (f *File) Import(ctx context.Context, st journal.Store, origin string) (Imp
 		}
 	}
 	for _, t := range missing { // before anything is there that could be continued
-		if err := foreign.Put(ctx, st, t.Name, foreign.Mark{From: cmp.Or(origin, "a file"), At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		if err := foreign.Put(ctx, st, t.Name, foreign.Mark{From: cmp.Or(origin, "a file"), At: time.Now().UTC().Truncate(time.Second), Head: t.Records[len(t.Records)-1].Seq}); err != nil {
 			return done, err
 		}
 	}

@@ -102,7 +102,7 @@ func findDecision(ctx context.Context, a *Archive, run string) (*Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	mark, err := foreign.FindCurrent(ctx, st, thread)
+	mark, err := foreign.FindCurrent(ctx, st, thread, 0)
 	if mark == nil || mark.Accepted == nil || err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (d *Detail) askAboutOrigin(ctx context.Context, st *Store, here string) err
 // AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and no one has decided about it
 // yet; nil: there is none. here is the directory in which the person works who will be asked.
 func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here string) (*graph.Question, error) {
-	mark, err := foreign.FindCurrent(ctx, st, snap.Thread)
+	mark, err := foreign.FindCurrent(ctx, st, snap.Thread, 0)
 	if !mark.IsOpen() || err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func waitingCalls(entries []agent.Entry) (list []llm.ToolCall) {
 // ListInDoubt returns the effects of a run that were started and have no result, without those that it brought from elsewhere: what
 // they say about processes is not about this machine.
 func (s *Store) ListInDoubt(ctx context.Context, snap *history.Snapshot) ([]history.Intent, error) {
-	mark, err := foreign.FindCurrent(ctx, s, snap.Thread)
+	mark, err := foreign.FindCurrent(ctx, s, snap.Thread, 0)
 	if mark == nil || err != nil || len(snap.InDoubt) == 0 {
 		return snap.InDoubt, err
 	}

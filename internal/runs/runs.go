@@ -174,7 +174,7 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	}
 	d := &Detail{Info: i, At: at.Seq, Snapshot: snap, Record: rec}
 	if err == nil {
-		d.Foreign, err = foreign.FindCurrent(ctx, st, at.Thread)
+		d.Foreign, err = foreign.FindCurrent(ctx, st, at.Thread, at.Seq)
 	}
 	if err == nil && at.Seq == 0 {
 		err = d.askAboutOrigin(ctx, st, a.dirs.Work)

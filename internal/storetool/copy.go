@@ -57,7 +57,7 @@ func CopyStore(ctx context.Context, from, to journal.Store, origin string) (Copy
 			continue // with the run
 		}
 		if !agentbundle.IsThread(t.Name) && t.Head > there[t.Name].Head {
-			if err := copyMark(ctx, from, to, t.Name, origin); err != nil {
+			if err := copyMark(ctx, from, to, t, origin); err != nil {
 				return result, err
 			}
 		}
@@ -80,18 +80,18 @@ func CopyStore(ctx context.Context, from, to journal.Store, origin string) (Copy
 }
 
 // copyMark marks a thread in a store before anything of it is copied there, if it is foreign in the other one, or that is from elsewhere.
-func copyMark(ctx context.Context, from, to journal.Store, thread, origin string) error {
-	m, err := foreign.Find(ctx, from, thread)
+func copyMark(ctx context.Context, from, to journal.Store, t journal.ThreadInfo, origin string) error {
+	m, err := foreign.Find(ctx, from, t.Name)
 	if err != nil {
 		return err
 	}
 	if origin != "" {
-		m = &foreign.Mark{From: origin, At: time.Now().UTC().Truncate(time.Second)}
+		m = &foreign.Mark{From: origin, At: time.Now().UTC().Truncate(time.Second), Head: t.Head}
 	}
 	if m == nil {
 		return nil
 	}
-	return foreign.Put(ctx, to, thread, *m)
+	return foreign.Put(ctx, to, t.Name, *m)
 }
 
 // copyEntries copies what agents remember, if both stores keep such values.
