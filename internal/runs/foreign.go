@@ -172,15 +172,21 @@ func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, par
 		mode = "edits"
 	}
 	s.add("mode: %s", s.quote(mode))
-	var grants []string
+	var grants, settings []string
 	for _, p := range parts {
 		for _, v := range p.Values {
-			if v.Key == agent.Grants.Name() {
+			switch v.Key {
+			case agent.Grants.Name():
 				grants = append(grants, listGrants(v)...)
+			case agent.Overrides.Name():
+				if text := string(flow.StoredValue(v.Tag, v.Parts)); text != "{}" && text != "null" {
+					settings = append(settings, p.Path+" "+text)
+				}
 			}
 		}
 	}
 	s.addAll("permission", grants)
+	s.addAll("setting of the turn", settings)
 	s.addAll("approved scripts", rec.Approved)
 	if rec.Headless {
 		s.add("headless: no one is asked")
@@ -192,6 +198,15 @@ func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, par
 		}
 	}
 	s.addAll("model", models)
+	s.addAll("setting of models", listModelSettings(rec))
+	s.addAll("file in the prompt", rec.Files)
+	if rec.Input != nil {
+		text, err := json.Marshal(rec.Input)
+		if err != nil {
+			s.cut = true // it cannot be shown
+		}
+		s.add("input from the run above: %s", s.quote(string(text)))
+	}
 	for _, group := range []struct {
 		what   string
 		values map[string]string
@@ -212,6 +227,20 @@ func (s *originSheet) describeAuthority(rec *Record, snap *history.Snapshot, par
 		ahead = append(ahead, a.ID+" = "+string(text)+a.Refused)
 	}
 	s.addAll("answer given ahead", ahead)
+}
+
+// listModelSettings returns what a run changes in the requests of all of its models.
+func listModelSettings(rec *Record) (list []string) {
+	if rec.Temperature != nil {
+		list = append(list, fmt.Sprint("temperature = ", *rec.Temperature))
+	}
+	if rec.TopP != nil {
+		list = append(list, fmt.Sprint("top_p = ", *rec.TopP))
+	}
+	if rec.NoSpawn {
+		list = append(list, "no agents as tools")
+	}
+	return list
 }
 
 // listGrants returns the rules of a stored list of permissions.
@@ -263,9 +292,11 @@ func (s *originSheet) describeNext(snap *history.Snapshot, parts []history.RunPa
 	s.addAll("call that waits", calls)
 	s.addAll("recorded result", recorded)
 	s.addAll("answered question", answered)
+	var open []string
 	for _, q := range snap.Questions {
-		s.addAll("open question", []string{q.ID + ": " + q.Prompt})
+		open = append(open, q.ID+": "+q.Prompt)
 	}
+	s.addAll("open question", open)
 	var doubt []string
 	for _, i := range snap.InDoubt {
 		doubt = append(doubt, i.Path+strings.ReplaceAll(i.ID, "\x00", " "))
