@@ -21,7 +21,7 @@ import (
 type UIHooks struct {
 	Log     *slog.Logger      // of a run; nil: that of the process
 	Replays func(file string) // called once for every transcript that replaces a model
-	Notify  func(line string) // called with messages about the build of a knowledge base; may be nil
+	Notify  func(line string) // called with messages about the build of a knowledge base; nil: only the log says it
 	// StoreAway is called when a run begins to wait for a store that is not available, with the error, and when the store is
 	// back, with nil. It may be called on any goroutine. nil: only the log says it.
 	StoreAway func(err error)
