@@ -167,7 +167,11 @@ func (x *explorer) exploreAll() (*explored, error) {
 		kinds = disturb.Kinds
 	}
 	rnd := rand.New(rand.NewPCG(x.options.Seed, 0))
-	singles := disturb.ListSingles(first.Trial.ListMilestones(), kinds)
+	milestones := first.Trial.ListMilestones()
+	if !x.bubble { // a lease that is not released lasts for 15 seconds
+		milestones = slices.DeleteFunc(milestones, disturb.Milestone.IsOfLease)
+	}
+	singles := disturb.ListSingles(milestones, kinds)
 	r := &explored{}
 	if err := x.tryAll(ctx, r, chooseSome(singles, runs, rnd)); err != nil || len(r.failed) > 0 {
 		return r, err

@@ -554,3 +554,23 @@ func TestExploreInRealTime(t *testing.T) {
 		}
 	}
 }
+
+// TestExploreEndsWhatDoesNotEnd explores a node that waits forever in the second process.
+func TestExploreEndsWhatDoesNotEnd(t *testing.T) {
+	r := exploreQuietly(t, func() Subject {
+		w, processes := newWorld(), 0
+		return Subject{Runner: func() (*graph.Runner, error) {
+			processes++
+			second := processes > 1
+			return row(effect(w, "look"), func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				if second {
+					<-ctx.Done()
+				}
+				return graph.Update{}, ctx.Err()
+			})
+		}}
+	}, ExploreOptions{Replay: "crash-after@start"})
+	if r.smallest == nil || !strings.Contains(r.describeFound(t.Name()), "the run does not end") {
+		t.Errorf("%+v", r.smallest)
+	}
+}

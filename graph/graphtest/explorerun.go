@@ -29,7 +29,7 @@ const (
 // How long an explored run may take, and how many drives.
 const (
 	exploredTime   = 2 * time.Minute
-	exploredDays   = 60 * 24 * time.Hour // in a bubble
+	exploredDays   = 3 * 24 * time.Hour // in a bubble
 	exploredDrives = 500
 	pausedFor      = 25 * time.Hour
 )
@@ -72,6 +72,8 @@ type driveEnd struct {
 	err  error
 	kill bool // the process was killed: nothing was returned
 	cut  disturb.Kind
+
+	paused bool // by the schedule
 }
 
 // runSubject runs the subject from its start to its end.
@@ -194,7 +196,7 @@ func (w *exploredRun) prepareNext(ctx context.Context, thread string, end driveE
 	case end.err != nil && journal.IsUnavailable(end.err):
 		w.trial.AddFault("the drive has not waited for its store: %v", end.err)
 	case end.res.Status == graph.Paused:
-		if w.bubble {
+		if end.paused && w.bubble {
 			time.Sleep(pausedFor)
 		}
 	case end.res.Status == graph.Waiting:
@@ -257,6 +259,11 @@ func (w *exploredRun) driveOnce(ctx context.Context, thread string, takeover boo
 	select {
 	case e := <-ch:
 		e.cut = d.CutOff()
+		select {
+		case <-d.Paused:
+			e.paused = true
+		default:
+		}
 		return e
 	case <-d.Killed:
 		w.left = append(w.left, ch)

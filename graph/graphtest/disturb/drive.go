@@ -242,18 +242,10 @@ func (d *Drive) disturbLocked(x Disturbance, milestones []Milestone, entries []h
 	case CrashBefore, CrashAfter:
 		d.dieLocked(x.Kind)
 		return ErrKilled
-	case FailBefore, FailAfter:
+	case FailBefore, FailAfter, Takeover, LeaseLost:
 		d.broken = x.Kind
-		return errRefused
-	case Busy:
-		return errBusy
-	case AnswerLost:
-		return errLost
 	case Away:
 		t.away = time.Now().Add(t.Outage)
-		return errAway
-	case Takeover, LeaseLost:
-		d.broken = x.Kind
 	case Pause:
 		d.pauseOnce.Do(func() { close(d.Paused) })
 	case Fork:
@@ -263,7 +255,7 @@ func (d *Drive) disturbLocked(x Disturbance, milestones []Milestone, entries []h
 			}
 		}
 	}
-	return nil
+	return x.Kind.writeError()
 }
 
 // waitForOther holds an append until another drive has taken the run over.
@@ -339,9 +331,16 @@ type leasedStore struct {
 	inside journal.Leaser
 }
 
-// changeLease is a change of a lease, or a look at it.
-func (s *leasedStore) changeLease(owner string, do func() (journal.Lease, error)) (journal.Lease, error) {
+// changeLease is a change of a lease, or a look at it. what names a change; "": it is a look.
+func (s *leasedStore) changeLease(what, thread, owner string, do func() (journal.Lease, error)) (journal.Lease, error) {
 	if err := s.drive.checkAlive(); err != nil {
+		return journal.Lease{}, err
+	}
+	var x Disturbance
+	if what != "" {
+		x = s.drive.noteLease(what, thread)
+	}
+	if err := x.Kind.writeError(); err != nil && !x.Kind.isAfter() {
 		return journal.Lease{}, err
 	}
 	l, err := do()
@@ -350,22 +349,62 @@ func (s *leasedStore) changeLease(owner string, do func() (journal.Lease, error)
 		s.drive.owner = owner
 		s.drive.trial.mu.Unlock()
 	}
+	if err == nil {
+		err = x.Kind.writeError()
+	}
 	return l, err
+}
+
+// noteLease notes that the lease of a thread is about to be changed, and returns what disturbs that.
+func (d *Drive) noteLease(what, thread string) Disturbance {
+	t := d.trial
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.thread != "" && t.thread != thread {
+		return Disturbance{}
+	}
+	label := t.makeLabel("lease", what)
+	m := Milestone{Label: label + countSuffix(t.leases[label]), First: true}
+	t.leases[label]++
+	t.milestones = append(t.milestones, m)
+	x, place, ok := t.matchLocked([]Milestone{m})
+	if ok {
+		t.fired[place], t.last, t.saved = true, nil, false
+		if d.broken = x.Kind; x.Kind == Away {
+			t.away = time.Now().Add(t.Outage)
+		}
+	}
+	return x
+}
+
+// writeError returns the error of a write that is disturbed; nil: it has none.
+func (k Kind) writeError() error {
+	switch k {
+	case FailBefore, FailAfter:
+		return errRefused
+	case Busy:
+		return errBusy
+	case Away:
+		return errAway
+	case AnswerLost:
+		return errLost
+	}
+	return nil
 }
 
 // AcquireLease implements journal.Leaser.
 func (s *leasedStore) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (journal.Lease, error) {
-	return s.changeLease(owner, func() (journal.Lease, error) { return s.inside.AcquireLease(ctx, thread, owner, over, ttl) })
+	return s.changeLease("acquire", thread, owner, func() (journal.Lease, error) { return s.inside.AcquireLease(ctx, thread, owner, over, ttl) })
 }
 
 // RenewLease implements journal.Leaser.
 func (s *leasedStore) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (journal.Lease, error) {
-	return s.changeLease(owner, func() (journal.Lease, error) { return s.inside.RenewLease(ctx, thread, owner, ttl) })
+	return s.changeLease("renew", thread, owner, func() (journal.Lease, error) { return s.inside.RenewLease(ctx, thread, owner, ttl) })
 }
 
 // ReleaseLease implements journal.Leaser.
 func (s *leasedStore) ReleaseLease(ctx context.Context, thread, owner string) error {
-	_, err := s.changeLease("", func() (journal.Lease, error) {
+	_, err := s.changeLease("release", thread, "", func() (journal.Lease, error) {
 		return journal.Lease{}, s.inside.ReleaseLease(ctx, thread, owner)
 	})
 	return err
@@ -373,5 +412,5 @@ func (s *leasedStore) ReleaseLease(ctx context.Context, thread, owner string) er
 
 // ReadLease implements journal.Leaser.
 func (s *leasedStore) ReadLease(ctx context.Context, thread string) (journal.Lease, error) {
-	return s.changeLease("", func() (journal.Lease, error) { return s.inside.ReadLease(ctx, thread) })
+	return s.changeLease("", thread, "", func() (journal.Lease, error) { return s.inside.ReadLease(ctx, thread) })
 }

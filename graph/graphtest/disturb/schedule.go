@@ -15,7 +15,8 @@ import (
 // A Kind says how a run is disturbed.
 type Kind string
 
-// The kinds. All but Order and Poison happen at a record: when a drive appends it.
+// The kinds. All but Order and Poison happen at a record: when a drive appends it. Those that make a write fail also happen at
+// changes of the lease.
 const (
 	CrashBefore Kind = "crash-before" // the process is killed, and the record is not stored
 	CrashAfter  Kind = "crash-after"  // the process is killed, and the record is stored

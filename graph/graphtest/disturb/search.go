@@ -159,13 +159,17 @@ func ListSingles(milestones []Milestone, kinds []Kind) (list []Schedule) {
 	}
 	for i, m := range milestones {
 		switch {
+		case m.IsOfLease():
+			for _, k := range []Kind{FailBefore, FailAfter, AnswerLost, Busy, Away} {
+				add(k, m.Label)
+			}
 		case m.Kind == 0:
 			if !isRecordedNext(milestones[i+1:]) { // else it is the same as CrashBefore of its record
 				add(CrashMade, m.Label)
 			}
 		case m.First:
 			for _, k := range perRecord {
-				if k == Pause && m.Kind != journal.KindStart && m.Kind != journal.KindStep || k == Takeover && i == 0 {
+				if k == Pause && m.Kind != journal.KindStart && m.Kind != journal.KindStep || k == Takeover && m.Kind == journal.KindStart {
 					continue // a pause waits for the end of its step, and a run that is not stored cannot be taken over
 				}
 				add(k, m.Label)

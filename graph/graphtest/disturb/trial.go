@@ -33,6 +33,7 @@ type Trial struct {
 	milestones []Milestone
 	recorded   map[string]bool // effects with a stored result, by path
 	made       map[string]int  // calls of effects, by path
+	leases     map[string]int  // changes of the lease, by label
 	drives     []*Drive
 	effects    int // the number of the newest drive that has made an effect
 	away       time.Time
@@ -43,20 +44,23 @@ type Trial struct {
 	released   chan struct{}
 }
 
-// A Milestone is a record that a run has stored, or an effect that it has made.
+// A Milestone is a record that a run has stored, an effect that it has made, or a change of its lease.
 type Milestone struct {
 	// Label names it in all runs of one Explorer.
 	Label string
 
-	// Kind is that of the record. It is 0 for an effect that was made and not yet recorded.
+	// Kind is that of the record. It is 0 for an effect that was made and not yet recorded, and for a change of the lease.
 	Kind journal.Kind
 
-	// First is set for the first record of an append.
+	// First is set for the first record of an append, and for a change of the lease: what may fail.
 	First bool
 }
 
+// IsOfLease reports whether it is a change of the lease.
+func (m Milestone) IsOfLease() bool { return m.Kind == 0 && m.First }
+
 func newTrial(s Schedule) *Trial {
-	return &Trial{Schedule: s, Outage: time.Minute, fired: make([]bool, len(s)), stored: map[string]int{}, recorded: map[string]bool{}, made: map[string]int{}, released: make(chan struct{})}
+	return &Trial{Schedule: s, Outage: time.Minute, fired: make([]bool, len(s)), stored: map[string]int{}, recorded: map[string]bool{}, made: map[string]int{}, leases: map[string]int{}, released: make(chan struct{})}
 }
 
 // ReplaceNames sets a function that replaces, in the names of tasks and effects, what differs from run to run. Call it before the first drive.
@@ -169,7 +173,7 @@ func (t *Trial) HasWaited() bool {
 // matchLocked returns the first disturbance of the schedule that happens at one of these milestones and has not happened yet, and its place.
 func (t *Trial) matchLocked(milestones []Milestone) (d Disturbance, place int, ok bool) {
 	for i, d := range t.Schedule {
-		if !t.fired[i] && slices.ContainsFunc(milestones, func(m Milestone) bool { return m.Label == d.At && (m.Kind == 0) == (d.Kind == CrashMade) }) {
+		if !t.fired[i] && slices.ContainsFunc(milestones, func(m Milestone) bool { return m.Label == d.At && (m.Kind != 0 || m.First) == (d.Kind != CrashMade) }) {
 			return d, i, true
 		}
 	}
