@@ -24,15 +24,21 @@ type AnswerRequest struct {
 	Protocol bool
 }
 
+// Answered says what answers have led to.
+type Answered struct {
+	Open []graph.Question // those that are still open
+	At   runs.Point       // everything up to there is in the journal, the answers too
+}
+
 // AnswerRun checks answers, records them with the name of the caller, continues the run, and returns the questions that are still open. If
 // one of the answers does not fit, none is recorded. A run that works in other places is answered at once if it has asked; otherwise
 // AnswerRun waits until it asks, or until ctx ends.
-func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (given Answered, err error) {
 	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
-		return nil, err
+		return given, err
 	}
 	if len(req.Answers) == 0 {
-		return nil, failure.NewUsage("", "there is no answer")
+		return given, failure.NewUsage("", "there is no answer")
 	}
 	caller, _ := CallerOf(ctx)
 	req.Answers = slices.Clone(req.Answers)
@@ -41,14 +47,14 @@ func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (open []grap
 	}
 	detail, err := s.findRun(ctx, req.Run)
 	if err != nil {
-		return nil, err
+		return given, err
 	}
 	req.Run = detail.Run
-	if open, err = s.answers.answerRun(ctx, req); err != nil {
-		return nil, s.answers.explainAnswered(ctx, req, err)
+	if given, err = s.answers.answerRun(ctx, req); err != nil {
+		return Answered{}, s.answers.explainAnswered(ctx, req, err)
 	}
 	noteGrants(ctx, s, req.Run, detail.Snapshot.Questions, req.Answers)
-	return open, nil
+	return given, nil
 }
 
 // answering gives answers to the runs of a service.
@@ -58,13 +64,13 @@ type answering struct {
 }
 
 // answerRun answers a run through its drive, or continues it with the answers.
-func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (given Answered, err error) {
 	for {
 		d := a.service.findDrive(req.Run)
 		if d == nil {
 			taken, err := a.taken.lock(ctx, req.Run) // of several callers, one continues the run and the others answer its drive
 			if err != nil {
-				return nil, err
+				return given, err
 			}
 			if a.service.findDrive(req.Run) == nil {
 				defer taken()
@@ -73,55 +79,55 @@ func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (open []gr
 			taken()
 			continue
 		}
-		open, err := a.answerDrive(ctx, d, req)
+		given, err := a.answerDrive(ctx, d, req)
 		if !errors.Is(err, graph.ErrNotDriven) {
-			return open, err
+			return given, err
 		}
 		select {
 		case <-d.done:
 		case <-ctx.Done():
-			return nil, failure.NewStale("try again when it waits", "run %s is still working", req.Run)
+			return given, failure.NewStale("try again when it waits", "run %s is still working", req.Run)
 		}
 	}
 }
 
 // answerDrive answers a run that works. The error is [graph.ErrNotDriven] if it waits, or has no open question.
-func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest) (open []graph.Question, err error) {
+func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest) (given Answered, err error) {
 	select {
 	case <-d.receipt.done: // it has begun, or ended before
 	case <-ctx.Done():
-		return nil, graph.ErrNotDriven
+		return given, graph.ErrNotDriven
 	}
 	run := d.work.Load()
 	if run == nil {
-		return nil, graph.ErrNotDriven
+		return given, graph.ErrNotDriven
 	}
 	detail, err := a.service.findRun(ctx, req.Run)
 	if err != nil {
-		return nil, err
+		return given, err
 	}
 	if req.Protocol {
 		if err := checkProtocolAnswers(detail.Snapshot.Questions, req.Answers); err != nil {
-			return nil, err
+			return given, err
 		}
 	}
-	open, _, err = run.AnswerNow(req.Answers)
+	given.Open, given.At, err = run.AnswerNow(req.Answers)
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
-		if given, _ := a.findAnswered(ctx, req); given == nil {
-			return nil, graph.ErrNotDriven
+		if before, _ := a.findAnswered(ctx, req); before == nil {
+			return given, graph.ErrNotDriven
 		}
 	}
 	if err == nil {
 		a.service.feeds.requestLook(req.Run)
 	}
-	return open, err
+	return given, err
 }
 
 // answerWaiting continues a run that no drive of this service works on.
-func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open []graph.Question, err error) {
+func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (given Answered, err error) {
 	run, err := a.service.takeRun(ctx, req.Run)
 	if err != nil {
-		return nil, err
+		return given, err
 	}
 	err = func() error {
 		if req.Protocol {
@@ -133,13 +139,11 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (open 
 	}()
 	if err != nil {
 		run.Close()
-		return nil, err
+		return given, err
 	}
-	open = run.ListOpenAfter(req.Answers)
-	if _, err := a.service.launchRun(ctx, launch{run: run, answers: req.Answers}); err != nil {
-		return nil, err
-	}
-	return open, nil
+	given.Open = run.ListOpenAfter(req.Answers)
+	given.At, err = a.service.launchRun(ctx, launch{run: run, answers: req.Answers})
+	return given, err
 }
 
 // AnsweredError reports a question that was answered before.

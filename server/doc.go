@@ -6,7 +6,7 @@
 //	run, err := s.StartRun(ctx, server.StartRequest{Agent: "triage", Prompt: "The login page is blank"})
 //	sub, err := s.Subscribe(ctx, run, server.SubscribeOptions{UntilQuestion: true})
 //	for ev, err := range sub.Events() { … }
-//	open, err := s.AnswerRun(ctx, server.AnswerRequest{Run: run, Answers: answers})
+//	given, err := s.AnswerRun(ctx, server.AnswerRequest{Run: run, Answers: answers})
 //
 // A [Service] drives no more than a number of runs at once. Others wait in a queue, with their start recorded. Which
 // runs it drives or has in its queue is in files of the state directory: a service that starts resumes those of one

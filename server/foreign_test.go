@@ -55,9 +55,9 @@ func TestForeignRunsAreDecided(t *testing.T) {
 				if full {
 					occupy(w)
 				}
-				open, err := s.AnswerRun(callAs(t, "ann"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: runs.OriginQuestion, Value: choice}}})
-				if err != nil || len(open) > 0 != (choice == runs.OriginNo) {
-					t.Fatalf("%v is open, %v", open, err)
+				given, err := s.AnswerRun(callAs(t, "ann"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: runs.OriginQuestion, Value: choice}}})
+				if err != nil || len(given.Open) > 0 != (choice == runs.OriginNo) || given.At.At == 0 {
+					t.Fatalf("%+v, %v", given, err)
 				}
 				mark, err := foreign.Find(t.Context(), w.inside, run)
 				if err != nil || (mark.Accepted != nil) == (choice == runs.OriginNo) || (mark.Declined != nil) != (choice == runs.OriginNo) {

@@ -224,8 +224,8 @@ func TestAnsweredElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	started.Close()
-	if open, err := s.AnswerRun(t.Context(), AnswerRequest{Run: started.ID, Answers: []graph.Answer{{ID: "ask", Value: "Eve"}}}); err != nil || len(open) != 0 {
-		t.Fatalf("%v %v", open, err)
+	if given, err := s.AnswerRun(t.Context(), AnswerRequest{Run: started.ID, Answers: []graph.Answer{{ID: "ask", Value: "Eve"}}}); err != nil || len(given.Open) != 0 || given.At.At == 0 {
+		t.Fatalf("%+v %v", given, err)
 	}
 	if st := wait(t, s, started.ID, "done"); st.Output != "Hello Eve" {
 		t.Errorf("%+v", st)

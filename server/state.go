@@ -32,10 +32,10 @@ type RunState struct {
 	Error     string           `json:"error,omitempty"`     // why it failed
 	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
 	Cost      *float64         `json:"cost,omitempty"`      // in the currency of the prices; nil if a price is not known
+	At        int64            `json:"at"`                  // number of its newest record
 	Record    *runs.Record     `json:"-"`                   // what its start recorded; nil if raddle did not start it
 
-	head int64 // number of its newest record
-	asks bool  // nothing but a person can continue it
+	asks bool // nothing but a person can continue it
 
 	hidden bool // its reader may see nothing but Run
 }
@@ -60,7 +60,7 @@ func ReadChangedState(ctx context.Context, s *Service, id string) (*RunState, er
 
 // Position returns the place of the newest record, for SubscribeOptions.After: a subscription that begins there has only what came after this
 // state was read.
-func (st *RunState) Position() string { return strconv.FormatInt(st.head, 10) }
+func (st *RunState) Position() string { return strconv.FormatInt(st.At, 10) }
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
@@ -69,7 +69,7 @@ func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
 		return nil, err
 	}
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
-		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, head: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
+		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {
 		st.Questions = []graph.Question{}
 	}

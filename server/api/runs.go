@@ -307,12 +307,13 @@ type answerInput struct {
 // Answered says what is still to be answered.
 type Answered struct {
 	Run  string           `json:"run"`
+	At   int64            `json:"at" doc:"number of the record up to which everything is in the journal, the answers too"`
 	Open []graph.Question `json:"open" nullable:"false" doc:"the questions that are still open"`
 }
 
 func (h *handler) answerRun(ctx context.Context, in *answerInput) (*body[Answered], error) {
-	open, err := h.service.AnswerRun(ctx, server.AnswerRequest{Run: in.ID, Answers: toAnswers(in.Body.Answers)})
-	return &body[Answered]{Answered{in.ID, append([]graph.Question{}, open...)}}, err
+	given, err := h.service.AnswerRun(ctx, server.AnswerRequest{Run: in.ID, Answers: toAnswers(in.Body.Answers)})
+	return &body[Answered]{Answered{in.ID, given.At.At, append([]graph.Question{}, given.Open...)}}, err
 }
 
 // QuestionPage is a page of open questions.
