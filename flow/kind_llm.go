@@ -151,6 +151,9 @@ func (b *llmNode) followFailure(nr *nodeRun, result, log string, err error) erro
 		return err
 	}
 	nr.warnf("%s%v", log, err)
+	if err := nr.recordFailure(outermostText(err)); err != nil {
+		return err
+	}
 	text := any(nr.host().redact(result + outermostText(err)))
 	nr.output = &text
 	nr.applyUpdates("output", text)

@@ -249,6 +249,11 @@ func (b *scriptNode) followFailure(nr *nodeRun, err error) error {
 	if nr.branch || isFatal(nr, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
 		return err
 	}
+	if b.fallback != "" || nr.node.Next != nil {
+		if err := nr.recordFailure(outermostText(err)); err != nil {
+			return err
+		}
+	}
 	switch {
 	case b.fallback != "":
 		nr.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", nr.agent.File.Name, nr.node.ID, b.fallback, err)

@@ -1,12 +1,14 @@
 package flow
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
 
@@ -54,6 +56,22 @@ func IsReply(id string) bool {
 func IsTalk(id string) bool {
 	name := effectName(id)
 	return name == effectTalk || name == effectSummary
+}
+
+// effectFailure is the name of the effect that records why a node failed whose failure has a route: for the graph the node is
+// done, for people it is not.
+const effectFailure = "failure"
+
+// IsFailure reports whether an effect records that a node failed and the run continued. Its data is the reason, for [ReadFailure].
+func IsFailure(id string) bool { return effectName(id) == effectFailure }
+
+// ReadFailure decodes the data of a record for which [IsFailure] is true.
+func ReadFailure(data []byte) string { return string(data) }
+
+// recordFailure records that the node failed, before its route is taken.
+func (nr *nodeRun) recordFailure(reason string) error {
+	_, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
+	return err
 }
 
 // effectName returns the name of an effect by its id: the part between the task

@@ -15,6 +15,9 @@ import (
 	"raddle.dev/tool"
 )
 
+// collectTool is the name of the tool that returns the outputs of agents.
+const collectTool = "agent__collect"
+
 // agentIDs returns the agents that a call of agent__collect names, and whether
 // the call uses the form for several agents. A model may write the list into
 // id.

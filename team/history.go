@@ -174,3 +174,27 @@ func (h *History) updateTasks(e entry) {
 		h.Tasks[h.tasks[by][i]].BlockedForEver = t.Failed
 	}
 }
+
+// ReadCollected returns, for the outcome of a call that collects agents, how many of the agents have failed, and the error of the first of
+// them. It returns 0 for every other call.
+func ReadCollected(toolName, outcome string) (failures int, first string) {
+	if toolName != collectTool {
+		return 0, ""
+	}
+	var several struct {
+		outputResult
+		Agents []outputResult `json:"agents"`
+	}
+	if json.Unmarshal([]byte(outcome), &several) != nil {
+		return 0, ""
+	}
+	for _, o := range append(several.Agents, several.outputResult) {
+		if o.Status != failed {
+			continue
+		}
+		if failures++; failures == 1 {
+			first = o.Error
+		}
+	}
+	return failures, first
+}

@@ -102,7 +102,7 @@ var teamTools = []teamTool{
 			`"task_id":{"type":"string","description":"Ignored"}`},
 	{name: "agent__check", required: []string{"id"}, params: idParam, run: checkAgent,
 		doc: "Look whether an agent is done, without waiting. When it is, its output is handed over, once."},
-	{name: "agent__collect", shared: true, run: collectAgents,
+	{name: collectTool, shared: true, run: collectAgents,
 		doc: "Wait until an agent is done and get its output, once. Takes one id, or several ids: it waits for all of them, or with any until at least one is done. Returns early when an agent waits for your reply.",
 		params: idParam + `,"ids":{"type":"array","items":{"type":"string"},"description":"The ids of several agents, in place of id"},` +
 			`"any":{"type":"boolean","description":"Return as soon as one of them is done, with all that are; without ids, of all that you have started and not collected"}`},

@@ -29,8 +29,13 @@ type Content struct {
 	Refused string
 	Ahead   bool
 
-	// Reason is, for a KindEnd, why the drive stopped, if it failed.
+	// Handled is, for a KindTask, why the task failed, if its node handles that with OnError.
+	Handled string
+
+	// Reason is, for a KindEnd, why the drive stopped, if it failed, and Open are the ids of the
+	// questions that were open then.
 	Reason string
+	Open   []string
 }
 
 // DecodeContent decodes the content of a record that was read with its data. It needs no
@@ -44,6 +49,9 @@ func DecodeContent(r journal.Record) (c Content, err error) {
 		}
 	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindTask:
 		c.Keys = patchKeys(d)
+		if r.Kind == journal.KindTask {
+			c.Handled = readHandled(d)
+		}
 	case journal.KindQuestion:
 		h.Text() // the frame
 		var q fold.Question
@@ -58,6 +66,9 @@ func DecodeContent(r journal.Record) (c Content, err error) {
 		var l fold.Line
 		l.ReadEnd(h)
 		c.Reason = l.Reason
+		for _, q := range l.Questions {
+			c.Open = append(c.Open, q.ID)
+		}
 	}
 	if err := errors.Join(h.Err, d.Err); err != nil {
 		return Content{}, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
@@ -86,4 +97,16 @@ func DecodeResult(r journal.Record) (any, error) {
 		return nil, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, d.Err)
 	}
 	return value.DecodeAny(b)
+}
+
+// readHandled returns why a task failed whose failure its node handles, from an update whose writes have been read.
+func readHandled(d *wire.Reader) string {
+	d.Bool()
+	d.Texts() // Goto
+	d.Bool()
+	for range d.Count() { // Send
+		d.Text()
+		fold.ReadPatches(d)
+	}
+	return d.Text()
 }

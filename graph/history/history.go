@@ -12,6 +12,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -50,6 +51,10 @@ type Entry struct {
 	// Tasks is the number of tasks of these nodes, after a start, call or step: a node has
 	// several if a Send names it more than once.
 	Tasks int
+
+	// Failed is, for a step, why one of its tasks failed whose failure its node handles, with
+	// OnError. The Content of the task's own record has it, too.
+	Failed string
 
 	// From is, for a fork, what was copied.
 	From journal.Point
@@ -164,6 +169,9 @@ func readNextNodes(h *wire.Reader, e *Entry) {
 	f := &fold.Frame{}
 	f.Tasks, _ = fold.ReadHeads(h)
 	e.Next, e.Tasks = f.NextNames(), len(f.Tasks)
+	for i := range f.Tasks {
+		e.Failed = cmp.Or(e.Failed, f.Tasks[i].Cause)
+	}
 	if e.Kind == journal.KindStep {
 		h.Bool()
 	}

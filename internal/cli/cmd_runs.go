@@ -366,6 +366,9 @@ func formatFacts(n *overview.Branch, models bool) string {
 	}
 	if n.Tools > 0 {
 		add("%s", wording.FormatCount(n.Tools, "tool call"))
+		if n.Failed > 0 {
+			add("%d failed", n.Failed)
+		}
 	}
 	if text := purposeOf(n); text != "" {
 		add("%s", text)

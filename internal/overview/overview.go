@@ -80,6 +80,7 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 		return nil, err
 	}
 	s.Tree = TreeOf(p, tree)
+	s.Tree.countFailedCalls(s.Calls)
 	tree.RemoteCalls(&models)
 	s.Usage = UsageOf(p, models)
 	s.Warnings = append(s.Warnings, s.Tree.describeBlocked()...)

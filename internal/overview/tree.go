@@ -21,6 +21,7 @@ type Branch struct {
 	Seconds   float64    `json:"seconds"` // from its start to its end, or to its newest record
 	Usage     Usage      `json:"usage"`   // its own, without that of its children
 	Tools     int        `json:"tool_calls"`
+	Failed    int        `json:"failed_tool_calls,omitempty"`
 	Purpose   string     `json:"purpose,omitempty"` // of a spawned agent
 	Task      *team.Task `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
 	Questions []string   `json:"questions"`         // ids of its own open questions
@@ -42,6 +43,18 @@ func TreeOf(p *app.Process, b *runs.Branch) Branch {
 		n.Children = append(n.Children, TreeOf(p, c))
 	}
 	return n
+}
+
+// countFailedCalls counts the calls of tools that have failed, for each branch.
+func (n *Branch) countFailedCalls(calls []runs.ToolCall) {
+	for i := range calls {
+		if c := &calls[i]; c.Status == "failed" && strings.TrimSuffix(runs.PlainPath(c.Path), "/") == n.Path {
+			n.Failed++
+		}
+	}
+	for i := range n.Children {
+		n.Children[i].countFailedCalls(calls)
+	}
 }
 
 // describeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.

@@ -30,6 +30,12 @@ type Moment struct {
 	Call   *ToolCall      // of a tool, with its outcome
 	Search *flow.Search
 
+	// Failure is why the node, agent, item or call that it is about has failed, although the run continued; "": it has not. FailedNodes are
+	// the paths of the nodes and agents that have failed, and FailedTasks the tasks of queues.
+	Failure     string
+	FailedNodes []string
+	FailedTasks []team.Task
+
 	Reasoning string // of a model before its reply, as far as its provider shows it
 	Output    string // of a script
 }
@@ -65,10 +71,13 @@ type storyBuilder struct {
 	open    map[string]int          // indexes of intents without a result, by path and id
 	calls   map[string]llm.ToolCall // requested calls, by path and id
 	talks   map[string]bool         // frames of conversations
+	teams   teamLogs
+	front   frontier
+	ended   map[string]bool // agents and tasks of teams whose failure was added
 }
 
 func newStoryBuilder() *storyBuilder {
-	return &storyBuilder{next: map[string][]string{}, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}}
+	return &storyBuilder{next: map[string][]string{}, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}, front: frontier{}, ended: map[string]bool{}}
 }
 
 // addRecord adds a record.
@@ -77,22 +86,37 @@ func (b *storyBuilder) addRecord(e history.Entry, r journal.Record) (err error) 
 	if m.Content, err = history.DecodeContent(r); err != nil {
 		return err
 	}
+	b.front.addEntry(e)
 	switch e.Kind {
+	case journal.KindEnd:
+		if m.What == graph.Failed.String() {
+			m.Failure, m.FailedNodes = m.Reason, listFailed(b.front, m.Open)
+		}
 	case journal.KindStep:
 		m.From = b.next[e.Path]
 		if len(m.From) == 1 && m.From[0] == conversationStart && len(e.Next) == 1 && (e.Next[0] == agent.NodeThink || e.Next[0] == team.Node) {
 			b.talks[e.Path] = true
 		}
+		if m.Failure = e.Failed; m.Failure != "" && len(m.From) == 1 { // of several, the records of their tasks say which
+			m.FailedNodes = []string{joinNode(m.Node, m.From[0])}
+		}
 	case journal.KindTask:
 		m.Node = publicPath(e.Path + e.What + "/")
+		if m.Failure = m.Handled; m.Failure != "" {
+			m.FailedNodes = []string{m.Node}
+		}
 	case journal.KindQuestion:
 		m.Node, _, _ = strings.Cut(m.Question.ID, "#")
 	case journal.KindAnswer:
 		if m.Question = b.findQuestion(&m); m.Question != nil {
 			m.Node, _, _ = strings.Cut(m.Question.ID, "#")
+			if m.Failure = m.Refused; m.Question.Kind == graph.KindRemote && m.Failure != "" {
+				m.FailedNodes = []string{m.Node}
+			}
 		}
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
 		if team.IsLog(e.ID) {
+			b.addTeamLog(m, r.Data)
 			return nil
 		}
 		return b.addEffect(m, r.Data)
@@ -128,6 +152,12 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 	if err := b.readEffect(&m, data); err != nil {
 		return err
 	}
+	if flow.IsFailure(m.ID) {
+		m.Failure, m.FailedNodes = flow.ReadFailure(data), []string{m.Node}
+		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
+			m.Took, b.moments[n].Seq = b.moments[n].Took, 0 // this says it all
+		}
+	}
 	if i, ok := b.open[key]; ok {
 		if m.Kind == journal.KindIntent { // a note about the same effect
 			return nil
@@ -143,6 +173,53 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 	b.moments = append(b.moments, m)
 	return nil
 }
+
+// listFailed returns the paths of the nodes with which a drive has failed. Those that wait for an answer have not failed.
+func listFailed(f frontier, questions []string) (nodes []string) {
+	for _, task := range f.listOpen() {
+		node := publicPath(task)
+		waits := slices.ContainsFunc(questions, func(id string) bool {
+			return id == node || strings.HasPrefix(id, node+"/") || strings.HasPrefix(id, node+"#")
+		})
+		if !waits && node != "" {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// joinNode puts a node after the path of its frame.
+func joinNode(frame, node string) string { return strings.TrimPrefix(frame+"/"+node, "/") }
+
+// addTeamLog adds a moment for an entry of a team's log with which an agent or a task has failed.
+func (b *storyBuilder) addTeamLog(m Moment, data []byte) {
+	l := b.teams.add(m.Entry, data)
+	for i := range l.past.Agents {
+		if a := &l.past.Agents[i]; a.Status == failedInTeam && !b.ended[l.task+a.ID] {
+			b.ended[l.task+a.ID] = true
+			m.Effect, m.Node, m.Failure = agentEffect, l.agentPath(a.ID), a.Error
+			m.FailedNodes = append(m.FailedNodes, m.Node)
+		}
+	}
+	for _, t := range l.past.Tasks {
+		if key := l.task + t.Parent + "#" + t.ID; t.Status == failedInTeam && !b.ended[key] {
+			b.ended[key] = true
+			m.FailedTasks = append(m.FailedTasks, t)
+			if m.FailedNodes == nil {
+				m.Effect, m.Node, m.Failure = agentEffect, l.agentPath(t.Parent), "task "+t.ID+" ("+t.Subject+") failed"
+			}
+		}
+	}
+	if m.Failure != "" || m.FailedNodes != nil {
+		b.moments = append(b.moments, m)
+	}
+}
+
+// agentEffect is the name of the effect of a moment that is about an agent of a team, and failedInTeam the status of one that failed.
+const (
+	agentEffect  = "agent"
+	failedInTeam = "failed"
+)
 
 // effectOf returns the name of an effect by its id.
 func effectOf(id string) string {
@@ -165,7 +242,9 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 		}
 		result, err := readResult(data)
 		if result != nil {
-			call.Status, call.Outcome = callStatus(result.Error), result.Text()
+			if call.setResult(result); call.Status == callFailed {
+				m.Failure = call.Outcome
+			}
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
+	"raddle.dev/team"
 	"raddle.dev/tool"
 )
 
@@ -89,7 +90,7 @@ func (l *callLog) recordEntry(e history.Entry, data []byte) error {
 	default:
 		result, err := readResult(data)
 		if result != nil {
-			l.setOutcome(e.Path, id, callStatus(result.Error), result.Text())
+			l.setResult(e.Path, id, result)
 		}
 		return err
 	}
@@ -134,16 +135,23 @@ func (l *callLog) addConversation(values []history.StoredValue) {
 	for _, e := range entries {
 		for _, p := range e.Message.Parts {
 			if r, ok := p.(llm.ToolResult); ok {
-				text := tool.Result{Content: r.Content}.Text()
-				l.setOutcome("", r.CallID, callStatus(r.Error), text)
+				l.setResult("", r.CallID, &tool.Result{Content: r.Content, Error: r.Error})
 			}
 		}
 	}
 }
 
-func callStatus(failed bool) string {
-	if failed {
-		return callFailed
+// setResult sets the outcome of a call to its result.
+func (l *callLog) setResult(path, id string, r *tool.Result) {
+	if i, ok := l.at[path+id]; ok {
+		l.calls[i].setResult(r)
 	}
-	return callDone
+}
+
+// setResult sets the outcome of the call to its result. A call that returns the outputs of agents has failed if one of them has.
+func (c *ToolCall) setResult(r *tool.Result) {
+	c.Status, c.Outcome = callDone, r.Text()
+	if failures, _ := team.ReadCollected(c.Tool, c.Outcome); r.Error || failures > 0 {
+		c.Status = callFailed
+	}
 }

@@ -33,6 +33,7 @@ type Branch struct {
 	Questions []string   // ids of its open questions, without those of its children
 	Children  []*Branch  // in the order in which they started
 	Run       string     // id of the run of its own that the branch is; "": it is a part of this run
+	failed    int64      // number of the record with which it has failed, although the run continued; 0: it has not
 }
 
 // ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
@@ -110,7 +111,7 @@ func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Bran
 		tb.addEntry(e)
 	}
 	hasContent := func(e history.Entry) bool {
-		return e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID))
+		return e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || flow.IsFailure(e.ID) || team.IsLog(e.ID))
 	}
 	if err := s.readContents(ctx, at, entries, hasContent, tb.addContent); err != nil {
 		return nil, nil, err
@@ -125,7 +126,9 @@ type treeBuilder struct {
 	order  []*Branch            // in the order of their start, without the root
 	in     map[*Branch]string   // the frame, in the journal, whose task it is
 	steps  map[string]time.Time // start of the current step, by frame
-	teams  []*teamLog
+	next   map[string][]string  // nodes of the current step, by frame
+	front  frontier
+	teams  teamLogs
 	remote []*Branch         // runs of their own
 	by     map[string]string // the path of the agent that has spawned an agent, by the path of the latter
 }
@@ -140,7 +143,7 @@ type teamLog struct {
 
 func newTreeBuilder(d *Detail) *treeBuilder {
 	root := &Branch{Agent: d.Agent, Started: d.Started, Updated: d.Updated}
-	return &treeBuilder{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
+	return &treeBuilder{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, next: map[string][]string{}, front: frontier{}, by: map[string]string{}}
 }
 
 // PlainPath returns the path of nodes and agents that a path of a journal means, each
@@ -214,19 +217,24 @@ func (tb *treeBuilder) effectBranch(e history.Entry) *Branch {
 
 // addEntry adds the head of a record.
 func (tb *treeBuilder) addEntry(e history.Entry) {
+	tb.front.addEntry(e)
 	switch e.Kind {
 	case journal.KindStart, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		tb.steps[e.Path] = e.Time
 	case journal.KindCall:
 		tb.steps[e.Path] = e.Time
 		b := tb.openBranch(publicPath(e.Path), e.Time)
-		b.Ended, tb.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
+		b.Ended, b.failed, tb.in[b] = time.Time{}, 0, parentFrame(e.Path) // it may start again
 	case journal.KindEffect:
-		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
+		if !flow.IsReply(e.ID) && !flow.IsFailure(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
 		b := tb.effectBranch(e)
-		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
+		b.Ended, b.failed = time.Time{}, 0
+		switch {
+		case flow.IsFailure(e.ID):
+			b.failed = e.Seq
+		case toolKey(e.ID) != "":
 			b.Tools++
 		}
 	case journal.KindTask:
@@ -236,6 +244,15 @@ func (tb *treeBuilder) addEntry(e history.Entry) {
 	case journal.KindStep:
 		tb.steps[e.Path] = e.Time
 		tb.endBranches(e.Path, e.Time)
+		if from := tb.next[e.Path]; e.Failed != "" && len(from) == 1 {
+			if b := tb.paths[joinNode(publicPath(e.Path), from[0])]; b != nil {
+				b.failed, b.Error = e.Seq, e.Failed
+			}
+		}
+	}
+	switch e.Kind {
+	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
+		tb.next[e.Path] = e.Next
 	}
 	for path := publicPath(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
 		if b := tb.paths[path]; b != nil && b != tb.root {
@@ -287,7 +304,13 @@ func (tb *treeBuilder) addContent(e history.Entry, r journal.Record) error {
 // addEffect adds the outcome of an effect.
 func (tb *treeBuilder) addEffect(e history.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
-		tb.addTeamLog(e, data)
+		tb.teams.add(e, data)
+		return nil
+	}
+	if flow.IsFailure(e.ID) {
+		if b := tb.effectBranch(e); b.failed == e.Seq {
+			b.Error = flow.ReadFailure(data)
+		}
 		return nil
 	}
 	r, err := flow.ReadReply(data)
@@ -297,16 +320,20 @@ func (tb *treeBuilder) addEffect(e history.Entry, data []byte) error {
 	return err
 }
 
-// addTeamLog adds an entry of a team's log. Without the beginning of the log, only the
-// existence of its agents is known.
-func (tb *treeBuilder) addTeamLog(e history.Entry, data []byte) {
+// teamLogs are the logs of the teams of a run.
+type teamLogs []*teamLog
+
+// add adds an entry of a team's log, and returns the log. Without the beginning of the log, only the existence of its agents is known.
+func (logs *teamLogs) add(e history.Entry, data []byte) *teamLog {
 	task := e.Path + taskOf(e)
-	i := slices.IndexFunc(tb.teams, func(l *teamLog) bool { return l.task == task })
+	i := slices.IndexFunc(*logs, func(l *teamLog) bool { return l.task == task })
 	if i < 0 {
-		i = len(tb.teams)
-		tb.teams = append(tb.teams, &teamLog{task: task, path: publicPath(task + "/")})
+		i = len(*logs)
+		*logs = append(*logs, &teamLog{task: task, path: publicPath(task + "/")})
 	}
-	if l := tb.teams[i]; !l.incomplete {
+	l := (*logs)[i]
+	if !l.incomplete {
 		l.incomplete = l.past.Add(data) != nil
 	}
+	return l
 }

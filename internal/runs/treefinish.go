@@ -23,6 +23,9 @@ func (tb *treeBuilder) finishTree(d *Detail) *Branch {
 	for _, l := range tb.teams {
 		tb.addTeamAgents(l)
 	}
+	if tb.root.Status == graph.Failed.String() {
+		tb.addFailedItems(d)
+	}
 	slices.SortStableFunc(tb.order, compareBranches)
 	tb.assignQuestions(d)
 	for _, b := range tb.order {
@@ -36,6 +39,20 @@ func (tb *treeBuilder) finishTree(d *Detail) *Branch {
 		tb.addQueuedTasks(l)
 	}
 	return tb.root
+}
+
+// addFailedItems adds the items of maps with which the run has failed, also those that have not called a model.
+func (tb *treeBuilder) addFailedItems(d *Detail) {
+	var questions []string
+	for _, q := range d.Snapshot.Questions {
+		questions = append(questions, q.ID)
+	}
+	for _, path := range listFailed(tb.front, questions) {
+		if _, index := splitIndex(path); index > 0 || tb.paths[path] != nil {
+			b := tb.openBranch(path, tb.root.Updated)
+			b.failed, b.Updated = max(b.failed, 1), tb.root.Updated
+		}
+	}
 }
 
 // compareBranches compares branches by their start. Branches of one step start together,
@@ -142,6 +159,8 @@ func (tb *treeBuilder) branchStatus(b *Branch) string {
 	switch {
 	case b.Status != "":
 		return b.Status
+	case b.failed > 0:
+		return graph.Failed.String()
 	case !b.Ended.IsZero():
 		return graph.Done.String()
 	case tb.hasOpenQuestion(b):

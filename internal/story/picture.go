@@ -68,6 +68,7 @@ type runPicture struct {
 	last    time.Time                // of the newest moment of a drive; zero: no drive
 	began   map[string]time.Duration // of the current step, by the path of its frame
 	current map[string][]string      // nodes that run next, by the path of their frame
+	stopped []*nodeRun               // with which the last drive has failed
 }
 
 // A nodeRun is what a run did with one node.
@@ -76,7 +77,9 @@ type nodeRun struct {
 	visits int
 	took   time.Duration
 	tokens int
-	calls  int // of tools
+	calls  int  // of tools
+	fails  int  // how often the node failed, and its agents, items and calls
+	failed bool // it has failed, and has not started again since
 }
 
 func newRunPicture(s *graph.Structure, d *runs.Detail) *runPicture {
@@ -123,6 +126,19 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 		p.last = time.Time{}
 	}
 	frame := m.Node
+	for _, place := range p.places.FindFailed(m) {
+		n := p.ensureNode(place)
+		n.fails++
+		if n.failed = true; m.Kind == journal.KindEnd {
+			p.stopped = append(p.stopped, n)
+		}
+	}
+	if m.Kind == journal.KindClaim { // they start again
+		for _, n := range p.stopped {
+			n.failed = false
+		}
+		p.stopped = nil
+	}
 	switch m.Kind {
 	case journal.KindEffect:
 		p.addEffect(m)
@@ -144,6 +160,11 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 	switch m.Kind {
 	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		p.began[m.Path], p.current[frame] = p.active, m.Next
+		for _, to := range m.Next {
+			if n := p.node(joinPath(frame, to)); n != nil && m.Tasks <= len(m.Next) { // a node with many items may have failed for another one
+				n.failed = false
+			}
+		}
 	case journal.KindReturn:
 		delete(p.current, frame)
 	}
@@ -212,6 +233,13 @@ func (p *runPicture) nodeAt(path string) *nodeRun {
 // finish sets the status of the nodes that have not ended.
 func (p *runPicture) finish() {
 	ended := map[*nodeRun]bool{} // in a step that has not ended
+	defer func() {
+		for _, n := range p.nodes {
+			if n.failed && n.status != draw.StatusWaiting && n.status != draw.StatusRunning {
+				n.status = draw.StatusFailed
+			}
+		}
+	}()
 	for _, n := range p.nodes {
 		if n.status == draw.StatusRunning {
 			n.status, ended[n] = draw.StatusDone, true
@@ -271,11 +299,16 @@ func (p *runPicture) notes() map[string]draw.Note {
 		if n.calls > 0 {
 			parts = append(parts, wording.FormatCount(n.calls, "call"))
 		}
+		if n.fails > 1 || n.fails == 1 && (n.status != draw.StatusFailed || n.calls > 0) {
+			parts = append(parts, fmt.Sprintf("%d failed", n.fails))
+		}
 		switch n.status {
 		case draw.StatusWaiting:
 			parts = append(parts, "waits")
 		case draw.StatusFailed:
-			parts = append(parts, "failed")
+			if n.fails <= 1 && n.calls == 0 {
+				parts = append(parts, "failed")
+			}
 		case draw.StatusRunning:
 			parts = append(parts, "running")
 		}

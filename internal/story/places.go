@@ -78,6 +78,22 @@ func (p *Places) FindMoment(m *runs.Moment) string {
 	}
 }
 
+// FindFailed returns the places of what has failed with a moment: of nodes, agents and items, and of the tools of a conversation. What the picture does
+// not show is left out: the node around it may have succeeded.
+func (p *Places) FindFailed(m *runs.Moment) (places []string) {
+	for _, node := range m.FailedNodes {
+		if place := p.Find(node); place != "" {
+			places = append(places, place)
+		}
+	}
+	if m.Call != nil && m.Failure != "" {
+		if place := p.FindMoment(m); place == flow.PictureTools || strings.HasSuffix(place, "/"+flow.PictureTools) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
 // effectPath returns the path of an effect: of a reply or a call in a conversation, the model or the tools of the picture.
 func (p *Places) effectPath(m *runs.Moment) string {
 	at := p.Find(m.Node)

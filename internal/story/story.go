@@ -106,9 +106,15 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 		if m.Inner || len(m.From) == 0 {
 			return ""
 		}
+		if len(m.FailedNodes) > 0 {
+			return at(strings.Join(m.From, ", ") + " failed: " + ShortenLine(m.Failure) + ArrowTo(m.Next) + WrittenText(m.Keys))
+		}
 		return at(strings.Join(m.From, ", ") + cmp.Or(ArrowTo(m.Next), " → end") + WrittenText(m.Keys))
 	case journal.KindTask:
-		if m.Inner {
+		switch {
+		case m.Failure != "":
+			return at("failed: " + ShortenLine(m.Failure))
+		case m.Inner:
 			return ""
 		}
 		return at("done" + WrittenText(m.Keys))
@@ -168,6 +174,10 @@ func (s *Describer) describeEffect(m *runs.Moment) string {
 	switch {
 	case agent.IsInterruptRecord(m.ID):
 		return agent.InterruptReason
+	case m.Failure != "" && m.Call == nil && len(m.FailedNodes) > 0:
+		return "failed" + tookText(m) + ": " + ShortenLine(m.Failure)
+	case m.Failure != "" && m.Call == nil: // of a task of a queue
+		return ShortenLine(m.Failure)
 	case m.Call != nil:
 		return describeCall(m)
 	case m.Reply != nil && m.Reply.Interrupted:
@@ -226,7 +236,7 @@ func describeCall(m *runs.Moment) string {
 	}
 	text += tookText(m)
 	if c.Status == "failed" && c.Outcome != "" {
-		text += ": " + outcomeLine(c.Outcome)
+		text += ": " + outcomeLine(c)
 	}
 	return text
 }
@@ -280,8 +290,16 @@ func previewOutcome(outcome string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, otherwise the first.
-func outcomeLine(outcome string) string {
+// outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, the error of an agent that was
+// collected, otherwise the first.
+func outcomeLine(c *runs.ToolCall) string {
+	outcome := c.Outcome
+	switch failures, reason := team.ReadCollected(c.Tool, outcome); {
+	case failures == 1:
+		return ShortenLine(reason)
+	case failures > 1:
+		return ShortenLine(fmt.Sprintf("%s: %s", wording.FormatCount(failures, "agent"), reason))
+	}
 	var wrapped struct {
 		Stderr string `json:"stderr"`
 		Error  string `json:"tool_call_error"`
@@ -435,7 +453,7 @@ func describeCallLines(c *runs.ToolCall) string {
 	}
 	switch {
 	case c.Outcome != "" && c.Status == "failed":
-		outcome += ": " + outcomeLine(c.Outcome)
+		outcome += ": " + outcomeLine(c)
 	case c.Outcome != "":
 		outcome += ": " + previewOutcome(c.Outcome)
 	}

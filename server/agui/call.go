@@ -6,13 +6,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
+	"raddle.dev/llm"
 	"raddle.dev/server"
 )
 
@@ -89,7 +92,11 @@ func (c *call) start(ctx context.Context) error {
 	note := c.threads.read(c.thread)
 	if note.Run != "" && note.Client != c.in.RunID {
 		st, err := c.service.ReadState(ctx, note.Run)
-		if err == nil && !st.Final && len(st.Questions) > 0 {
+		open := err == nil && !st.Final && len(st.Questions) > 0
+		if said := c.in.lastMessage(); open && (said == "" || said == note.Message) {
+			return c.attach(ctx, st, note)
+		}
+		if open {
 			return newRuleError("open_interrupts", "run %s on this thread waits for answers: send them as resume", note.Run)
 		}
 	}
@@ -114,11 +121,56 @@ func (c *call) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.threads.write(c.thread, threadNote{Run: run, Client: c.in.RunID}); err != nil {
+	if err := c.threads.write(c.thread, threadNote{Run: run, Client: c.in.RunID, Message: c.in.lastMessage()}); err != nil {
 		return err
 	}
 	c.begin(run)
 	return c.follow(ctx, c.newTranslator(run))
+}
+
+// attach gives a client that says nothing new, such as a page that was loaded again, the conversation and the open questions of the run that
+// waits on its thread.
+func (c *call) attach(ctx context.Context, st *server.RunState, note threadNote) error {
+	c.begin(st.Run)
+	t := c.newTranslator(st.Run)
+	if len(t.messages) == 0 {
+		var err error
+		if t.messages, err = c.readEarlier(ctx, st.Run, note); err != nil {
+			return err
+		}
+	}
+	t.muted = true // what the run has done so far is in the snapshot
+	if err := c.readEvents(ctx, t, func(*server.Event) error { return nil }); err != nil {
+		return err
+	}
+	t.unmute()
+	return c.follow(ctx, t)
+}
+
+// readEarlier returns the conversation up to the message of the user that a run works on.
+func (c *call) readEarlier(ctx context.Context, run string, note threadNote) (list []message, err error) {
+	d, err := c.service.Process().Runs.ReadRunDetail(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	entries, _ := agent.ReadEntries(d.Snapshot.Values, 0) // none for a graph
+	last := -1
+	for i, e := range entries {
+		text := e.Message.Text()
+		if e.Message.Role == llm.RoleUser {
+			last = len(list)
+		}
+		if role := string(e.Message.Role); text != "" && (e.Message.Role == llm.RoleUser || e.Message.Role == llm.RoleAssistant) {
+			list = append(list, message{ID: fmt.Sprintf("%s/earlier/%d", run, i), Role: role, Content: text})
+		}
+	}
+	if list = list[:last+1]; len(list) == 0 && d.Record != nil && d.Record.Prompt != "" {
+		list = []message{{Role: "user", Content: d.Record.Prompt}}
+	}
+	if n := len(list); n > 0 {
+		list[n-1].ID = cmp.Or(note.Message, run+"/prompt")
+	}
+	return list, nil
 }
 
 // plainThread matches the names of threads that are also good names of sessions.

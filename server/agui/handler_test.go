@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -335,6 +336,53 @@ func TestPermissionIsAskedOnce(t *testing.T) {
 	expect(t, w.post("chat", answer), want)
 	late := w.post("chat", resumeInput("t1", "r3", id, map[string]any{"approved": false}))
 	expect(t, late, "RUN_STARTED RUN_ERROR(late_answer)")
+}
+
+// A page that is loaded again gets the conversation and its open questions, with the same ids, whatever it has kept of its messages; an answer
+// to them continues the run. A new message is refused while they are open.
+func TestAReloadedClientGetsItsQuestions(t *testing.T) {
+	for agent, prompt := range map[string]string{"chat": "make a file", "count": "go"} {
+		t.Run(agent, func(t *testing.T) {
+			w := newWorld(t)
+			first := w.post(agent, makeInput("t1", "r1", prompt))
+			asked := openInterrupts(t, first)
+			for name, messages := range map[string][]any{
+				"nothing":                 {},
+				"the message of the user": {map[string]any{"id": "m-r1", "role": "user", "content": prompt}},
+				"a reply":                 {map[string]any{"id": "m-r1", "role": "user", "content": prompt}, map[string]any{"id": "x", "role": "assistant", "content": "I make it."}},
+			} {
+				in := makeInput("t1", "again", "")
+				in["messages"] = messages
+				events := w.post(agent, in)
+				if got := openInterrupts(t, events); !reflect.DeepEqual(got, asked) {
+					t.Errorf("with %s: the questions are %v, want %v", name, got, asked)
+				}
+				var shown []any
+				for _, ev := range events {
+					if ev.kind() == messagesSnapshot {
+						shown, _ = ev["messages"].([]any)
+					}
+				}
+				texts := map[string]int{}
+				for _, m := range shown {
+					text, _ := m.(map[string]any)["content"].(string)
+					texts[text]++
+				}
+				if texts[prompt] != 1 || agent == "chat" && texts["I make it."] == 0 {
+					t.Errorf("with %s: the conversation is %v", name, shown)
+				}
+			}
+			expect(t, w.post(agent, makeInput("t1", "r2", "something else")), "RUN_STARTED RUN_ERROR(open_interrupts)")
+			var answer any = "Ada"
+			if agent == "chat" {
+				answer = map[string]any{"approved": true}
+			}
+			after := w.post(agent, resumeInput("t1", "r3", asked[0]["id"], answer))
+			if last := after[len(after)-1]; last.kind() != runFinished {
+				t.Errorf("after the answer: %v", last)
+			}
+		})
+	}
 }
 
 func TestRefusedAndEditedCalls(t *testing.T) {

@@ -128,6 +128,14 @@ func (in *input) prompt() (string, error) {
 	return strings.Join(texts, "\n\n"), nil
 }
 
+// lastMessage returns the id of the message at the end of the conversation if the user has written it, otherwise "".
+func (in *input) lastMessage() string {
+	if n := len(in.Messages); n > 0 && in.Messages[n-1].Role == "user" {
+		return in.Messages[n-1].ID
+	}
+	return ""
+}
+
 // variables returns forwardedProps.variables: values for the agent's variables.
 func (in *input) variables() (map[string]string, error) {
 	var props struct {

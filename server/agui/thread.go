@@ -15,8 +15,9 @@ type threadFiles struct{ dir string }
 
 // A threadNote names a run that has not ended, for raddle and for the client.
 type threadNote struct {
-	Run    string `json:"run"`
-	Client string `json:"runId"`
+	Run     string `json:"run"`
+	Client  string `json:"runId"`
+	Message string `json:"messageId,omitempty"` // the last message of the user that started it
 }
 
 // read returns the note of a thread; the zero value if there is none.

@@ -359,8 +359,16 @@ func (t *translator) sendWholeState() {
 
 // sendMessages sends the whole conversation.
 func (t *translator) sendMessages() {
-	if len(t.messages) > 0 {
-		t.emit(&event{Type: messagesSnapshot, Messages: slices.Clone(t.messages)})
+	seen := map[string]bool{} // a client may have sent messages of this run
+	var list []message
+	for _, m := range t.messages {
+		if !seen[m.ID] {
+			list = append(list, m)
+		}
+		seen[m.ID] = true
+	}
+	if len(list) > 0 {
+		t.emit(&event{Type: messagesSnapshot, Messages: list})
 	}
 }
 

@@ -34,7 +34,8 @@ type Moment struct {
 	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect whose start is recorded"`
 	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
 	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
-	Status string    `json:"status,omitempty" doc:"of a call: as in tool_calls of the run; of an end: that of the run"`
+	Status string    `json:"status,omitempty" doc:"of a call: as in tool_calls of the run; of an end: that of the run; failed: a node, an agent or an item has failed, also if the run continued"`
+	Failed []string  `json:"failed,omitempty" doc:"places of what has failed with it: of nodes, agents, items of maps and tools, each as often as it failed"`
 }
 
 // MomentDetail is one thing that happened in a run, with all that its record says.
@@ -142,6 +143,10 @@ func (d *describer) describe(m *runs.Moment) Moment {
 	case m.Effect == "script":
 		out.Effect = "script"
 	}
+	if m.Failure != "" || len(m.FailedNodes)+len(m.FailedTasks) > 0 || m.Kind == journal.KindFailure {
+		out.Status = graph.Failed.String()
+	}
+	out.Failed = d.places.FindFailed(m)
 	return out
 }
 

@@ -3,8 +3,16 @@ import type { Moment } from "./types";
 
 export type NodeStatus = "done" | "running" | "waiting" | "failed";
 
+// NodeLook is how a node looks. stuck: it has failed, and has not started again since; fails counts its failures, and those of its agents, items and calls.
+interface NodeLook {
+  status: NodeStatus;
+  visits: number;
+  fails: number;
+  stuck: boolean;
+}
+
 export interface Look {
-  nodes: Map<string, { status: NodeStatus; visits: number }>;
+  nodes: Map<string, NodeLook>;
   edges: Set<string>; // "from to" by place
   items: Map<string, Items>; // of maps, by place
 }
@@ -22,6 +30,7 @@ const inBranch = /\[\d+\]$/; // the path of a node in one of the branches of a m
 // A Fold is what the moments up to one of them come to.
 interface Fold extends Look {
   frames: Map<string, Items>; // maps that run, by the path of their node
+  stopped: string[]; // places with which the last drive has failed
 }
 
 const savedEvery = 500;
@@ -31,7 +40,7 @@ export class Looks {
   private readonly saved: Fold[] = []; // the fold before moment i * savedEvery
 
   constructor(private readonly moments: Moment[]) {
-    const fold: Fold = { nodes: new Map(), edges: new Set(), items: new Map(), frames: new Map() };
+    const fold: Fold = { nodes: new Map(), edges: new Set(), items: new Map(), frames: new Map(), stopped: [] };
     moments.forEach((m, i) => {
       if (i % savedEvery === 0) this.saved.push(copyFold(fold));
       addMoment(fold, m);
@@ -54,19 +63,35 @@ function copyFold(f: Fold): Fold {
   const items = new Map([...f.items].map(([place, n]) => [place, { ...n }]));
   const frames = new Map([...f.frames].map(([path, n]) => [path, { ...n }]));
   for (const [path, n] of f.frames) for (const [place, shown] of f.items) if (n === shown) items.set(place, frames.get(path)!); // one object is both
-  return { nodes: new Map([...f.nodes].map(([place, n]) => [place, { ...n }])), edges: new Set(f.edges), items, frames };
+  return { nodes: new Map([...f.nodes].map(([place, n]) => [place, { ...n }])), edges: new Set(f.edges), items, frames, stopped: f.stopped };
 }
 
 // addMoment adds a moment to a fold.
 function addMoment(f: Fold, m: Moment): void {
   const node = (place: string) => {
     let n = f.nodes.get(place);
-    if (!n) f.nodes.set(place, (n = { status: "done", visits: 0 }));
+    if (!n) f.nodes.set(place, (n = { status: "done", visits: 0, fails: 0, stuck: false }));
     return n;
   };
   const set = (place: string, status: NodeStatus) => {
-    node(place).status = status;
+    const n = node(place);
+    n.status = n.stuck ? "failed" : status;
   };
+  const start = (place: string) => {
+    node(place).stuck = false;
+    set(place, "running");
+  };
+  for (const place of m.failed ?? []) {
+    const n = node(place);
+    n.fails++;
+    n.stuck = true;
+    n.status = "failed";
+  }
+  if (m.kind === "end") f.stopped = m.failed ?? [];
+  if (m.kind === "claim") {
+    f.stopped.forEach(start);
+    f.stopped = [];
+  }
   if (m.tasks && m.node && m.place) {
     const counts = { done: 0, all: m.tasks };
     f.frames.set(m.node, counts);
@@ -74,14 +99,16 @@ function addMoment(f: Fold, m: Moment): void {
   }
   if (m.kind === "step") {
     for (const from of m.from ?? []) {
-      const n = node(from);
-      n.status = "done";
-      n.visits++;
+      set(from, "done");
+      node(from).visits++;
       for (const to of m.next ?? []) f.edges.add(from + " " + to);
     }
   }
   if (stepKinds.has(m.kind)) {
-    for (const to of m.next ?? []) set(to, "running");
+    for (const to of m.next ?? []) {
+      if (m.tasks) set(to, "running"); // another item of it may have failed
+      else start(to);
+    }
   }
   if (!m.place) {
     if (m.kind === "end") endNodes(f.nodes, m.status ?? "");

@@ -71,8 +71,23 @@ export interface Run extends RunInfo {
   warnings: string[];
   active_seconds: number;
   error?: string;
+  tree: RunPart;
   picture?: { from: string; note?: string };
   start?: { dir: string; prompt?: string; model?: string; templates?: Record<string, string> };
+}
+
+// RunPart is a part of a run that worked: the run, an agent, or a node that called a model or ran a graph.
+export interface RunPart {
+  path: string;
+  agent?: string;
+  status: string;
+  error?: string;
+  purpose?: string;
+  seconds: number;
+  tool_calls: number;
+  failed_tool_calls?: number;
+  children: RunPart[];
+  run?: string;
 }
 
 export interface Variable {
@@ -120,6 +135,7 @@ export interface Moment {
   effect?: string;
   tokens?: number;
   status?: string;
+  failed?: string[]; // places of what has failed with it
 }
 
 export interface MomentDetail extends Moment {

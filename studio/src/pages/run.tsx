@@ -14,7 +14,7 @@ import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { go, route, runPath } from "../router";
-import type { Moment, MomentDetail, Run as RunView, Sent } from "../types";
+import type { Moment, MomentDetail, Run as RunView, RunPart, Sent } from "../types";
 
 const refreshEvery = 250;
 
@@ -530,6 +530,22 @@ function Writer({ author }: { author: KeyAuthor | undefined }) {
   );
 }
 
+// Parts shows the parts of a run that worked, with what has failed.
+function Parts({ parts }: { parts: RunPart[] }) {
+  return (
+    <ul class="parts">
+      {parts.map((p) => (
+        <li key={p.path}>
+          {p.agent ? nameWriter(p.path) : visible(p.path)} <Status status={p.status} />{" "}
+          <span class="dim">{[duration(p.seconds * 1000), p.tool_calls > 0 ? count(p.tool_calls, "tool call") : "", p.failed_tool_calls ? `${p.failed_tool_calls} failed` : "", visible(p.purpose ?? "")].filter(Boolean).join(", ")}</span>
+          {p.error && <div class="error">{visible(p.error)}</div>}
+          {p.children.length > 0 && <Parts parts={p.children} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 // Result shows how the run ended and what it used.
 function Result({ view }: { view: RunView }) {
   return (
@@ -552,6 +568,12 @@ function Result({ view }: { view: RunView }) {
       {view.warnings.map((w) => (
         <p class="finding finding-warning">{visible(w)}</p>
       ))}
+      {view.tree.children.length > 0 && (
+        <>
+          <h3>Parts</h3>
+          <Parts parts={view.tree.children} />
+        </>
+      )}
       <h3>Used</h3>
       <dl>
         <dt>Model calls</dt>

@@ -23,7 +23,8 @@ const words_: Record<string, string> = { done: "done", running: "running", waiti
 function countText(place: string, look?: Look): string {
   const visits = look?.nodes.get(place)?.visits ?? 0;
   const items = look?.items.get(place);
-  return [visits > 1 ? `×${visits}` : "", items ? `${items.done} of ${items.all}` : ""].filter(Boolean).join(" · ");
+  const fails = look?.nodes.get(place)?.fails ?? 0;
+  return [visits > 1 ? `×${visits}` : "", fails > 1 ? `${fails} failed` : "", items ? `${items.done} of ${items.all}` : ""].filter(Boolean).join(" · ");
 }
 
 // markCount writes a text above a node; "" removes it.

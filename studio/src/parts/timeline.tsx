@@ -116,13 +116,13 @@ export function Timeline({ mark, moments, at, sel, onMove }: { mark: string; mom
               id={mark + "moment-" + m.record}
               role="option"
               aria-selected={first + i === chosen}
-              class={"row kind-" + (m.effect ?? m.kind) + (first + i > here ? " later" : "")}
+              class={"row kind-" + (m.effect ?? m.kind) + (m.status === "failed" ? " failed" : "") + (first + i > here ? " later" : "")}
               ref={(d) => d?.style.setProperty("top", (first + i) * rowHeight + "px")}
               title={exact(m.time)}
               onClick={() => onMove(m.record)}
             >
               <span class="mark" aria-hidden="true">
-                {marks[m.effect ?? ""] ?? marks[m.kind] ?? "·"}
+                {m.status === "failed" ? "✕" : (marks[m.effect ?? ""] ?? marks[m.kind] ?? "·")}
               </span>
               <span class="words">{visible(m.text)}</span>
               <span class="took">{m.took_ms ? duration(m.took_ms) : ""}</span>
