@@ -176,7 +176,8 @@ func (w *exploredRun) finishThread(ctx context.Context, thread string) (*explore
 		e.read = true
 		return e, EndOfRun{Result: res, InDoubt: w.doubts}, nil
 	}
-	return nil, EndOfRun{}, fmt.Errorf("the run is not over after %d drives", exploredDrives)
+	w.trial.AddFault("the run is not over after %d drives", exploredDrives)
+	return w.newEnd(graph.Result{}, nil), EndOfRun{InDoubt: w.doubts}, nil
 }
 
 // prepareNext does what happens between two drives. over reports whether there is no next one.
@@ -283,10 +284,11 @@ func (w *exploredRun) driveOnce(ctx context.Context, thread string, takeover boo
 	d.ContinueHeld()
 	select {
 	case first := <-ch:
-		if first.err == nil && next.cut != "" { // before it had displaced the first
+		switch {
+		case first.err != nil:
+		case next.cut != "", next.res.Status == graph.NotStarted: // it has not displaced the first
 			return first
-		}
-		if first.err == nil {
+		default:
 			w.trial.AddFault("a drive that was displaced has ended without an error, as %v", first.res.Status)
 		}
 		return next

@@ -368,11 +368,15 @@ func (d *Drive) noteLease(what, thread string) Disturbance {
 	t.leases[label]++
 	t.milestones = append(t.milestones, m)
 	x, place, ok := t.matchLocked([]Milestone{m})
-	if ok {
-		t.fired[place], t.last, t.saved = true, nil, false
-		if d.broken = x.Kind; x.Kind == Away {
-			t.away = time.Now().Add(t.Outage)
-		}
+	if !ok {
+		return Disturbance{}
+	}
+	t.fired[place], t.last, t.saved = true, nil, false
+	switch x.Kind {
+	case FailBefore, FailAfter:
+		d.broken = x.Kind
+	case Away:
+		t.away = time.Now().Add(t.Outage)
 	}
 	return x
 }
