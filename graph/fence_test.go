@@ -334,10 +334,12 @@ func TestTakeoverAtRandomMoments(t *testing.T) {
 	}
 }
 
-// overtaken is a store to which another appends immediately before each of the next appends.
+// overtaken is a store to which another appends immediately before each of the next appends, and before each append while a drive has
+// the lease.
 type overtaken struct {
 	*journal.Memory
-	next int
+	next  int
+	drive string // its lease; "": there is none
 }
 
 func (o *overtaken) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
@@ -347,7 +349,41 @@ func (o *overtaken) Append(ctx context.Context, thread string, after int64, recs
 			return err
 		}
 	}
+	if l, err := o.Memory.ReadLease(ctx, thread); err != nil || l.Owner != "" && l.Owner == o.drive {
+		claim := journal.Record{Kind: journal.KindClaim, Time: 1, Head: []byte{1, 'r'}}
+		if err = errors.Join(err, journal.Append(ctx, o.Memory, thread, after, claim)); err != nil {
+			return err
+		}
+	}
 	return o.Memory.Append(ctx, thread, after, recs)
+}
+
+// A drive that appends without a pause is displaced first: otherwise no one could end it.
+func TestChangesOfARunWhoseDriveAppendsWithoutAPause(t *testing.T) {
+	for _, by := range displacements {
+		if by.name == "Takeover" {
+			continue
+		}
+		t.Run(by.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := &overtaken{Memory: journal.NewMemory()}
+				r := &graph.Runner{Graph: parallel(t, say("a")), Store: st}
+				res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Run: "r", Break: []graph.Break{{Node: "a"}}})
+				is(t, graph.Paused, res, err)
+				st.drive = "1/ffff/far/78/123/123.1"
+				if _, err := st.Memory.AcquireLease(t.Context(), thread, st.drive, "", time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				if err := by.do(t, r); err != nil {
+					t.Fatal(err)
+				}
+				recs := records(t, st, thread)
+				if last := recs[len(recs)-1]; last.Kind != journal.KindEnd && last.Kind != journal.KindEdit {
+					t.Errorf("the last record is a %s", last.Kind)
+				}
+			})
+		})
+	}
 }
 
 // What ends or changes a run names no place in its journal, so it is made again if a drive appends first.

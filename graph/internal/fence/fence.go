@@ -35,8 +35,8 @@ const (
 
 // ChangeRun appends records that end or change the run of a thread from outside, and displaces the drive that works on it. It returns the number
 // of the last record. makeRecords makes them from what the thread holds. If it makes none, the run is over: nothing is written, and the number is
-// 0. If others append at the same time, they are made again from what the thread holds then, some times; after
-// that the error is journal.ErrConflict.
+// 0. If others append at the same time, they are made again from what the thread holds then, some times. A drive that appends
+// without a pause is displaced before the last attempt; if that loses too, the error is journal.ErrConflict.
 //
 // It returns when the drive has acknowledged, after Patience, or when ctx ends.
 func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
@@ -45,6 +45,10 @@ func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords
 			return 0, context.Cause(ctx)
 		}
 		h, err := findHolder(ctx, st, thread)
+		if err == nil && i == attempts-1 {
+			h.displace(ctx)
+			h, err = findHolder(ctx, st, thread)
+		}
 		if err != nil {
 			return 0, err
 		}
