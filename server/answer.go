@@ -85,6 +85,7 @@ func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (given Ans
 		}
 		select {
 		case <-d.done:
+		case <-time.After(pollInterval): // it may ask while its other branches work
 		case <-ctx.Done():
 			return given, failure.NewStale("try again when it waits", "run %s is still working", req.Run)
 		}

@@ -199,3 +199,28 @@ func TestPositionOfAState(t *testing.T) {
 		t.Errorf("the question was asked before the state: %v, and then %v", whole, rest)
 	}
 }
+
+// An answer that comes before its question waits for it, and not for the end of the other branches.
+func TestAnswerBeforeItsQuestion(t *testing.T) {
+	w := newWorld(t)
+	agents := filepath.Join(w.home, ".config", "raddle", "agents")
+	w.write(filepath.Join(agents, "both", "graph.yaml"), strings.Replace(bothGraph, "agent: ask,", "agent: late,", 1))
+	w.write(filepath.Join(agents, "both", "split.sh"), "echo '{}'\n")
+	w.write(filepath.Join(agents, "late", "graph.yaml"), strings.NewReplacer("name: ask", "name: late", "first.sh", "late.sh").Replace(askGraph))
+	w.write(filepath.Join(agents, "late", "late.sh"), "while [ ! -e "+filepath.Join(w.work, "late")+" ]; do sleep 0.02; done\necho '{}'\n")
+	w.write(filepath.Join(agents, "late", "last.sh"), "echo '{}'\n")
+	s := w.serve(Options{})
+	run := start(t, s, "both")
+	w.awaitEffects(1) // work.sh, which does not end
+	answered := make(chan error)
+	go func() {
+		_, err := s.AnswerRun(t.Context(), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: "interview/ask", Value: "Eve"}}})
+		answered <- err
+	}()
+	w.write(filepath.Join(w.work, "late"), "")
+	if err := <-answered; err != nil || s.findDrive(run) == nil {
+		t.Errorf("after the other branch: %v", err)
+	}
+	w.letGo()
+	wait(t, s, run, "done")
+}
