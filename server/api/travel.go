@@ -261,7 +261,7 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 	if err != nil {
 		return nil, err
 	}
-	if err := h.prepareCopy(ctx, id, in.Body); err != nil {
+	if err := prepareCopy(ctx, h.service, id, in.Body); err != nil {
 		if _, failed := h.process.Runs.RemoveRun(ctx, id); failed != nil { // it is driven, or the store is away
 			err = fmt.Errorf("the copy %s remains: %w", id, err)
 		}
@@ -271,16 +271,16 @@ func (h *handler) forkRun(ctx context.Context, in *forkInput) (*body[Forked], er
 }
 
 // prepareCopy sets the breaks of a copy, and continues it, as a request says.
-func (h *handler) prepareCopy(ctx context.Context, id string, b ForkBody) error {
+func prepareCopy(ctx context.Context, s *server.Service, id string, b ForkBody) error {
 	if len(b.Breaks) > 0 {
-		if _, err := h.service.SetBreaks(ctx, id, b.Breaks); err != nil {
+		if _, err := s.SetBreaks(ctx, id, b.Breaks); err != nil {
 			return err
 		}
 	}
 	if !b.Start {
 		return nil
 	}
-	return h.service.ResumeRun(ctx, id)
+	return s.ResumeRun(ctx, id)
 }
 
 // listTemplates lists the templates with which a run works. A conversation has none.
