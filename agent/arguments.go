@@ -8,10 +8,10 @@ import (
 	"raddle.dev/tool"
 )
 
-// checkArguments returns why the arguments of a call do not match the schema of its tool, or
+// CheckArguments returns why the arguments of a call do not match the schema of its tool, or
 // nil. A schema that cannot be used, for example because it refers to another document,
 // checks nothing: the tool itself decides.
-func checkArguments(t tool.Tool, args json.RawMessage) error {
+func CheckArguments(t tool.Tool, args json.RawMessage) error {
 	if len(t.Schema) == 0 {
 		return nil
 	}

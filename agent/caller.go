@@ -23,7 +23,7 @@ const KindCaller = "caller"
 func CallerTool(spec llm.ToolSpec) tool.Tool {
 	t := tool.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema, Effect: tool.ReadOnly, Parallel: true}
 	t.Run = func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		if fault := checkArguments(t, c.Args); fault != nil {
+		if fault := CheckArguments(t, c.Args); fault != nil {
 			return tool.FailedResult("%v", fault), nil
 		}
 		answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "caller " + c.ID, Kind: KindCaller,

@@ -157,7 +157,7 @@ func (a *Act) checkPermission(q graph.Question, given graph.Answer) error {
 		return nil
 	}
 	if at := slices.IndexFunc(a.Tools, func(t tool.Tool) bool { return t.Name == d.Tool }); at >= 0 && answer.Choice == answerEdit {
-		if err := checkArguments(a.Tools[at], answer.Args); err != nil {
+		if err := CheckArguments(a.Tools[at], answer.Args); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Cal
 		case d.Verdict == Deny:
 			return c, edited, denyCall("permission denied: %s", d.Reason), nil
 		}
-		if fault := checkArguments(t, c.Args); fault != nil { // no question about a call that cannot be made
+		if fault := CheckArguments(t, c.Args); fault != nil { // no question about a call that cannot be made
 			return c, edited, denyCall("%v", fault), nil
 		}
 		if a.act.Headless {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -51,7 +50,7 @@ func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (given Answe
 	}
 	req.Run = detail.Run
 	if given, err = s.answers.answerRun(ctx, req); err != nil {
-		return Answered{}, s.answers.explainAnswered(ctx, req, err)
+		return Answered{}, runs.ExplainAnswered(ctx, s.process.Runs, req.Run, req.listQuestions(), err)
 	}
 	noteGrants(ctx, s, req.Run, detail.Snapshot.Questions, req.Answers)
 	return given, nil
@@ -114,7 +113,7 @@ func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest
 	}
 	given.Open, given.At, err = run.AnswerNow(req.Answers)
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
-		if before, _ := a.findAnswered(ctx, req); before == nil {
+		if explained := runs.ExplainAnswered(ctx, a.service.process.Runs, req.Run, req.listQuestions(), err); !errors.As(explained, new(*runs.AnsweredError)) {
 			return given, graph.ErrNotDriven
 		}
 	}
@@ -147,47 +146,12 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (given
 	return given, err
 }
 
-// AnsweredError reports a question that was answered before.
-type AnsweredError struct {
-	Run    string
-	Answer runs.Answer
-	Err    error // why the other answer was refused
-}
-
-// Unwrap returns why the other answer was refused.
-func (e *AnsweredError) Unwrap() error { return e.Err }
-
-// Error says which question was answered, by whom and when.
-func (e *AnsweredError) Error() string {
-	by := ""
-	if e.Answer.By != "" {
-		by = " by " + e.Answer.By
+// listQuestions returns the ids of the questions that a request answers.
+func (req *AnswerRequest) listQuestions() (ids []string) {
+	for _, a := range req.Answers {
+		ids = append(ids, a.ID)
 	}
-	return fmt.Sprintf("question %q of run %s was answered%s at %s", e.Answer.ID, e.Run, by, e.Answer.At.Format(time.RFC3339))
-}
-
-// explainAnswered returns an [*AnsweredError] if answers were refused because one of their questions has an answer.
-func (a *answering) explainAnswered(ctx context.Context, req AnswerRequest, err error) error {
-	if !errors.As(err, new(*graph.AnswerError)) && !errors.As(err, new(*runs.EndedError)) {
-		return err
-	}
-	if given, failed := a.findAnswered(ctx, req); failed == nil && given != nil {
-		return &AnsweredError{Run: req.Run, Answer: *given, Err: err}
-	}
-	return err
-}
-
-// findAnswered returns the recorded answer to one of the questions that a request answers, or nil if all are open or unknown.
-func (a *answering) findAnswered(ctx context.Context, req AnswerRequest) (*runs.Answer, error) {
-	for _, answer := range req.Answers {
-		if answer.ID == "" {
-			continue
-		}
-		if given, err := a.service.process.Runs.FindAnswer(ctx, req.Run, answer.ID); given != nil || err != nil {
-			return given, err
-		}
-	}
-	return nil, nil
+	return ids
 }
 
 // checkProtocolAnswers returns an error for answers that would allow more than one call.

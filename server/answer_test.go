@@ -65,7 +65,7 @@ func TestAnswerWhileAnotherBranchWorks(t *testing.T) {
 		t.Fatalf("recorded while the other branch works: %+v, %v", given, err)
 	}
 	_, err = s.AnswerRun(callAs(t, "bob"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Bob"}}})
-	if late, ok := errors.AsType[*AnsweredError](err); !ok || late.Answer.By != "ann" || !late.Answer.At.Equal(given.At) {
+	if late, ok := errors.AsType[*runs.AnsweredError](err); !ok || late.Answer.By != "ann" || !late.Answer.At.Equal(given.At) {
 		t.Fatalf("a second answer: %v", err)
 	}
 	w.letGo()
@@ -73,7 +73,7 @@ func TestAnswerWhileAnotherBranchWorks(t *testing.T) {
 	if err != nil || st.Status != "done" || st.Output != "both are done" {
 		t.Fatalf("%+v, %v", st, err)
 	}
-	if _, err = s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Eve"}}}); !errors.As(err, new(*AnsweredError)) {
+	if _, err = s.AnswerRun(ctx, AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Eve"}}}); !errors.As(err, new(*runs.AnsweredError)) {
 		t.Errorf("an answer after the end: %v", err)
 	}
 	if n := strings.Count(strings.Join(w.effects(), " "), "first"); n != 1 {
@@ -81,11 +81,13 @@ func TestAnswerWhileAnotherBranchWorks(t *testing.T) {
 	}
 }
 
-// Of several callers that answer one question at once, one wins, and the others learn who it was.
+// Of several callers that answer one question at once, one wins, and the others learn what was answered, by whom and when, also if they do not name the
+// question.
 func TestOneAnswerWins(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve(Options{})
-	for range 5 {
+	for round := range 6 {
+		id := []string{"ask", ""}[round%2]
 		run := start(t, s, "ask")
 		wait(t, s, run, "waiting")
 		names := []string{"ann", "bob", "eve"}
@@ -93,7 +95,7 @@ func TestOneAnswerWins(t *testing.T) {
 		var all sync.WaitGroup
 		for i, name := range names {
 			all.Go(func() {
-				_, errs[i] = s.AnswerRun(callAs(t, name), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: "ask", Value: name}}})
+				_, errs[i] = s.AnswerRun(callAs(t, name), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: name}}})
 			})
 		}
 		all.Wait()
@@ -103,8 +105,8 @@ func TestOneAnswerWins(t *testing.T) {
 			t.Fatal(given, err)
 		}
 		for i, name := range names {
-			late, ok := errors.AsType[*AnsweredError](errs[i])
-			if won := given.By == name; won != (errs[i] == nil) || !won && (!ok || late.Answer.By != given.By || !strings.Contains(errs[i].Error(), "answered by "+given.By+" at ")) {
+			late, ok := errors.AsType[*runs.AnsweredError](errs[i])
+			if won := given.By == name; won != (errs[i] == nil) || !won && (!ok || late.Answer.By != given.By || string(late.Answer.Value) != `"`+given.By+`"` || !strings.Contains(errs[i].Error(), `answered "`+given.By+`" by `+given.By+" at ")) {
 				t.Errorf("%s won, and %s gets: %v", given.By, name, errs[i])
 			}
 		}

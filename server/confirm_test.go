@@ -213,7 +213,7 @@ func confirmWithFault(t *testing.T, g *given, fault graphtest.StoreFault, n int)
 			}
 			run, err = g.do(w, run)
 		}
-		if err != nil && !errors.As(err, new(*AnsweredError)) && !errors.As(err, new(*runs.EndedError)) {
+		if err != nil && !errors.As(err, new(*runs.AnsweredError)) && !errors.As(err, new(*runs.EndedError)) {
 			t.Fatalf("write %d: it cannot be given again: %v", n, err)
 		}
 	}

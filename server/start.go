@@ -162,11 +162,16 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 		}
 		names = append(names, f.Name)
 	}
+	prompt := app.AddAttachments(req.Prompt, req.Files)
 	run, err := s.process.StartRun(app.Request{
-		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: app.AddAttachments(req.Prompt, req.Files), Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: prompt, Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
 	})
 	if err != nil {
 		return "", err
+	}
+	if run.Agent.Config != nil && strings.TrimSpace(prompt) == "" {
+		run.Close()
+		return "", failure.NewUsage("say what it shall do: prompt", "agent '%s' needs a prompt: it is a model, which has nothing to answer without one", run.Agent.Name)
 	}
 	if err := saveKey(run); err != nil {
 		run.Close()

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,6 +74,9 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env), doubt, mode
 	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
 	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
+		if len(opts.answers) > 0 {
+			err = runs.ExplainAnswered(ctx, env.process.Runs, over.ID, []string{strings.SplitN(opts.answers[0], "=", 2)[0], ""}, err)
+		}
 		err = errors.Join(err, printOver(ctx, env, over, opts.output))
 	}
 	if err != nil {

@@ -58,3 +58,17 @@ nodes:
 	expect("last", "gamma", "omega")
 	expect("last@1", "alpha", "gamma")
 }
+
+// Who answers a run that someone else has answered learns what was answered and when.
+func TestASecondAnswerIsExplained(t *testing.T) {
+	w := newWorkplace(t, "-- ask/graph.yaml --\nname: ask\nstart: ask\nnodes:\n  ask: {type: input, question: Who?, next: done}\n  done: {type: end, output: over}\n")
+	w.run("run", "-q", "./ask", "x")
+	if r := w.run("resume", "last", "--answer", "ask=me"); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	for _, answer := range []string{"ask=you", "you"} {
+		if r := w.run("resume", "last", "--answer", answer); r.code == 0 || !strings.Contains(r.err, `question "ask" of run`) || !strings.Contains(r.err, `was answered "me" at `) {
+			t.Errorf("--answer %s: exit code %d\n%s", answer, r.code, r.err)
+		}
+	}
+}

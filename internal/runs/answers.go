@@ -2,12 +2,16 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/foreign"
+	"raddle.dev/internal/wording"
 )
 
 // An Answer is an answer that was given to a question of a run.
@@ -17,7 +21,10 @@ type Answer struct {
 	At      time.Time `json:"at"`
 	Ahead   bool      `json:"ahead,omitempty"`   // it was given with the start of the run
 	Refused string    `json:"refused,omitempty"` // why there will be no answer
-	Run     string    `json:"run,omitempty"`     // in which it was given, if this one is a copy of that; absent: in this one
+
+	Value json.RawMessage `json:"answer,omitempty"` // what was answered; absent: it was refused
+
+	Run string `json:"run,omitempty"` // in which it was given, if this one is a copy of that; absent: in this one
 }
 
 // AnswersOf returns the answers among what happened in a run, oldest first.
@@ -26,6 +33,9 @@ func AnswersOf(story []Moment) []Answer {
 	for _, m := range story {
 		if m.Kind == journal.KindAnswer && m.Question != nil {
 			list = append(list, Answer{ID: m.Question.ID, By: m.By, At: m.Time.UTC(), Ahead: m.Ahead, Refused: m.Refused})
+			if m.Refused == "" && json.Valid(m.Content.Answer) {
+				list[len(list)-1].Value = m.Content.Answer
+			}
 		}
 	}
 	return list
@@ -75,7 +85,60 @@ func RestsOnAnswers(ctx context.Context, a *Archive, point string) (bool, error)
 	return len(list) > 0 || !complete, err
 }
 
-// FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again.
+// Describe says what was answered, by whom and when: `was answered "no" by ann at 2026-11-25T10:00:00Z`.
+func (a *Answer) Describe() string {
+	text := "was answered"
+	switch {
+	case a.Refused != "":
+		text = "was refused (" + wording.CutText(a.Refused, maxAnswerText, "…") + ")"
+	case len(a.Value) > 0:
+		text += " " + wording.CutText(string(a.Value), maxAnswerText, "…")
+	}
+	if a.By != "" {
+		text += " by " + a.By
+	}
+	return text + " at " + a.At.Format(time.RFC3339)
+}
+
+// maxAnswerText is how many characters of an answer are in a text about it.
+const maxAnswerText = 80
+
+// An AnsweredError reports a question that was answered before.
+type AnsweredError struct {
+	Run    string
+	Answer Answer
+	Err    error // why the other answer was refused
+}
+
+// Unwrap returns why the other answer was refused.
+func (e *AnsweredError) Unwrap() error { return e.Err }
+
+// Error says which question was answered, how, by whom and when.
+func (e *AnsweredError) Error() string {
+	return fmt.Sprintf("question %q of run %s %s", e.Answer.ID, e.Run, e.Answer.Describe())
+}
+
+// ExplainAnswered returns an [*AnsweredError] if answers were refused because a question has an answer already. questions are the ids that were
+// answered; "" means the only one that is open, or the last one that was.
+func ExplainAnswered(ctx context.Context, a *Archive, run string, questions []string, err error) error {
+	wrong, refused := errors.AsType[*graph.AnswerError](err)
+	ended := errors.As(err, new(*EndedError))
+	if !refused && !ended {
+		return err
+	}
+	for _, id := range questions {
+		if id == "" && refused && len(wrong.Open) > 0 {
+			continue // it was about a question that is open
+		}
+		if given, failed := a.FindAnswer(ctx, run, id); failed == nil && given != nil {
+			return &AnsweredError{Run: run, Answer: *given, Err: err}
+		}
+	}
+	return err
+}
+
+// FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again. "" is the question
+// that was answered last.
 func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer, error) {
 	if question == OriginQuestion {
 		return findDecision(ctx, a, run)
@@ -86,7 +149,7 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 	}
 	for i := range slices.Backward(story) {
 		switch m := &story[i]; {
-		case m.Question == nil || m.Question.ID != question:
+		case m.Question == nil || m.Question.ID != question && (question != "" || m.Kind != journal.KindAnswer):
 		case m.Kind == journal.KindAnswer:
 			return &AnswersOf(story[i : i+1])[0], nil
 		default:

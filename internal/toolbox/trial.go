@@ -30,6 +30,9 @@ func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string)
 		return Trial{}, failure.NewUsage("see: raddle tools ls", "there is no tool %q that can be tried", c.Tool)
 	}
 	t := l.tools[i]
+	if err := agent.CheckArguments(t, c.Args); err != nil {
+		return Trial{}, failure.NewUsage("see its schema: raddle tools ls --output json", "%v", err)
+	}
 	d, err := l.rules.Decide(ctx, t, tool.Call{ID: "call", Key: "call", Args: c.Args}, nil)
 	permit := d.Permit
 	switch {

@@ -25,7 +25,7 @@ type Problem struct {
 	Detail string       `json:"detail" doc:"what is wrong, for people"`
 	Next   string       `json:"next,omitempty" doc:"what to do about it"`
 	Errors []Detail     `json:"errors,omitempty" doc:"each value that is not valid"`
-	Answer *runs.Answer `json:"answer,omitempty" doc:"of already-answered: who answered, and when"`
+	Answer *runs.Answer `json:"answer,omitempty" doc:"of already-answered: what was answered, by whom, and when"`
 
 	retryAfter string // when to send the request again, in seconds; "": nothing is said
 }
@@ -115,7 +115,7 @@ func (h *handler) problemOf(err error) *Problem {
 	if used, ok := errors.AsType[*server.QuotaError](err); ok {
 		p.Status, p.Title, p.Code, p.retryAfter = http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests), used.Code, used.FormatSeconds()
 	}
-	if answered, ok := errors.AsType[*server.AnsweredError](err); ok {
+	if answered, ok := errors.AsType[*runs.AnsweredError](err); ok {
 		p.Answer = &answered.Answer
 	}
 	return p
@@ -137,7 +137,7 @@ func classifyError(err error) (status int, code string) {
 		return http.StatusUnprocessableEntity, "key-reused"
 	case is[*server.PositionError](err):
 		return http.StatusBadRequest, "wrong-position"
-	case is[*server.AnsweredError](err):
+	case is[*runs.AnsweredError](err):
 		return http.StatusConflict, "already-answered"
 	case is[*graph.AnswerError](err):
 		return http.StatusUnprocessableEntity, "wrong-answer"

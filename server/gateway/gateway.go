@@ -235,6 +235,10 @@ func (g *Gateway) serveCaller(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if _, pattern := g.closed.Handler(r); pattern == "" {
+		if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+			writeMissingPage(w)
+			return
+		}
 		g.refuseBody(w, r, http.StatusNotFound, "not-found", "there is nothing at "+r.Method+" "+r.URL.Path)
 		return
 	}

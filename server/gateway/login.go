@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"mime"
 	"net"
@@ -53,6 +54,20 @@ func serveLoginFile(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(text) // the caller may have left
+}
+
+// missingPage is for a person whose address leads to no page.
+const missingPage = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Nothing here · raddle</title></head>
+<body><main><h1>Nothing here</h1><p>This address leads to no page. <a href="/">Home</a></p></main></body></html>
+`
+
+// writeMissingPage answers a browser whose address leads to no page.
+func writeMissingPage(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = io.WriteString(w, missingPage) // the browser may have left
 }
 
 // logIn exchanges a one-time code or a token for the cookie of a session.

@@ -439,7 +439,14 @@ func TestExtraTwoAnswers(t *testing.T) {
 	first.waitText(t, "Anything to add")
 	second.press(t, "no")
 	second.wait(t, `document.querySelector("[role=alert]")?.innerText`)
-	t.Logf("the second person reads: %s", read[string](t, second, `document.querySelector("[role=alert]").innerText`))
+	second.do(t, evaluate(`window.fetch = window.slow`))
+	second.click(t, `a[href="inbox"]`) // the form is gone, and what it said stays
+	second.waitText(t, "Anything to add")
+	if said := read[string](t, second, `document.querySelector("[role=alert]").innerText`); !strings.Contains(said, "Your answer “no” to page") || !strings.Contains(said, "did not count: first answered “yes”") {
+		t.Errorf("the second person reads: %s", said)
+	}
+	second.press(t, "I have read this")
+	second.wait(t, `!document.querySelector("[role=alert]")`)
 	if n := read[float64](t, first, fmt.Sprintf(`fetch("/api/v1/runs/%s/timeline").then((r) => r.json()).then((r) => r.items.filter((m) => m.kind === "answer" && m.place === "page").length)`, url.PathEscape(run))); n != 1 {
 		t.Errorf("%v answers are recorded", n)
 	}

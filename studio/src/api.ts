@@ -1,11 +1,14 @@
 // Requests to the server that the page came from. Nothing else is ever requested.
 
+import type { Given } from "./types";
+
 // A Problem is an error of the API, with its own words.
 export class Problem extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     detail: string,
+    readonly answer?: Given, // that a question has already
   ) {
     super(detail);
   }
@@ -21,8 +24,8 @@ export function address(path: string): string {
 async function readProblem(r: Response): Promise<Problem> {
   const text = await r.text();
   try {
-    const p = JSON.parse(text) as { detail?: string; title?: string; code?: string };
-    return new Problem(r.status, p.code ?? "", p.detail ?? p.title ?? r.statusText);
+    const p = JSON.parse(text) as { detail?: string; title?: string; code?: string; answer?: Given };
+    return new Problem(r.status, p.code ?? "", p.detail ?? p.title ?? r.statusText, p.answer);
   } catch {
     return new Problem(r.status, "", text.trim() || r.statusText);
   }

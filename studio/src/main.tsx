@@ -5,6 +5,7 @@ import { get, Problem } from "./api";
 import { Dialog, useLoaded } from "./parts/common";
 import { Agent } from "./pages/agent";
 import { isFramed } from "./parts/intent";
+import { LateAnswers } from "./parts/late";
 import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
@@ -64,6 +65,7 @@ function App() {
           ?
         </button>
       </nav>
+      <LateAnswers />
       {r.page === "home" && <Home />}
       {r.page === "inbox" && <Inbox />}
       {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}

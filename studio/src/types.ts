@@ -76,6 +76,15 @@ export interface Run extends RunInfo {
   start?: { dir: string; prompt?: string; model?: string; templates?: Record<string, string> };
 }
 
+// Given is an answer that a question has.
+export interface Given {
+  id: string;
+  by?: string;
+  at: string;
+  answer?: unknown;
+  refused?: string;
+}
+
 // RunPart is a part of a run that worked: the run, an agent, or a node that called a model or ran a graph.
 export interface RunPart {
   path: string;

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, isAborted, post, words } from "../api";
+import { get, isAborted, post, Problem, words } from "../api";
 import { cost, count, duration, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
@@ -27,8 +27,10 @@ function useRun(run: string) {
   const [connection, setConnection] = useState<Connection>("open");
   const [replies, setReplies] = useState<Reply[]>([]);
   const [round, setRound] = useState(0);
+  const [missing, setMissing] = useState(false);
   useEffect(() => {
     const stop = new AbortController();
+    let gone = false;
     let unfollow = () => {};
     let all: Moment[] = [];
     let timer = 0;
@@ -51,6 +53,8 @@ function useRun(run: string) {
         setView(r);
         setError("");
       } catch (e) {
+        gone = e instanceof Problem && e.status === 404;
+        setMissing(gone);
         if (!isAborted(e)) setError(words(e));
       }
       busy = false;
@@ -75,7 +79,7 @@ function useRun(run: string) {
     setMoments([]);
     setView(undefined);
     void refresh().then(() => {
-      if (stop.signal.aborted) return;
+      if (stop.signal.aborted || gone) return;
       unfollow = follow(run, all.at(-1)?.record ?? 0, {
         onEvent(e) {
           if (!arriving.add(e).piece) schedule();
@@ -94,7 +98,7 @@ function useRun(run: string) {
       clearInterval(frames);
     };
   }, [run, round]);
-  return { view, moments, error, connection, replies, reload: () => setRound((n) => n + 1) };
+  return { view, moments, error, missing, connection, replies, reload: () => setRound((n) => n + 1) };
 }
 
 interface Place {
@@ -125,7 +129,7 @@ function Original({ run, start }: { run: string; start: number | null }) {
 
 // Run shows one run at any of its moments. aside: the page shows another run too, which has the keys.
 function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo(at: number | null, sel: number | null, tab: string): void }) {
-  const { view, moments, error, connection, replies, reload } = useRun(run);
+  const { view, moments, error, missing, connection, replies, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
   const looks = useMemo(() => new Looks(moments), [moments]);
   const look = useMemo(() => looks.at(at), [looks, at]);
@@ -170,6 +174,15 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
   const mark = aside ? "original-" : ""; // two runs on one page have different ids of elements
   const final = view && isFinal(view.status);
   const busy = view && ["running", "queued"].includes(view.status);
+  if (missing)
+    return (
+      <Frame class="narrow" {...(aside ? {} : { id: "main" })}>
+        <Title>No such run</Title>
+        <p>
+          {visible(error)}. <a href="./">Home</a>
+        </p>
+      </Frame>
+    );
   return (
     <Frame class="run" {...(aside ? { "aria-label": "The original" } : { id: "main" })}>
       <header class="bar">
