@@ -304,3 +304,14 @@ func TestOpenBrowser(t *testing.T) {
 		t.Errorf("without a program: %v", err)
 	}
 }
+
+// A browser whose address leads to no page gets a page, and a program a problem.
+func TestAddressesWithoutAPage(t *testing.T) {
+	g := open(t, Settings{State: t.TempDir()})
+	token := "Authorization: Bearer " + g.first
+	for accept, want := range map[string]string{"text/html,application/xhtml+xml": "This address leads to no page", "*/*": `"not-found"`} {
+		if res, text := send(t, g, "GET", "/foo/bar", "", token, "Accept: "+accept); res.StatusCode != 404 || !strings.Contains(text, want) {
+			t.Errorf("Accept: %s: %s %s", accept, res.Status, text)
+		}
+	}
+}

@@ -440,7 +440,7 @@ func TestExtraTwoAnswers(t *testing.T) {
 	second.press(t, "no")
 	second.wait(t, `document.querySelector("[role=alert]")?.innerText`)
 	second.do(t, evaluate(`window.fetch = window.slow`))
-	second.click(t, `a[href="inbox"]`) // the form is gone, and what it said stays
+	second.do(t, evaluate(`document.querySelector('a[href="inbox"]').focus()`), chromedp.KeyEvent("\r")) // the form is gone, and what it said stays
 	second.waitText(t, "Anything to add")
 	if said := read[string](t, second, `document.querySelector("[role=alert]").innerText`); !strings.Contains(said, "Your answer “no” to page") || !strings.Contains(said, "did not count: first answered “yes”") {
 		t.Errorf("the second person reads: %s", said)

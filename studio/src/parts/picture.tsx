@@ -111,8 +111,8 @@ export function Picture({ path, title, look, chosen, breaks, onNode }: { path: s
         g.setAttribute("tabindex", "0");
         g.setAttribute("role", "button");
         const kind = g.dataset["kind"] ?? "";
-        const texts = [...g.querySelectorAll("text:not(.visits)")].map((t) => t.textContent ?? "").filter((t) => t !== place && t !== kind);
-        g.setAttribute("aria-label", [...(texts.length > 0 ? [...texts, kind, place] : [place, kind]), counted, n ? words_[n.status] : look ? "not reached" : "", before ? "stops before" : "", after ? "stops after" : ""].filter(Boolean).join(", "));
+        const shown = [...g.querySelectorAll("text")].map((t) => t.textContent ?? "").join(" "); // what a person sees is in the name
+        g.setAttribute("aria-label", [shown.startsWith(`${place} ${kind}`) ? "" : shown, place, kind, counted, n ? words_[n.status] : look ? "not reached" : "", before ? "stops before" : "", after ? "stops after" : ""].filter(Boolean).join(", "));
       }
     }
     for (const g of svg.querySelectorAll<SVGGElement>("g.edge")) {
