@@ -68,7 +68,7 @@ func TestForeignRunsAreDecided(t *testing.T) {
 					t.Errorf("%+v, %v", d.Foreign, d.Snapshot.Questions)
 				}
 				_, err = decide(choice)(w, run)
-				late, again := err.(*AnsweredError)
+				late, again := err.(*runs.AnsweredError)
 				switch {
 				case choice == runs.OriginNo && err != nil:
 					t.Errorf("it cannot be answered again: %v", err)
