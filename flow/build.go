@@ -83,7 +83,7 @@ func versionOf(f *spec.File) string { return fmt.Sprintf("%x", sha256.Sum256(f.T
 // buildNode returns a node without its function: its name and the graph that it
 // calls.
 func (b *builder) buildNode(r *runtime, n *spec.Node) (graph.Node, error) {
-	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
+	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: r.agent.host.redact(n.Description)}
 	err := n.Body.(nodeBody).compile(&nodeCompiler{b, r, n}, &node)
 	return node, err
 }

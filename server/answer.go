@@ -113,7 +113,8 @@ func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest
 	}
 	given.Open, given.At, err = run.AnswerNow(req.Answers)
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
-		if explained := runs.ExplainAnswered(ctx, a.service.process.Runs, req.Run, req.listQuestions(), err); !errors.As(explained, new(*runs.AnsweredError)) {
+		named := slices.DeleteFunc(req.listQuestions(), func(id string) bool { return id == "" }) // one without an id is for what the run asks next
+		if explained := runs.ExplainAnswered(ctx, a.service.process.Runs, req.Run, named, err); !errors.As(explained, new(*runs.AnsweredError)) {
 			return given, graph.ErrNotDriven
 		}
 	}

@@ -11,6 +11,8 @@ import (
 // A group is the child alone.
 type group struct{}
 
+func (group) kill(p *os.Process) { p.Kill() }
+
 func (ch *child) startProcess() error { return ch.cmd.Start() }
 
 func childAttributes() *syscall.SysProcAttr { return nil }
@@ -18,7 +20,7 @@ func childAttributes() *syscall.SysProcAttr { return nil }
 // terminateChild kills the child: there is no request to end that every program understands.
 func (ch *child) terminateChild() { ch.killChild() }
 
-func (ch *child) killChild() { ch.cmd.Process.Kill() }
+func (ch *child) killChild() { ch.group.kill(ch.cmd.Process) }
 
 // lendTerminal gives the child the terminal. There is no foreground group.
 func (ch *child) lendTerminal(t *Terminal) {

@@ -13,6 +13,9 @@ import (
 // A group is a process group. Its id is that of the child.
 type group struct{}
 
+// kill ends the whole group of a child. An empty group is not an error.
+func (group) kill(pid int) { killGroup(pid) }
+
 // startProcess starts the child as the leader of its group.
 func (ch *child) startProcess() error { return ch.cmd.Start() }
 
@@ -22,8 +25,8 @@ func (ch *child) terminateChild() {
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGCONT)
 }
 
-// killChild ends the whole group. An empty group is not an error.
-func (ch *child) killChild() { killGroup(ch.cmd.Process.Pid) }
+// killChild ends the whole group.
+func (ch *child) killChild() { ch.group.kill(ch.cmd.Process.Pid) }
 
 func killGroup(pgid int) error { return unix.Kill(-pgid, unix.SIGKILL) }
 

@@ -19,6 +19,7 @@ var notOnTheSheet = map[string]string{
 	"Definitions": "they are for replays",
 	"Prompt":      "it counts in any case, and the run shows it",
 	"Version":     "nothing depends on it",
+	"Picture":     "it is only shown",
 	"Strict":      "it only makes more things errors",
 	"TraceParent": "it never counts",
 	"Remote":      "it never counts",
@@ -39,6 +40,7 @@ func TestSheetShowsEachField(t *testing.T) {
 	values := map[reflect.Type]any{
 		reflect.TypeFor[string](): "xyz", reflect.TypeFor[[]string](): []string{"xyz"}, reflect.TypeFor[map[string]string](): map[string]string{"xyz": "v"},
 		reflect.TypeFor[bool](): true, reflect.TypeFor[*float64](): &number, reflect.TypeFor[*flow.RemoteInput](): &flow.RemoteInput{Prompt: "xyz"},
+		reflect.TypeFor[*graph.Structure](): &graph.Structure{Name: "xyz"},
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Record]()) {
 		if f.Anonymous {

@@ -78,7 +78,9 @@ func (l *lister) crawlSite(p sourceSpec) {
 // begins is none: its links lead to the others.
 func (o Options) IsPageOf(source, path string) bool {
 	start, crawl := strings.CutSuffix(source, "**")
-	isAddress := func(text string) bool { return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") }
+	isAddress := func(text string) bool {
+		return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+	}
 	return crawl && isAddress(start) && isAddress(path) && path != start && !isRepository(path) && !strings.HasSuffix(path, "**") && o.Loaders["url"] == "" && o.Loaders["recursive_url"] == ""
 }
 

@@ -55,12 +55,12 @@ type site struct {
 	service *server.Service
 	close   func()
 
-	task, context string // of A2A
-	editor        *editor
-	session       acpsdk.SessionId
-	tools         *mcpsdk.ClientSession
-	ask           string // id of the interrupt of AG-UI
-	run           string // what an operation is about
+	task    string // of A2A
+	editor  *editor
+	session acpsdk.SessionId
+	tools   *mcpsdk.ClientSession
+	ask     string // id of the interrupt of AG-UI
+	run     string // what an operation is about
 }
 
 func newSite(t *testing.T) *site {
