@@ -27,7 +27,7 @@ var failingAgents = map[string]string{
 	"items/list.sh":       "echo '{\"l\": [\"a\", \"the reason\", \"a\"]}'\n",
 	"items/t.yaml":        "- {match: a$, text: x, repeat: true}\n- {match: never, text: x}\n",
 	"lead/config.yaml":    "name: lead\nmodel: script:t.yaml\ncan_spawn_agents: true\nspawnable_agents: [worker]\ninstructions: lead\n",
-	"lead/t.yaml":         "- match: go\n  tool_calls:\n  - {id: c1, name: agent__spawn, args: {agent: worker, prompt: one}}\n  - {id: c2, name: agent__spawn, args: {agent: worker, prompt: two}}\n- tool_calls:\n  - {id: c3, name: agent__collect, args: {any: false}}\n- match: still run\n  repeat: true\n  tool_calls:\n  - {id: c4, name: agent__collect, args: {any: false}}\n- {text: over}\n",
+	"lead/t.yaml":         "- match: go\n  tool_calls:\n  - {id: c1, name: agent__spawn, args: {agent: worker, prompt: one}}\n  - {id: c2, name: agent__spawn, args: {agent: worker, prompt: two}}\n- tool_calls:\n  - {id: c3, name: agent__collect, args: {any: true}}\n- tool_calls:\n  - {id: c4, name: agent__collect, args: {any: true}}\n- {text: over}\n",
 	"worker/config.yaml":  "name: worker\ninstructions: work\n",
 	"caller/config.yaml":  "name: caller\nmodel: script:t.yaml\ninstructions: call\nglobal_tools: [execute_command]\n",
 	"caller/t.yaml":       "- match: go\n  tool_calls:\n  - {id: c1, name: execute_command, args: {command: \"cat the-reason\"}}\n- {text: over}\n",
