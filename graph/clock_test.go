@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,10 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// setClock is the wall clock of a machine, which may be set.
-type setClock struct{ ahead time.Duration }
+// setClock is the wall clock of a machine, which may be set by several nodes at the same time.
+type setClock struct{ ahead atomic.Int64 }
 
-func (c *setClock) Now() time.Time { return time.Now().Add(c.ahead) }
+func (c *setClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func (c *setClock) Wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -41,7 +42,7 @@ func TestClockThatJumps(t *testing.T) {
 						clock := &setClock{}
 						at := func(here string) {
 							if here == place || place == "twice" && (here == "in a node" || here == "in a child") {
-								clock.ahead += jump
+								clock.ahead.Add(int64(jump))
 							}
 						}
 						work := func(here string) graph.Func {
