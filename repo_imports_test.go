@@ -181,7 +181,7 @@ var importRules = []importRule{
 		reason: "what a run shows follows from its events alone, whatever command drives it"},
 	{of: "internal/term/termtest",
 		reason: "what a terminal displays depends on what is written to it, and not on raddle"},
-	{of: "internal/testcase", may: []string{"internal/jsonvalue", "internal/strictyaml", "internal/wording", "llm/script"},
+	{of: "internal/testcase", may: []string{"internal/jsonvalue", "internal/strictyaml", "internal/wording", "llm", "llm/script"},
 		reason: "a test case is a file: reading and comparing need no agent, and its replies are those of a transcript"},
 	{of: "internal/testfile", stdOnly: true,
 		reason: "the tests of any package may use it"},

@@ -74,7 +74,9 @@ func partTokens(p llm.Part) int {
 	case llm.Text:
 		return textTokens(p.Text)
 	case llm.Reasoning:
-		return textTokens(p.Text) + len(p.Signature)/bytesPer
+		return textTokens(p.Text) + (len(p.Signature)+len(p.Extra))/bytesPer
+	case llm.Item:
+		return textTokens(string(p.Raw))
 	case llm.ToolCall:
 		return perCall + textTokens(p.Name) + textTokens(string(p.Args))
 	case llm.ToolResult:

@@ -58,6 +58,8 @@ func countVisible(m llm.Message) (n int) {
 		case llm.Reasoning:
 		case llm.Text:
 			n += len(p.Text)
+		case llm.Item:
+			n += len(p.Text)
 		default:
 			n++
 		}
@@ -70,7 +72,7 @@ func countVisible(m llm.Message) (n int) {
 func joinParts(a, b []llm.Part) []llm.Part {
 	first, text := a[len(a)-1].(llm.Text)
 	second, too := b[0].(llm.Text)
-	if !text || !too {
+	if !text || !too || len(first.Extra)+len(second.Extra) > 0 {
 		return slices.Concat(a, b)
 	}
 	return slices.Concat(a[:len(a)-1], []llm.Part{llm.Text{Text: first.Text + "\n\n" + second.Text}}, b[1:])

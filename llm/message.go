@@ -59,8 +59,14 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Part is one piece of a message: a Text, Image, File, Reasoning, ToolCall or
-// ToolResult. The set is closed.
+// A Part is one piece of a message: a Text, Image, File, Reasoning, ToolCall,
+// ToolResult or Item. The set is closed.
+//
+// Some parts have an Origin and Extra. Origin names the wire and, if it is not
+// the provider's own service, the host that the part came from. Extra is a JSON
+// object with those members of the provider's object that raddle does not
+// understand, as they came. Both stay in a conversation, and only a model of the
+// same origin sends Extra back. Both are empty in parts that a program makes.
 type Part interface {
 	// typeTag is the part's "type" in JSON.
 	typeTag() string
@@ -68,7 +74,9 @@ type Part interface {
 
 // Text is plain text.
 type Text struct {
-	Text string `json:"text"`
+	Text   string          `json:"text"`
+	Extra  json.RawMessage `json:"extra,omitempty"`  // see Part
+	Origin string          `json:"origin,omitempty"` // of Extra
 }
 
 // An Image is a picture, given as bytes or as an address from which the
@@ -98,10 +106,12 @@ type Reasoning struct {
 	// Redacted says that the provider hides the reasoning: Text is empty, and
 	// Signature contains the encrypted reasoning.
 	Redacted bool `json:"redacted,omitempty"`
-	// Origin names the provider package that the part came from. Other packages
-	// leave the part out of their requests, because their provider could not
-	// verify the signature.
+	// Origin is where the part came from. Models of another origin leave the part
+	// out of their requests, because their provider could not verify the signature.
+	// An origin without a host, of an older conversation, is that of every host.
 	Origin string `json:"origin,omitempty"`
+	// Extra is as in Part.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // A ToolCall is a request of the model to call a tool.
@@ -117,6 +127,8 @@ type ToolCall struct {
 	// Signature and Origin are as in Reasoning, for providers that sign calls.
 	Signature string `json:"signature,omitempty"`
 	Origin    string `json:"origin,omitempty"`
+	// Extra is as in Part.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // A ToolResult is the outcome of a tool call.
@@ -127,12 +139,23 @@ type ToolResult struct {
 	Error   bool   `json:"error,omitempty"`
 }
 
+// An Item is a part of a reply that only its provider understands, such as a
+// search that the provider itself has made. Models of another origin send Text
+// in its place, or nothing if Text is empty.
+type Item struct {
+	Kind   string          `json:"kind"`           // the provider's name for it, such as "web_search_call"
+	Text   string          `json:"text,omitempty"` // what a person should know about it, such as the words of a search
+	Raw    json.RawMessage `json:"raw"`            // the provider's object, as it came
+	Origin string          `json:"origin"`
+}
+
 func (Text) typeTag() string       { return "text" }
 func (Image) typeTag() string      { return "image" }
 func (File) typeTag() string       { return "file" }
 func (Reasoning) typeTag() string  { return "reasoning" }
 func (ToolCall) typeTag() string   { return "tool_call" }
 func (ToolResult) typeTag() string { return "tool_result" }
+func (Item) typeTag() string       { return "item" }
 
 // MarshalJSON encodes the part with its type tag.
 func (p Text) MarshalJSON() ([]byte, error) {
@@ -167,6 +190,12 @@ func (p ToolCall) MarshalJSON() ([]byte, error) {
 // MarshalJSON encodes the part with its type tag.
 func (p ToolResult) MarshalJSON() ([]byte, error) {
 	type plain ToolResult
+	return marshalTyped(p, plain(p))
+}
+
+// MarshalJSON encodes the part with its type tag.
+func (p Item) MarshalJSON() ([]byte, error) {
+	type plain Item
 	return marshalTyped(p, plain(p))
 }
 
@@ -238,6 +267,8 @@ func decodePart(data []byte) (Part, error) {
 		return decodeAs[ToolCall](data)
 	case "tool_result":
 		return decodeAs[ToolResult](data)
+	case "item":
+		return decodeAs[Item](data)
 	case "":
 		return nil, errors.New(`no "type"`)
 	}

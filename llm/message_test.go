@@ -21,11 +21,12 @@ func TestRequestRoundTrip(t *testing.T) {
 				Text{},
 			}},
 			{Role: RoleAssistant, Parts: []Part{
-				Reasoning{Text: "hm", Signature: "s", Origin: "anthropic"},
+				Reasoning{Text: "hm", Signature: "s", Origin: "anthropic", Extra: json.RawMessage(`{"a":[1]}`)},
 				Reasoning{Signature: "xyz", Redacted: true},
 				Reasoning{},
-				Text{Text: "a <b> & c"},
-				ToolCall{ID: "c1", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`), Signature: "t", Origin: "gemini"},
+				Text{Text: "a <b> & c", Extra: json.RawMessage(`{"phase":"commentary"}`), Origin: "responses"},
+				Item{Kind: "web_search_call", Text: "searched for x", Raw: json.RawMessage(`{"type":"web_search_call"}`), Origin: "responses"},
+				ToolCall{ID: "c1", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`), Signature: "t", Origin: "gemini", Extra: json.RawMessage(`{"b":{}}`)},
 			}},
 			{Role: RoleTool, Parts: []Part{
 				ToolResult{CallID: "c1", Name: "f", Content: []Part{Text{Text: "no"}, Image{URL: "u"}}, Error: true},
@@ -58,7 +59,7 @@ func TestReplyRoundTrip(t *testing.T) {
 	want := Reply{
 		ID:      "r1",
 		Message: Message{Role: RoleAssistant, Parts: []Part{Text{Text: "a"}, Text{Text: "b"}}},
-		Usage:   Usage{Input: 4, Output: 3, Cached: 2, Reasoning: 1},
+		Usage:   Usage{Input: 4, Output: 3, Cached: 2, Written: 1, Reasoning: 1},
 		Stop:    StopLength,
 		Model:   "m",
 	}
@@ -87,6 +88,7 @@ func TestPartJSON(t *testing.T) {
 		{Image{}, `{"type":"image"}`},
 		{File{Name: "n", Data: []byte("hi")}, `{"type":"file","name":"n","data":"aGk="}`},
 		{Reasoning{}, `{"type":"reasoning"}`},
+		{Item{Kind: "k", Raw: json.RawMessage(`{"n":9007199254740993}`), Origin: "o"}, `{"type":"item","kind":"k","raw":{"n":9007199254740993},"origin":"o"}`},
 		{ToolCall{ID: "1", Name: "f", Args: json.RawMessage(`{}`)}, `{"type":"tool_call","id":"1","name":"f","args":{}}`},
 		{ToolResult{CallID: "1", Name: "f", Content: []Part{Text{Text: "x"}}},
 			`{"type":"tool_result","call_id":"1","name":"f","content":[{"type":"text","text":"x"}]}`},

@@ -115,6 +115,7 @@ type Usage struct {
 	Input     int `json:"input,omitempty"`     // all tokens of the prompt, including cached ones
 	Output    int `json:"output,omitempty"`    // all tokens of the reply, including reasoning
 	Cached    int `json:"cached,omitempty"`    // the part of Input that the provider read from its cache
+	Written   int `json:"written,omitempty"`   // the part of Input that the provider wrote to its cache; no token is in Cached and in Written
 	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was used for reasoning
 }
 
@@ -124,6 +125,7 @@ func (u Usage) Add(v Usage) Usage {
 		Input:     u.Input + v.Input,
 		Output:    u.Output + v.Output,
 		Cached:    u.Cached + v.Cached,
+		Written:   u.Written + v.Written,
 		Reasoning: u.Reasoning + v.Reasoning,
 	}
 }

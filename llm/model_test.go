@@ -48,8 +48,8 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestUsageAdd(t *testing.T) {
-	got := Usage{1, 2, 3, 4}.Add(Usage{10, 20, 30, 40})
-	if want := (Usage{11, 22, 33, 44}); got != want {
+	got := Usage{Input: 1, Output: 2, Cached: 3, Written: 6, Reasoning: 4}.Add(Usage{Input: 10, Output: 20, Cached: 30, Written: 60, Reasoning: 40})
+	if want := (Usage{Input: 11, Output: 22, Cached: 33, Written: 66, Reasoning: 44}); got != want {
 		t.Errorf("sum is %+v, want %+v", got, want)
 	}
 }

@@ -85,7 +85,8 @@ func RedactRequest(r Request, text func(string) string) Request {
 
 // RedactMessage applies text to all texts of a message and returns the result.
 // If a secret spans several texts, these texts become one. Reasoning that is
-// changed loses its signature, which would no longer be valid.
+// changed loses its signature, which would no longer be valid. Members that only a
+// provider understands are removed if they have a secret.
 func RedactMessage(m Message, text func(string) string) Message {
 	m.Parts = redactParts(m.Parts, text)
 	return m
@@ -99,18 +100,24 @@ func redactParts(parts []Part, text func(string) string) []Part {
 	for i, p := range parts {
 		switch p := p.(type) {
 		case Text:
-			out[i] = Text{Text: text(p.Text)}
+			p.Text, p.Extra = text(p.Text), redactExtra(p.Extra, text)
+			out[i] = p
 		case Reasoning:
-			if is := text(p.Text); is != p.Text {
-				p.Text, p.Signature = is, ""
+			is, extra := text(p.Text), redactExtra(p.Extra, text)
+			if is != p.Text || len(extra) != len(p.Extra) {
+				p.Text, p.Signature, extra = is, "", nil
 			}
+			p.Extra = extra
 			out[i] = p
 		case ToolCall:
-			args := redactJSON(p.Args, text)
-			if string(args) != string(p.Args) {
-				p.Signature = ""
+			args, extra := redactJSON(p.Args, text), redactExtra(p.Extra, text)
+			if string(args) != string(p.Args) || len(extra) != len(p.Extra) {
+				p.Signature, extra = "", nil
 			}
-			p.ID, p.Name, p.Args = text(p.ID), text(p.Name), args
+			p.ID, p.Name, p.Args, p.Extra = text(p.ID), text(p.Name), args, extra
+			out[i] = p
+		case Item:
+			p.Kind, p.Text, p.Raw = text(p.Kind), text(p.Text), redactJSON(p.Raw, text)
 			out[i] = p
 		case ToolResult:
 			p.CallID, p.Name, p.Content = text(p.CallID), text(p.Name), redactParts(p.Content, text)
@@ -154,6 +161,15 @@ func joinSpread(parts []Part, text func(string) string) []Part {
 		}
 	}
 	return out
+}
+
+// redactExtra returns what only a provider understands, or nil if it has a secret:
+// its provider would not accept it after a change.
+func redactExtra(raw []byte, text func(string) string) []byte {
+	if len(raw) == 0 || string(redact.RedactJSON(raw, text)) != string(raw) {
+		return nil
+	}
+	return raw
 }
 
 func redactJSON(raw []byte, text func(string) string) []byte {

@@ -376,9 +376,10 @@ func TestEventsConform(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := graph.Question{ID: "a", Node: "a", Kind: "select", Prompt: "?", Options: []string{"x"}, Free: true, Default: "x", Type: "string", Data: json.RawMessage(`{"a":1}`)}
-	used := llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}
-	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "t"}, llm.Image{MIME: "m", Data: []byte("d"), URL: "u"}, llm.File{Name: "n", MIME: "m", Data: []byte("d"), URL: "u"},
-		llm.Reasoning{Text: "t", Signature: "s", Redacted: true, Origin: "o"}, llm.ToolCall{ID: "i", Name: "n", Args: json.RawMessage(`{}`), Signature: "s", Origin: "o"}}}
+	used := llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4, Written: 5}
+	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "t", Extra: json.RawMessage(`{}`), Origin: "o"}, llm.Image{MIME: "m", Data: []byte("d"), URL: "u"}, llm.File{Name: "n", MIME: "m", Data: []byte("d"), URL: "u"},
+		llm.Reasoning{Text: "t", Signature: "s", Redacted: true, Origin: "o", Extra: json.RawMessage(`{}`)},
+		llm.ToolCall{ID: "i", Name: "n", Args: json.RawMessage(`{}`), Signature: "s", Origin: "o", Extra: json.RawMessage(`{}`)}, llm.Item{Kind: "k", Text: "t", Raw: json.RawMessage(`{}`), Origin: "o"}}}
 	result := llm.ToolResult{CallID: "i", Name: "n", Content: []llm.Part{llm.Text{Text: "t"}}, Error: true}
 	bodies := []graph.Body{
 		graph.RunStarted{Graph: "g", Label: "l", Resumed: true},

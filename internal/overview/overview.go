@@ -141,7 +141,8 @@ type Usage struct {
 	Calls     int `json:"calls"` // recorded replies of models
 	Input     int `json:"input_tokens"`
 	Output    int `json:"output_tokens"`
-	Cached    int `json:"cached_tokens"`
+	Cached    int `json:"cached_tokens"`  // the part of Input that was read from a cache
+	Written   int `json:"written_tokens"` // the part of Input that was written to a cache
 	Reasoning int `json:"reasoning_tokens"`
 
 	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null if there is no such call
@@ -152,7 +153,7 @@ type Usage struct {
 // UsageOf returns what recorded calls have used, with their cost.
 func UsageOf(p *app.Process, c runs.Calls) Usage {
 	n := c.Usage
-	u := Usage{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
+	u := Usage{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Written: n.Written, Reasoning: n.Reasoning}
 	cost, priced, unknown := p.Models.CostOf(c)
 	if u.Unpriced = unknown; priced > 0 || c.Count == 0 {
 		u.Cost = &cost

@@ -156,6 +156,9 @@ func (c *modelCall) endReply() []attribute.KeyValue {
 	if u.Cached > 0 {
 		list = append(list, attrCachedTokens.Int(u.Cached))
 	}
+	if u.Written > 0 {
+		list = append(list, attrWrittenTokens.Int(u.Written))
+	}
 	if u.Reasoning > 0 {
 		list = append(list, attrReasonTokens.Int(u.Reasoning))
 	}

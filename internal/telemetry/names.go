@@ -31,6 +31,7 @@ const (
 	attrInputTokens   = attribute.Key("gen_ai.usage.input_tokens")
 	attrOutputTokens  = attribute.Key("gen_ai.usage.output_tokens")
 	attrCachedTokens  = attribute.Key("gen_ai.usage.cache_read.input_tokens")
+	attrWrittenTokens = attribute.Key("gen_ai.usage.cache_creation.input_tokens")
 	attrReasonTokens  = attribute.Key("gen_ai.usage.reasoning.output_tokens")
 	attrTokenType     = attribute.Key("gen_ai.token.type")
 

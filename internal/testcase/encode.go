@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/llm"
 )
 
 // schemaLine is the first line of a file, for editors.
@@ -239,7 +240,7 @@ func (s *Setup) write(b *block) error {
 // makeNode returns a reply: its text alone if it has nothing else.
 func (r *Reply) makeNode() (*yaml.Node, error) {
 	plain := r.Node == "" && len(r.Match) == 0 && r.Turn == 0 && len(r.After) == 0 && r.Reasoning == "" && len(r.Calls) == 0 && r.Err == nil &&
-		r.Delay == 0 && !r.Repeat && r.Usage.Input+r.Usage.Output+r.Usage.Cached+r.Usage.Reasoning == 0 && r.Stop == ""
+		r.Delay == 0 && !r.Repeat && r.Usage == (llm.Usage{}) && r.Stop == ""
 	if plain && r.Text != "" {
 		return valueNode(r.Text), nil
 	}

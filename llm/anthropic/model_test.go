@@ -80,7 +80,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestReplies(t *testing.T) {
-	usage := llm.Usage{Input: 12, Output: 15, Cached: 4}
+	usage := llm.Usage{Input: 12, Output: 15, Cached: 4, Written: 2}
 	for _, c := range []struct {
 		name   string
 		stream string

@@ -135,7 +135,7 @@ func (d *decoder) applyDelta(n int, delta blockDelta) error {
 // are zero and do not change the stored value.
 func (d *decoder) updateUsage(t tokens) {
 	if sum := int(t.InputTokens + t.CacheReadInputTokens + t.CacheCreationInputTokens); sum > 0 {
-		d.usage.Input, d.usage.Cached = sum, int(t.CacheReadInputTokens)
+		d.usage.Input, d.usage.Cached, d.usage.Written = sum, int(t.CacheReadInputTokens), int(t.CacheCreationInputTokens)
 	}
 	if t.OutputTokens > 0 {
 		d.usage.Output = int(t.OutputTokens)

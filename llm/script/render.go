@@ -138,6 +138,7 @@ func (e *entry) yamlNode(style yaml.Style) (*yaml.Node, error) {
 		u.setCount("input", e.usage.Input)
 		u.setCount("output", e.usage.Output)
 		u.setCount("cached", e.usage.Cached)
+		u.setCount("written", e.usage.Written)
 		u.setCount("reasoning", e.usage.Reasoning)
 		m.set("usage", u.node)
 	}
