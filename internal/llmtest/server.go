@@ -1,8 +1,8 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,13 +21,44 @@ type Turn struct {
 // A Call is a tool call of a turn.
 type Call struct{ ID, Name, Args string }
 
-// A Vendor is one of [OpenAI], [Anthropic] and [Gemini].
+// A Vendor is a personality: what one provider, or one server that is compatible with one, accepts and answers, such as [OpenAI] or [Anthropic].
 type Vendor struct {
 	Name string
 	// Check returns an error that says why the vendor would refuse the body of a request.
-	Check  func(body []byte) error
+	Check func(body []byte) error
+	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0 for a request that it
+	// takes. nil takes all.
+	admit  func(r *http.Request) (status int, reason string)
 	stream func(Turn) string
+	// media is the content type of a stream; "" means text/event-stream.
+	media  string
 	refuse func(message string) string
+}
+
+// judge returns the status and the reason with which the vendor refuses a request, 0 if it takes it.
+func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) {
+	if v.admit != nil {
+		if status, reason = v.admit(r); status != 0 {
+			return status, reason
+		}
+	}
+	if err := v.Check(body); err != nil {
+		return http.StatusBadRequest, err.Error()
+	}
+	return 0, ""
+}
+
+// reject refuses a request.
+func (v Vendor) reject(w http.ResponseWriter, status int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	io.WriteString(w, v.refuse(reason))
+}
+
+// reply streams a turn.
+func (v Vendor) reply(w http.ResponseWriter, turn Turn) {
+	w.Header().Set("Content-Type", cmp.Or(v.media, "text/event-stream"))
+	io.WriteString(w, v.stream(turn))
 }
 
 // A Server answers each request with the next turn.
@@ -46,22 +77,21 @@ func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 	s := &Server{turns: turns}
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = v.Check(body)
-		}
-		turn, ok := s.nextTurn(body)
-		if err == nil && !ok {
-			err = fmt.Errorf("there is no turn left")
-		}
 		if err != nil {
-			t.Errorf("%s refuses the request: %v\n%s", v.Name, err, body)
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadRequest)
-			io.WriteString(w, v.refuse(err.Error()))
+			t.Errorf("reading a request of %s: %v", v.Name, err)
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, v.stream(turn))
+		status, reason := v.judge(r, body)
+		turn, ok := s.nextTurn(body)
+		if status == 0 && !ok {
+			status, reason = http.StatusBadRequest, "there is no turn left"
+		}
+		if status != 0 {
+			t.Errorf("%s refuses the request to %s: %d, %s\n%s", v.Name, r.URL.Path, status, reason, body)
+			v.reject(w, status, reason)
+			return
+		}
+		v.reply(w, turn)
 	}))
 	t.Cleanup(inner.Close)
 	s.URL = inner.URL
@@ -73,24 +103,19 @@ func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 func (v Vendor) NewHandler(answer func(body []byte) (turn Turn, status int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = v.Check(body)
-		}
-		status, reason := http.StatusBadRequest, ""
-		var turn Turn
 		if err != nil {
-			reason = err.Error()
-		} else if turn, status = answer(body); status >= http.StatusBadRequest {
-			reason = turn.Text
+			return // the client is gone
 		}
-		if status >= http.StatusBadRequest {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			io.WriteString(w, v.refuse(reason))
+		if status, reason := v.judge(r, body); status != 0 {
+			v.reject(w, status, reason)
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, v.stream(turn))
+		turn, status := answer(body)
+		if status >= http.StatusBadRequest {
+			v.reject(w, status, turn.Text)
+			return
+		}
+		v.reply(w, turn)
 	})
 }
 
