@@ -78,6 +78,9 @@ func (t *turn) sendValue(ctx context.Context, task string, v any) {
 		r.reasoning += len(v.Text)
 		t.send(ctx, sdk.UpdateAgentThoughtText(t.redact(v.Text)))
 	case agent.RetryScheduled:
+		if r.text > 0 && !t.session.graph { // what was sent cannot be taken back
+			t.sendText(ctx, "\n\n["+v.Restart()+"]\n\n")
+		}
 		*r = reply{}
 	case agent.ReplyDone:
 		if text := joinReasoning(v.Message); len(text) > r.reasoning {

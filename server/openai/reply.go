@@ -37,7 +37,7 @@ type reply struct {
 	current  string          // what was sent of the current reply, or the whole last one
 	thought  bool            // the current reply has sent its reasoning
 	complete bool            // the current reply is complete
-	withdrew bool            // the model writes the current reply again, and something of it was sent
+	withdrew string          // not empty if the model writes the current reply again and something of it was sent: what says so
 }
 
 // handleEvent sends what an event adds to the message.
@@ -62,7 +62,9 @@ func (r *reply) handleEvent(ev *server.Event) {
 	case agent.ReasoningDelta:
 		r.sendReasoning(v.Text)
 	case agent.RetryScheduled:
-		r.withdrew = !r.complete && (r.current != "" || r.thought)
+		if !r.complete && (r.current != "" || r.thought) {
+			r.withdrew = v.Restart()
+		}
 	case agent.ReplyDone:
 		r.endReply(v.Message)
 		r.stop, r.record = v.Stop, ev.Record
@@ -75,14 +77,14 @@ const leadPath = team.Node + "/" + team.Lead + "/"
 // begin begins a new reply after a complete one.
 func (r *reply) begin() {
 	if r.complete {
-		r.current, r.thought, r.complete, r.withdrew = "", false, false, false
+		r.current, r.thought, r.complete, r.withdrew = "", false, false, ""
 	}
 }
 
 // sendText sends a piece of the current reply.
 func (r *reply) sendText(text string) {
 	r.begin()
-	if text == "" || r.withdrew {
+	if text == "" || r.withdrew != "" {
 		return
 	}
 	if r.current == "" {
@@ -95,7 +97,7 @@ func (r *reply) sendText(text string) {
 // sendReasoning sends a piece of the reasoning before the current reply.
 func (r *reply) sendReasoning(text string) {
 	r.begin()
-	if text != "" && !r.withdrew {
+	if text != "" && r.withdrew == "" {
 		r.thought = true
 		r.send(delta{Reasoning: text})
 	}
@@ -114,10 +116,13 @@ func (r *reply) endReply(m llm.Message) {
 	}
 	rest, same := strings.CutPrefix(whole, r.current)
 	switch {
+	case !same && r.withdrew != "":
+		r.sendBlock("[" + r.withdrew + "]")
+		r.sendBlock(whole)
 	case !same:
 		r.sendBlock(whole)
 	case rest != "":
-		r.withdrew = false
+		r.withdrew = ""
 		r.sendText(rest)
 	}
 	r.current, r.complete = whole, true

@@ -27,7 +27,7 @@ func TestReplyPutsTextsTogether(t *testing.T) {
 		"two replies":      {[]any{text("a"), done("a\n"), text("b"), done("b")}, "b", "a\n\nb", "hmhm"},
 		"no text":          {[]any{done(""), text("b"), done("b")}, "b", "b", "hmhm"},
 		"again, the same":  {[]any{text("a"), agent.RetryScheduled{}, text("a"), text("b"), done("ab")}, "ab", "ab", "hm"},
-		"again, another":   {[]any{text("a"), agent.RetryScheduled{}, text("x"), done("xy")}, "xy", "a\n\nxy", "hm"},
+		"again, another":   {[]any{text("a"), agent.RetryScheduled{Reason: "connection lost"}, text("x"), done("xy")}, "xy", "a\n\n[connection lost, the reply starts again]\n\nxy", "hm"},
 		"again from empty": {[]any{agent.RetryScheduled{}, text("x"), done("xy")}, "xy", "xy", "hm"},
 		"another output":   {[]any{text("a"), done("a")}, "result", "a\n\nresult", "hm"},
 	} {

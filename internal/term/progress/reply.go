@@ -60,10 +60,12 @@ func (s *ReplyStream) HandleEvent(ev graph.Event) {
 			}
 			s.over = true
 		case agent.RetryScheduled:
-			s.resetReply()
+			s.resetReply(v.Restart())
 		}
-	case graph.TaskRetry, graph.RunEnded:
-		s.resetReply()
+	case graph.TaskRetry:
+		s.resetReply("the reply starts again")
+	case graph.RunEnded:
+		s.resetReply("")
 	}
 }
 
@@ -100,12 +102,17 @@ func (s *ReplyStream) endText() {
 	s.screen.EndLine(s.out)
 }
 
-// resetReply forgets the text of the current reply: the model will send it again.
-func (s *ReplyStream) resetReply() {
+// resetReply forgets the text of the current reply. If something of it was shown, note is a line below it that stays and says why the model
+// will send it again; "" if it will not.
+func (s *ReplyStream) resetReply(note string) {
 	s.endText()
-	if !s.over {
-		s.said.Reset()
+	if s.over {
+		return
 	}
+	if s.said.Len() > 0 && note != "" {
+		s.screen.PrintLine(s.screen.Paint(term.Dim, note))
+	}
+	s.said.Reset()
 }
 
 // IsShownInFull reports whether a result has been shown completely. A nil stream has shown nothing.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -184,6 +185,51 @@ func TestHugeReply(t *testing.T) {
 		}
 		if len(written) > 3*len(text) {
 			t.Errorf("%s: %d bytes for a text of %d", name, len(written), len(text))
+		}
+	}
+}
+
+// A reply of which a part was shown begins again below a line that says so and stays, whatever ends the first one; without a part of it there is
+// no such line.
+func TestReplyStartsAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		first string
+		again graph.Body
+		note  string
+	}{
+		"a cut stream":        {"Half of it", graph.ValueEmitted{Value: agent.RetryScheduled{Reason: "connection lost", Request: 2}}, "connection lost, the reply starts again"},
+		"an overloaded model": {"Half of it", graph.ValueEmitted{Value: agent.RetryScheduled{Reason: "the provider is overloaded", Request: 3}}, "the provider is overloaded, the reply starts again"},
+		"a node that retries": {"Half of it", graph.TaskRetry{Attempt: 1, MaxAttempts: 2}, "the reply starts again"},
+		"before a word":       {"", graph.ValueEmitted{Value: agent.RetryScheduled{Reason: "rate limited", Request: 2}}, ""},
+	} {
+		for _, look := range []*markdown.Renderer{nil, {Theme: markdown.Default}} {
+			x := openTerminal(t, 80, 24)
+			scr := term.NewScreen(x.tty)
+			out := term.NewOutput(x.tty)
+			s := NewReplyStream(scr, out, look)
+			for _, body := range []graph.Body{
+				graph.ValueEmitted{Value: agent.TextDelta{Text: c.first}}, c.again,
+				graph.ValueEmitted{Value: agent.TextDelta{Text: "The whole reply."}}, graph.ValueEmitted{Value: agent.ReplyDone{}}, graph.RunEnded{},
+			} {
+				s.HandleEvent(graph.Event{Node: "think", Task: "1.think.0", Body: body})
+			}
+			scr.EndLine(out)
+			var got []string
+			for _, line := range strings.Split(x.close(), "\n") {
+				if line = strings.TrimSpace(term.CleanText(line)); line != "" {
+					got = append(got, line)
+				}
+			}
+			want := []string{"The whole reply."}
+			if c.note != "" {
+				want = []string{c.first, c.note, "The whole reply."}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s, Markdown %v (-want +got):\n%s", name, look != nil, d)
+			}
+			if !s.IsShownInFull("The whole reply.") {
+				t.Errorf("%s: the whole reply does not count as shown", name)
+			}
 		}
 	}
 }
