@@ -14,11 +14,16 @@ import (
 // starts again.
 func TestReplyStartsAgain(t *testing.T) {
 	var requests atomic.Int32
+	shown := make(chan struct{}) // is closed when the editor shows the first half
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		if requests.Add(1) == 1 {
 			fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Half of it"}}]}`+"\n\n")
 			w.(http.Flusher).Flush()
+			select {
+			case <-shown:
+			case <-t.Context().Done():
+			}
 			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"The whole reply."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
@@ -39,8 +44,15 @@ func TestReplyStartsAgain(t *testing.T) {
 		}
 	}
 	c := connect(t, home, "cut")
-	shown, _ := c.prompt(c.newSession(), "hello")
-	if want := "Half of it\n\n[connection lost, the reply starts again]\n\nThe whole reply."; textOf(shown) != want || requests.Load() != 2 {
-		t.Errorf("the editor shows %q after %d requests, want %q", textOf(shown), requests.Load(), want)
+	id := c.newSession()
+	first := make(chan string, 1)
+	go func() {
+		first <- describe(<-c.updates)
+		close(shown)
+	}()
+	rest, _ := c.prompt(id, "hello")
+	text := textOf(append([]string{<-first}, rest...))
+	if want := "Half of it\n\n[connection lost, the reply starts again]\n\nThe whole reply."; text != want || requests.Load() != 2 {
+		t.Errorf("the editor shows %q after %d requests, want %q", text, requests.Load(), want)
 	}
 }
