@@ -59,7 +59,18 @@ type Client struct {
 	KeyVar  string  // variable that Key is taken from; "": config.yaml holds the key itself, or no key
 	KeyLine int     // line of api_key in config.yaml; 0: there is no such key
 	Models  []Model // in file order; the client's bare name means the first chat model
+	Wire    string  // one of Wires; "": that of the type
+	Profile string  // how its server differs from OpenAI's; "": by its address
+	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
+	Headers map[string]string
+	Body    map[string]any // members of each request, as JSON has them
 }
+
+// Wires are the interfaces of OpenAI that a client may name.
+var Wires = []string{"responses", "chat"}
+
+// ProxyNone is the value of a client's proxy that uses none.
+const ProxyNone = "none"
 
 // Skills says which skills graphs may enable.
 type Skills struct {
@@ -83,9 +94,10 @@ type Model struct {
 	Kind    string   // "chat", "embedding" or "reranker"
 	Efforts []string // levels of reasoning effort that it supports
 
-	Window, Output          int      // tokens of a request and its reply, and of a reply; 0: the value of the catalogue
-	InputPrice, OutputPrice *float64 // of a million tokens, in US dollars; nil: the value of the catalogue
-	NoTools                 bool     // it cannot call tools
+	Window, Output          int            // tokens of a request and its reply, and of a reply; 0: the value of the catalogue
+	InputPrice, OutputPrice *float64       // of a million tokens, in US dollars; nil: the value of the catalogue
+	NoTools                 bool           // it cannot call tools
+	Body                    map[string]any // members of each request, besides those of the client
 }
 
 // Retention says how long after their last record runs are kept by raddle serve and raddle runs gc. 0: nothing is said.

@@ -2,23 +2,27 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/net/http/httpguts"
+
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
 
 var (
-	clientKeys = []string{"api_base", "api_key", "models", "name", "type"}
+	clientKeys = []string{"api_base", "api_key", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
 
 	// modelKeys are the keys of a model. Some are accepted because configurations contain
 	// them, and are ignored.
 	modelKeys = []string{
-		"name", "type", "reasoning_levels", "reasoning_effort_levels",
+		"name", "type", "extra_body", "reasoning_levels", "reasoning_effort_levels",
 		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens",
 		"supports_function_calling", "supports_reasoning", "supports_vision",
 	}
@@ -41,10 +45,18 @@ func (r *configReader) readClients(n *yaml.Node, c *Config) {
 func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 	cl := Client{Name: name}
 	r.ReadKeys(n, "a client", clientKeys, func(key string, v *yaml.Node) {
-		if key == "models" {
+		switch key {
+		case "models":
 			for _, item := range r.ReadItems(v, "models") {
 				r.readModel(item, &cl)
 			}
+			return
+		case "extra_headers":
+			cl.Headers = map[string]string{}
+			r.ReadKeys(v, key, nil, func(name string, value *yaml.Node) { r.readHeader(name, value, cl.Headers) })
+			return
+		case "extra_body":
+			cl.Body = r.readBody(v)
 			return
 		}
 		s, ok := r.readScalar(v, key)
@@ -63,13 +75,59 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			if cl.Key = s; s != "" {
 				cl.KeyLine = v.Line
 			}
-			if m := reference.FindStringSubmatch(strictyaml.ResolveAlias(v).Value); m != nil {
-				cl.KeyVar = m[1]
+			cl.KeyVar = referencedVariable(strictyaml.ResolveAlias(v).Value)
+		case key == "wire":
+			if cl.Wire = s; !slices.Contains(Wires, s) {
+				r.ReportFault(v, wording.SuggestNearest(s, Wires, ""), "unknown wire %q; the wires are %s", s, strings.Join(Wires, " and "))
+			}
+		case key == "profile":
+			cl.Profile = s
+		case key == "proxy":
+			if cl.Proxy = s; !isProxy(s) {
+				r.ReportFault(v, "", "proxy must be an address with http, https or socks5, such as http://127.0.0.1:3128, or %s", ProxyNone)
 			}
 		}
 	})
 	r.completeClient(n, &cl, c)
 	c.Clients = append(c.Clients, cl)
+}
+
+// readHeader reads a header of every request of a client.
+func (r *configReader) readHeader(name string, v *yaml.Node, headers map[string]string) {
+	s, ok := r.readScalar(v, name)
+	switch {
+	case !ok:
+	case !httpguts.ValidHeaderFieldName(name):
+		r.ReportFault(v, "", "%q cannot be the name of a header", name)
+	case !httpguts.ValidHeaderFieldValue(s):
+		r.ReportFault(v, "", "the value of the header %q has characters that a header cannot have", name)
+	default:
+		headers[name] = s
+	}
+}
+
+// readBody reads members of a request, which must be an object of JSON.
+func (r *configReader) readBody(v *yaml.Node) map[string]any {
+	v = strictyaml.ResolveAlias(v)
+	if v.Kind != yaml.MappingNode {
+		r.ReportFault(v, "", "extra_body must be a mapping of the members that every request gets")
+		return nil
+	}
+	body, _ := strictyaml.DecodeValue(v).(map[string]any)
+	if _, err := json.Marshal(body); err != nil {
+		r.ReportFault(v, "", "extra_body must be values that JSON has: %v", err)
+		return nil
+	}
+	return body
+}
+
+// isProxy reports whether a value names a proxy that raddle can use.
+func isProxy(value string) bool {
+	if value == ProxyNone {
+		return true
+	}
+	u, err := url.Parse(value)
+	return err == nil && u.Host != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
 }
 
 // completeClient checks what can only be checked on the whole client.
@@ -89,6 +147,10 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		r.ReportFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):
 		r.ReportFault(n, "give one of them another name", "two clients are named %q", cl.Name)
+	case cl.Wire != "" && cl.Type != "openai" && cl.Type != "openai-compatible":
+		r.ReportFault(n, "", "client %q: only clients with type openai or openai-compatible have a choice of wire", cl.Name)
+	case cl.Profile != "" && cl.Type != "openai-compatible":
+		r.ReportFault(n, "", "client %q: only clients with type openai-compatible have a profile", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "":
 		r.ReportFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}
@@ -104,6 +166,8 @@ func (r *configReader) readModel(n *yaml.Node, cl *Client) {
 	}
 	r.ReadKeys(n, "a model", modelKeys, func(key string, v *yaml.Node) {
 		switch key {
+		case "extra_body":
+			m.Body = r.readBody(v)
 		case "name":
 			m.Name, _ = r.readScalar(v, key)
 		case "type":

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -62,8 +63,17 @@ func (r *configReader) readConfig(c *Config) {
 	})
 }
 
-// reference matches a value that is replaced by a variable of the environment.
-var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+// reference matches a value that is replaced by a variable of the environment: ${NAME}, or {{NAME}} as other programs write it.
+var reference = regexp.MustCompile(`^(?:\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}|\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\})$`)
+
+// referencedVariable returns the name of the variable that a value stands for, "" if it stands for itself.
+func referencedVariable(value string) string {
+	m := reference.FindStringSubmatch(value)
+	if m == nil {
+		return ""
+	}
+	return cmp.Or(m[1], m[2])
+}
 
 // readScalar returns a value as text. ${NAME} is replaced by the variable's value, or by
 // nothing if the variable is not set; a call that misses its key reports that itself.
@@ -76,8 +86,8 @@ func (r *configReader) readScalar(n *yaml.Node, what string) (string, bool) {
 		r.ReportFault(n, "", "%s must be a single value", what)
 		return "", false
 	}
-	if m := reference.FindStringSubmatch(n.Value); m != nil {
-		return r.env.Get(m[1]), true
+	if name := referencedVariable(n.Value); name != "" {
+		return r.env.Get(name), true
 	}
 	return n.Value, true
 }

@@ -101,10 +101,11 @@ func itemName(n *yaml.Node) string {
 
 func (l *settingLister) addScalar(path string, n *yaml.Node) {
 	s := Setting{path, n.Value, fmt.Sprintf("%s:%d", FileName, n.Line)}
-	if m := reference.FindStringSubmatch(n.Value); m != nil {
-		s.Value, s.Source = l.env.Get(m[1]), m[1]+", named in "+s.Source
+	if name := referencedVariable(n.Value); name != "" {
+		s.Value, s.Source = l.env.Get(name), name+", named in "+s.Source
 	}
-	if strings.HasPrefix(path, "clients.") && strings.HasSuffix(path, ".api_key") && s.Value != "" {
+	secret := strings.HasSuffix(path, ".api_key") || strings.Contains(path, ".extra_headers.")
+	if strings.HasPrefix(path, "clients.") && secret && s.Value != "" {
 		s.Value = HiddenValue
 	}
 	l.list = append(l.list, s)

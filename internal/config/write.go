@@ -29,8 +29,8 @@ func SetValue(dir, key, value string, env environ.Environ) (path string, err err
 		return path, err
 	}
 	effective := value
-	if m := reference.FindStringSubmatch(value); m != nil {
-		effective = env.Get(m[1])
+	if name := referencedVariable(value); name != "" {
+		effective = env.Get(name)
 	}
 	if err := s.set(&Config{}, effective); err != nil {
 		return path, failure.NewUsage("", "%s: %v", key, err)

@@ -1,7 +1,13 @@
 package provider
 
 import (
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
@@ -35,25 +41,77 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 		text += ", or store one: raddle login " + c.Name
 		return nil, &llm.Error{Class: llm.Auth, Message: text}
 	}
-	config := openai.Config{ // the wires' configurations have the same fields
-		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key,
+	wire := openai.Config{
+		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, Headers: c.Headers, Body: c.bodyOf(name), Profile: c.Profile,
 		ReadTimeout: limits.ReadTimeout, StreamTimeout: limits.StreamTimeout, MaxReply: limits.MaxReply,
+	}
+	var err error
+	if wire.HTTPClient, err = throughProxy(c.Proxy); err != nil {
+		return nil, err
 	}
 	switch c.Type {
 	case "openai", "openai-compatible":
-		return openai.New(config)
+		if c.usesResponses() {
+			return openai.NewResponses(wire)
+		}
+		return openai.New(wire)
 	case "ollama":
-		config.BaseURL = ollamaBase(c.Base)
-		return openai.New(config)
+		wire.BaseURL = ollamaBase(c.Base)
+		return openai.New(wire)
 	case "anthropic":
-		config.BaseURL = cutVersion(c.Base)
-		return anthropic.New(anthropic.Config(config))
+		wire.BaseURL = cutVersion(c.Base)
+		return anthropic.New(anthropic.Config{
+			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
+			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
+		})
 	case "gemini":
-		config.BaseURL = cutVersion(c.Base)
-		return gemini.New(gemini.Config(config))
+		wire.BaseURL = cutVersion(c.Base)
+		return gemini.New(gemini.Config{
+			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
+			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
+		})
 	}
 	return nil, notYet(c)
 }
+
+// usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.
+func (c *client) usesResponses() bool {
+	return c.Wire == "responses" || c.Wire == "" && c.Type == "openai"
+}
+
+// bodyOf returns the members that every request for a model gets: those of the client, and those of the model instead where both have one.
+func (c *client) bodyOf(name string) map[string]any {
+	i := slices.IndexFunc(c.Models, func(m config.Model) bool { return m.Name == name && len(m.Body) > 0 })
+	if i < 0 {
+		return c.Body
+	}
+	body := maps.Clone(c.Body)
+	if body == nil {
+		body = map[string]any{}
+	}
+	maps.Copy(body, c.Models[i].Body)
+	return body
+}
+
+// throughProxy returns an HTTP client that uses a proxy, nil for the proxy that the environment names.
+func throughProxy(proxy string) (*http.Client, error) {
+	if proxy == "" {
+		return nil, nil
+	}
+	t := &http.Transport{TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true}
+	t.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	if proxy != config.ProxyNone {
+		address, err := url.Parse(proxy)
+		if err != nil {
+			return nil, err
+		}
+		t.Proxy = http.ProxyURL(address)
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+// connectTimeout is the longest time until a connection through a proxy stands.
+const connectTimeout = 10 * time.Second
 
 func notYet(c *client) *failure.Error {
 	return failure.NewInvalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)

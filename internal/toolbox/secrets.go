@@ -29,6 +29,8 @@ func (s *Shared) SecretSet() *redact.Set {
 		for _, c := range provider.CompleteClients(s.Config, s.env) {
 			s.secrets.Add(c.Key)
 			s.secrets.AddNamed("", c.Base)
+			s.secrets.AddNamed("", c.Proxy)
+			s.secrets.Add(slices.Collect(maps.Values(c.Headers))...)
 		}
 		if s.StoredKeys != nil {
 			s.secrets.Add(s.StoredKeys()...)

@@ -41,6 +41,7 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
+	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
@@ -60,7 +61,7 @@ var _ llm.Model = (*Model)(nil)
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
+		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
 		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
 	})
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package openai implements llm.Model for OpenAI's chat completions API. With a
-// base URL it works with every compatible server: Ollama, vLLM, llama.cpp, LM
-// Studio, Groq, DeepSeek, Mistral, OpenRouter and many more.
+// Package openai implements llm.Model for OpenAI's two APIs: NewResponses for
+// the Responses API, which OpenAI's models of today require for tools, and New
+// for chat completions. With a base URL, New works with every compatible
+// server: vLLM, llama.cpp, LM Studio, Groq, DeepSeek, Mistral, OpenRouter and
+// many more.
 //
-//	m, err := openai.New(openai.Config{Model: "gpt-5", APIKey: key})
-//	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:11434/v1"})
+//	m, err := openai.NewResponses(openai.Config{Model: "gpt-5.6", APIKey: key})
+//	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:8000/v1"})
 //
 // The package reads nothing from the environment and does not retry.
 //
@@ -15,8 +17,11 @@ package openai
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +31,10 @@ import (
 
 const (
 	defaultURL = "https://api.openai.com/v1/"
-	origin     = "openai"
+	// chatOrigin begins the origin of the parts that chat completions send; "@" and the host follow.
+	chatOrigin = "chat"
+	// oldOrigin is the origin of parts of older conversations, which do not say the host.
+	oldOrigin = "openai"
 )
 
 // callRule contains OpenAI's rules for tool calls. Names in the list of tools
@@ -43,6 +51,8 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
+	Profile     string            // the name of the profile of the server, for New; empty: by its host
+	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
@@ -54,7 +64,9 @@ type Model struct {
 	client *wire.Client
 	url    string            // of the chat completions endpoint
 	header map[string]string // of every request
-	newer  bool              // the endpoint requires max_completion_tokens
+	origin string
+	server Profile
+	calls  wire.CallRule
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -62,32 +74,80 @@ var _ llm.Model = (*Model)(nil)
 // New checks c and returns a Model; it opens no connection. A missing key is an
 // *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
-	client, err := wire.New(wire.Config{
-		Name: "openai", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
-	})
+	client, err := newClient(c)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: c.Model, client: client, url: client.BaseURL().JoinPath("chat/completions").String(), header: map[string]string{}}
-	if c.APIKey != "" {
-		m.header["Authorization"] = "Bearer " + c.APIKey
+	base := client.BaseURL()
+	m := &Model{
+		name: c.Model, client: client, url: base.JoinPath("chat/completions").String(), header: authHeader(base.Hostname(), c.APIKey),
+		origin: chatOrigin + "@" + base.Host, server: profileOf(base.Hostname()), calls: callRule,
 	}
-	host := client.BaseURL().Hostname()
-	m.newer = host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+	if c.Profile != "" {
+		known := false
+		if m.server, known = FindProfile(c.Profile); !known {
+			return nil, fmt.Errorf("openai: there is no profile %q", c.Profile)
+		}
+	}
+	if m.server.IDLength > 0 {
+		m.calls = wire.CallRule{NameMax: callRule.NameMax, IDMax: m.server.IDLength, IDLength: m.server.IDLength}
+	}
 	return m, nil
+}
+
+func newClient(c Config) (*wire.Client, error) {
+	return wire.New(wire.Config{
+		Name: "openai", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
+		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+	})
+}
+
+// azureHosts are the ends of the names of Azure's resources.
+var azureHosts = []string{".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"}
+
+func isAzure(host string) bool {
+	return slices.ContainsFunc(azureHosts, func(end string) bool { return strings.HasSuffix(host, end) })
+}
+
+// isOpenAI reports whether OpenAI's own models answer at a host.
+func isOpenAI(host string) bool { return host == "api.openai.com" || isAzure(host) }
+
+// authHeader returns the header that carries a key. Azure takes keys in a header of its own, and tokens of Entra, which are JSON web tokens, like
+// everyone else.
+func authHeader(host, key string) map[string]string {
+	switch {
+	case key == "":
+		return map[string]string{}
+	case isAzure(host) && !strings.HasPrefix(key, "eyJ"):
+		return map[string]string{"api-key": key}
+	}
+	return map[string]string{"Authorization": "Bearer " + key}
+}
+
+// explainEndpoint adds what to do to the error of a server that has no Responses API.
+func explainEndpoint(err error, host string) error {
+	var failure *llm.Error
+	if !errors.As(err, &failure) || isOpenAI(host) || failure.Status != http.StatusNotFound && failure.Status != http.StatusMethodNotAllowed {
+		return err
+	}
+	named := *failure
+	named.Message += "; if the server has no Responses API, set wire: chat, or type: openai-compatible, for this client"
+	return &named
 }
 
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		body, err := m.buildRequest(wire.RepairCalls(r, callRule))
+		body, err := m.buildRequest(wire.RepairCalls(r, m.calls))
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
+		d := &decoder{client: m.client, parts: m.client.NewAssembly(m.origin, emit)}
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
+			return llm.Reply{}, err
+		}
+		if err := d.keepOthers(); err != nil {
 			return llm.Reply{}, err
 		}
 		return d.buildReply(len(r.Messages)), nil

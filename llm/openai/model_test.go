@@ -75,7 +75,7 @@ func TestReplies(t *testing.T) {
 		return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 	}
 	text := func(s string) llm.Part { return llm.Text{Text: s} }
-	think := func(s string) llm.Part { return llm.Reasoning{Text: s, Origin: "openai"} }
+	think := func(s string) llm.Part { return llm.Reasoning{Text: s} }
 	for _, c := range []struct {
 		name   string
 		stream string
@@ -126,6 +126,12 @@ func TestReplies(t *testing.T) {
 			got, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			if err != nil {
 				t.Fatal(err)
+			}
+			for i, p := range c.parts {
+				if r, ok := p.(llm.Reasoning); ok {
+					r.Origin = "chat@" + strings.TrimPrefix(s.URL, "http://")
+					c.parts[i] = r
+				}
 			}
 			want := llm.Reply{
 				ID: got.ID, Model: got.Model,
@@ -229,7 +235,7 @@ func TestDeltas(t *testing.T) {
 		{ToolCall: &llm.ToolCallDelta{Index: 0, Args: "{}"}},
 		{ToolCall: &llm.ToolCallDelta{Index: 1, Args: "}"}},
 		{Done: &llm.Reply{ID: "chatcmpl-1", Model: "gpt-x-1", Stop: llm.StopTools, Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{
-			llm.Reasoning{Text: "hm", Origin: "openai"},
+			llm.Reasoning{Text: "hm", Origin: "chat@" + strings.TrimPrefix(s.URL, "http://")},
 			llm.Text{Text: "a"},
 			llm.ToolCall{ID: "c1", Name: "g", Args: json.RawMessage(`{}`)},
 			llm.ToolCall{ID: "c0", Name: "f", Args: json.RawMessage(`{}`)},

@@ -2,7 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
-	"strings"
+	"encoding/json"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -14,7 +14,7 @@ type request struct {
 	Model               string    `json:"model"`
 	Messages            []message `json:"messages"`
 	Stream              bool      `json:"stream"`
-	StreamOptions       object    `json:"stream_options"`
+	StreamOptions       object    `json:"stream_options,omitempty"`
 	Tools               []object  `json:"tools,omitempty"`
 	Temperature         *float64  `json:"temperature,omitempty"`
 	TopP                *float64  `json:"top_p,omitempty"`
@@ -28,33 +28,19 @@ type request struct {
 // object is a JSON object without a type of its own.
 type object = map[string]any
 
-type message struct {
-	Role       string     `json:"role"`
-	Content    any        `json:"content,omitempty"` // a string or a []object
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
-	// ReasoningContent is not part of OpenAI's API: compatible servers use it.
-	ReasoningContent string `json:"reasoning_content,omitempty"`
-}
-
-type toolCall struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function functionCall `json:"function"`
-}
-
-type functionCall struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
+// message is one message of a request; its members differ between servers.
+type message = object
 
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	messages, err := m.buildMessages(r)
 	q := request{
-		Model: m.name, Messages: messages, Stream: true, StreamOptions: object{"include_usage": true},
+		Model: m.name, Messages: messages, Stream: true,
 		Temperature: r.Temperature, TopP: r.TopP, ReasoningEffort: r.Effort, Stop: r.Stop,
 	}
-	if m.newer {
+	if !m.server.NoUsage {
+		q.StreamOptions = object{"include_usage": true}
+	}
+	if m.server.NewLimit {
 		q.MaxCompletionTokens = max(0, r.MaxTokens)
 	} else {
 		q.MaxTokens = max(0, r.MaxTokens)
@@ -80,7 +66,7 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 func (m *Model) buildMessages(r llm.Request) ([]message, error) {
 	list := []message{}
 	if r.System != "" {
-		list = append(list, message{Role: "system", Content: r.System})
+		list = append(list, message{"role": "system", "content": r.System})
 	}
 	var media []llm.Part // of tool results, which cannot contain any
 	flush := func() error {
@@ -117,15 +103,15 @@ func (m *Model) turnMessage(msg llm.Message) (message, error) {
 	case llm.RoleUser:
 		return m.userMessage(msg.Parts)
 	case llm.RoleAssistant:
-		return assistantMessage(msg), nil
+		return m.assistantMessage(msg), nil
 	}
-	return message{}, m.client.UnsupportedError("a message has the unknown role " + string(msg.Role))
+	return nil, m.client.UnsupportedError("a message has the unknown role " + string(msg.Role))
 }
 
 func (m *Model) userMessage(parts []llm.Part) (message, error) {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(llm.Text); ok {
-			return message{Role: "user", Content: t.Text}, nil
+			return message{"role": "user", "content": t.Text}, nil
 		}
 	}
 	var list []object
@@ -139,7 +125,7 @@ func (m *Model) userMessage(parts []llm.Part) (message, error) {
 			list = append(list, object{"type": "image_url", "image_url": object{"url": mediaURL(p.URL, p.MIME, p.Data)}})
 		case llm.File:
 			if len(p.Data) == 0 {
-				return message{}, m.client.UnsupportedError("a file that is given by its address; chat completions accept only its bytes")
+				return nil, m.client.UnsupportedError("a file that is given by its address; chat completions accept only its bytes")
 			}
 			file := object{"file_data": mediaURL("", p.MIME, p.Data)}
 			if p.Name != "" {
@@ -147,13 +133,13 @@ func (m *Model) userMessage(parts []llm.Part) (message, error) {
 			}
 			list = append(list, object{"type": "file", "file": file})
 		default:
-			return message{}, m.client.UnsupportedError("a user's message may contain only text, images and files")
+			return nil, m.client.UnsupportedError("a user's message may contain only text, images and files")
 		}
 	}
 	if len(list) == 0 {
-		return message{Role: "user", Content: ""}, nil
+		return message{"role": "user", "content": ""}, nil
 	}
-	return message{Role: "user", Content: list}, nil
+	return message{"role": "user", "content": list}, nil
 }
 
 func mediaURL(url, mime string, data []byte) string {
@@ -163,33 +149,83 @@ func mediaURL(url, mime string, data []byte) string {
 	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-func assistantMessage(msg llm.Message) message {
-	a := message{Role: "assistant"}
+// assistantMessage returns a reply in the form that the server accepts.
+func (m *Model) assistantMessage(msg llm.Message) message {
+	a := message{"role": "assistant"}
 	calls := msg.ToolCalls()
 	if text := msg.Text(); text != "" || len(calls) == 0 {
-		a.Content = text
+		a["content"] = text
 	}
+	var list []object
 	for _, c := range calls {
-		a.ToolCalls = append(a.ToolCalls, toolCall{
-			ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: string(wire.ObjectArgs(c.Args))},
-		})
+		call := object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": string(wire.ObjectArgs(c.Args))}}
+		if c.Origin == m.origin {
+			echoMembers(call, c.Extra, m.server.CallEcho)
+		} else if m.server.CallDefault != "" {
+			mergeMembers(call, json.RawMessage(m.server.CallDefault))
+		}
+		list = append(list, call)
 	}
-	// Servers whose models think between tool calls require the reasoning of
-	// the current turn, and no other reasoning.
-	if len(calls) > 0 {
-		a.ReasoningContent = reasoningText(msg)
+	if len(list) > 0 {
+		a["tool_calls"] = list
 	}
+	m.addThoughts(a, msg, len(calls) > 0)
 	return a
 }
 
-func reasoningText(msg llm.Message) string {
-	var b strings.Builder
+// addThoughts adds the reasoning of a reply as the server accepts it. Servers whose models think between tool calls require the reasoning of
+// messages with calls, and no other reasoning.
+func (m *Model) addThoughts(a message, msg llm.Message, calls bool) {
+	thought := ""
 	for _, p := range msg.Parts {
-		if r, ok := p.(llm.Reasoning); ok && r.Origin == origin {
-			b.WriteString(r.Text)
+		r, ok := p.(llm.Reasoning)
+		if !ok || r.Origin != m.origin && r.Origin != oldOrigin {
+			continue
+		}
+		thought += r.Text
+		echoMembers(a, r.Extra, m.server.Echo)
+	}
+	switch m.server.Thoughts {
+	case ThoughtsNever:
+	case ThoughtsTyped:
+		if thought == "" || !calls {
+			return
+		}
+		content := []object{{"type": "thinking", "thinking": []object{{"type": "text", "text": thought}}}}
+		if text, ok := a["content"].(string); ok && text != "" {
+			content = append(content, object{"type": "text", "text": text})
+		}
+		a["content"] = content
+	case ThoughtsField:
+		if calls && thought != "" {
+			a["reasoning"] = thought
+		}
+	default:
+		if calls && (thought != "" || m.server.Thoughts == ThoughtsRequired) {
+			a["reasoning_content"] = thought
 		}
 	}
-	return b.String()
+}
+
+// echoMembers adds the named members of a JSON object to a message or a call.
+func echoMembers(to object, raw json.RawMessage, names []string) {
+	if len(names) == 0 || len(raw) == 0 {
+		return
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return // it was changed since it came
+	}
+	for _, name := range names {
+		if value, ok := members[name]; ok {
+			to[name] = value
+		}
+	}
+}
+
+// resultMessage returns the message with the text of a tool's result.
+func resultMessage(r llm.ToolResult) message {
+	return message{"role": "tool", "tool_call_id": r.CallID, "content": llm.Message{Parts: r.Content}.Text()}
 }
 
 func (m *Model) resultMessages(msg llm.Message) (list []message, media []llm.Part, err error) {
@@ -203,7 +239,7 @@ func (m *Model) resultMessages(msg llm.Message) (list []message, media []llm.Par
 				media = append(media, p)
 			}
 		}
-		list = append(list, message{Role: "tool", ToolCallID: r.CallID, Content: llm.Message{Parts: r.Content}.Text()})
+		list = append(list, resultMessage(r))
 	}
 	if len(media) > 0 {
 		media = append([]llm.Part{llm.Text{Text: "Attached by the tool:"}}, media...)

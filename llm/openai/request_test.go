@@ -139,7 +139,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
 		}
 	}
-	if m, err := New(Config{Model: "m", APIKey: "k"}); err != nil || !m.newer {
+	if m, err := New(Config{Model: "m", APIKey: "k"}); err != nil || !m.server.NewLimit {
 		t.Errorf("with a key: %v", err)
 	}
 
@@ -148,7 +148,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.newer = true
+	m.server.NewLimit = true
 	if _, err := llm.Generate(t.Context(), m, llm.Request{Messages: []llm.Message{llm.User("hi")}, MaxTokens: 5}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
@@ -42,7 +43,8 @@ type choice struct {
 	Delta        delta      `json:"delta"`
 }
 
-type delta struct {
+// plainDelta has the members of a delta that raddle understands.
+type plainDelta struct {
 	Content          json.RawMessage `json:"content"` // a text, or a list of typed parts on some servers
 	Refusal          string          `json:"refusal"`
 	ReasoningContent wire.Word       `json:"reasoning_content"` // not part of OpenAI's API, like Reasoning
@@ -50,13 +52,58 @@ type delta struct {
 	ToolCalls        []callDelta     `json:"tool_calls"`
 }
 
-type callDelta struct {
+// delta is a piece of a message, with the members that raddle does not understand.
+type delta struct {
+	plainDelta
+	others map[string]json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *delta) UnmarshalJSON(data []byte) (err error) {
+	if err = json.Unmarshal(data, &d.plainDelta); err == nil {
+		d.others, err = otherMembers(data, "role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call")
+	}
+	return err
+}
+
+type plainCall struct {
 	Index    wire.Count `json:"index"`
 	ID       wire.Word  `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"` // a text, or an object on some servers
 	} `json:"function"`
+}
+
+// callDelta is a piece of a call, with the members that raddle does not understand.
+type callDelta struct {
+	plainCall
+	others map[string]json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *callDelta) UnmarshalJSON(data []byte) (err error) {
+	if err = json.Unmarshal(data, &c.plainCall); err == nil {
+		c.others, err = otherMembers(data, "index", "id", "type", "function")
+	}
+	return err
+}
+
+// otherMembers returns the members of a JSON object without the known ones and those that are null; nil if there is none.
+func otherMembers(data []byte, known ...string) (map[string]json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, err
+	}
+	for name, value := range members {
+		if slices.Contains(known, name) || string(value) == "null" {
+			delete(members, name)
+		}
+	}
+	if len(members) == 0 {
+		return nil, nil
+	}
+	return members, nil
 }
 
 // A decoder reads the chunks of one reply. Tool calls are complete only at the
@@ -69,6 +116,7 @@ type decoder struct {
 	finish  string
 	refused bool
 	usage   llm.Usage
+	others  map[string]json.RawMessage // of the message
 }
 
 // Complete implements wire.Decoder. After the finish reason, only the usage may
@@ -131,6 +179,7 @@ func (d *decoder) applyDelta(delta delta) error {
 			return err
 		}
 	}
+	d.others = mergeStreamed(d.others, delta.others)
 	for _, call := range delta.ToolCalls {
 		var args string
 		if raw := call.Function.Arguments; strings.HasPrefix(string(raw), "{") {
@@ -139,6 +188,9 @@ func (d *decoder) applyDelta(delta delta) error {
 			args = string(raw) // no provider sends this: the model sees what it wrote
 		}
 		if err := d.parts.AddCall(int(call.Index), string(call.ID), call.Function.Name, args); err != nil {
+			return err
+		}
+		if err := d.keepCallMembers(call); err != nil {
 			return err
 		}
 	}
@@ -175,6 +227,29 @@ func (d *decoder) applyContent(raw json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// keepCallMembers adds the members of a piece of a call that raddle does not understand to the call.
+func (d *decoder) keepCallMembers(call callDelta) error {
+	if len(call.others) == 0 {
+		return nil
+	}
+	var before map[string]json.RawMessage
+	if kept := d.parts.ReadExtra(int(call.Index)); len(kept) > 0 && json.Unmarshal(kept, &before) != nil {
+		return nil
+	}
+	return d.parts.SetExtra(int(call.Index), encodeValue(mergeStreamed(before, call.others)))
+}
+
+// keepOthers adds the members of the message that raddle does not understand to its reasoning.
+func (d *decoder) keepOthers() error {
+	if len(d.others) == 0 {
+		return nil
+	}
+	if err := d.parts.OpenReasoning(reasoningSlot); err != nil {
+		return err
+	}
+	return d.parts.SetExtra(reasoningSlot, encodeValue(d.others))
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

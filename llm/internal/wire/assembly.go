@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -42,6 +43,7 @@ type block struct {
 	id, name   string
 	index      int      // of a call, among the calls
 	part       llm.Part // of a partBlock
+	extra      json.RawMessage
 }
 
 // NewAssembly returns an empty assembly that passes its deltas to emit. origin
@@ -107,6 +109,11 @@ func (a *Assembly) AddReasoning(n int, text string) error {
 	return a.emit(llm.Delta{Reasoning: text})
 }
 
+// OpenReasoning makes slot n that of reasoning, which may stay without a text.
+func (a *Assembly) OpenReasoning(n int) error {
+	return a.writeText(n, reasoningBlock, "")
+}
+
 // Seal appends to the signature of the reasoning or the call of slot n. If
 // there is neither, it creates a reasoning part without text.
 func (a *Assembly) Seal(n int, seal string) (err error) {
@@ -121,6 +128,32 @@ func (a *Assembly) Seal(n int, seal string) (err error) {
 	}
 	b.seal.WriteString(seal)
 	return a.addSize(len(seal))
+}
+
+// SetExtra stores what only the provider understands about the part of slot n, if there is such a part.
+func (a *Assembly) SetExtra(n int, extra json.RawMessage) error {
+	b := a.slots[n]
+	if b == nil || len(extra) == 0 {
+		return nil
+	}
+	b.extra = extra
+	return a.addSize(len(extra))
+}
+
+// ReadExtra returns what SetExtra has stored for slot n, nil if nothing.
+func (a *Assembly) ReadExtra(n int) json.RawMessage {
+	if b := a.slots[n]; b != nil {
+		return b.extra
+	}
+	return nil
+}
+
+// ReadText returns what has been added to the text, the reasoning or the arguments of slot n.
+func (a *Assembly) ReadText(n int) string {
+	if b := a.slots[n]; b != nil {
+		return b.text.String()
+	}
+	return ""
 }
 
 // AddCall appends a fragment to the tool call of slot n. A fragment with a name
@@ -171,20 +204,24 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) llm.Message {
 	for _, b := range a.blocks {
 		switch b.kind {
 		case textBlock:
-			m.Parts = append(m.Parts, llm.Text{Text: b.text.String()})
+			part := llm.Text{Text: b.text.String(), Extra: b.extra}
+			if len(part.Extra) > 0 {
+				part.Origin = a.origin
+			}
+			m.Parts = append(m.Parts, part)
 		case reasoningBlock:
-			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal.String(), Origin: a.origin})
+			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal.String(), Origin: a.origin, Extra: b.extra})
 		case partBlock:
 			m.Parts = append(m.Parts, b.part)
 		case callBlock:
 			b.name = cmp.Or(b.name, unnamedCall)
 			cut := stop == llm.StopLength && b.index == a.calls-1
-			call := llm.ToolCall{ID: b.id, Name: b.name, Args: parseArgs(b.text.String(), cut), Signature: b.seal.String()}
+			call := llm.ToolCall{ID: b.id, Name: b.name, Args: parseArgs(b.text.String(), cut), Signature: b.seal.String(), Extra: b.extra}
 			if call.ID == "" || ids[call.ID] {
 				call.ID = fmt.Sprintf("call_%d_%d", turn, b.index)
 			}
 			ids[call.ID] = true
-			if call.Signature != "" {
+			if call.Signature != "" || len(call.Extra) > 0 {
 				call.Origin = a.origin
 			}
 			m.Parts = append(m.Parts, call)

@@ -48,6 +48,7 @@ type Config struct {
 	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
 	Read    time.Duration     // longest time without data from the server; 0: 300 s
 	Headers map[string]string // added to every request; they replace headers of the provider's package
+	Body    map[string]any    // merged into the body of every request, as JSON
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
@@ -62,6 +63,7 @@ type Client struct {
 	total   time.Duration // negative: no limit
 	largest int           // negative: no limit
 	headers map[string]string
+	members map[string]any
 	keyName string
 	hasKey  bool
 	secrets *redact.Set
@@ -80,7 +82,7 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.RedactURL(address), c.Default)
 	}
 	own := &Client{
-		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
+		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, members: c.Body, keyName: c.KeyName, hasKey: c.Key != "",
 		secrets: newSecretSet(c.Key, address, c.Headers),
 	}
 	if own.read <= 0 {

@@ -186,13 +186,25 @@ func (c *Client) buildError(t providerError, status int) *llm.Error {
 			e.Code = c.secrets.Text(code)
 		}
 		class, ok := classes[code]
-		if ok && vague && !(e.Class == llm.Server && status != 0 && class == llm.BadRequest) {
+		if ok && vague && !contradicts(e.Class, class, status) {
 			e.Class = class
 			break
 		}
 	}
 	e.Message = c.cleanText(t.message) + c.errorAdvice(e)
 	return e
+}
+
+// contradicts reports whether a code says something else than the status: a failing server is no bad request, and a request that was refused
+// with a status of 4xx is refused again, whatever the body says.
+func contradicts(of, code llm.Class, status int) bool {
+	switch {
+	case status == 0:
+		return false
+	case of == llm.Server:
+		return code == llm.BadRequest
+	}
+	return of == llm.BadRequest && code != llm.Auth && code != llm.ContextLength && code != llm.BadRequest
 }
 
 // errorAdvice returns what the user can do, preceded by a separator.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,8 @@ type CallRule struct {
 	LetterFirst bool   // a name starts with a letter or "_"
 	IDMax       int    // longest id, in bytes
 	AnyID       bool   // ids may contain any characters
+	IDLength    int    // the exact length of ids, which then consist of letters and digits; 0: any up to IDMax
+	Items       string // the origin whose items the provider accepts; every other item becomes a text
 }
 
 // noResult is the result of a call that has none in the conversation.
@@ -25,7 +28,7 @@ const noResult = "There is no result: the call was interrupted."
 // becomes the same valid name everywhere in the request; it never becomes the
 // name of a tool. Every call has a unique id and exactly one result, and the
 // results directly follow the message with the calls, in the order of the
-// calls. A result without a call becomes a message of the user. A part that
+// calls. An item of another origin becomes its text. A result without a call becomes a message of the user. A part that
 // does not belong in a message of its role stays there, and the provider's
 // package rejects it. r and its messages are not changed.
 //
@@ -120,12 +123,18 @@ type callRepair struct {
 
 // addCalls adds a message of the assistant, and one with the results of its calls.
 func (c *callRepair) addCalls(i int, m llm.Message) {
-	parts := make([]llm.Part, len(m.Parts))
+	parts := make([]llm.Part, 0, len(m.Parts))
 	var results []llm.Part
 	for j, part := range m.Parts {
+		if item, ok := part.(llm.Item); ok && (c.rule.Items == "" || item.Origin != c.rule.Items) {
+			if item.Text != "" {
+				parts = append(parts, llm.Text{Text: item.Text})
+			}
+			continue
+		}
 		call, ok := part.(llm.ToolCall)
 		if !ok {
-			parts[j] = part
+			parts = append(parts, part)
 			continue
 		}
 		result, ok := c.results.of[place{i, j}]
@@ -134,7 +143,7 @@ func (c *callRepair) addCalls(i int, m llm.Message) {
 		}
 		call.Name, call.ID = c.validName(call.Name), c.validID(call.ID)
 		result.Name, result.CallID = call.Name, call.ID
-		parts[j], results = call, append(results, result)
+		parts, results = append(parts, call), append(results, result)
 	}
 	c.messages = append(c.messages, llm.Message{Role: m.Role, Parts: parts})
 	if len(results) > 0 {
@@ -197,6 +206,9 @@ func (c *callRepair) acceptsName(name string) bool {
 // number of the call, so that they stay the same while a conversation grows.
 func (c *callRepair) validID(id string) string {
 	c.calls++
+	if c.rule.IDLength > 0 {
+		return c.exactID(id)
+	}
 	valid := id
 	if id == "" || len(id) > c.rule.IDMax || (!c.rule.AnyID && replaceRunes(id, "") != id) || c.ids[id] {
 		valid = "call_" + strconv.Itoa(c.calls)
@@ -206,6 +218,19 @@ func (c *callRepair) validID(id string) string {
 	}
 	c.ids[valid] = true
 	return valid
+}
+
+// exactID is validID for a provider whose ids have one length.
+func (c *callRepair) exactID(id string) string {
+	fits := func(id string) bool {
+		return len(id) == c.rule.IDLength && !c.ids[id] && !strings.ContainsAny(replaceRunes(id, ""), "_-") && replaceRunes(id, "") == id
+	}
+	for n := c.calls; !fits(id); n++ {
+		const prefix = "call"
+		id = prefix + fmt.Sprintf("%0*d", c.rule.IDLength-len(prefix), n)
+	}
+	c.ids[id] = true
+	return id
 }
 
 // replaceRunes returns s with "_" for every character that is not an ASCII

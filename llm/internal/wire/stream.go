@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -81,13 +80,11 @@ func (c *Client) Exchange(ctx context.Context, address string, header map[string
 // postJSON sends body as JSON to address and returns the body of the answer once it
 // is known to be an event stream. The caller must close it.
 func (c *Client) postJSON(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
-	var data bytes.Buffer
-	encoder := json.NewEncoder(&data)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
+	data, err := encodeBody(body, c.members)
+	if err != nil {
 		return nil, c.UnsupportedError(c.cleanText("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &data)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
 	if err != nil {
 		return nil, c.UnsupportedError(c.cleanText("the address cannot be used: " + err.Error()))
 	}
