@@ -88,6 +88,23 @@ func TestExtraKeysNeedIntent(t *testing.T) {
 	b.wait(t, fmt.Sprintf(`(await fetch("/api/v1/runs/%s").then((r) => r.json())).status === "done"`, run))
 }
 
+// Events that come from the document or the window, which no element is, are keys like others: they open the help, and the pages report nothing.
+func TestExtraKeysOnTheDocument(t *testing.T) {
+	b := openBrowser(t, clienttest.NewHome(t).Serve(t))
+	run := startRun(t, b, "triage", "waiting")
+	for _, page := range []string{"", "inbox", "runs/" + run} {
+		for _, target := range []string{"document", "window"} {
+			b.open(t, page)
+			b.wait(t, `document.querySelector("form.question")`)
+			for _, key := range []string{"j", "[", "9", "?"} {
+				b.do(t, evaluate(fmt.Sprintf(`%s.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, target, key)))
+			}
+			b.wait(t, `document.querySelector("dialog[open]")`)
+		}
+	}
+	b.requireSilence(t)
+}
+
 // A page of another port cannot show the Studio in a frame: what is typed there reaches no question.
 func TestExtraFramesAreRefused(t *testing.T) {
 	home, b, run := askToTouch(t)

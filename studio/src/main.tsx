@@ -11,6 +11,7 @@ import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
 import { RunPage } from "./pages/run";
 import { followLink, go, route } from "./router";
+import { isShortcut } from "./target";
 import type { OpenQuestion, Page } from "./types";
 
 const keys: [string, string][] = [
@@ -29,7 +30,7 @@ function App() {
   useEffect(() => {
     let last = "";
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select")) return;
+      if (!isShortcut(e)) return;
       if (e.key === "?") setHelp(true);
       else if (last === "g" && e.key === "h") go("./");
       else if (last === "g" && e.key === "i") go("inbox");

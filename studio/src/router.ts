@@ -1,5 +1,6 @@
 // Which page is shown, and what of it: everything that a person can look at has an address.
 import { signal } from "@preact/signals";
+import { targetOf } from "./target";
 
 export type Route =
   | { page: "home" }
@@ -52,7 +53,7 @@ export function runPath(run: string, at?: number | null, sel?: number | null, ta
 
 // followLink shows the address of a link in the page, unless the person wants it elsewhere.
 export function followLink(e: MouseEvent): void {
-  const link = (e.target as Element).closest?.("a");
+  const link = targetOf(e)?.closest("a");
   if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
   if (link.origin !== location.origin || link.target || link.hasAttribute("download") || link.pathname.includes("/api/")) return;
   e.preventDefault();

@@ -3,6 +3,7 @@ import { get } from "../api";
 import { Ago, Failure, useLoaded } from "../parts/common";
 import { AnswerForm } from "../parts/question";
 import { runPath } from "../router";
+import { isShortcut } from "../target";
 import type { OpenQuestion, Page } from "../types";
 
 // Inbox shows all open questions. Keys: j and k choose one, 1 to 9 answer it. What allows something must have the focus: j and k give it.
@@ -14,7 +15,7 @@ export function Inbox() {
   const at = Math.max(0, open.findIndex((o) => keyOf(o) === chosen));
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select")) return;
+      if (!isShortcut(e)) return;
       if (e.key !== "j" && e.key !== "k") return;
       const next = Math.min(open.length - 1, Math.max(0, e.key === "j" ? at + 1 : at - 1));
       const target = open[next];

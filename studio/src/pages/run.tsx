@@ -14,6 +14,7 @@ import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { go, route, runPath } from "../router";
+import { isShortcut } from "../target";
 import type { Moment, MomentDetail, Run as RunView, RunPart, Sent } from "../types";
 
 const refreshEvery = 250;
@@ -156,7 +157,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
   useEffect(() => {
     if (aside) return;
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      if (!isShortcut(e) || document.querySelector("dialog[open]")) return;
       // Keys may come faster than the page is drawn: the address says where the playhead is.
       const i = indexAt(shown, route.value.page === "run" ? route.value.at : at);
       const to = e.key === "[" ? shown[i - 1] : e.key === "]" ? shown[i + 1] : undefined;

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getText, isAborted, words } from "../api";
 import type { Look } from "../model";
+import { targetOf } from "../target";
 import type { Break } from "../types";
 import { Failure, isLost, retryEvery } from "./common";
 
@@ -135,7 +136,7 @@ export function Picture({ path, title, look, chosen, breaks, onNode }: { path: s
     if (node.top < view.top || node.bottom > view.bottom) panel.scrollTop += node.top - view.top - view.height / 3;
   }, [svg, chosen]);
   const choose = (e: Event) => {
-    const g = (e.target as Element).closest<SVGGElement>("g[data-node]");
+    const g = targetOf(e)?.closest<SVGGElement>("g[data-node]");
     if (g && onNode) onNode(g.dataset["node"] ?? "", g.dataset["kind"] ?? "");
   };
   return (

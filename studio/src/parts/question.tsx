@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { post, words } from "../api";
 import { visible } from "../format";
+import { isShortcut } from "../target";
 import type { Question } from "../types";
 import { DiffText, Failure } from "./common";
 import { noteLate } from "./late";
@@ -146,7 +147,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
   useEffect(() => {
     if (!keys) return;
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || e.repeat || busy || (e.target as Element).matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      if (!isShortcut(e) || e.repeat || busy || document.querySelector("dialog[open]")) return;
       const option = /^[1-9]$/.test(e.key) ? options[Number(e.key) - 1] : undefined;
       if (option === undefined) return;
       e.preventDefault();
