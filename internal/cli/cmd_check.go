@@ -90,6 +90,10 @@ func checkAgent(ctx context.Context, p *app.Process, place app.Place, strict boo
 			c.Findings = append(c.Findings, p.Tools.CheckSyntax(ctx, a)...)
 		}
 		c.Findings = append(c.Findings, findRunFaults(agent)...)
+		for _, unset := range p.Models.ListUnset(agent.Models()) {
+			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassValidate, Code: "unset-variable",
+				Message: unset.Text(), Hint: "a call fails until " + unset.Name + " is set", Pos: unset.Pos})
+		}
 		if err := p.Models.CheckCallable(agent); err != nil {
 			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-model",
 				Message: err.Error(), Pos: agent.At("model")})

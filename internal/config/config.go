@@ -64,6 +64,8 @@ type Client struct {
 	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them
+
+	Unset []UnsetVariable // variables of its address and key that have no value
 }
 
 // Wires are the interfaces of OpenAI that a client may name.

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/net/http/httpguts"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
@@ -59,6 +60,10 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			cl.Body = r.readBody(v)
 			return
 		}
+		if key == "api_base" || key == "api_key" {
+			r.readAccess(key, v, &cl)
+			return
+		}
 		s, ok := r.readScalar(v, key)
 		switch {
 		case !ok:
@@ -69,13 +74,6 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			if !slices.Contains(clientTypes, cl.Type) {
 				r.ReportFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
-		case key == "api_base":
-			cl.Base, cl.BaseAt = s, v.Line
-		case key == "api_key":
-			if cl.Key = s; s != "" {
-				cl.KeyLine = v.Line
-			}
-			cl.KeyVar = referencedVariable(strictyaml.ResolveAlias(v).Value)
 		case key == "wire":
 			if cl.Wire = s; !slices.Contains(Wires, s) {
 				r.ReportFault(v, wording.SuggestNearest(s, Wires, ""), "unknown wire %q; the wires are %s", s, strings.Join(Wires, " and "))
@@ -130,6 +128,40 @@ func isProxy(value string) bool {
 	return err == nil && u.Host != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
 }
 
+// readAccess reads the address or the key of a client. A variable without a value is an error of the calls that need it.
+func (r *configReader) readAccess(key string, v *yaml.Node, cl *Client) {
+	s, unset, ok := r.readReference(v, key)
+	if !ok {
+		return
+	}
+	if unset != nil {
+		cl.Unset = append(cl.Unset, *unset)
+	}
+	written := strictyaml.ResolveAlias(v).Value
+	ref, isReference := environ.ParseReference(written)
+	if !isReference && environ.HasReference(written) {
+		r.ReportFault(v, "put the whole value into a variable", "%s names a variable in a part of its value", key)
+	}
+	if key == "api_base" {
+		cl.Base, cl.BaseAt = s, v.Line
+		return
+	}
+	cl.Key, cl.KeyVar = s, ref.Name
+	if s != "" {
+		cl.KeyLine = v.Line
+	}
+}
+
+// FindUnset returns the variable without a value that a key of the client names, nil if there is none.
+func (c *Client) FindUnset(key string) *UnsetVariable {
+	for i := range c.Unset {
+		if c.Unset[i].Key == key {
+			return &c.Unset[i]
+		}
+	}
+	return nil
+}
+
 // completeClient checks what can only be checked on the whole client.
 func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 	switch {
@@ -151,7 +183,7 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		r.ReportFault(n, "", "client %q: only clients with type openai or openai-compatible have a choice of wire", cl.Name)
 	case cl.Profile != "" && cl.Type != "openai-compatible":
 		r.ReportFault(n, "", "client %q: only clients with type openai-compatible have a profile", cl.Name)
-	case cl.Type == "openai-compatible" && cl.Base == "":
+	case cl.Type == "openai-compatible" && cl.Base == "" && cl.FindUnset("api_base") == nil:
 		r.ReportFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}
 }

@@ -1,8 +1,7 @@
 package config
 
 import (
-	"cmp"
-	"regexp"
+	"fmt"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -26,7 +25,8 @@ func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
 // A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	*strictyaml.Document
-	env environ.Environ
+	env       environ.Environ
+	elsewhere bool // the file is for another environment as well: a value whose variable is not set here is not looked at
 }
 
 func (r *configReader) readConfig(c *Config) {
@@ -63,31 +63,59 @@ func (r *configReader) readConfig(c *Config) {
 	})
 }
 
-// reference matches a value that is replaced by a variable of the environment: ${NAME}, or {{NAME}} as other programs write it.
-var reference = regexp.MustCompile(`^(?:\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}|\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\})$`)
-
-// referencedVariable returns the name of the variable that a value stands for, "" if it stands for itself.
-func referencedVariable(value string) string {
-	m := reference.FindStringSubmatch(value)
-	if m == nil {
-		return ""
-	}
-	return cmp.Or(m[1], m[2])
+// An UnsetVariable is a reference of a client to a variable that has no value.
+type UnsetVariable struct {
+	Key   string // of the client
+	Name  string // of the variable
+	Empty bool   // it is set, to nothing
+	Pos   strictyaml.Pos
 }
 
-// readScalar returns a value as text. ${NAME} is replaced by the variable's value, or by
-// nothing if the variable is not set; a call that misses its key reports that itself.
+// String says what is wrong, and where.
+func (u UnsetVariable) String() string { return u.Pos.String() + ": " + u.Text() }
+
+// Text says what is wrong.
+func (u UnsetVariable) Text() string {
+	return fmt.Sprintf("%s names the variable %s, which is %s", u.Key, u.Name, describeUnset(u.Empty))
+}
+
+func describeUnset(empty bool) string {
+	if empty {
+		return "empty"
+	}
+	return "not set"
+}
+
+// readScalar returns a value as text. A reference, ${NAME} or {{NAME}}, is replaced by the variable's value; without one it is a fault.
 func (r *configReader) readScalar(n *yaml.Node, what string) (string, bool) {
+	text, unset, ok := r.readReference(n, what)
+	if ok && unset != nil {
+		if r.elsewhere {
+			return "", false
+		}
+		r.ReportFault(n, "set it, or write the value", "%s names the variable %s, which is %s", what, unset.Name, describeUnset(unset.Empty))
+		return "", false
+	}
+	return text, ok
+}
+
+// readReference is like readScalar, but returns the variable that a reference names if it has no value.
+func (r *configReader) readReference(n *yaml.Node, what string) (text string, unset *UnsetVariable, ok bool) {
 	n = strictyaml.ResolveAlias(n)
 	if strictyaml.IsBroken(n) {
-		return "", false
+		return "", nil, false
 	}
 	if n.Kind != yaml.ScalarNode || strictyaml.IsEmpty(n) {
 		r.ReportFault(n, "", "%s must be a single value", what)
-		return "", false
+		return "", nil, false
 	}
-	if name := referencedVariable(n.Value); name != "" {
-		return r.env.Get(name), true
+	ref, isReference := environ.ParseReference(n.Value)
+	if !isReference {
+		return n.Value, nil, true
 	}
-	return n.Value, true
+	value, set := r.env.Lookup(ref.Name)
+	if !set {
+		unset = &UnsetVariable{Key: what, Name: ref.Name, Empty: r.env.IsSet(ref.Name), Pos: strictyaml.Pos{File: r.Path, Line: n.Line, Col: n.Column}}
+	}
+	return value, unset, true
 }

@@ -43,7 +43,7 @@ func ListSettings(dirs Dirs, env environ.Environ) ([]Setting, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := checkText(path, text, env); err != nil {
+	if err := checkText(path, text, env, true); err != nil {
 		return nil, err
 	}
 	l := settingLister{env: env}
@@ -101,8 +101,8 @@ func itemName(n *yaml.Node) string {
 
 func (l *settingLister) addScalar(path string, n *yaml.Node) {
 	s := Setting{path, n.Value, fmt.Sprintf("%s:%d", FileName, n.Line)}
-	if name := referencedVariable(n.Value); name != "" {
-		s.Value, s.Source = l.env.Get(name), name+", named in "+s.Source
+	if ref, ok := environ.ParseReference(n.Value); ok {
+		s.Value, s.Source = l.env.Get(ref.Name), ref.Name+", named in "+s.Source
 	}
 	secret := strings.HasSuffix(path, ".api_key") || strings.Contains(path, ".extra_headers.")
 	if strings.HasPrefix(path, "clients.") && secret && s.Value != "" {

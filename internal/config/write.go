@@ -28,22 +28,22 @@ func SetValue(dir, key, value string, env environ.Environ) (path string, err err
 	if err != nil {
 		return path, err
 	}
-	effective := value
-	if name := referencedVariable(value); name != "" {
-		effective = env.Get(name)
+	effective, known := value, true
+	if ref, ok := environ.ParseReference(value); ok {
+		effective, known = env.Lookup(ref.Name)
 	}
-	if err := s.set(&Config{}, effective); err != nil {
+	if err := s.set(&Config{}, effective); known && err != nil {
 		return path, failure.NewUsage("", "%s: %v", key, err)
 	}
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	if err := checkText(path, text, env); err != nil {
+	if err := checkText(path, text, env, true); err != nil {
 		return path, err
 	}
 	changed, ok := replaceValue(path, text, key, value)
-	if !ok || checkText(path, changed, env) != nil {
+	if !ok || checkText(path, changed, env, true) != nil {
 		return path, failure.NewInvalid("change it by hand: raddle config edit", "%s: the key %q is written in a way that raddle cannot change", FileName, key)
 	}
 	return path, WritePrivate(path, changed)
@@ -75,12 +75,13 @@ func CheckFile(dir string, env environ.Environ) error {
 	if err != nil {
 		return err
 	}
-	return checkText(path, text, env)
+	return checkText(path, text, env, false)
 }
 
-func checkText(path string, text []byte, env environ.Environ) error {
+// checkText returns the errors of a file. elsewhere says that variables which it names may be set in another environment.
+func checkText(path string, text []byte, env environ.Environ, elsewhere bool) error {
 	var c Config
-	r := &configReader{Document: strictyaml.Read(path, text), env: env}
+	r := &configReader{Document: strictyaml.Read(path, text), env: env, elsewhere: elsewhere}
 	if r.readConfig(&c); len(r.List) > 0 {
 		strictyaml.SortFindings(r.List)
 		return &FileError{Findings: r.List}

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -118,7 +119,14 @@ func (d *Doctor) checkModel(id string) bool {
 	}
 	name, _, _ := strings.Cut(id, ":")
 	info, _ := models.FindKey(name)
+	unset := models.ListUnset([]string{id})
+	for _, u := range unset {
+		u.Pos.File = d.Process.Dirs.ShortPath(u.Pos.File)
+		d.addError("model", "set "+u.Name+", or write the value", failure.NewInvalid("", "%s", u))
+	}
 	switch {
+	case len(unset) > 0:
+		return false
 	case !info.Ready:
 		next := "raddle login " + info.Client
 		if info.Needs != "" {

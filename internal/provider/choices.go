@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/keystore"
 )
 
 // suggested are models of known providers for a person who has chosen none: first the one that raddle suggests.
@@ -155,4 +156,22 @@ func (r *Resolver) FindKey(name string) (info ClientInfo, known bool) {
 		return ClientInfo{}, false
 	}
 	return list[i], true
+}
+
+// ListUnset returns the variables that the clients of models take addresses and keys from, and that have no value. A key that is stored instead
+// counts.
+func (r *Resolver) ListUnset(ids []string) []config.UnsetVariable {
+	var list []config.UnsetVariable
+	for _, id := range ids {
+		c, _ := r.findClient(id)
+		if c == nil {
+			continue
+		}
+		for _, unset := range c.Unset {
+			if !slices.Contains(list, unset) && (unset.Key != "api_key" || c.stored == keystore.Nowhere) {
+				list = append(list, unset)
+			}
+		}
+	}
+	return list
 }

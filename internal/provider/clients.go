@@ -117,6 +117,9 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 	case cl.Key == "":
 		cl.Key, _ = env.LookupFirst(cl.keyNames)
 	}
+	if cl.FindUnset("api_base") != nil {
+		return cl // its key must not be sent to another address
+	}
 	if cl.Base == "" {
 		cl.Base, _ = env.LookupFirst(at)
 		cl.baseFrom = findFirst(env, at)
@@ -149,6 +152,9 @@ func (c *client) firstChatModel() string {
 
 // isReady reports whether the client has the key that its calls need.
 func (c *client) isReady() bool {
+	if c.FindUnset("api_base") != nil {
+		return false
+	}
 	p := providerOf(c.Name)
 	return c.Key != "" || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }

@@ -20,7 +20,7 @@ func (r *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	case err != nil:
 		return embed.Config{}, err
 	case c.Key == "" && c.needsKey():
-		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0] + ", or store one: raddle login " + c.Name}
+		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": " + c.describeMissingKey()}
 	}
 	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(r.env), Model: name, Timeout: r.config.ReadTimeout}
 	switch c.Type {

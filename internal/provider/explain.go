@@ -36,6 +36,15 @@ func (c *client) keySource(env environ.Environ) string {
 	return fmt.Sprintf("client %q (%s)", c.Name, from)
 }
 
+// describeMissingKey says what to do about a key that the client needs and does not have.
+func (c *client) describeMissingKey() string {
+	text := "set " + c.keyNames[0]
+	if unset := c.FindUnset("api_key"); unset != nil {
+		text += fmt.Sprintf(", which config.yaml names as the api_key of client %s (%s)", c.Name, unset.Pos)
+	}
+	return text + ", or store one: raddle login " + c.Name
+}
+
 // nameStored returns where a stored key is, for people.
 func nameStored(p keystore.Place) string {
 	if p == keystore.File {

@@ -61,8 +61,11 @@ func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string))
 	}
 }
 
-// withKey returns a client with the key that is stored for it, if it has no other.
+// withKey returns a client that can be called: with the key that is stored for it, if it has no other.
 func (r *Resolver) withKey(c *client) (*client, error) {
+	if unset := c.FindUnset("api_base"); unset != nil {
+		return nil, failure.NewInvalid("set "+unset.Name+", or write the address", "client %q: %s", c.Name, unset)
+	}
 	if c.Key != "" || c.stored == keystore.Nowhere {
 		return c, nil
 	}
@@ -278,6 +281,7 @@ type ClientInfo struct {
 	Base   string   `json:"api_base,omitempty"`
 	Key    string   `json:"key,omitempty"`   // the variable that holds it, "config.yaml", "keychain" or "keys.json"
 	Needs  string   `json:"needs,omitempty"` // the variable to set to a key; empty: there is a key, or none is needed
+	Unset  []string `json:"unset,omitempty"` // what config.yaml names and has no value, with its place
 	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
 }
@@ -290,12 +294,15 @@ func (r *Resolver) ListClients() []ClientInfo {
 		for _, model := range c.Models {
 			info.Models = append(info.Models, model.Name)
 		}
+		for _, unset := range c.Unset {
+			info.Unset = append(info.Unset, unset.String())
+		}
 		for _, name := range c.keyNames {
 			if _, ok := r.env.Lookup(name); ok && info.Key == "" {
 				info.Key = name
 			}
 		}
-		if c.configured && configuredKey(r.config, c.Name) != "" {
+		if c.configured && c.KeyVar == "" && configuredKey(r.config, c.Name) != "" {
 			info.Key = config.FileName
 		}
 		if info.Key == "" && c.stored != keystore.Nowhere {

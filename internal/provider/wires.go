@@ -34,12 +34,7 @@ func (r *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
 func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
-		text := "no API key: set " + key
-		if c.KeyVar != "" {
-			text += ", which config.yaml names as the api_key of client " + c.Name
-		}
-		text += ", or store one: raddle login " + c.Name
-		return nil, &llm.Error{Class: llm.Auth, Message: text}
+		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
 	}
 	wire := openai.Config{
 		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, Headers: c.Headers, Body: c.bodyOf(name), Profile: c.Profile,

@@ -3,15 +3,12 @@ package mcp
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/redact"
 )
-
-// reference matches ${NAME} and {{NAME}}.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}`)
 
 // An expansion fills in the references of one entry.
 type expansion struct {
@@ -57,15 +54,13 @@ func (e *expansion) expandTable(m map[string]string) map[string]string {
 
 // expandText fills in a text; name is the variable or header that it is the value of.
 func (e *expansion) expandText(name, s string) string {
-	return reference.ReplaceAllStringFunc(s, func(ref string) string {
-		match := reference.FindStringSubmatch(ref)
-		plain, vault := match[1], match[2]
-		v, ok := e.lookup(plain + vault)
+	return environ.ReplaceReferences(s, func(ref environ.Reference) string {
+		v, ok := e.lookup(ref.Name)
 		if !ok {
-			e.missing = append(e.missing, plain+vault)
+			e.missing = append(e.missing, ref.Name)
 			return ""
 		}
-		if vault != "" || redact.IsSecretField(plain) || redact.IsSecretField(name) {
+		if ref.Secret || redact.IsSecretField(ref.Name) || redact.IsSecretField(name) {
 			e.addSecret(v)
 		}
 		return v
