@@ -138,7 +138,7 @@ var importRules = []importRule{
 		reason: "every package that reads files of others needs it, and none of them needs more than the file"},
 	{of: "internal/proc", may: []string{"internal/environ"},
 		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
-	{of: "internal/provider", may: []string{"agent", "flow", "internal/config", "internal/environ", "internal/failure", "internal/keystore", "internal/redact", "internal/runs", "internal/wording", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag/embed"},
+	{of: "internal/provider", may: []string{"agent", "flow", "internal/config", "internal/environ", "internal/failure", "internal/keystore", "internal/proc", "internal/redact", "internal/runs", "internal/wording", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag/embed"},
 		reason: "it is the only one to know every vendor: it opens models by their ids, and knows what the calls of a run cost"},
 	{of: "internal/question", may: []string{"agent", "graph", "internal/failure", "internal/term", "internal/wording", "team"},
 		reason: "how a question is shown and answered at a terminal is the same for every command and for conversations"},

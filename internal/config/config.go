@@ -65,6 +65,9 @@ type Client struct {
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them
 
+	KeyCommand   []string // program and arguments that write the key; nil: none
+	KeyCommandAt int      // its line in config.yaml
+
 	Unset []UnsetVariable // variables of its address and key that have no value
 }
 

@@ -38,6 +38,14 @@ func TestConfig(t *testing.T) {
 				{Name: "mine", Type: "openai-compatible", Base: "http://x", BaseAt: 5, Models: []Model{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
 			}},
 		},
+		"a command for a key": {
+			file: "clients:\n- {type: openai, api_key_command: 'pass show \"work key\" $ACCOUNT'}\n- {type: gemini, api_key_command: [get-key, a b]}\n",
+			env:  environ.Environ{"ACCOUNT=me"},
+			want: Config{Clients: []Client{
+				{Name: "openai", Type: "openai", KeyCommand: []string{"pass", "show", "work key", "me"}, KeyCommandAt: 2},
+				{Name: "gemini", Type: "gemini", KeyCommand: []string{"get-key", "a b"}, KeyCommandAt: 3},
+			}},
+		},
 		"clients by name": {
 			file: "clients:\n  gemini: {api_key: k}\n  far: {type: ollama, api_base: h}\n",
 			want: Config{Clients: []Client{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h", BaseAt: 3}}},
@@ -74,6 +82,9 @@ func TestConfigFaults(t *testing.T) {
 		"clients: [{type: openai, name: 'a:b'}]\n":                     {`1:11: error: the client's name "a:b" has a colon`},
 		"clients: [{type: openai}, {type: openai}]\n":                  {`1:27: error: two clients are named "openai"`},
 		"clients: [{type: openai-compatible, name: x}]\n":              {`1:11: error: client "x" needs an api_base`},
+		"clients: [{type: openai, api_key_command: 'a $(b)'}]\n":       {"1:43: error: api_key_command cannot be divided into words"},
+		"clients: [{type: openai, api_key_command: []}]\n":             {"1:43: error: api_key_command names no program"},
+		"clients: [{type: openai, api_key: a, api_key_command: b}]\n":  {`1:11: error: client "openai" has an api_key and an api_key_command`},
 		"clients: [{type: ollama, models: [{}]}]\n":                    {"1:35: error: a model needs a name"},
 		"clients: [{type: ollama, models: {}}]\n":                      {"1:34: error: models must be a list"},
 		"clients: [{type: ollama, models: [{name: a, type: chta}]}]\n": {`1:51: error: unknown model type "chta"; the types are chat, embedding, reranker (did you mean chat?)`},

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/net/http/httpguts"
+	"mvdan.cc/sh/v3/shell"
 
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/strictyaml"
@@ -18,7 +19,7 @@ import (
 )
 
 var (
-	clientKeys = []string{"api_base", "api_key", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
+	clientKeys = []string{"api_base", "api_key", "api_key_command", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
 
 	// modelKeys are the keys of a model. Some are accepted because configurations contain
 	// them, and are ignored.
@@ -62,6 +63,10 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 		}
 		if key == "api_base" || key == "api_key" {
 			r.readAccess(key, v, &cl)
+			return
+		}
+		if key == "api_key_command" {
+			r.readKeyCommand(v, &cl)
 			return
 		}
 		s, ok := r.readScalar(v, key)
@@ -152,6 +157,30 @@ func (r *configReader) readAccess(key string, v *yaml.Node, cl *Client) {
 	}
 }
 
+// readKeyCommand reads a command: a list of words, or a line that is divided into words as a shell does it. No shell runs it.
+func (r *configReader) readKeyCommand(v *yaml.Node, cl *Client) {
+	cl.KeyCommandAt = v.Line
+	if strictyaml.ResolveAlias(v).Kind == yaml.SequenceNode {
+		for _, item := range r.ReadItems(v, "api_key_command") {
+			word, ok := r.readScalar(item, "a word of api_key_command")
+			if !ok {
+				return
+			}
+			cl.KeyCommand = append(cl.KeyCommand, word)
+		}
+	} else if line, ok := r.readScalar(v, "api_key_command"); ok {
+		words, err := shell.Fields(line, r.env.Get)
+		if err != nil {
+			r.ReportFault(v, "quote it as for a shell, or write a list of words; no shell runs it", "api_key_command cannot be divided into words")
+			return
+		}
+		cl.KeyCommand = words
+	}
+	if len(cl.KeyCommand) == 0 || cl.KeyCommand[0] == "" {
+		r.ReportFault(v, "", "api_key_command names no program")
+	}
+}
+
 // FindUnset returns the variable without a value that a key of the client names, nil if there is none.
 func (c *Client) FindUnset(key string) *UnsetVariable {
 	for i := range c.Unset {
@@ -175,6 +204,8 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		cl.Name = cl.Type
 	}
 	switch {
+	case cl.KeyCommand != nil && (cl.KeyLine > 0 || cl.KeyVar != ""):
+		r.ReportFault(n, "remove one of them", "client %q has an api_key and an api_key_command", cl.Name)
 	case strings.Contains(cl.Name, ":"):
 		r.ReportFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):

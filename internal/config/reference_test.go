@@ -48,6 +48,8 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 			place = referencePlace{file: "clients: [{type: VALUE}]\n", value: "openai"}
 		case "api_base", "api_key":
 			place.use = true
+		case "api_key_command":
+			place.file = "clients: [{type: openai, api_key_command: [a, VALUE]}]\n"
 		}
 		places["clients."+key] = place
 	}

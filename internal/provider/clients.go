@@ -48,13 +48,14 @@ type client struct {
 	baseFrom   string   // variable that Base is from; "": none
 	configured bool
 	stored     keystore.Place // where the key is if Key is ""; it is read for a call
+	command    *keyCommand    // that writes the key; nil: none
 }
 
 // needsKey reports whether a call without a key would fail: config.yaml names a
 // source for the key, or the client is a provider that raddle knows without
 // configuration and that requires a key at its own address.
 func (c *client) needsKey() bool {
-	if c.KeyVar != "" {
+	if c.KeyVar != "" || c.command != nil {
 		return true
 	}
 	p := providerOf(c.Name)
@@ -112,6 +113,8 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 		at = append(at, p.at...)
 	}
 	switch {
+	case cc.KeyCommand != nil:
+		cl.command = newKeyCommand(cc, env)
 	case cc.KeyVar != "":
 		cl.keyNames = []string{cc.KeyVar}
 	case cl.Key == "":
@@ -156,7 +159,7 @@ func (c *client) isReady() bool {
 		return false
 	}
 	p := providerOf(c.Name)
-	return c.Key != "" || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
+	return c.Key != "" || c.command != nil || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
 
 // ListKeyVariables returns the variables that may hold keys, including configured ones.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"raddle.dev/internal/failure"
@@ -15,7 +16,7 @@ func (r *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	if c == nil {
 		return embed.Config{}, r.unknownClientError(id)
 	}
-	c, err := r.withKey(c)
+	c, err := r.withKey(context.Background(), c) // a command has a limit of its own
 	switch {
 	case err != nil:
 		return embed.Config{}, err

@@ -15,6 +15,9 @@ import (
 
 // keySource returns the client of a key and where the key comes from, for messages.
 func (c *client) keySource(env environ.Environ) string {
+	if c.command != nil {
+		return fmt.Sprintf("client %q (api_key_command, %s)", c.Name, c.command.at)
+	}
 	if c.stored != keystore.Nowhere {
 		return fmt.Sprintf("client %q (%s; to store another: raddle login %s)", c.Name, nameStored(c.stored), c.Name)
 	}

@@ -8,11 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/keystore"
+	"raddle.dev/internal/testneed"
 	"raddle.dev/llm"
 )
 
@@ -44,7 +48,10 @@ func ask(t *testing.T, ctx context.Context, r *Resolver, id string) error {
 // newKeyRecorder returns a server that refuses every key, and the keys that it got.
 func newKeyRecorder(t *testing.T) (url string, keys *[]string) {
 	keys = &[]string{}
+	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		*keys = append(*keys, r.Header.Get("X-Api-Key")+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
@@ -91,5 +98,95 @@ func TestAddressWithoutValue(t *testing.T) {
 				t.Errorf("%s: %+v", id, info)
 			}
 		}
+	}
+}
+
+// newCommandClient returns the models of a client whose key a script of bash writes, and where the script counts how often it has run.
+func newCommandClient(t *testing.T, url, script string) (r *Resolver, runs func() int, learned func() []string) {
+	testneed.RequirePrograms(t, "bash")
+	count := filepath.Join(t.TempDir(), "count")
+	file := "clients: [{name: work, type: openai-compatible, api_base: '" + url + "', api_key_command: [bash, -c, \"" + script + "\"]}]\n"
+	r = openWith(t, file, append(environ.New(nil), "COUNT="+count, "SECRET=sk-of-the-command"))
+	var mu sync.Mutex
+	var keys []string
+	r.UseStoredKeys(keystore.New(t.TempDir(), nil), func(key string) {
+		mu.Lock()
+		defer mu.Unlock()
+		keys = append(keys, key)
+	})
+	return r, func() int {
+			text, _ := os.ReadFile(count)
+			return strings.Count(string(text), "x")
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return keys
+		}
+}
+
+// A command writes the key once for all calls, only when it is needed, and the redactor knows the key first.
+func TestKeyCommand(t *testing.T) {
+	url, keys := newKeyRecorder(t)
+	r, runs, learned := newCommandClient(t, url, "printf x >> $COUNT; printf ' %s \\nuser: me\\n' $SECRET")
+	if info, _ := r.FindKey("work"); !info.Ready || info.Key != "a command" || runs() != 0 {
+		t.Fatalf("before a call: %+v, %d runs", info, runs())
+	}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			if err := ask(t, t.Context(), r.ForRun(nil, nil), "work:a"); err == nil || !strings.Contains(err.Error(), "(api_key_command, config.yaml:1) was refused") {
+				t.Errorf("refused: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	if runs() != 1 || len(*keys) != 3 || (*keys)[0] != "sk-of-the-command" || len(learned()) != 1 || learned()[0] != "sk-of-the-command" {
+		t.Errorf("%d runs, sent %q, learned %q", runs(), *keys, learned())
+	}
+	if e, err := r.EmbeddingConfig("work:e"); err != nil || e.Key != "sk-of-the-command" || runs() != 1 {
+		t.Errorf("embedding: %v, %v", e, err)
+	}
+}
+
+func TestKeyCommandFails(t *testing.T) {
+	url, keys := newKeyRecorder(t)
+	for script, want := range map[string]string{
+		"echo locked >&2; exit 2":     "(config.yaml:1) ended with exit code 2:\nlocked",
+		"true":                        "wrote nothing",
+		"echo two words":              "is no key",
+		"printf %70000d 1 | tr ' ' a": "wrote more than 64 KiB",
+		"kill -9 $$":                  "was ended by SIGKILL",
+	} {
+		r, _, learned := newCommandClient(t, url, "printf x >> $COUNT; "+script)
+		err := ask(t, t.Context(), r, "work:a")
+		var failed *llm.Error
+		if !errors.As(err, &failed) || failed.Class != llm.Auth || !strings.Contains(err.Error(), want) || len(*keys) > 0 || len(learned()) > 0 {
+			t.Errorf("%s: %v, sent %q", script, err, *keys)
+		}
+	}
+	r := openWith(t, "clients: [{name: work, type: openai-compatible, api_base: '"+url+"', api_key_command: there-is-no-such-program}]\n", nil)
+	if err := ask(t, t.Context(), r, "work:a"); err == nil || !strings.Contains(err.Error(), "there-is-no-such-program") {
+		t.Errorf("no program: %v", err)
+	}
+}
+
+// A call that is cancelled ends its command, and the next one runs it again.
+func TestKeyCommandIsCancelled(t *testing.T) {
+	url, keys := newKeyRecorder(t)
+	r, runs, _ := newCommandClient(t, url, "printf x >> $COUNT; if test $(cat $COUNT) = x; then sleep 60; fi; echo $SECRET")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	time.AfterFunc(200*time.Millisecond, cancel)
+	began := time.Now()
+	model, err := r.Open(ctx, "", "work:a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := llm.Request{Messages: []llm.Message{llm.User("hi")}}
+	if _, err := llm.Generate(ctx, model, request); !errors.Is(err, context.Canceled) || time.Since(began) > 20*time.Second {
+		t.Errorf("cancelled: %v after %v", err, time.Since(began))
+	}
+	if _, err := llm.Generate(t.Context(), model, request); err == nil || runs() != 2 || len(*keys) != 1 {
+		t.Errorf("again: %v, %d runs, sent %q", err, runs(), *keys)
 	}
 }

@@ -12,23 +12,40 @@ import (
 	"raddle.dev/llm/script"
 )
 
-// A lazyModel is a model that its first call opens.
+// A lazyModel is a model that its first call opens. A call that is cancelled meanwhile leaves it to the next one.
 type lazyModel struct {
-	once  sync.Once
-	open  func() (llm.Model, error)
-	model llm.Model
-	err   error
+	open func(context.Context) (llm.Model, error)
+
+	mu     sync.Mutex
+	opened bool
+	model  llm.Model
+	err    error
+}
+
+// find returns the model, opened.
+func (l *lazyModel) find(ctx context.Context) (llm.Model, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened {
+		return l.model, l.err
+	}
+	model, err := l.open(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	l.opened, l.model, l.err = true, model, err
+	return model, err
 }
 
 // Stream implements [llm.Model].
 func (l *lazyModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		l.once.Do(func() { l.model, l.err = l.open() })
-		if l.err != nil {
-			yield(llm.Delta{}, l.err)
+		model, err := l.find(ctx)
+		if err != nil {
+			yield(llm.Delta{}, err)
 			return
 		}
-		for d, err := range l.model.Stream(ctx, r) {
+		for d, err := range model.Stream(ctx, r) {
 			if !yield(d, err) {
 				return
 			}

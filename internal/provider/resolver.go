@@ -30,7 +30,7 @@ type Resolver struct {
 	env     environ.Environ
 	clients []client
 	stored  *keystore.Store   // keys that the user stored; nil: none
-	learned func(key string)  // called with every key that is read from stored; may be nil
+	learned func(key string)  // called with every key that is read from stored or written by a command; may be nil
 	replays func(file string) // called once for every transcript that is replayed
 
 	confined bool   // transcripts that an agent names lie beneath its directory
@@ -55,30 +55,44 @@ func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resol
 func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
 	r.stored, r.learned = keys, learned
 	for i := range r.clients {
-		if c := &r.clients[i]; c.Key == "" {
+		if c := &r.clients[i]; c.Key == "" && c.command == nil {
 			c.stored = keys.PlaceOf(c.Name)
 		}
 	}
 }
 
-// withKey returns a client that can be called: with the key that is stored for it, if it has no other.
-func (r *Resolver) withKey(c *client) (*client, error) {
+// withKey returns a client that can be called: with the key that its command writes or that is stored for it, if it has no other.
+func (r *Resolver) withKey(ctx context.Context, c *client) (*client, error) {
 	if unset := c.FindUnset("api_base"); unset != nil {
 		return nil, failure.NewInvalid("set "+unset.Name+", or write the address", "client %q: %s", c.Name, unset)
 	}
-	if c.Key != "" || c.stored == keystore.Nowhere {
+	var key string
+	var err error
+	switch {
+	case c.Key != "":
 		return c, nil
-	}
-	key, err := r.stored.Read(c.Name)
-	if err != nil {
-		return nil, &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name)}
-	}
-	if r.learned != nil {
-		r.learned(key)
+	case c.command != nil:
+		if key, err = c.command.readKey(ctx, r.learnKey); err != nil {
+			return nil, err
+		}
+	case c.stored != keystore.Nowhere:
+		if key, err = r.stored.Read(c.Name); err != nil {
+			return nil, &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name)}
+		}
+		r.learnKey(key)
+	default:
+		return c, nil
 	}
 	with := *c
 	with.Key = key
 	return &with, nil
+}
+
+// learnKey tells the redactor of a key before it is used.
+func (r *Resolver) learnKey(key string) {
+	if r.learned != nil {
+		r.learned(key)
+	}
 }
 
 // ForRun returns the same models for one run: transcripts start after the replies that the
@@ -149,7 +163,7 @@ func (r *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	case c != nil && name == "":
 		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazyModel{open: func() (llm.Model, error) { return r.openClientModel(c, name) }}, nil
+		return &lazyModel{open: func(ctx context.Context) (llm.Model, error) { return r.openClientModel(ctx, c, name) }}, nil
 	case replays:
 		return r.openTranscript(r.findTranscript(dir, id, nil, file))
 	}
@@ -247,7 +261,7 @@ func (r *Resolver) openTranscript(place transcriptPlace) (llm.Model, error) {
 	if model := r.scripts[place]; model != nil {
 		return model, nil
 	}
-	model := &lazyModel{open: func() (llm.Model, error) {
+	model := &lazyModel{open: func(context.Context) (llm.Model, error) {
 		var recorded []string
 		if r.recorded != nil {
 			recorded = r.recorded()
@@ -279,7 +293,7 @@ type ClientInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
-	Key    string   `json:"key,omitempty"`   // the variable that holds it, "config.yaml", "keychain" or "keys.json"
+	Key    string   `json:"key,omitempty"`   // the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
 	Needs  string   `json:"needs,omitempty"` // the variable to set to a key; empty: there is a key, or none is needed
 	Unset  []string `json:"unset,omitempty"` // what config.yaml names and has no value, with its place
 	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
@@ -304,6 +318,9 @@ func (r *Resolver) ListClients() []ClientInfo {
 		}
 		if c.configured && c.KeyVar == "" && configuredKey(r.config, c.Name) != "" {
 			info.Key = config.FileName
+		}
+		if c.command != nil {
+			info.Key = commandSource
 		}
 		if info.Key == "" && c.stored != keystore.Nowhere {
 			info.Key = nameStored(c.stored)

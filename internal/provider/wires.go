@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"maps"
 	"net"
 	"net/http"
@@ -18,8 +19,8 @@ import (
 )
 
 // openClientModel returns the model of a client with the limits of the configuration. It opens no connection.
-func (r *Resolver) openClientModel(c *client, name string) (llm.Model, error) {
-	c, err := r.withKey(c)
+func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) (llm.Model, error) {
+	c, err := r.withKey(ctx, c)
 	if err != nil {
 		return nil, err
 	}
