@@ -3,6 +3,9 @@ package app
 import (
 	"errors"
 	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
@@ -10,6 +13,7 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
+	"raddle.dev/tool/script"
 )
 
 // Options change how a process uses its surroundings. The zero value changes
@@ -37,8 +41,11 @@ type Process struct {
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
+	DotenvFaults []script.DotenvFault // of the file of variables in the directory of config.yaml
+
 	env   environ.Environ
-	log   *slog.Logger // nil: no log
+	own   environ.Environ // env above the variables of that file
+	log   *slog.Logger    // nil: no log
 	trace tracer
 }
 
@@ -49,14 +56,16 @@ func Open(o Options) (*Process, error) {
 	p := &Process{env: environ.New(o.Environ), log: o.Log}
 	p.trace.process = p
 	var err error
+	p.own = p.env
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err == nil {
-		p.Config, err = config.Load(p.Dirs.Config, p.env)
+		p.readDotenv()
+		p.Config, err = config.Load(p.Dirs.Config, p.own)
 		if o.Store != "" {
 			p.Config.Store = o.Store
 		}
 	}
 	p.Bundled = &Bundled{dirs: p.Dirs}
-	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
+	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.own)
 	p.Tools = toolbox.NewShared(p.Dirs, &p.Config, p.env, o.Log)
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
@@ -65,6 +74,22 @@ func Open(o Options) (*Process, error) {
 	p.Tools.OpenMemory, p.Tools.Embedder = p.Runs.OpenMemory, p.openMemoryEmbedder
 	return p, err
 }
+
+// readDotenv reads the file of variables in the directory of config.yaml: the user's own. No other such file changes keys or addresses of
+// providers, since it may come with a repository.
+func (p *Process) readDotenv() {
+	vars, faults := script.ReadDotenv("", filepath.Join(p.Dirs.Config, ".env"))
+	p.DotenvFaults = faults
+	var beneath environ.Environ
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		beneath = append(beneath, name+"="+vars[name])
+	}
+	p.own = slices.Concat(beneath, p.env)
+}
+
+// ConfigEnviron returns the variables that config.yaml and the clients of models see: those of the process, and beneath them those of .env in the
+// directory of config.yaml.
+func (p *Process) ConfigEnviron() environ.Environ { return p.own }
 
 // Environ returns the environment of the process, as Options have it.
 func (p *Process) Environ() []string { return p.env }

@@ -84,6 +84,9 @@ func (d *Doctor) CheckConfig(problem error) {
 	default:
 		d.addOK("config", "%s", path)
 	}
+	for _, f := range p.DotenvFaults {
+		d.addWarning("config", "", "%s:%d: %s", p.Dirs.ShortPath(f.Path), f.Line, f.Text)
+	}
 	keys := p.Dirs.ShortPath(p.Keys.Path())
 	if _, err := p.Keys.Names(); err != nil {
 		d.addError("keys", "", err)

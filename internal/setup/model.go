@@ -13,7 +13,7 @@ import (
 
 // SaveModel saves a model in config.yaml, and uses it in this process.
 func (g *Guide) SaveModel(model string) error {
-	path, err := config.SetValue(g.Process.Dirs.Config, "model", model, nil)
+	path, err := config.SetValue(g.Process.Dirs.Config, "model", model, g.Process.ConfigEnviron())
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func (s *Shared) AddDotenv(dir string) {
 		root = ""
 	}
 	var env environ.Environ
-	for name, value := range script.ReadDotenv(root, filepath.Join(dir, ".env")) {
+	vars, _ := script.ReadDotenv(root, filepath.Join(dir, ".env"))
+	for name, value := range vars {
 		env = append(env, name+"="+value)
 	}
 	s.addVariables(env)

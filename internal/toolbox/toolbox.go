@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 	"raddle.dev/memory"
 	"raddle.dev/tool"
@@ -126,6 +127,7 @@ func (tb *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	for _, text := range tb.shared.findUnresolvedVariables(n.Agent, n.Variables) {
 		set.Problems = append(set.Problems, flow.ToolProblem{Text: text})
 	}
+	tb.reportDotenvs(h, set)
 	if file := ownFile(n.Dir); file == "" {
 		tb.otherLanguage(set, filepath.Join(n.Dir, "tools"))
 	} else {
@@ -196,6 +198,13 @@ func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 		Packages: tb.PackageDirs(n.Dir),
 		Timeout:  tb.shared.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
+	}
+}
+
+// reportDotenvs adds what is wrong in the files of variables that tools get.
+func (tb *Toolbox) reportDotenvs(h *script.Host, set *flow.Toolset) {
+	for _, f := range h.CheckDotenvs() {
+		set.Problems = append(set.Problems, flow.ToolProblem{Text: f.Text, Pos: strictyaml.Pos{File: f.Path, Line: f.Line, Col: 1}})
 	}
 }
 

@@ -14,7 +14,8 @@ func TestDotenvStaysInItsDirectory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secrets")
 	testfile.WriteFile(t, outside, "NAME=value\n")
 	load := func(dir string) string {
-		if got := ReadDotenv(dir, filepath.Join(dir, ".env"))["NAME"]; got != "" && got != "own" {
+		vars, _ := ReadDotenv(dir, filepath.Join(dir, ".env"))
+		if got := vars["NAME"]; got != "" && got != "own" {
 			t.Errorf("ReadDotenv: NAME is %q", got)
 		}
 		e := &environment{vars: map[string]string{}}

@@ -43,19 +43,28 @@ func (e *environment) sortedPairs() []string {
 // not trusted sets no variable that decides what code programs run.
 // root is the directory that the file must not be outside of; "": there is none.
 func (e *environment) loadDotenv(root, path string, trusted bool) {
-	for name, value := range ReadDotenv(root, path) {
+	vars, _ := ReadDotenv(root, path) // whoever opens the tools has reported the faults
+	for name, value := range vars {
 		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
 			e.vars[name] = value
 		}
 	}
 }
 
+// A DotenvFault is a line of a file of variables that sets none although it looks as if it did.
+type DotenvFault struct {
+	Path string
+	Line int
+	Text string // what is wrong; it quotes no value
+}
+
 // ReadDotenv reads a file of NAME=value lines: blank lines, comments and a leading
-// "export" are skipped, one pair of quotes around a value is dropped, nothing is
-// evaluated. Of a name that occurs twice the first value counts. A file that cannot
+// "export" are skipped, and nothing is evaluated. Values may be in quotes, and then go over several lines;
+// double quotes have the usual escapes. # after a blank begins a comment. Of a name that occurs twice the first value
+// counts. A file that cannot
 // be read, of more than 1 MiB, or outside of the directory root, has no variables. An empty
 // root has no outside.
-func ReadDotenv(root, path string) map[string]string {
+func ReadDotenv(root, path string) (vars map[string]string, faults []DotenvFault) {
 	const largest = 1 << 20
 	read := func() ([]byte, error) { return plainfile.ReadBeneath(root, path, largest) }
 	if root == "" {
@@ -63,25 +72,13 @@ func ReadDotenv(root, path string) map[string]string {
 	}
 	text, err := read()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	vars := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
-		name, value, ok := strings.Cut(line, "=")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || name == "" || strings.HasPrefix(name, "#") || strings.ContainsAny(name, " \t\x00") || strings.Contains(value, "\x00") {
-			continue
-		}
-		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
-		}
-		if _, set := vars[name]; !set {
-			vars[name] = value
-		}
+	file := environ.ParseDotenv(text)
+	for _, f := range file.Faults {
+		faults = append(faults, DotenvFault{path, f.Line, f.Text})
 	}
-	return vars
+	return file.Vars, faults
 }
 
 // promised are the variables that belong to one call.
@@ -146,15 +143,35 @@ func (r *scriptCall) readDotenvs(e *environment) {
 		}
 		e.loadDotenv(root, path, false)
 	}
+	for _, f := range h.listDotenvs() {
+		e.loadDotenv(f.root, f.path, true)
+	}
+}
+
+// A dotenvFile is a file of variables, and the directory that it must not be outside of; "": there is none.
+type dotenvFile struct{ root, path string }
+
+// listDotenvs returns the files of variables that all tools of the host get, the nearest first.
+func (h *Host) listDotenvs() (files []dotenvFile) {
 	if h.Agent != nil {
 		home := cmp.Or(h.Agent.Home, h.Agent.Dir)
-		e.loadDotenv(home, filepath.Join(home, ".env"), true)
+		files = append(files, dotenvFile{home, filepath.Join(home, ".env")})
 	}
 	for _, dir := range []string{h.Functions, h.Config} {
 		if dir != "" {
-			e.loadDotenv("", filepath.Join(dir, ".env"), true)
+			files = append(files, dotenvFile{"", filepath.Join(dir, ".env")})
 		}
 	}
+	return files
+}
+
+// CheckDotenvs returns what is wrong in the files of variables that all tools of the host get.
+func (h *Host) CheckDotenvs() (faults []DotenvFault) {
+	for _, f := range h.listDotenvs() {
+		_, found := ReadDotenv(f.root, f.path)
+		faults = append(faults, found...)
+	}
+	return faults
 }
 
 // inlineLimit returns the length of the longest argument text, in bytes, that fits
