@@ -120,7 +120,7 @@ func readKey(ctx context.Context, env *environment, client string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	key, err := setup.CheckKey(text)
+	key, err := setup.CheckKey(env.process.Models, client, text)
 	if err != nil {
 		return "", badUsage("write: raddle login "+client+" < FILE", "standard input: %v", err)
 	}

@@ -204,7 +204,7 @@ func TestChooseModelOnADumbTerminal(t *testing.T) {
 	s.press("1\n")
 	s.await("Key of openai (it is not shown): ")
 	s.press("two words\n")
-	s.await("the key contains white space")
+	s.await("this can be no key of openai: it has white space")
 	s.awaitNext("Key of openai (it is not shown): ")
 	s.press(testKey + "\n")
 	s.await("Number [1-4]: ")

@@ -127,8 +127,13 @@ func (d *Doctor) checkModel(id string) bool {
 		u.Pos.File = d.Process.Dirs.ShortPath(u.Pos.File)
 		d.addError("model", "set "+u.Name+", or write the value", failure.NewInvalid("", "%s", u))
 	}
+	why := models.JudgeClientKey(name)
 	switch {
 	case len(unset) > 0:
+		return false
+	case why != "":
+		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: fmt.Sprintf("%s: what %s holds can be no key of %s: %s", id, info.Key, info.Client, why),
+			Next: "raddle login " + info.Client + "  (and remove the other one)", Err: &llm.Error{Class: llm.Auth}})
 		return false
 	case !info.Ready:
 		next := "raddle login " + info.Client

@@ -91,7 +91,11 @@ func (e *explainedModel) explain(f *llm.Error) string {
 		if text != "" {
 			text = strings.TrimRight(text, ". ") + ". "
 		}
-		return text + "The key of " + c.keySource(e.env) + " was refused."
+		text += "The key of " + c.keySource(e.env) + " was refused"
+		if why := JudgeKey(c.judgedName(), c.Key); why != "" {
+			return text + ": " + why + "."
+		}
+		return text + "."
 	case f.Class != llm.Network || f.Code != llm.CodeRefused && f.Code != llm.CodeUnreachable:
 		return f.Message
 	case c.BaseAt > 0:

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/keystore"
+	"raddle.dev/internal/provider"
 	"raddle.dev/internal/term"
 )
 
@@ -21,7 +22,7 @@ func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		key, err := CheckKey(text)
+		key, err := CheckKey(g.Process.Models, client, text)
 		if err == nil {
 			return key, nil
 		}
@@ -29,14 +30,14 @@ func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
 	}
 }
 
-// CheckKey returns a key without the white space around it, or an error if it cannot be one.
-func CheckKey(text string) (string, error) {
+// CheckKey returns a key of a client without the white space around it, or an error if it cannot be one.
+func CheckKey(models *provider.Resolver, client, text string) (string, error) {
 	key := strings.TrimSpace(text)
-	switch {
-	case key == "":
+	if key == "" {
 		return "", failure.NewUsage("", "the key is empty")
-	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", failure.NewUsage("copy only the key itself", "the key contains white space or characters that no key has")
+	}
+	if why := models.JudgeKeyFor(client, key); why != "" {
+		return "", failure.NewUsage("copy only the key itself", "this can be no key of %s: %s", client, why)
 	}
 	return key, nil
 }
