@@ -93,8 +93,9 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		return err
 	}
 	if !opts.continues {
+		env.offersLook = len(args) == 0
 		if err := ensureModel(ctx, env, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {
-			return err
+			return lookInstead(ctx, env, err)
 		}
 	}
 	if opts.theme != "" && !env.setTheme(opts.theme) {

@@ -40,6 +40,7 @@ type environment struct {
 	plain        bool                       // write lines only: the cursor never moves
 	leave        string                     // what Esc does at a question; "": it is answered later
 	progress     string                     // as --progress says
+	offersLook   bool                       // a person without a model may look at recorded agents
 	headed       bool                       // the last line says what failed, so that only the cause is left to say
 	theme        markdown.Theme             // of formatted text
 }
@@ -157,7 +158,7 @@ func (env *environment) newPrompter() term.Prompter {
 
 // newGuide returns what asks the person at the terminal for a model or a key. Its prompter is nil if newPrompter returns nil.
 func (env *environment) newGuide() *setup.Guide {
-	return &setup.Guide{Process: env.process, Screen: env.err, Prompter: env.newPrompter(), Note: env.printNote, Warn: env.printWarning,
+	return &setup.Guide{Process: env.process, Screen: env.err, Prompter: env.newPrompter(), Note: env.printNote, Warn: env.printWarning, OffersLook: env.offersLook,
 		Reopen: func() (*app.Process, error) {
 			err := env.reopenProcess()
 			return env.process, err

@@ -56,6 +56,13 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 	mux.HandleFunc("GET /api/tags", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"models":[{"name":"qwen3:8b"},{"name":"gemma3:4b"}]}`)
 	})
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+		if key := r.Header.Get("Authorization"); key != "Bearer "+testKey {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"small"},{"id":"large"}]}`)
+	})
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		p.mu.Lock()
@@ -194,13 +201,101 @@ func TestChooseModel(t *testing.T) {
 	}
 }
 
+// Another address is asked for its models, and becomes a client of config.yaml; its key is stored.
+func TestChooseAddress(t *testing.T) {
+	requireNoKeychain(t)
+	const configFile, keyFile = ".config/raddle/config.yaml", ".config/raddle/keys.json"
+	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
+	w.write(configFile, "# mine\ntheme: dark # as at home\n")
+	s := w.screen([]string{"OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
+	s.await("What shall raddle use?")
+	s.answer(strings.Repeat(down, 8), enter)
+	s.await("Address, such as localhost:8080/v1: ")
+	s.answer("127.0.0.1:1/v1", enter)
+	s.await("Key (it is not shown; Enter: none): ")
+	s.answer(enter)
+	s.await("http://127.0.0.1:1/v1 cannot be reached")
+	s.awaitNext("Address, such as localhost:8080/v1: ")
+	s.answer(strings.TrimPrefix(p.URL, "http://"), enter)
+	s.answer(enter)
+	s.await("the server wants a valid key (status 401)")
+	s.answer("{{MY_KEY}}", enter)
+	s.await("this can be no key: it names a variable")
+	s.answer(testKey, enter)
+	s.await("has 2 models.")
+	s.answer(down, enter)
+	s.await(`The client "local" is added to .config/raddle/config.yaml.`)
+	s.ends(0, "I am small.")
+	want := "# mine\ntheme: dark # as at home\nclients:\n  - name: local\n    type: openai-compatible\n    api_base: " + p.URL + "/v1\nmodel: local:small\n"
+	if got := w.read(configFile); got != want {
+		t.Errorf("config.yaml is\n%s", got)
+	}
+	if model, key := p.last(); model != "small" || key != testKey {
+		t.Errorf("model %q was called with key %q", model, key)
+	}
+	if strings.Contains(s.seen.String(), testKey) || !strings.Contains(w.read(keyFile), testKey) {
+		t.Errorf("%s\n%s", s.seen, w.read(keyFile))
+	}
+}
+
+// A key goes to another machine over plain HTTP only after a yes.
+func TestChooseAddressOverPlainHTTP(t *testing.T) {
+	w := newWorkplace(t, newcomer)
+	s := w.screen([]string{"OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
+	s.await("What shall raddle use?")
+	s.answer(strings.Repeat(down, 8), enter)
+	s.answer("http://gateway.invalid/v1", enter)
+	s.answer(testKey, enter)
+	s.await("The key goes to gateway.invalid over plain HTTP: everyone on the way can read it. Send it?")
+	s.answer(down, enter)
+	s.awaitNext("Address, such as localhost:8080/v1: ")
+	s.answer(esc)
+	s.ends(3, "raddle login openai")
+}
+
+// A person without a key and without a model can look at recorded agents: a graph, and a talk whose tools are real.
+func TestLook(t *testing.T) {
+	w := newWorkplace(t, "")
+	nothing := []string{"OLLAMA_HOST=127.0.0.1:1", "SHELL=/bin/sh"}
+	s := w.screen(nothing, "init")
+	s.await("No key of a provider was found")
+	s.answer(strings.Repeat(down, 9), enter)
+	s.await("Their replies are recorded: no model is asked, nothing is sent.")
+	s.answer(enter)
+	s.await("How do you want to travel?")
+	s.answer(down, enter)
+	s.await("By ship: board in the evening")
+	s.ends(0, "next: raddle init, which chooses a model")
+	s = w.screen(nothing)
+	s.await("No key of a provider was found")
+	s.answer(strings.Repeat(down, 9), enter)
+	s.await("Which one?")
+	s.answer(down, enter)
+	s.await("It knows one message")
+	s.await("lists commands, @ attaches files")
+	s.press("Write me a packing list.", enter)
+	s.await("How do you travel?")
+	s.answer(enter)
+	s.await("packing wants to change packing-list.md")
+	s.answer("1")
+	s.await("These replies are recorded as well.")
+	s.leave()
+	s.ends(0, "")
+	if got := w.read("packing-list.md"); !strings.Contains(got, "- raincoat") {
+		t.Errorf("packing-list.md is\n%s", got)
+	}
+	if text := w.read(".config/raddle/config.yaml"); text != "" {
+		t.Errorf("config.yaml is\n%s", text)
+	}
+}
+
 // A terminal that prints lines only asks for the key without echo.
 func TestChooseModelOnADumbTerminal(t *testing.T) {
 	requireNoKeychain(t)
 	p, w := newFakeProvider(t), newWorkplace(t, newcomer)
 	s := w.screen([]string{"TERM=dumb", "OPENAI_API_BASE=" + p.URL, "OLLAMA_HOST=127.0.0.1:1"}, "run", "./one", "Who are you?")
 	s.await("No key of a provider was found, and no model on this machine.")
-	s.await("Number [1-8]: ")
+	s.await("Number [1-9]: ")
 	s.press("1\n")
 	s.await("Key of openai (it is not shown): ")
 	s.press("two words\n")

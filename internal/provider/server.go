@@ -58,7 +58,7 @@ func ParseServerAddress(text string) (ServerAddress, error) {
 }
 
 // ErrKeyNeeded reports a server that lists its models only with a valid key.
-var ErrKeyNeeded = errors.New("the server refuses the key, or wants one")
+var ErrKeyNeeded = errors.New("the server wants a valid key")
 
 const (
 	serverWait = 10 * time.Second // that a server may take to list its models

@@ -15,4 +15,6 @@ type Guide struct {
 	Note     func(format string, args ...any) // writes a line about what was done
 	Warn     func(text string)                // writes a warning
 	Reopen   func() (*app.Process, error)     // opens the process again, after a key was stored
+
+	OffersLook bool // PickModel offers to look at recorded agents, with [ErrLook]
 }

@@ -2,8 +2,11 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
@@ -31,24 +34,62 @@ func (g *Guide) PickModel(ctx context.Context, question string) (string, error) 
 		question += " (found: " + strings.Join(found, ", ") + ")"
 	}
 	models = append(models, local...)
+	var ways []way
 	if len(models) == 0 {
 		g.Screen.PrintLine("No key of a provider was found, and no model on this machine.")
-		return g.pickProvider(ctx)
+		question = "What shall raddle use?"
+		ways = g.providerWays()
+	} else {
+		ways = append(ways, way{"Another model …", "type its id", func(ctx context.Context) (string, error) { return g.typeModel(ctx, "") }},
+			way{"Another provider …", "paste a key, and raddle stores it", g.pickProvider})
 	}
-	n, err := g.chooseLabel(ctx, g.Screen.Paint(term.Bold, question), append(labels, "Another model …     type its id", "Another provider …  paste a key, and raddle stores it"))
+	ways = append(ways, way{"Another address …", "a server of yours", g.pickAddress})
+	if g.OffersLook {
+		ways = append(ways, way{"No model …", "look at recorded agents", func(context.Context) (string, error) { return "", ErrLook }})
+	}
+	n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, question), append(labels, wayLabels(ways)...))
 	switch {
 	case err != nil:
 		return "", err
 	case n < len(models):
 		return models[n].ID, nil
-	case n == len(models):
-		return g.typeModel(ctx, "")
 	}
-	return g.pickProvider(ctx)
+	return ways[n-len(models)].pick(ctx)
 }
 
-// chooseLabel asks for one of several lines.
-func (g *Guide) chooseLabel(ctx context.Context, question string, labels []string) (int, error) {
+// ErrLook reports that the person wants to look at recorded agents, and has chosen no model.
+var ErrLook = errors.New("no model is chosen: recorded agents are to be shown")
+
+// A way is a line of a menu that leads to a model.
+type way struct {
+	name, what string
+	pick       func(context.Context) (string, error)
+}
+
+// wayLabels returns the lines, aligned.
+func wayLabels(ways []way) (labels []string) {
+	width := 0
+	for _, w := range ways {
+		width = max(width, utf8.RuneCountInString(w.name))
+	}
+	for _, w := range ways {
+		labels = append(labels, fmt.Sprintf("%-*s  %s", width, w.name, w.what))
+	}
+	return labels
+}
+
+// providerWays returns a way for each provider that lacks only a key.
+func (g *Guide) providerWays() (ways []way) {
+	for _, p := range g.Process.Models.ListProviders() {
+		if !p.Ready {
+			ways = append(ways, way{p.Name, "needs a key (" + p.Variable + ")", func(ctx context.Context) (string, error) { return g.pickKeyed(ctx, p.Name) }})
+		}
+	}
+	return ways
+}
+
+// ChooseLabel asks for one of several lines.
+func (g *Guide) ChooseLabel(ctx context.Context, question string, labels []string) (int, error) {
 	choices := make([]term.Choice, len(labels))
 	for i, l := range labels {
 		choices[i] = term.Choice{Label: term.CleanText(l)}
@@ -117,35 +158,41 @@ func (g *Guide) typeModel(ctx context.Context, client string) (string, error) {
 
 // pickProvider asks for a provider, its key and one of its models. It stores the key.
 func (g *Guide) pickProvider(ctx context.Context) (string, error) {
-	var names, labels []string
-	for _, p := range g.Process.Models.ListProviders() {
-		if !p.Ready {
-			names = append(names, p.Name)
-			labels = append(labels, fmt.Sprintf("%-10s  needs a key (%s)", p.Name, p.Variable))
-		}
-	}
-	if len(names) == 0 {
+	ways := g.providerWays()
+	if len(ways) == 0 {
 		return g.typeModel(ctx, "")
 	}
-	n, err := g.chooseLabel(ctx, g.Screen.Paint(term.Bold, "Which provider?"), labels)
+	n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "Which provider?"), wayLabels(ways))
 	if err != nil {
 		return "", err
 	}
-	key, err := g.AskKey(ctx, names[n])
+	return ways[n].pick(ctx)
+}
+
+// pickKeyed asks for the key of a provider and one of its models. It stores the key.
+func (g *Guide) pickKeyed(ctx context.Context, client string) (string, error) {
+	key, err := g.AskKey(ctx, client)
 	if err != nil {
 		return "", err
 	}
-	if err := g.StoreKey(names[n], key, false); err != nil {
+	if err := g.StoreKey(client, key, false); err != nil {
 		return "", err
 	}
-	models := g.Process.Models.ListChoices(names[n])
-	const another = "Another model …  type its name"
-	m, err := g.chooseLabel(ctx, g.Screen.Paint(term.Bold, "Which model?"), append(modelLabels(models, nil), another))
-	if err != nil {
+	models := g.Process.Models.ListChoices(client)
+	n, err := g.chooseOrType(ctx, modelLabels(models, nil))
+	switch {
+	case err != nil:
 		return "", err
+	case n == len(models):
+		return g.typeModel(ctx, client)
 	}
-	if m == len(models) {
-		return g.typeModel(ctx, names[n])
+	return models[n].ID, nil
+}
+
+// chooseOrType asks for one of several models. It returns their number if the person wants to type a name, and at once if there are none.
+func (g *Guide) chooseOrType(ctx context.Context, labels []string) (int, error) {
+	if len(labels) == 0 {
+		return 0, nil
 	}
-	return models[m].ID, nil
+	return g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "Which model?"), append(slices.Clone(labels), "Another model …  type its name"))
 }
