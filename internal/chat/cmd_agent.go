@@ -50,7 +50,7 @@ func changeAgent(ctx context.Context, s *Session, rest string) error {
 func changeModel(ctx context.Context, s *Session, id string) error {
 	if id == "" {
 		var names []string
-		for _, m := range s.Process.Models.ListModels() {
+		for _, m := range append(s.Process.Models.ListNamed(), s.Process.Models.ListLocalModels(ctx)...) {
 			names = append(names, m.ID)
 		}
 		if len(names) == 0 {

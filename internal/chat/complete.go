@@ -76,7 +76,7 @@ func (c *completer) argumentWords(command string) []string {
 			words = append(words, a.Name)
 		}
 	case "model", "retry":
-		for _, m := range s.Process.Models.ListModels() {
+		for _, m := range s.Process.Models.ListNamed() {
 			words = append(words, m.ID)
 		}
 	case "session":

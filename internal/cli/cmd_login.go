@@ -25,7 +25,8 @@ func newLoginCommand(env *environment) *cobra.Command {
 		Use:   "login PROVIDER",
 		Short: "Store a key of a provider of models",
 		Long: `The key is read from standard input, or asked for without showing it. It goes into the keychain of your system, otherwise into
-keys.json in the directory of config.yaml, which only you can read. Keys in config.yaml and in the environment are used first.`,
+keys.json in the directory of config.yaml, which only you can read. Keys in config.yaml and in the environment are used first.
+OpenRouter can also make a key for raddle, if you agree in your browser.`,
 		Example: `  raddle login openai
   raddle login anthropic < key.txt`,
 		Args:              checkArgCount(1, 1, "the name of a provider"),
@@ -108,7 +109,7 @@ func runLogin(ctx context.Context, env *environment, opts loginOptions, args []s
 func readKey(ctx context.Context, env *environment, client string) (string, error) {
 	if g := env.newGuide(); g.Prompter != nil {
 		key, err := g.AskKey(ctx, client)
-		if errors.Is(err, term.ErrLeftOpen) {
+		if errors.Is(err, term.ErrLeftOpen) || errors.Is(err, term.ErrInterrupted) {
 			return "", silentExit{exitInterrupted}
 		}
 		return key, err

@@ -372,6 +372,25 @@ func TestLoginAsks(t *testing.T) {
 	}
 }
 
+// OpenRouter offers to sign in with the browser; a key can be pasted as before, and Ctrl-C ends the wait.
+func TestLoginOpenRouter(t *testing.T) {
+	w := newWorkplace(t, "")
+	s := w.screen([]string{"DISPLAY=", "WAYLAND_DISPLAY="}, "login", "--file", "openrouter")
+	s.await("How do you sign in to OpenRouter?")
+	s.answer(enter)
+	s.await("https://openrouter.ai/auth?callback_url=http%3A%2F%2Flocalhost%3A")
+	s.press(ctrlC)
+	s.ends(130, "")
+	s = w.screen(nil, "login", "--file", "openrouter")
+	s.answer(down, enter)
+	s.await("Key of openrouter (it is not shown): ")
+	s.answer("sk-or-v1-0123456789abcdef", enter)
+	s.ends(0, "To remove it: raddle logout openrouter")
+	if !strings.Contains(w.read(".config/raddle/keys.json"), "sk-or-v1-0123456789abcdef") {
+		t.Error("the key is not stored")
+	}
+}
+
 // init asks for a model, tries it, creates an agent and sets completion up.
 func TestInit(t *testing.T) {
 	p, w := newFakeProvider(t), newWorkplace(t, "")

@@ -97,3 +97,9 @@ func (r *Resolver) JudgeKeyFor(name, key string) string {
 	}
 	return JudgeKey(c.judgedName(), key)
 }
+
+// IsOpenRouter reports whether a client calls OpenRouter at its own address.
+func (r *Resolver) IsOpenRouter(name string) bool {
+	c, _ := r.findClient(name + ":x")
+	return c != nil && c.judgedName() == "openrouter"
+}

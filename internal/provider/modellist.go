@@ -1,6 +1,9 @@
 package provider
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Model is a model that can be called, as it is shown to a person.
 type Model struct {
@@ -36,6 +39,11 @@ func (r *Resolver) ListModels() []Model {
 		}
 	}
 	return list
+}
+
+// ListNamed returns the models of ListModels that have a name. A client of which none is known by name is not there.
+func (r *Resolver) ListNamed() []Model {
+	return slices.DeleteFunc(r.ListModels(), func(m Model) bool { return strings.HasSuffix(m.ID, ":") })
 }
 
 func catalogueNames(client string) (names []string) {

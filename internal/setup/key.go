@@ -2,18 +2,34 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"html"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"raddle.dev/internal/browser"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/term"
 )
 
-// AskKey asks for the key of a provider without showing it.
+// AskKey asks for the key of a provider without showing it. OpenRouter also makes one if the person agrees in the browser.
 func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
+	if g.Process.Models.IsOpenRouter(client) {
+		n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "How do you sign in to OpenRouter?"), []string{"In the browser  OpenRouter makes a key for raddle", "With a key      paste one that you have"})
+		if err != nil {
+			return "", err
+		}
+		if n == 0 {
+			return g.fetchKey(ctx)
+		}
+	}
 	for {
 		if err := g.Prompter.ShowQuestion(ctx, "", nil); err != nil {
 			return "", err
@@ -28,6 +44,38 @@ func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
 		}
 		g.Screen.PrintLine(err.Error())
 	}
+}
+
+// fetchKey signs in to OpenRouter in the browser. Ctrl-C ends the wait.
+func (g *Guide) fetchKey(ctx context.Context) (string, error) {
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	defer cancel()
+	key, err := NewOpenRouterLogin(g.showLogin).FetchKey(ctx)
+	if errors.Is(err, context.Canceled) {
+		return "", term.ErrInterrupted
+	}
+	return key, err
+}
+
+// showLogin prints the address of a login, and opens the browser if there is one. The browser gets a file that only the user can read: arguments of
+// programs can be seen by others.
+func (g *Guide) showLogin(address string) {
+	g.Screen.PrintLine("Open this address in a browser on this machine, and agree there (Ctrl-C ends the wait):")
+	g.Screen.PrintLine(address)
+	if !browser.IsThere(g.Process.Environ()) {
+		return
+	}
+	dir, remove, err := tempdir.New("login-*")
+	if err != nil {
+		return // the person has the address
+	}
+	page := filepath.Join(dir, "login.html")
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(address))
+	if os.WriteFile(page, []byte(text), 0o600) != nil || browser.Open(page) != nil {
+		remove()
+		return
+	}
+	time.AfterFunc(openRouterWait, remove) // browsers read it after their opener has ended
 }
 
 // CheckKey returns a key of a client without the white space around it, or an error if it cannot be one.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"html"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
+
+	"raddle.dev/internal/browser"
 )
 
 // OpenBrowser opens the browser of the user at [Gateway.LoginAddress]. Arguments of programs can be seen by other users of the machine: the
@@ -17,13 +17,9 @@ func (g *Gateway) OpenBrowser(page string) error {
 	if err := writePrivate(g.openerPath(), []byte(text)); err != nil {
 		return fmt.Errorf("open the browser: %w", err)
 	}
-	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if program == nil {
-		program = []string{"xdg-open"}
-	}
-	if err := exec.Command(program[0], append(program[1:], g.openerPath())...).Run(); err != nil {
+	if err := browser.Open(g.openerPath()); err != nil {
 		g.removeOpener()
-		return fmt.Errorf("open the browser with %s: %w", program[0], err)
+		return err
 	}
 	return nil
 }
