@@ -41,11 +41,13 @@ type Process struct {
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
-	DotenvFaults []script.DotenvFault // of the file of variables in the directory of config.yaml
+	// ConfigEnviron are the variables that config.yaml and the clients of models see: those of the process, and those of .env in the directory of
+	// config.yaml that it does not have.
+	ConfigEnviron environ.Environ
+	DotenvFaults  []script.DotenvFault // of that file
 
 	env   environ.Environ
-	own   environ.Environ // env above the variables of that file
-	log   *slog.Logger    // nil: no log
+	log   *slog.Logger // nil: no log
 	trace tracer
 }
 
@@ -56,16 +58,16 @@ func Open(o Options) (*Process, error) {
 	p := &Process{env: environ.New(o.Environ), log: o.Log}
 	p.trace.process = p
 	var err error
-	p.own = p.env
+	p.ConfigEnviron = p.env
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err == nil {
-		p.readDotenv()
-		p.Config, err = config.Load(p.Dirs.Config, p.own)
+		p.ConfigEnviron, p.DotenvFaults = addDotenv(p.env, p.Dirs.Config)
+		p.Config, err = config.Load(p.Dirs.Config, p.ConfigEnviron)
 		if o.Store != "" {
 			p.Config.Store = o.Store
 		}
 	}
 	p.Bundled = &Bundled{dirs: p.Dirs}
-	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.own)
+	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.ConfigEnviron)
 	p.Tools = toolbox.NewShared(p.Dirs, &p.Config, p.env, o.Log)
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
@@ -75,21 +77,16 @@ func Open(o Options) (*Process, error) {
 	return p, err
 }
 
-// readDotenv reads the file of variables in the directory of config.yaml: the user's own. No other such file changes keys or addresses of
-// providers, since it may come with a repository.
-func (p *Process) readDotenv() {
-	vars, faults := script.ReadDotenv("", filepath.Join(p.Dirs.Config, ".env"))
-	p.DotenvFaults = faults
-	var beneath environ.Environ
+// addDotenv returns an environment with the variables of .env in the directory of config.yaml that it does not have. The file is the user's own; no
+// other .env changes keys or addresses of providers, since it may come with a repository.
+func addDotenv(env environ.Environ, dir string) (environ.Environ, []script.DotenvFault) {
+	vars, faults := script.ReadDotenv("", filepath.Join(dir, ".env"))
+	var all environ.Environ
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		beneath = append(beneath, name+"="+vars[name])
+		all = append(all, name+"="+vars[name])
 	}
-	p.own = slices.Concat(beneath, p.env)
+	return append(all, env...), faults
 }
-
-// ConfigEnviron returns the variables that config.yaml and the clients of models see: those of the process, and beneath them those of .env in the
-// directory of config.yaml.
-func (p *Process) ConfigEnviron() environ.Environ { return p.own }
 
 // Environ returns the environment of the process, as Options have it.
 func (p *Process) Environ() []string { return p.env }

@@ -116,7 +116,7 @@ func completeSettingValue(env *environment) cobra.CompletionFunc {
 
 // listSettings returns the settings of a key, or all of them. The keys of providers from other sources than the file are among them.
 func listSettings(env *environment, key string) ([]config.Setting, error) {
-	list, err := config.ListSettings(env.process.Dirs, env.process.ConfigEnviron())
+	list, err := config.ListSettings(env.process.Dirs, env.process.ConfigEnviron)
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +163,12 @@ func runConfigSet(_ context.Context, env *environment, _ noOptions, args []strin
 			return err
 		}
 	}
-	path, err := config.SetValue(p.Dirs.Config, key, value, p.ConfigEnviron())
+	path, err := config.SetValue(p.Dirs.Config, key, value, p.ConfigEnviron)
 	if err != nil {
 		return err
 	}
 	env.printNote("%s %s is %s in %s.", env.err.Paint(term.Green, "✓"), key, plainText(value), p.Dirs.ShortPath(path))
-	if variable := "RADDLE_" + strings.ToUpper(key); p.ConfigEnviron().Get(variable) != "" {
+	if variable := "RADDLE_" + strings.ToUpper(key); p.ConfigEnviron.Get(variable) != "" {
 		env.printWarning(variable + " is set and is used instead")
 	}
 	return nil
@@ -218,7 +218,7 @@ func runConfigEdit(ctx context.Context, env *environment) error {
 	if err := cmd.Run(); err != nil {
 		return &exitError{code: exitFailed, next: "set VISUAL or EDITOR to your editor, or edit " + wording.QuoteWord(dirs.ShortPath(path)), err: fmt.Errorf("%s: %w", editor[0], err)}
 	}
-	if err := config.CheckFile(dirs.Config, env.process.ConfigEnviron()); err != nil {
+	if err := config.CheckFile(dirs.Config, env.process.ConfigEnviron); err != nil {
 		return &exitError{code: exitInvalid, next: "correct it: raddle config edit", err: err}
 	}
 	env.printNote("%s %s has no errors.", env.err.Paint(term.Green, "✓"), dirs.ShortPath(path))

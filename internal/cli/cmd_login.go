@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/config"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
-	"raddle.dev/internal/wording"
 )
 
 // loginOptions are the flags of "login".
@@ -63,26 +60,8 @@ func completeProviders(env *environment, stored bool) cobra.CompletionFunc {
 	}
 }
 
-// findKeyClient returns the name of a client that a key can be stored for.
-func findKeyClient(env *environment, name string) (string, error) {
-	models := env.process.Models
-	info, known := models.FindKey(name)
-	if !known {
-		var names []string
-		for _, c := range models.ListClients() {
-			names = append(names, c.Client)
-		}
-		next := "the providers are " + joinWords(names) + "; others are clients of config.yaml (raddle help command-line)"
-		return "", badUsage(cmp.Or(config.ClientHint(name), wording.SuggestNearest(name, names, ""), next), "there is no provider %q", name)
-	}
-	if info.Type == "script" {
-		return "", badUsage("", "client %q replays a transcript and needs no key", info.Client)
-	}
-	return info.Client, nil
-}
-
 func runLogin(ctx context.Context, env *environment, opts loginOptions, args []string) error {
-	client, err := findKeyClient(env, args[0])
+	client, err := setup.FindKeyClient(env.process.Models, args[0])
 	if err != nil {
 		return err
 	}

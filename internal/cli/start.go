@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/question"
+	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/internal/wording"
@@ -363,4 +364,23 @@ func missingModelHint(env *environment, agent string) string {
 		return run
 	}
 	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
+}
+
+// lookInstead lets the person look at a recorded agent if an error says that the person wants that, and returns the error otherwise.
+func lookInstead(ctx context.Context, env *environment, err error) error {
+	if !errors.Is(err, setup.ErrLook) {
+		return err
+	}
+	env.offersLook = false
+	a, dir, err := env.newGuide().PickRecorded(ctx)
+	if err == nil && a.Graph {
+		err = runRun(ctx, env, runOptions{output: formatText, noStdin: true}, []string{dir, a.Prompt})
+	} else if err == nil {
+		err = runChat(ctx, env, chatOptions{}, []string{dir})
+	}
+	if err == nil || errors.Is(err, term.ErrLeftOpen) {
+		env.printNote("next: raddle init, which chooses a model")
+		return nil
+	}
+	return err
 }

@@ -68,7 +68,7 @@ func (p *dotenvReader) readLine() {
 		p.addFault(at, "the line has no =, and sets nothing")
 		return
 	case name == "" || strings.ContainsAny(name, " \t\x00\"'"):
-		p.addFault(at, "what stands before = is no name of a variable")
+		p.addFault(at, "the text before = cannot be the name of a variable")
 		return
 	}
 	value, fault := p.readValue(strings.TrimLeft(value, " \t"))
@@ -130,7 +130,7 @@ func copyQuoted(b *strings.Builder, text string, quote byte) int {
 	return -1
 }
 
-// unescape returns what a backslash and a character stand for.
+// unescape returns the text for a backslash and a character.
 func unescape(c byte) string {
 	switch c {
 	case 'n':

@@ -27,7 +27,7 @@ func TestParseDotenv(t *testing.T) {
 		"a byte order mark":           {text: "\ufeffA=1\n", vars: map[string]string{"A": "1"}},
 		"a name twice":                {text: "A=1\nA=2\n", vars: map[string]string{"A": "1"}, faults: []string{"2: A is set above; that value counts"}},
 		"a line without a sign":       {text: "A=1\nsk-secret\nB=2\n", vars: map[string]string{"A": "1", "B": "2"}, faults: []string{"2: the line has no =, and sets nothing"}},
-		"no name":                     {text: "=1\nA B=2\n", vars: map[string]string{}, faults: []string{"1: what stands before = is no name of a variable", "2: what stands before = is no name of a variable"}},
+		"no name":                     {text: "=1\nA B=2\n", vars: map[string]string{}, faults: []string{"1: the text before = cannot be the name of a variable", "2: the text before = cannot be the name of a variable"}},
 		"a quote without end":         {text: "A=\"x\nB=2\n", vars: map[string]string{"B": "2"}, faults: []string{"1: A: the quote does not end"}},
 		"text behind a quote":         {text: "A=\"x\" y\nB='a'b\n", vars: map[string]string{"A": "\"x\" y", "B": "'a'b"}},
 		"text behind the last line":   {text: "A=\"x\ny\" z\nB=2\n", vars: map[string]string{"B": "2"}, faults: []string{"1: A: text follows the quote"}},

@@ -8,7 +8,7 @@ import (
 // reference matches ${NAME} and {{NAME}}, with blanks around the name.
 var reference = regexp.MustCompile(`\$\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}|\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*\}\}`)
 
-// A Reference is a place of a file that stands for a variable.
+// A Reference names a variable in a place of a file.
 type Reference struct {
 	Name   string
 	Secret bool // it is written as {{NAME}}, which names a secret

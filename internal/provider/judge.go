@@ -7,7 +7,7 @@ import (
 	"raddle.dev/internal/environ"
 )
 
-// keyForms are the beginnings of keys that providers publish, the longest first: where none of them is meant, a key belongs to somebody else.
+// keyForms are the beginnings of keys that providers publish, the longest first: a key with the beginning of another provider belongs to that one.
 // They are in the documentation of each provider, and in the lists of tools that look for keys in repositories.
 var keyForms = []struct{ prefix, provider string }{
 	{"sk-ant-", "anthropic"},

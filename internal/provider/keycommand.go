@@ -13,7 +13,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// commandSource is what people are told about where a key comes from that a command writes.
+// commandSource describes to people a key that a command writes.
 const commandSource = "a command"
 
 const (
@@ -29,7 +29,7 @@ type keyCommand struct {
 	at     string // its place in config.yaml
 	env    environ.Environ
 
-	turn   chan struct{} // holds one value while somebody has what follows
+	turn   chan struct{} // holds one value while a call uses the fields below
 	key    string
 	err    error // of the last run
 	failed time.Time

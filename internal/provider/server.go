@@ -39,7 +39,7 @@ func ParseServerAddress(text string) (ServerAddress, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return ServerAddress{}, failure.NewUsage("write it like http://127.0.0.1:8080/v1", "this is no address of a server")
+		return ServerAddress{}, failure.NewUsage("write it like http://127.0.0.1:8080/v1", "the address names no server")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return ServerAddress{}, failure.NewUsage("", "the address must begin with http:// or https://")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
@@ -89,7 +89,7 @@ func ListServerModels(ctx context.Context, address ServerAddress, key string) (b
 	return "", nil, first
 }
 
-// A noListError reports an answer that is no list of models: it may be at another path.
+// A noListError reports an answer without a list of models: it may be at another path.
 type noListError struct{ text string }
 
 func (e *noListError) Error() string { return e.text }

@@ -2,7 +2,6 @@
 package recorded
 
 import (
-	"bytes"
 	"embed"
 	"io/fs"
 	"os"
@@ -28,7 +27,7 @@ func List() []Agent {
 	}
 }
 
-// Write writes the files of an agent below a directory, unless they are there already, and returns the agent's directory.
+// Write writes the files of an agent below a directory, and returns the agent's directory.
 func Write(dir, name string) (string, error) {
 	root := "agents/" + name
 	place := filepath.Join(dir, name)
@@ -41,9 +40,6 @@ func Write(dir, name string) (string, error) {
 			return err
 		}
 		target := filepath.Join(place, filepath.Base(path))
-		if old, err := os.ReadFile(target); err == nil && bytes.Equal(old, text) {
-			return nil
-		}
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,31 @@ import (
 	"time"
 
 	"raddle.dev/internal/browser"
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/keystore"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
+
+// FindKeyClient returns the name of a client that a key can be stored for.
+func FindKeyClient(models *provider.Resolver, name string) (string, error) {
+	info, known := models.FindKey(name)
+	if !known {
+		var names []string
+		for _, c := range models.ListClients() {
+			names = append(names, c.Client)
+		}
+		next := "the providers are " + strings.Join(names, ", ") + "; others are clients of config.yaml (raddle help command-line)"
+		return "", failure.NewUsage(cmp.Or(config.ClientHint(name), wording.SuggestNearest(name, names, ""), next), "there is no provider %q", name)
+	}
+	if info.Type == "script" {
+		return "", failure.NewUsage("", "client %q replays a transcript and needs no key", info.Client)
+	}
+	return info.Client, nil
+}
 
 // AskKey asks for the key of a provider without showing it. OpenRouter also makes one if the person agrees in the browser.
 func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {

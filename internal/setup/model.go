@@ -16,7 +16,7 @@ import (
 
 // SaveModel saves a model in config.yaml, and uses it in this process.
 func (g *Guide) SaveModel(model string) error {
-	path, err := config.SetValue(g.Process.Dirs.Config, "model", model, g.Process.ConfigEnviron())
+	path, err := config.SetValue(g.Process.Dirs.Config, "model", model, g.Process.ConfigEnviron)
 	if err != nil {
 		return err
 	}

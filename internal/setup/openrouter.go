@@ -37,7 +37,7 @@ func NewOpenRouterLogin(show func(address string)) *BrowserLogin {
 	return &BrowserLogin{Page: "https://openrouter.ai/auth", Exchange: "https://openrouter.ai/api/v1/auth/keys", Wait: openRouterWait, Show: show}
 }
 
-// randomText returns a text that nobody can guess, as addresses take it.
+// randomText returns a text that cannot be guessed, as addresses take it.
 func randomText() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // it never fails
@@ -72,7 +72,7 @@ func (l *BrowserLogin) FetchKey(ctx context.Context) (string, error) {
 		return l.exchange(ctx, code, verifier)
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", failure.NewUsage("try again: raddle login openrouter", "nobody has agreed within %v", l.Wait)
+			return "", failure.NewUsage("try again: raddle login openrouter", "the login was not confirmed within %v", l.Wait)
 		}
 		return "", ctx.Err()
 	}

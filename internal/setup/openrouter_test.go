@@ -153,7 +153,7 @@ func TestOpenRouterLoginFails(t *testing.T) {
 		}
 	}
 	l := &BrowserLogin{Wait: 10 * time.Millisecond, Show: func(string) {}}
-	if _, err := l.FetchKey(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody has agreed") {
+	if _, err := l.FetchKey(t.Context()); err == nil || !strings.Contains(err.Error(), "was not confirmed") {
 		t.Errorf("nobody: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -188,3 +188,27 @@ func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
 	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: []string{"yes", "no"}}, g.Screen.Colors)
 	return answer == "yes", err
 }
+
+// ListSteps returns the commands that do what the questions would, and the model if one is set up already.
+func (g *Guide) ListSteps() (model, steps string) {
+	models := g.Process.Models
+	id, set := g.Process.Config.Model, g.Process.Config.Model != ""
+	if !set {
+		id, _ = models.SuggestModel()
+	}
+	client, _, _ := strings.Cut(id, ":")
+	info, known := models.FindKey(client)
+	ready := known && info.Ready && models.JudgeClientKey(client) == "" || client == "script"
+	var list []string
+	if !ready {
+		list = append(list, "raddle login "+client+" < key.txt")
+	}
+	if !set {
+		list = append(list, "raddle config set model "+id)
+	}
+	list = append(list, "raddle agents new helper", `raddle run helper 'How long is the word "shuttle"?'`)
+	if set && ready {
+		model = id
+	}
+	return model, strings.Join(list, "\nthen: ")
+}

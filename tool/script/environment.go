@@ -43,7 +43,7 @@ func (e *environment) sortedPairs() []string {
 // not trusted sets no variable that decides what code programs run.
 // root is the directory that the file must not be outside of; "": there is none.
 func (e *environment) loadDotenv(root, path string, trusted bool) {
-	vars, _ := ReadDotenv(root, path) // whoever opens the tools has reported the faults
+	vars, _ := ReadDotenv(root, path) // CheckDotenvs reports the faults
 	for name, value := range vars {
 		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
 			e.vars[name] = value
