@@ -190,3 +190,15 @@ func TestKeyCommandIsCancelled(t *testing.T) {
 		t.Errorf("again: %v, %d runs, sent %q", err, runs(), *keys)
 	}
 }
+
+// A client without a model that is known by name is listed only where a name is typed after it.
+func TestListNamed(t *testing.T) {
+	r := openWith(t, "clients: [{name: far, type: openai-compatible, api_base: 'http://127.0.0.1:1'}, {name: near, type: openai-compatible, api_base: 'http://127.0.0.1:1', models: [a]}]\n", nil)
+	var ids []string
+	for _, m := range r.ListNamed() {
+		ids = append(ids, m.ID)
+	}
+	if strings.Join(ids, " ") != "near:a" {
+		t.Errorf("%q", ids)
+	}
+}

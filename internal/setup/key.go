@@ -42,7 +42,7 @@ func FindKeyClient(models *provider.Resolver, name string) (string, error) {
 // AskKey asks for the key of a provider without showing it. OpenRouter also makes one if the person agrees in the browser.
 func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
 	if g.Process.Models.IsOpenRouter(client) {
-		n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "How do you sign in to OpenRouter?"), []string{"In the browser  OpenRouter makes a key for raddle", "With a key      paste one that you have"})
+		n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "How do you sign in to OpenRouter?"), []string{"In the browser  it makes a key for raddle", "With a key      paste one that you have"})
 		if err != nil {
 			return "", err
 		}
@@ -80,7 +80,7 @@ func (g *Guide) fetchKey(ctx context.Context) (string, error) {
 // showLogin prints the address of a login, and opens the browser if there is one. The browser gets a file that only the user can read: arguments of
 // programs can be seen by others.
 func (g *Guide) showLogin(address string) {
-	g.Screen.PrintLine("Open this address in a browser on this machine, and agree there (Ctrl-C ends the wait):")
+	g.Screen.PrintLine("Open this on this machine (Ctrl-C ends the wait):")
 	g.Screen.PrintLine(address)
 	if !browser.IsThere(g.Process.Environ()) {
 		return
