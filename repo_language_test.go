@@ -78,7 +78,7 @@ var participleReasons = map[string]string{
 // sharedTypeNames maps the reasons why more than two packages declare a type with the same name to these names.
 var sharedTypeNames = map[string][]string{
 	"what a caller gives to a package, or gets from it": {"Config", "Options", "Settings", "Setup", "Request", "Result", "Report", "Error", "FileError", "Problem", "Status", "Source"},
-	"the word of the protocol that the package speaks":  {"block", "body", "call", "content", "functionCall", "message", "model", "object", "part", "reply", "request", "tokens", "usage"},
+	"the word of the protocol that the package speaks":  {"block", "body", "call", "content", "message", "model", "object", "part", "reply", "request", "tokens", "usage"},
 	"one part of how the package works": {
 		"box", "cell", "decoder", "entry", "form", "frame", "group", "handler", "kind", "line", "loader", "models", "outcome", "place", "reader", "segment", "span", "task",
 	},

@@ -26,6 +26,8 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
 	case "Gemini":
 		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
+	default:
+		m, err = openai.New(openai.Config{Model: "x", BaseURL: url, Profile: v.Name})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,9 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 	return m
 }
 
-func allVendors() []Vendor { return []Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini()} }
+func allVendors() []Vendor {
+	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini()}, CompatibleServers()...)
+}
 
 var turns = []Turn{
 	{Thought: "zwei auf einmal", Text: "Žluťoučký kůň 馬", Calls: []Call{
@@ -70,7 +74,9 @@ func TestConversations(t *testing.T) {
 				s := StartServer(t, v, turns...)
 				talk(t, model(t, v, s.URL), apart)
 				last := string(s.RequestBodies()[len(turns)-1])
-				seal := map[string]string{"OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
+				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
+					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
+					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
 					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {

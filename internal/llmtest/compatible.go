@@ -1,0 +1,162 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A chatRule says how a server that is compatible with OpenAI's chat completions differs from them.
+type chatRule struct {
+	name    string                                   // that of its profile
+	refused []string                                 // members of an assistant's message that it refuses
+	fields  []string                                 // fields of a request that it refuses
+	judge   func(m map[string]json.RawMessage) error // of an assistant's message; nil: takes all
+	typed   bool                                     // it takes reasoning as parts of the content
+	rewrite func(stream string) string               // of OpenAI's stream; nil: the same
+}
+
+// CompatibleServers are servers that are compatible with OpenAI's chat completions, by the name of their profile, each with what it refuses:
+//
+//   - groq: "property 'reasoning_content' is unsupported" (agentjido/req_llm#772, SimonSchubert/Kai#265).
+//   - cerebras: the same with the code wrong_api_format; it sends and takes reasoning (QwenLM/qwen-code#11045).
+//   - mistral: extra_forbidden for reasoning_content, reasoning, stream_options and max_completion_tokens (charmbracelet/crush#1590,
+//     avante-corp/avante.nvim#2347, editor-code-assistant/eca#231); ids of calls of nine letters and digits.
+//   - deepseek: "The reasoning_content in the thinking mode must be passed back" for each message with calls (earendil-works/pi#3635).
+//   - moonshot: "thinking is enabled but reasoning_content is missing in assistant tool call message" (continuedev/continue#11600).
+//   - openrouter: reasoning_details of a Gemini model must come back as they came (earendil-works/pi#260).
+//   - gemini-openai: "Function call is missing a thought_signature"; calls have no index (crmne/ruby_llm#588, noho/dayu-agent#45).
+//   - llama.cpp: takes everything that it sends.
+func CompatibleServers() []Vendor {
+	requireThought := func(message string) func(map[string]json.RawMessage) error {
+		return func(m map[string]json.RawMessage) error {
+			if m["tool_calls"] != nil && (m["reasoning_content"] == nil || string(m["reasoning_content"]) == "null") {
+				return errors.New(message)
+			}
+			return nil
+		}
+	}
+	asReasoning := func(stream string) string { return strings.ReplaceAll(stream, `"reasoning_content":`, `"reasoning":`) }
+	rules := []chatRule{
+		{name: "groq", refused: []string{"reasoning_content"}, rewrite: asReasoning},
+		{name: "cerebras", refused: []string{"reasoning_content"}, rewrite: asReasoning},
+		{name: "mistral", refused: []string{"reasoning_content", "reasoning", "reasoning_details"}, fields: []string{"stream_options", "max_completion_tokens"},
+			judge: judgeMistral, typed: true, rewrite: func(stream string) string {
+				return thoughtOf.ReplaceAllString(stream, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":$1}]}]}`)
+			}},
+		{name: "deepseek", judge: requireThought("The `reasoning_content` in the thinking mode must be passed back to the API.")},
+		{name: "moonshot", judge: requireThought("thinking is enabled but reasoning_content is missing in assistant tool call message")},
+		{name: "openrouter", refused: []string{"reasoning_content"}, judge: judgeOpenRouter, rewrite: func(stream string) string {
+			return thoughtOf.ReplaceAllString(stream, `{"reasoning":$1,"reasoning_details":[{"type":"reasoning.encrypted","data":"sealed","format":"google-gemini-v1","index":0}]}`)
+		}},
+		{name: "gemini-openai", refused: []string{"reasoning_content"}, judge: judgeGeminiChat, rewrite: func(stream string) string {
+			return strings.ReplaceAll(stream, `"type":"function","function"`, `"type":"function","extra_content":{"google":{"thought_signature":"signed"}},"function"`)
+		}},
+		{name: "llama.cpp"},
+	}
+	var list []Vendor
+	for _, rule := range rules {
+		list = append(list, rule.vendor())
+	}
+	return list
+}
+
+// thoughtOf matches the reasoning of a delta.
+var thoughtOf = regexp.MustCompile(`\{"reasoning_content":("(?:[^"\\]|\\.)*")\}`)
+
+func (c chatRule) vendor() Vendor {
+	return Vendor{Name: c.name, Check: c.check, admit: admitPath("/chat/completions"), refuse: refuseOpenAI, stream: func(t Turn) string {
+		stream := streamOpenAI(t)
+		if c.rewrite != nil {
+			stream = c.rewrite(stream)
+		}
+		return stream
+	}}
+}
+
+func (c chatRule) check(body []byte) error {
+	var r struct{ Messages []map[string]json.RawMessage }
+	var fields map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(body, &r), json.Unmarshal(body, &fields)); err != nil {
+		return err
+	}
+	for _, name := range c.fields {
+		if fields[name] != nil {
+			return fmt.Errorf("extra_forbidden: %s: Extra inputs are not permitted", name)
+		}
+	}
+	for i, m := range r.Messages {
+		if string(m["role"]) != `"assistant"` {
+			continue
+		}
+		for name := range m {
+			if slices.Contains(c.refused, name) {
+				return fmt.Errorf("messages.%d.assistant.%s: property is unsupported", i, name)
+			}
+		}
+		if c.judge != nil {
+			if err := c.judge(m); err != nil {
+				return fmt.Errorf("messages.%d: %w", i, err)
+			}
+		}
+	}
+	if c.typed {
+		body = bytes.ReplaceAll(body, []byte(`"type":"thinking"`), []byte(`"type":"text"`))
+	}
+	return checkOpenAI(body)
+}
+
+var mistralID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+
+func judgeMistral(m map[string]json.RawMessage) error {
+	var calls []struct{ ID string }
+	if raw := m["tool_calls"]; raw != nil {
+		if err := json.Unmarshal(raw, &calls); err != nil {
+			return err
+		}
+	}
+	for _, c := range calls {
+		if !mistralID.MatchString(c.ID) {
+			return fmt.Errorf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
+		}
+	}
+	return nil
+}
+
+func judgeOpenRouter(m map[string]json.RawMessage) error {
+	var details []map[string]any
+	if raw := m["reasoning_details"]; raw == nil {
+		return nil
+	} else if err := json.Unmarshal(raw, &details); err != nil {
+		return err
+	}
+	if len(details) != 1 || details[0]["data"] != "sealed" || details[0]["type"] != "reasoning.encrypted" {
+		return fmt.Errorf("reasoning_details are not as they came: %v", details)
+	}
+	return nil
+}
+
+func judgeGeminiChat(m map[string]json.RawMessage) error {
+	var calls []struct {
+		Extra struct {
+			Google struct {
+				Signature string `json:"thought_signature"`
+			}
+		} `json:"extra_content"`
+	}
+	if raw := m["tool_calls"]; raw != nil {
+		if err := json.Unmarshal(raw, &calls); err != nil {
+			return err
+		}
+	}
+	for _, c := range calls {
+		if s := c.Extra.Google.Signature; s != "signed" && s != "skip_thought_signature_validator" {
+			return errors.New("Function call is missing a thought_signature in functionCall parts.")
+		}
+	}
+	return nil
+}
