@@ -92,12 +92,13 @@ func settingReaders() []reader {
 		return err
 	}
 	return []reader{
-		{of: "internal/config/config.go Load, internal/config/explain.go ListSettings, internal/config/write.go SetValue, internal/config/write.go CheckFile", name: "config.yaml", read: func(t *testing.T, dir string) any {
+		{of: "internal/config/config.go Load, internal/config/explain.go ListSettings, internal/config/write.go SetValue, internal/config/write.go CheckFile, internal/config/addclient.go AddClient", name: "config.yaml", read: func(t *testing.T, dir string) any {
 			c, err1 := config.Load(dir, nil)
 			list, err2 := config.ListSettings(config.Dirs{Config: dir}, nil)
 			err3 := config.CheckFile(dir, nil)
 			_, err4 := config.SetValue(dir, "model", "x", nil)
-			return fmt.Sprint(c, err1, list, err2, err3, err4)
+			_, err5 := config.AddClient(dir, config.Client{Name: "new", Type: "openai"}, nil)
+			return fmt.Sprint(c, err1, list, err2, err3, err4, err5)
 		}},
 		{of: "internal/interpreter/interpreter.go FindTypeScript", name: "tsconfig.json", around: map[string]string{"x.ts": ""}, read: func(t *testing.T, dir string) any {
 			_, args, err := interpreter.Search{Path: os.Getenv("PATH")}.FindTypeScript(filepath.Join(dir, "x.ts"), t.TempDir())

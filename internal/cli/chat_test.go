@@ -80,6 +80,10 @@ func startChatModel(t *testing.T) *chatModel {
 }
 
 func (m *chatModel) serve(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/responses") {
+		llmtest.OpenAIResponses().NewHandler(m.answerResponse).ServeHTTP(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = llmtest.OpenAI().Check(body)
@@ -147,6 +151,35 @@ func (m *chatModel) serve(w http.ResponseWriter, r *http.Request) {
 		write(map[string]any{"content": "heard: " + said}, "stop")
 	}
 	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+// answerResponse answers a request of OpenAI's Responses API, after a thought that must come back.
+func (m *chatModel) answerResponse(body []byte) (llmtest.Turn, int) {
+	var r struct {
+		Input []struct {
+			Type, Role, Output string
+			Content            []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return llmtest.Turn{Text: err.Error()}, http.StatusBadRequest
+	}
+	m.mu.Lock()
+	m.bodies = append(m.bodies, string(body))
+	m.mu.Unlock()
+	last := r.Input[len(r.Input)-1]
+	if last.Type == "function_call_output" {
+		return llmtest.Turn{Thought: "read it", Text: "The tool said: " + last.Output}, http.StatusOK
+	}
+	said := ""
+	for _, part := range last.Content {
+		said += part.Text
+	}
+	if rest, ok := strings.CutPrefix(said, "call "); ok {
+		name, args, _ := strings.Cut(rest, " ")
+		return llmtest.Turn{Thought: "look", Calls: []llmtest.Call{{ID: fmt.Sprintf("c%d", len(r.Input)), Name: name, Args: args}}}, http.StatusOK
+	}
+	return llmtest.Turn{Thought: "hear", Text: "heard: " + said}, http.StatusOK
 }
 
 func finishReason(reason string) any {

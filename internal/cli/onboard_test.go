@@ -42,7 +42,7 @@ type fakeProvider struct {
 // newFakeProvider starts a provider that answers each request with the name of its model. It accepts only testKey, and no key.
 func newFakeProvider(t *testing.T) *fakeProvider {
 	p := &fakeProvider{}
-	chat := llmtest.OpenAI().NewHandler(func(body []byte) (llmtest.Turn, int) {
+	answer := func(body []byte) (llmtest.Turn, int) {
 		var r struct{ Model string }
 		if err := json.Unmarshal(body, &r); err != nil {
 			t.Error(err)
@@ -51,7 +51,8 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		defer p.mu.Unlock()
 		p.models = append(p.models, r.Model)
 		return llmtest.Turn{Text: "I am " + r.Model + "."}, http.StatusOK
-	})
+	}
+	chat, responses := llmtest.OpenAI().NewHandler(answer), llmtest.OpenAIResponses().NewHandler(answer)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/tags", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"models":[{"name":"qwen3:8b"},{"name":"gemma3:4b"}]}`)
@@ -72,6 +73,10 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}`)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/responses") {
+			responses.ServeHTTP(w, r)
 			return
 		}
 		chat.ServeHTTP(w, r)

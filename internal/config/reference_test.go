@@ -42,8 +42,16 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 	for _, key := range clientKeys {
 		place := referencePlace{file: "clients: [{type: openai, " + key + ": VALUE}]\n", value: "a"}
 		switch key {
-		case "models":
+		case "models", "extra_body":
 			continue
+		case "wire":
+			place.value = "chat"
+		case "profile":
+			place.file = "clients: [{type: openai-compatible, api_base: 'http://a', profile: VALUE}]\n"
+		case "proxy":
+			place.value = ProxyNone
+		case "extra_headers":
+			place.file = "clients: [{type: openai, extra_headers: {X-Team: VALUE}}]\n"
 		case "type":
 			place = referencePlace{file: "clients: [{type: VALUE}]\n", value: "openai"}
 		case "api_base", "api_key":
@@ -56,6 +64,8 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 	for _, key := range modelKeys {
 		place := referencePlace{file: "clients: [{type: openai, models: [{name: a, " + key + ": VALUE}]}]\n", value: "1"}
 		switch key {
+		case "extra_body":
+			continue
 		case "name":
 			place.file = "clients: [{type: openai, models: [{name: VALUE}]}]\n"
 		case "type":
