@@ -486,7 +486,7 @@ func TestCrewInJSON(t *testing.T) {
 			t.Errorf("%d events %s, want %d: %v", kinds[kind], kind, n, kinds)
 		}
 	}
-	const all = `{"calls":7,"input_tokens":70,"output_tokens":14,"cached_tokens":0,"reasoning_tokens":0,"cost_usd":0.000098,"unpriced_calls":0,"models":["small"]}`
+	const all = `{"calls":7,"input_tokens":70,"output_tokens":14,"cached_tokens":0,"written_tokens":0,"reasoning_tokens":0,"cost_usd":0.000098,"unpriced_calls":0,"models":["small"]}`
 	if usage != all {
 		t.Errorf("usage %s, want %s", usage, all)
 	}

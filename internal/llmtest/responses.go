@@ -18,7 +18,7 @@ import (
 //   - Reasoning without its encrypted content, or with one that it has not made: "The encrypted content … could not be verified"
 //     (openai/codex#8119), and reasoning that no item follows: "reasoning was provided without its required following item".
 //   - Calls without an output and outputs without a call: "No tool output found for function call …".
-//   - temperature and top_p: "Unsupported parameter … with this model". stop, max_tokens, messages: "Unknown parameter".
+//   - temperature and top_p while it reasons: "Unsupported parameter … with this model". stop, max_tokens, messages: "Unknown parameter".
 //   - max_output_tokens below 16: "integer below minimum value".
 //   - Tools in the form of chat completions, and a strict tool (strict is true if it is left out) whose schema leaves a property out of required:
 //     "Invalid schema for function …" (openai/openai-openapi, FunctionTool).
@@ -115,14 +115,19 @@ func checkResponses(body []byte) error {
 			return fmt.Errorf("Unknown parameter: '%s'.", name)
 		}
 	}
+	plain := strings.HasPrefix(r.Model, "gpt-4") || strings.HasPrefix(r.Model, "gpt-3") // it does not reason
 	switch {
 	case r.Model == "" || len(r.Input) == 0:
 		return errors.New("model and input are required")
 	case r.Store == nil || *r.Store:
 		return errors.New("the conversation would be stored at the provider")
-	case !slices.Contains(r.Include, "reasoning.encrypted_content"):
+	case plain && len(r.Include) > 0:
+		return errors.New("Encrypted content is not supported with this model.")
+	case plain && len(r.Reasoning.Effort) > 0:
+		return errors.New("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
+	case !plain && !slices.Contains(r.Include, "reasoning.encrypted_content"):
 		return errors.New("the reasoning would be lost: include lacks reasoning.encrypted_content")
-	case fields["temperature"] != nil || fields["top_p"] != nil:
+	case !plain && r.Reasoning.Effort != "none" && (fields["temperature"] != nil || fields["top_p"] != nil):
 		return errors.New("Unsupported parameter: 'temperature' is not supported with this model.")
 	case r.MaxOutputTokens != nil && *r.MaxOutputTokens < 16:
 		return errors.New("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")

@@ -34,8 +34,11 @@ type message = object
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	messages, err := m.buildMessages(r)
 	q := request{
-		Model: m.name, Messages: messages, Stream: true,
-		Temperature: r.Temperature, TopP: r.TopP, ReasoningEffort: r.Effort, Stop: r.Stop,
+		Model: m.name, Messages: messages, Stream: true, ReasoningEffort: r.Effort, Stop: r.Stop,
+	}
+	if !refusesSampling(m.name, r.Effort) {
+		q.Temperature = r.Temperature
+		q.TopP = r.TopP
 	}
 	if !m.server.NoUsage {
 		q.StreamOptions = object{"include_usage": true}

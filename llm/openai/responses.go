@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
@@ -58,6 +59,14 @@ func mayReason(model string) bool {
 	return true
 }
 
+// refusesSampling reports whether a model of OpenAI refuses temperature and top_p: models that reason do, unless their effort is "none"
+// (https://platform.openai.com/docs/guides/latest-model, "Parameter compatibility"). The name of another model says nothing.
+func refusesSampling(model, effort string) bool {
+	name := model[strings.LastIndexByte(model, '/')+1:] // OpenRouter and others write openai/gpt-5
+	reasons := func(family string) bool { return strings.HasPrefix(name, family) }
+	return effort != "none" && mayReason(name) && slices.ContainsFunc([]string{"gpt-5", "gpt-6", "o1", "o3", "o4"}, reasons)
+}
+
 // Stream implements llm.Model.
 func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
@@ -96,7 +105,11 @@ type responsesRequest struct {
 const leastOutput = 16
 
 func (m *Responses) buildRequest(r llm.Request) (responsesRequest, error) {
-	q := responsesRequest{Model: m.name, Instructions: r.System, Temperature: r.Temperature, TopP: r.TopP, Stream: true}
+	q := responsesRequest{Model: m.name, Instructions: r.System, Stream: true}
+	if !refusesSampling(m.name, r.Effort) {
+		q.Temperature = r.Temperature
+		q.TopP = r.TopP
+	}
 	if len(r.Stop) > 0 {
 		return q, m.client.UnsupportedError("the Responses API has no texts at which a reply stops: remove them, or set wire: chat for this client")
 	}

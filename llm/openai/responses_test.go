@@ -147,6 +147,43 @@ func TestResponsesRepeatTheirBeginning(t *testing.T) {
 }
 
 // Reasoning that nothing follows is refused by the API, so that it is not sent: a reply that was cut off, or one whose call was removed.
+// TestSampling sends a temperature to models that take one, and to no others.
+func TestSampling(t *testing.T) {
+	for _, test := range []struct {
+		model, effort string
+		sent          bool
+	}{
+		{"gpt-4.1", "", true},
+		{"gpt-4o-mini-2024-07-18", "", true},
+		{"gpt-5-chat-latest", "", true},
+		{"o1-mini", "", false},
+		{"gpt-5", "", false},
+		{"openai/gpt-5.2-pro", "high", false},
+		{"gpt-5.4", "none", true},
+		{"my-deployment", "", true},
+		{"qwen3:8b", "low", true},
+	} {
+		r := llm.Request{Temperature: new(0.5), TopP: new(0.9), Effort: test.effort, Messages: []llm.Message{llm.User("Hello")}}
+		m := &Responses{name: test.model}
+		responses, err := m.buildRequest(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat, err := (&Model{name: test.model}).buildRequest(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for wire, sent := range map[string]bool{
+			"responses": responses.Temperature != nil && responses.TopP != nil,
+			"chat":      chat.Temperature != nil && chat.TopP != nil,
+		} {
+			if sent != test.sent {
+				t.Errorf("%s, model %s, effort %q: temperature is sent: %t, want %t", wire, test.model, test.effort, sent, test.sent)
+			}
+		}
+	}
+}
+
 func TestResponsesLeaveOutLooseReasoning(t *testing.T) {
 	s := wiretest.StartServer(t, wiretest.StreamHandler(responseEvents(responseCreated, responseCompleted)))
 	m := newResponses(t, s.URL)
