@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/skill"
 	"raddle.dev/internal/strictyaml"
+	"raddle.dev/llm"
 	"raddle.dev/team"
 )
 
@@ -106,10 +107,33 @@ func (a *Agent) Agents() []*Agent {
 	return all
 }
 
-// Input returns the input that starts a run: the initial state with the prompt.
-func (a *Agent) Input(prompt string) graph.Input {
-	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt))}
+// Input returns the input that starts a run: the initial state with the prompt, and with the pictures and documents that are attached to it. An agent
+// must take those: see [Agent.TakesMedia].
+func (a *Agent) Input(prompt string, media ...llm.Part) graph.Input {
+	media = llm.RedactMessage(llm.Message{Parts: media}, a.host.redact).Parts
+	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt), media)}
 }
+
+// TakesMedia reports whether pictures and documents that are attached to a prompt reach a model. In a graph they go to the nodes whose own prompt has
+// the prompt of the run, {{initial_prompt}}.
+func (a *Agent) TakesMedia() bool {
+	if a.Config != nil {
+		return true
+	}
+	return slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool {
+		switch b := n.Body.(type) {
+		case *llmNode:
+			return hasRunPrompt(b.prompt)
+		case *agentNode:
+			child := a.children[b.agent]
+			return hasRunPrompt(b.prompt) && child != nil && child != a && child.TakesMedia()
+		}
+		return false
+	})
+}
+
+// hasRunPrompt reports whether a template has the prompt of the run.
+func hasRunPrompt(t spec.Template) bool { return slices.Contains(t.Keys(), spec.PromptKey) }
 
 // InterruptAnswers returns the answers that end an interrupted turn of the agent which waits: see
 // agent.InterruptAnswers.
@@ -123,7 +147,7 @@ func (a *Agent) InterruptAnswers(open []graph.Question) []graph.Answer {
 
 // CompactInput returns the input of a run that summarizes the conversation of a session.
 func (a *Agent) CompactInput() graph.Input {
-	return graph.Input{Label: a.Name, Set: append(turnWrites(""), agent.CompactTurn()...)}
+	return graph.Input{Label: a.Name, Set: append(turnWrites("", nil), agent.CompactTurn()...)}
 }
 
 // Redact removes the known secrets from a text.
@@ -131,9 +155,9 @@ func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 
 // initialWrites returns the first writes of a run. They replace values: reducers
 // combine only what nodes write.
-func (a *Agent) initialWrites(prompt string) []graph.Write {
+func (a *Agent) initialWrites(prompt string, media []llm.Part) []graph.Write {
 	if a.Config != nil {
-		return turnWrites(prompt)
+		return turnWrites(prompt, media)
 	}
 	keys := &keySet{file: a.File}
 	var set []graph.Write
@@ -141,6 +165,9 @@ func (a *Agent) initialWrites(prompt string) []graph.Write {
 		if name != spec.PromptKey {
 			set = append(set, keys.replaceValue(name, a.host.redactValue(v)))
 		}
+	}
+	if len(media) > 0 {
+		set = append(set, mediaKey.Set(llm.Message{Role: llm.RoleUser, Parts: media}))
 	}
 	return append(set, keys.replaceValue(spec.PromptKey, prompt))
 }

@@ -45,7 +45,7 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	}
 	r, f := b.newRuntime(a), a.File
 	def := graph.Def{
-		Name: f.Name, Version: versionOf(f), Open: r.keySet.openKey, Start: []string{f.Start},
+		Name: f.Name, Version: versionOf(f), Keys: []graph.AnyKey{mediaKey}, Open: r.keySet.openKey, Start: []string{f.Start},
 		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
 	}
 	if t := f.Settings.Timeout; t != nil {

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,6 +15,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/team"
@@ -27,6 +30,10 @@ var (
 	openedKey = graph.Last[bool]("begun")    // the beginning of the conversation is in the state
 )
 
+// mediaKey holds the pictures and documents that were attached to the prompt, as a message without text. The turn of a conversation moves them into what
+// the user says; a graph keeps them for the nodes whose prompts have the prompt of the run. Its name cannot be in a file.
+var mediaKey = graph.Last[llm.Message]("(attached)")
+
 // These are the nodes of such an agent, around those of package agent.
 const (
 	nodeBegin = "begin"
@@ -34,8 +41,28 @@ const (
 )
 
 // turnWrites returns the first writes of a turn.
-func turnWrites(prompt string) []graph.Write {
-	return append(agent.ResetTurn(), saidKey.Set(prompt))
+func turnWrites(prompt string, media []llm.Part) []graph.Write {
+	return append(agent.ResetTurn(), saidKey.Set(prompt), mediaKey.Reset(llm.Message{Role: llm.RoleUser, Parts: media}))
+}
+
+// StoredMedia returns the pictures and documents that a run was started with, from the values of its state at its start.
+func StoredMedia(values []history.StoredValue) ([]llm.Part, error) {
+	var m llm.Message
+	for _, v := range values {
+		if v.Key != mediaKey.Name() || len(v.Parts) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(bytes.Join(v.Parts, nil), &m); err != nil {
+			return nil, fmt.Errorf("what is attached to the prompt: %w", err)
+		}
+	}
+	return m.Parts, nil
+}
+
+// withMedia returns a message of the user with pictures and documents before its text, where providers want them.
+func withMedia(m llm.Message, media []llm.Part) llm.Message {
+	m.Parts = slices.Concat(media, m.Parts)
+	return m
 }
 
 // compileConfig compiles an agent that is a model with tools.
@@ -67,7 +94,7 @@ func (b *builder) buildLoop(c *conversation) (graph.Def, error) {
 
 // wrapTurn adds the beginning and the end to a turn.
 func (c *conversation) wrapTurn(d *graph.Def) {
-	d.Keys = append(d.Keys, saidKey, systemKey, openedKey)
+	d.Keys = append(d.Keys, saidKey, systemKey, openedKey, mediaKey)
 	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.redactErrors(c.beginTurn)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.finishTurn, Routes: []string{graph.End}, Quiet: true})
 	redirectEnds(d.Edges, nodeDone)
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
@@ -281,8 +308,7 @@ func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Upda
 	defer release()
 	up, err := c.openTurn(run, s)
 	if err != nil && ctx.Err() == nil && agent.IsInterrupted(ctx) {
-		said := saidKey.Get(s)
-		return graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, llm.User(said), said)})), nil
+		return addUserMessage(ctx, s, llm.User(saidKey.Get(s))), nil
 	}
 	return up, err
 }
@@ -298,7 +324,7 @@ func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Updat
 		return graph.Update{}, err
 	}
 	if openedKey.Get(s) {
-		return graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, llm.User(prompt), said)})), nil
+		return addUserMessage(ctx, s, llm.User(prompt)), nil
 	}
 	text, err := graph.Do(ctx, "instructions", c.loadInstructions)
 	if err != nil {
@@ -306,8 +332,19 @@ func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Updat
 	}
 	system, messages := openingMessages(text, prompt)
 	last := len(messages) - 1
-	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages[:last]...),
-		agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, messages[last], said)})), nil
+	up := addUserMessage(ctx, s, messages[last])
+	up.Writes = append([]graph.Write{systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages[:last]...)}, up.Writes...)
+	return up, nil
+}
+
+// addUserMessage returns an update that adds what the user says to the conversation, with what is attached to it.
+func addUserMessage(ctx context.Context, s graph.State, m llm.Message) graph.Update {
+	media := mediaKey.Get(s).Parts
+	up := graph.Put(agent.Messages.Set([]agent.Entry{agent.UserEntry(ctx, withMedia(m, media), saidKey.Get(s))}))
+	if len(media) > 0 {
+		up.Writes = append(up.Writes, mediaKey.Set(llm.Message{})) // it is in the conversation now
+	}
+	return up
 }
 
 // loadInstructions returns the instructions from the agent's file or its script,

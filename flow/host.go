@@ -171,8 +171,9 @@ type ModelFacts struct {
 type Spawn struct {
 	Agent  string
 	Prompt string
-	Depth  int    // the child's own
-	Model  string // the parent's, for children that set none
+	Depth  int        // the child's own
+	Model  string     // the parent's, for children that set none
+	Media  []llm.Part // pictures and documents that are attached to the prompt
 }
 
 func (h *Host) maxDepth() int {

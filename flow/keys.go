@@ -121,8 +121,12 @@ func StateJSON(s graph.State) []byte { return appendState(nil, s) }
 
 func appendState(b []byte, s graph.State) []byte {
 	b = append(b, '{')
-	for i, name := range s.Keys() {
-		if i > 0 {
+	first := len(b)
+	for _, name := range s.Keys() {
+		if name == mediaKey.Name() {
+			continue // no value of the file's, and large
+		}
+		if len(b) > first {
 			b = append(b, ',')
 		}
 		b = append(jsonvalue.AppendString(b, name), ':')
@@ -140,8 +144,11 @@ func appendState(b []byte, s graph.State) []byte {
 // them.
 func StoredJSON(values []history.StoredValue) []byte {
 	b := []byte{'{'}
-	for i, v := range values {
-		if i > 0 {
+	for _, v := range values {
+		if v.Key == mediaKey.Name() {
+			continue
+		}
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
 		b = append(jsonvalue.AppendString(b, v.Key), ':')

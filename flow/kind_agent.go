@@ -97,10 +97,14 @@ func (nr *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	if nr.host().Bounds.NoSpawn {
 		return "", failed(spec.Errorf("Function calling support must be enabled to spawn agents."))
 	}
+	s := Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: nr.agent.modelID("")}
+	if child := nr.agent.children[b.agent]; hasRunPrompt(b.prompt) && child != nil && child.TakesMedia() {
+		s.Media = mediaKey.Get(nr.before).Parts
+	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(nr, depth), max(1, b.timeout.Duration()), errNodeTimeout)
 	defer cancel()
 	text, err := nr.doNodeWork(ctx, func() string { return prompt }, func(ctx context.Context) (string, error) {
-		return nr.callChild(ctx, b, Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: nr.agent.modelID("")})
+		return nr.callChild(ctx, b, s)
 	})
 	switch {
 	case err == nil || isWaiting(err) || nr.Err() != nil:
@@ -149,7 +153,7 @@ func (nr *nodeRun) callChild(ctx context.Context, b *agentNode, s Spawn) (string
 	case child != nil && queue != "":
 		return nr.callRemoteAgent(ctx, queue, child, s, b.timeout.Duration())
 	case child != nil:
-		done, err := graph.Call(ctx, child.initialWrites(s.Prompt)...)
+		done, err := graph.Call(ctx, child.initialWrites(s.Prompt, s.Media)...)
 		if err != nil && !isWaiting(err) {
 			err = child.Explain(err)
 		}

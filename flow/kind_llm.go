@@ -240,6 +240,9 @@ func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 	req = b.baseRequest(nr.agent)
 	req.System = joinParagraphs(strings.TrimSpace(instructions), nodeSkillText(nr.agent, nr.node))
 	req.Messages = []llm.Message{llm.User(prompt)}
+	if hasRunPrompt(b.prompt) {
+		req.Messages[0] = withMedia(req.Messages[0], mediaKey.Get(nr.before).Parts)
+	}
 	return req, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/llm"
 )
 
 // RemoteInput is what the run of a node with a queue gets: the Input of a graph.RemoteCall.
@@ -26,6 +27,24 @@ type RemoteInput struct {
 	// Branch is set for an item of a map: only that node of the agent runs, with State.
 	Branch *Branch         `json:"branch,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
+
+	Media *llm.Message `json:"media,omitempty"` // pictures and documents that are attached to the prompt
+}
+
+// MediaParts returns the pictures and documents of the input.
+func (in *RemoteInput) MediaParts() []llm.Part {
+	if in.Media == nil {
+		return nil
+	}
+	return in.Media.Parts
+}
+
+// remoteMedia returns pictures and documents as an input has them.
+func remoteMedia(parts []llm.Part) *llm.Message {
+	if len(parts) == 0 {
+		return nil
+	}
+	return &llm.Message{Role: llm.RoleUser, Parts: parts}
 }
 
 // Branch names a node of a graph that runs alone, for one item of a map.
@@ -54,7 +73,7 @@ func (nr *nodeRun) remoteQueue() string {
 
 // callRemoteAgent waits for a run of an agent on a queue, and returns its output.
 func (nr *nodeRun) callRemoteAgent(ctx context.Context, queue string, child *Agent, s Spawn, timeout time.Duration) (string, error) {
-	return nr.callRemote(ctx, queue, RemoteInput{Agent: child.Name, Dir: child.Dir, Prompt: s.Prompt, Model: s.Model, Depth: s.Depth, Timeout: max(timeout, 1)})
+	return nr.callRemote(ctx, queue, RemoteInput{Agent: child.Name, Dir: child.Dir, Prompt: s.Prompt, Model: s.Model, Depth: s.Depth, Timeout: max(timeout, 1), Media: remoteMedia(s.Media)})
 }
 
 // callRemote waits for a run on a queue, and returns its output. What the run has spent is paid from the shared budgets of ctx.
@@ -84,7 +103,7 @@ func (nr *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput)
 func (nr *nodeRun) runRemoteBranch(queue, output string) (any, error) {
 	state := &jsonvalue.Object{}
 	for _, name := range nr.before.Keys() {
-		if value, ok := nr.before.Value(name); ok && name != branchResults.Name() {
+		if value, ok := nr.before.Value(name); ok && name != branchResults.Name() && name != mediaKey.Name() {
 			state.Set(name, value)
 		}
 	}
@@ -93,7 +112,7 @@ func (nr *nodeRun) runRemoteBranch(queue, output string) (any, error) {
 		return nil, err
 	}
 	text, err := nr.callRemote(nr, queue, RemoteInput{Agent: nr.agent.Name, Dir: nr.agent.Dir, Model: nr.agent.modelID(""), Depth: nr.agentDepth(),
-		Branch: &Branch{Node: nr.node.ID, Output: output}, State: encoded})
+		Branch: &Branch{Node: nr.node.ID, Output: output}, State: encoded, Media: remoteMedia(mediaKey.Get(nr.before).Parts)})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +141,7 @@ func (b *builder) compileBranch(a *Agent, branch Branch) (*graph.Graph, error) {
 		text, err := jsonvalue.Append(nil, result)
 		return graph.Update{Halt: &graph.Halt{Value: string(text)}}, err
 	})
-	return graph.Compile(graph.Def{Name: a.File.Name, Version: versionOf(a.File), Open: r.keySet.openKey, Start: []string{n.ID}, Nodes: []graph.Node{node}, MustHalt: true})
+	return graph.Compile(graph.Def{Name: a.File.Name, Version: versionOf(a.File), Keys: []graph.AnyKey{mediaKey}, Open: r.keySet.openKey, Start: []string{n.ID}, Nodes: []graph.Node{node}, MustHalt: true})
 }
 
 // runBranch runs a node for one item of a map, in this process or on a queue, and returns its result.

@@ -62,7 +62,7 @@ func (b *builder) compileTeam(a *Agent) *team.Config {
 func (b *builder) compileMember(t *team.Config, a *Agent) (team.Member, error) {
 	m := team.Member{
 		Description: agentDescription(a), Open: a.prepareSpawn, Plain: true,
-		Input:   a.initialWrites,
+		Input:   func(prompt string) []graph.Write { return a.initialWrites(prompt, nil) },
 		Output:  func(child graph.Child) string { return newOutcome(child.Value).Output },
 		Explain: a.Explain,
 	}

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
 )
@@ -23,7 +24,7 @@ type StartRequest struct {
 	Model     string            `json:"model,omitempty"`   // replaces every model
 	Headless  bool              `json:"headless,omitempty"`
 	Answers   []graph.Answer    `json:"answers,omitempty"` // to questions that the run will ask
-	Files     []app.Attachment  `json:"files,omitempty"`   // texts that follow the prompt; their names are never opened
+	Files     []attach.File     `json:"files,omitempty"`   // what is attached to the prompt; their names are never opened
 	Key       string            `json:"-"`                 // idempotency key: the same key gives the same run; "": none
 }
 
@@ -162,9 +163,12 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 		}
 		names = append(names, f.Name)
 	}
-	prompt := app.AddAttachments(req.Prompt, req.Files)
+	prompt, media, err := attach.Join(req.Prompt, req.Files)
+	if err != nil {
+		return "", err
+	}
 	run, err := s.process.StartRun(app.Request{
-		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: prompt, Files: names, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: prompt, Files: names, Media: media, Attached: attach.DescribeFiles(req.Files), Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
 	})
 	if err != nil {
 		return "", err
@@ -187,7 +191,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 const maxFileName = 255
 
 // checkAttachment returns an error for a file that cannot be a part of a prompt.
-func checkAttachment(f app.Attachment) error {
+func checkAttachment(f attach.File) error {
 	switch {
 	case f.Name == "" || len(f.Name) > maxFileName || !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, unicode.IsControl):
 		return failure.NewUsage("", "%q cannot be the name of a file: it must have 1 to %d bytes, without control characters", f.Name, maxFileName)

@@ -66,7 +66,7 @@ func (o *runOrigin) limitRecord(rec *runs.Record, here string) {
 	}
 	if o.isLimited() {
 		*rec = runs.Record{Agent: rec.Agent, Dir: rec.Dir, Recorded: rec.Recorded,
-			Prompt: rec.Prompt, Files: rec.Files, Version: rec.Version, Strict: rec.Strict, Mode: string(permission.ModeAsk),
+			Prompt: rec.Prompt, Files: rec.Files, Attached: rec.Attached, Version: rec.Version, Strict: rec.Strict, Mode: string(permission.ModeAsk),
 			Distribution: runs.Distribution{Input: rec.Input}}
 	}
 	rec.Workspace = here

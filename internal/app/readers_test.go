@@ -19,6 +19,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/runfile"
@@ -74,6 +75,14 @@ func agentReaders() []reader {
 		{of: "flow/load.go readFile", name: "config.yaml", read: load},
 		{of: "flow/kind_script.go checkWorkingDir, flow/script_targets.go findScriptTargets, flow/source.go ReadSource", name: "s.sh", around: map[string]string{"graph.yaml": scriptGraph}, read: load},
 		{of: "flow/knowledge_build.go openBase, flow/knowledge_file.go BaseFiles", name: "rag.yaml", around: map[string]string{"config.yaml": "name: a\ndocuments: [d.md]\nembedding_model: keyword\n", "d.md": "text"}, read: load},
+		{of: "internal/attach/attach.go Read", name: "a.txt", read: func(_ *testing.T, dir string) any {
+			f, err := attach.Read(filepath.Join(dir, "a.txt"), "a.txt", 1<<20, true)
+			return both(f, err)
+		}},
+		{of: "internal/attach/attach.go ReadBeneath", name: "a.txt", read: func(_ *testing.T, dir string) any {
+			f, err := attach.ReadBeneath(dir, "a.txt", "a.txt", 1<<20)
+			return both(f, err)
+		}, beneath: true},
 		{of: "internal/agentbundle/ignore.go addIgnoreFiles", name: ".gitignore", around: map[string]string{"graph.yaml": scriptGraph}, read: pack, beneath: true},
 		{of: "internal/agentbundle/pack.go addFile", name: "notes.txt", around: map[string]string{"graph.yaml": scriptGraph}, read: pack, beneath: true},
 		{of: "internal/agentbundle/pack.go findBases", name: "kb.yaml", around: map[string]string{"graph.yaml": scriptGraph}, read: pack, beneath: true},
@@ -202,8 +211,6 @@ func toolReaders() []reader {
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
 	"flow/project.go readProjectFile":                 "TestProjectFileStaysInTheWorkspace in package flow",
-	"internal/chat/attach.go readAttachment":          "a person names the file, and it is read up to a limit",
-	"internal/cli/start.go addFiles":                  "a person names the file, which may be a pipe",
 	"internal/doctor/doctor.go CheckStore":            "the store is open by then",
 	"internal/replay/replay.go copyAgent":             "the files of an agent that was loaded: flow/load.go has a row",
 	"internal/runfile/collect.go readAgentFile":       "the files of an agent that was loaded: flow/source.go has a row",

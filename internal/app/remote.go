@@ -40,17 +40,18 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	}
 	prompt := in.Prompt
 	if in.Branch == nil {
-		rec.Files, rec.Templates = nil, nil
+		rec.Files, rec.Attached, rec.Templates = nil, nil, nil
 	} else {
 		prompt = rec.Prompt
 	}
 	rec.Named, rec.Agent, rec.Dir, rec.Model = above.Record.NamedDir(), in.Agent, findRemoteDir(above.Agent, &in), in.Model
 	rec.Bundle, rec.Approved = "", nil // those of the run above
 	rec.Parent = &runs.Parent{Run: parent.Run, Question: q.ID}
-	in.Prompt, in.State, in.Model = "", nil, "" // they are elsewhere in the record
+	media := in.MediaParts()
+	in.Prompt, in.State, in.Model, in.Media = "", nil, "", nil // they are elsewhere in the record
 	rec.Input = &in
 	run := &Run{ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), user: parent.Snapshot.User}
-	err := p.prepareRun(run, Request{Prompt: prompt, State: state, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})
+	err := p.prepareRun(run, Request{Prompt: prompt, State: state, Media: media, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})
 	if err != nil {
 		run.Close()
 		return nil, err

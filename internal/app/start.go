@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/jsonvalue"
@@ -21,6 +22,7 @@ import (
 	"raddle.dev/internal/telemetry"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
+	"raddle.dev/llm"
 	"raddle.dev/tool/permission"
 )
 
@@ -29,6 +31,8 @@ type Request struct {
 	Agent       string // name or path
 	Prompt      string // complete, with the text of Files
 	Files       []string
+	Media       []llm.Part        // pictures and documents that are attached to the prompt
+	Attached    []attach.Info     // what they are, for people
 	Headless    bool              // no person will ever be asked; models are informed of it
 	Model       string            // replaces every model of the agent and its children
 	Templates   map[string]string // replace templates of prompts, by node
@@ -70,6 +74,7 @@ type Run struct {
 	accepted []byte // start record of a run that continues with changed files; nil: nothing has changed
 	takeover bool
 	state    *jsonvalue.Object
+	media    []llm.Part
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 
@@ -160,7 +165,10 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 			return err
 		}
 	}
-	run.state = req.State
+	if len(req.Media) > 0 && !run.Agent.TakesMedia() {
+		return newMediaError(run.Agent)
+	}
+	run.state, run.media = req.State, req.Media
 	recordAgent(run.Record, run.Agent)
 	if err := p.prepareBundle(run, host); err != nil {
 		return err
@@ -176,9 +184,15 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	return p.acquireStore(run, g, req.UIHooks)
 }
 
+// newMediaError reports a graph to which nothing can be attached.
+func newMediaError(a *flow.Agent) error {
+	return failure.NewUsage("write {{initial_prompt}} into the prompt of the llm node that shall see it",
+		"agent '%s' takes no pictures or documents: they go to the nodes whose prompt has {{initial_prompt}}, and none has it", a.Name)
+}
+
 // SetPrompt replaces the prompt of a run that has not started.
 func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
-	run.input = run.Agent.Input(prompt)
+	run.input = run.Agent.Input(prompt, run.media...)
 	run.input.User = run.user
 	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.state)...)
 	run.Record.Prompt = run.Agent.Redact(prompt)
@@ -236,7 +250,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		mode = ""
 	}
 	return &runs.Record{
-		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
+		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files, Attached: req.Attached,
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Templates: req.Templates, Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,

@@ -6,25 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"reflect"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
+	tea "charm.land/bubbletea/v2"
+
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
-	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
+	"raddle.dev/llm"
 )
 
 // attachment matches @PATH at the start of a word. A path with spaces is in quotes.
 var attachment = regexp.MustCompile(`(^|\s)@("[^"\n]+"|[^\s"@]+)`)
-
-// maxAttached is the largest size of a file that is attached, in bytes.
-const maxAttached = 1 << 20
 
 // newMessage returns a message with the files that it names after an @. A word with an @ that names no file stays as it is.
 func newMessage(dirs config.Dirs, typed string) (message, error) {
@@ -39,11 +42,12 @@ func newMessage(dirs config.Dirs, typed string) (message, error) {
 			continue
 		}
 		seen[path] = true
-		text, err := readAttachment(dirs, path)
+		f, err := attach.Read(dirs.AbsPath(path), path, attach.MaxText, false)
 		if err != nil {
 			return m, err
 		}
-		m.text += "\n\n" + text
+		m.text += "\n\n" + f.Mention()
+		m.files = append(m.files, f)
 	}
 	return m, nil
 }
@@ -53,25 +57,6 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// readAttachment returns the text of a file with its name.
-func readAttachment(dirs config.Dirs, path string) (string, error) {
-	f, err := plainfile.Open(dirs.AbsPath(path))
-	if err != nil {
-		return "", failure.NewUsage("", "%v", err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxAttached+1))
-	switch {
-	case err != nil:
-		return "", failure.NewUsage("", "%v", err)
-	case len(content) > maxAttached:
-		return "", failure.NewUsage("name a part of it, or let the agent read it", "%s is larger than 1 MB", path)
-	case !utf8.Valid(content):
-		return "", failure.NewUsage("only text can be attached", "%s is not UTF-8 text", path)
-	}
-	return "File " + filepath.ToSlash(path) + ":\n" + strings.TrimRight(string(content), "\r\n"), nil
-}
-
 // attachFiles adds files to the next message.
 func attachFiles(_ context.Context, s *Session, rest string) error {
 	paths, prompt, both := strings.Cut(rest, " -- ") // the reference's form
@@ -79,17 +64,81 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 		return failure.NewUsage("write: /file PATH", "/file: the path is missing")
 	}
 	for _, path := range splitPaths(paths) {
-		text, err := readAttachment(s.Process.Dirs, path)
+		f, err := attach.Read(s.Process.Dirs.AbsPath(path), path, attach.MaxText, false)
+		if err == nil {
+			err = s.attachNext(f)
+		}
 		if err != nil {
 			return err
 		}
-		s.appended = append(s.appended, text)
-		s.say("Your next message gets " + path + ".")
 	}
 	if both && s.edit != nil {
 		s.edit.SetText(strings.TrimSpace(prompt))
 	}
 	return nil
+}
+
+// attachNext adds a file to the next message.
+func (s *Session) attachNext(f attach.File) error {
+	if err := attach.CheckMedia(mediaOf(append(slices.Clone(s.files), f))); err != nil {
+		return err
+	}
+	s.appended = append(s.appended, f.Mention())
+	if f.Media != nil {
+		s.files = append(s.files, f)
+	}
+	s.say("Your next message gets " + attachMark + f.String())
+	return nil
+}
+
+// attachMark stands before the line of a file that is attached.
+const attachMark = "📎 "
+
+// mediaOf returns the pictures and documents of files, each once.
+func mediaOf(files []attach.File) (media []llm.Part) {
+	for _, f := range files {
+		if f.Media != nil && !slices.ContainsFunc(media, func(p llm.Part) bool { return reflect.DeepEqual(p, f.Media) }) {
+			media = append(media, f.Media)
+		}
+	}
+	return media
+}
+
+// pastedFile returns the path of a picture or a document if that is all that was pasted, as a terminal writes it for a file that was dropped on it.
+func pastedFile(dirs config.Dirs, pasted string) (path string, ok bool) {
+	path = strings.TrimSpace(pasted)
+	if strings.ContainsAny(path, "\n\"") && !strings.HasPrefix(path, `"`) || len(path) > 4096 {
+		return "", false
+	}
+	if rest, found := strings.CutPrefix(path, "file://"); found {
+		u, err := url.Parse(path)
+		if err != nil || u.Host != "" && u.Host != "localhost" || rest == "" {
+			return "", false
+		}
+		path = u.Path
+	} else if quote := path[:min(1, len(path))]; quote == "'" || quote == `"` {
+		path = strings.Trim(path, quote)
+	} else if runtime.GOOS != "windows" {
+		path = strings.NewReplacer(`\\`, `\`, `\`, "").Replace(path)
+	}
+	if !attach.IsMediaName(path) || strings.Contains(path, `"`) || !isFile(dirs.AbsPath(path)) {
+		return "", false
+	}
+	return path, true
+}
+
+// handlePaste handles a paste: the path of a picture or a document attaches it.
+func (s *Session) handlePaste(msg tea.PasteMsg) tea.PasteMsg {
+	if path, ok := pastedFile(s.Process.Dirs, msg.Content); ok {
+		if strings.ContainsFunc(path, unicode.IsSpace) {
+			path = `"` + path + `"`
+		}
+		msg.Content = "@" + path + " "
+		if before := s.edit.Text(); before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\n") {
+			msg.Content = " " + msg.Content
+		}
+	}
+	return msg
 }
 
 // quotedPath matches a path. A path with spaces is in quotes.

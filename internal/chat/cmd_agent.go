@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/app"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
@@ -272,7 +273,7 @@ func compactTalk(ctx context.Context, s *Session, _ string) error {
 		return err
 	}
 	s.say("Summarizing the conversation. Later messages get the summary, the last message and the last reply.")
-	s.startWork(ctx, s.talk.Compact, "")
+	s.startWork(ctx, s.talk.Compact, app.Request{})
 	return nil
 }
 

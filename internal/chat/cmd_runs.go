@@ -120,7 +120,7 @@ var keyHelp = [][2]string{
 	{"Esc Esc", "choose an earlier message, and continue from there"}, {"Ctrl-C", "stop; twice at the prompt: leave"}, {"Ctrl-D", "leave"},
 	{"Up, Down", "earlier messages; Up takes a queued message back"}, {"Ctrl-R", "search earlier messages"}, {"Tab", "complete"},
 	{"Shift-Tab", "change the permission mode"}, {"Ctrl-O", "show the last results and the reasoning in full"}, {"Ctrl-G", "edit in $VISUAL or $EDITOR"},
-	{"Ctrl-L", "clear the screen"}, {"Ctrl-Z", "back to the shell; fg continues"},
+	{"Ctrl-V", "attach the picture in the clipboard"}, {"Ctrl-L", "clear the screen"}, {"Ctrl-Z", "back to the shell; fg continues"},
 	{"Ctrl-A, Ctrl-E, Ctrl-K, Ctrl-U, Ctrl-W, Alt-B, Alt-F", "move and delete, as in a shell"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
@@ -74,11 +75,11 @@ func retryTurn(ctx context.Context, s *Session, model string) error {
 			return err
 		}
 	}
-	last := turns[len(turns)-1].Prompt
+	last := turns[len(turns)-1]
 	if err := s.talk.Undo(ctx, 1); err != nil {
 		return err
 	}
-	s.send(ctx, message{text: last, shown: last})
+	s.send(ctx, message{text: last.Prompt, shown: last.Prompt, files: filesOf(last)})
 	return nil
 }
 
@@ -95,7 +96,23 @@ func editTurn(ctx context.Context, s *Session, _ string) error {
 	if s.edit != nil {
 		s.edit.SetText(turns[n-1].Prompt)
 	}
+	s.files = filesOf(turns[n-1])
+	for _, f := range s.files {
+		s.say("Your next message gets " + attachMark + f.String())
+	}
 	return nil
+}
+
+// filesOf returns the pictures and documents of a message that was sent.
+func filesOf(t conversation.Turn) (files []attach.File) {
+	for i, p := range t.Media {
+		f := attach.File{Media: p, Name: fmt.Sprintf("attachment %d", i+1)}
+		if i < len(t.Attached) {
+			f.Name = t.Attached[i].Name
+		}
+		files = append(files, f)
+	}
+	return files
 }
 
 // chooseTurn asks for a message, the newest first, and returns its number.

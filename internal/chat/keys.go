@@ -21,6 +21,9 @@ const twice = 2 * time.Second
 
 // handleKey handles a key or a paste.
 func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
+	if paste, ok := msg.(tea.PasteMsg); ok {
+		msg = s.handlePaste(paste)
+	}
 	action := s.edit.HandleKey(msg)
 	again := false
 	if key, ok := msg.(tea.KeyPressMsg); ok {
@@ -45,6 +48,8 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 		s.setNotice("Permission mode: " + describeMode(s.mode.Mode()))
 	case editor.Suspend:
 		s.suspend()
+	case editor.PastePicture:
+		s.pastePicture(ctx)
 	case editor.ClearScreen:
 		s.Screen.ClearAll()
 	}

@@ -3,20 +3,23 @@ package chat
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/term"
 )
 
 // A message is what the person has sent.
 type message struct {
-	text    string // with everything that is attached
-	shown   string // as it was typed
-	command bool   // it is a command, which waits for the end of a turn
+	text    string        // with everything that is attached
+	shown   string        // as it was typed
+	files   []attach.File // those that are attached
+	command bool          // it is a command, which waits for the end of a turn
 }
 
 // A turn is a message that an agent works on.
@@ -40,24 +43,33 @@ func (s *Session) send(ctx context.Context, m message) {
 		s.queue = append(s.queue, m)
 		return
 	}
+	media := mediaOf(append(slices.Clone(s.files), m.files...))
+	if err := attach.CheckMedia(media); err != nil {
+		s.Backend.ShowError(err)
+		s.restore(m.shown)
+		return
+	}
 	if s.echoed != m.shown {
 		s.showMessage(m.shown)
 	}
 	s.echoed = ""
+	for _, f := range m.files {
+		s.say(attachMark + f.String())
+	}
 	s.usage.details.reset()
 	if len(s.appended) > 0 {
 		m.text = strings.Join(append(s.appended, m.text), "\n\n")
-		s.appended = nil
 	}
-	s.startWork(ctx, s.talk.StartTurn, m.text)
+	attached := attach.DescribeFiles(append(s.files, m.files...))
+	s.appended, s.files = nil, nil
+	s.startWork(ctx, s.talk.StartTurn, app.Request{Prompt: m.text, Media: media, Attached: attached})
 }
 
-// startWork drives the run that start prepares for a prompt.
-func (s *Session) startWork(ctx context.Context, start func(app.Request) (*app.Run, error), prompt string) {
-	req := app.Request{Agent: s.name, Prompt: prompt, Model: s.model, Variables: declaredValues(s.vars, s.agent)}
-	req.Mode = s.mode
+// startWork drives the run that start prepares for a request with a prompt.
+func (s *Session) startWork(ctx context.Context, start func(app.Request) (*app.Run, error), req app.Request) {
+	req.Agent, req.Model, req.Variables, req.Mode = s.name, s.model, declaredValues(s.vars, s.agent), s.mode
 	if s.title == "" {
-		s.title = firstWords(prompt)
+		s.title = firstWords(req.Prompt)
 	}
 	s.work(func() (*app.Run, error) {
 		return s.Backend.Start(ctx, req, func(req app.Request) (*app.Run, error) {

@@ -399,7 +399,7 @@ func TestChatBeforeTheFirstMessage(t *testing.T) {
 	s.press("\x15", ` /file "my plan.md"`, enter)
 	s.shows(80, "heard: /file")
 	s.press(`/file "my plan.md"`, enter)
-	s.shows(80, "Your next message gets my plan.md.")
+	s.shows(80, "Your next message gets 📎 my plan.md · 20 bytes")
 	s.press(" !read it", enter)
 	s.shows(80, ">  !read it")
 	s.shows(80, "the plan of the week")

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/internal/wording"
@@ -54,7 +55,7 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
-	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
+	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add `FILE` to the prompt: a text, picture, PDF, directory, glob or https address (repeatable)")
 	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
@@ -87,7 +88,15 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
-	text, err := promptText(env, args[1:], opts.files, opts.noStdin)
+	text, err := promptText(env, args[1:], opts.noStdin)
+	if err != nil {
+		return err
+	}
+	files, err := readNamed(ctx, env, opts.files)
+	if err != nil {
+		return err
+	}
+	text, media, err := attach.Join(text, files)
 	if err != nil {
 		return err
 	}
@@ -95,9 +104,12 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env),
 	}
-	req.Mode = mode
-	for _, path := range opts.files {
-		req.Files = append(req.Files, env.process.Dirs.AbsPath(path))
+	req.Mode, req.Media, req.Attached = mode, media, attach.DescribeFiles(files)
+	for _, f := range files {
+		if !attach.IsAddress(f.Name) {
+			f.Name = env.process.Dirs.AbsPath(f.Name)
+		}
+		req.Files = append(req.Files, f.Name)
 	}
 	run, err := startPrompted(ctx, env, req)
 	if err != nil {

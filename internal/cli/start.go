@@ -16,7 +16,6 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
-	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
@@ -30,9 +29,9 @@ import (
 // input: a supervisor may leave it open without ever writing to it.
 const firstByte = time.Second
 
-// promptText returns the whole prompt of a run: the words of the command line, or
-// standard input instead of "-" or of no words, and then the files.
-func promptText(env *environment, words, files []string, noStdin bool) (string, error) {
+// promptText returns the prompt of a run without its files: the words of the command line, or
+// standard input instead of "-" or of no words.
+func promptText(env *environment, words []string, noStdin bool) (string, error) {
 	var text string
 	var err error
 	switch {
@@ -52,27 +51,7 @@ func promptText(env *environment, words, files []string, noStdin bool) (string, 
 			return "", err
 		}
 	}
-	return addFiles(text, files)
-}
-
-// largestPrompt is the size in bytes of the largest file that is put into a prompt.
-const largestPrompt = 16 << 20
-
-// addFiles adds the text of files to a prompt. If the prompt is only one file, it
-// is the text of that file.
-func addFiles(text string, files []string) (string, error) {
-	var attached []app.Attachment
-	for _, path := range files {
-		content, err := plainfile.ReadArgument(path, largestPrompt)
-		switch {
-		case err != nil:
-			return "", &exitError{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
-		case !utf8.Valid(content):
-			return "", badUsage("only text can be put into a prompt", "-f: %s is not UTF-8 text", path)
-		}
-		attached = append(attached, app.Attachment{Name: path, Text: string(content)})
-	}
-	return app.AddAttachments(text, attached), nil
+	return text, nil
 }
 
 // joinNonEmpty joins the texts that are not empty.

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
@@ -20,8 +21,10 @@ import (
 // Turn is one turn of a branch: a message of a person, and what the agent did about it.
 type Turn struct {
 	Run         string
-	Seq         int64  // number of its first record; 0 if its journal is gone
-	Prompt      string // what the person wrote
+	Seq         int64         // number of its first record; 0 if its journal is gone
+	Prompt      string        // what the person wrote
+	Media       []llm.Part    // pictures and documents that were attached to it
+	Attached    []attach.Info // what they are
 	Reply       string
 	Interrupted bool // the person stopped it
 	Status      graph.Status
@@ -210,7 +213,10 @@ func (c *Conversation) addEntries(t *Turn, entries []agent.Entry) {
 	for _, e := range entries {
 		switch m := e.Message; {
 		case m.Role == llm.RoleUser && e.By == "":
-			t.Prompt = cmp.Or(e.Said, m.Text())
+			t.Prompt, t.Media, t.Attached = cmp.Or(e.Said, m.Text()), attach.Only(m.Parts), nil
+			for _, p := range t.Media {
+				t.Attached = append(t.Attached, attach.Describe(p))
+			}
 		case m.Role == llm.RoleAssistant && e.Reply != nil:
 			t.Usage = t.Usage.Add(e.Reply.Usage)
 			cost, _ := c.process.Models.UsageCost(e.Reply.Model, e.Reply.Usage)

@@ -134,7 +134,7 @@ func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error
 // newRequest returns the request that starts the run of a segment again.
 func newRequest(s *segment, dir string) app.Request {
 	rec := s.record
-	req := app.Request{ID: s.run, Agent: dir, Prompt: rec.Prompt, Files: rec.Files, Headless: rec.Headless, Model: rec.Override, Templates: rec.Templates, Variables: rec.Variables, Strict: rec.Strict, Session: "temp", Transient: true, Compact: s.compacts}
+	req := app.Request{ID: s.run, Agent: dir, Prompt: rec.Prompt, Files: rec.Files, Media: s.media, Attached: rec.Attached, Headless: rec.Headless, Model: rec.Override, Templates: rec.Templates, Variables: rec.Variables, Strict: rec.Strict, Session: "temp", Transient: true, Compact: s.compacts}
 	if _, name, ok := runs.SessionOf(s.thread); ok {
 		req.Session = name
 	} else if !s.talks {

@@ -46,10 +46,11 @@ type segment struct {
 	reason    string
 	output    string
 	records   int
-	over      bool // the run had ended where the segment begins
-	compacts  bool // it only summarizes the conversation
-	talks     bool // it is a conversation, not a graph
-	team      bool // agents worked at the same time
+	over      bool       // the run had ended where the segment begins
+	media     []llm.Part // that it was started with
+	compacts  bool       // it only summarizes the conversation
+	talks     bool       // it is a conversation, not a graph
+	team      bool       // agents worked at the same time
 }
 
 // effect is the result of an effect.
@@ -107,6 +108,9 @@ func newSegment(ctx context.Context, st journal.Store, thread string, first jour
 	}
 	s := &segment{thread: thread, first: first, run: snap.Run, status: graph.Running, effects: map[string]effect{}, steps: map[stepID][]string{}, writes: map[stepID][]byte{}, seqs: map[stepID]int64{},
 		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}}
+	if s.media, err = flow.StoredMedia(snap.Values); err != nil {
+		return nil, err
+	}
 	s.record, err = runs.DecodeRecord(snap.Meta)
 	if first.Kind != journal.KindStart {
 		s.status, s.over = snap.Status, snap.Status.Final()

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/attach"
 )
 
 // Record is what a run saves about its start, so that it can be shown and continued
@@ -18,7 +19,8 @@ type Record struct {
 	Recorded
 
 	Prompt    string            `json:"prompt"`
-	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
+	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt, or they are Attached
+	Attached  []attach.Info     `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
 	Model     string            `json:"model,omitempty"`     // for graphs that do not name a model
 	Override  string            `json:"override,omitempty"`  // replaces every model
 	Templates map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them

@@ -24,6 +24,19 @@ func FormatTokens(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
 }
 
+// FormatBytes returns a size, rounded: "48 KB".
+func FormatBytes(n int) string {
+	switch {
+	case n < 1<<10:
+		return FormatCount(n, "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%d KB", (n+(1<<9))>>10)
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%d MB", n>>20)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+}
+
 // FormatDuration returns a duration in whole seconds: "1m05s".
 func FormatDuration(d time.Duration) string {
 	s := int(d.Seconds())

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/overview"
 	"raddle.dev/internal/runs"
 	"raddle.dev/server"
@@ -54,13 +54,14 @@ type StartBody struct {
 	Model     string            `json:"model,omitempty" doc:"replaces every model"`
 	Headless  bool              `json:"headless,omitempty" doc:"no person will be asked"`
 	Answers   []Answer          `json:"answers,omitempty" doc:"answers to questions that the run will ask"`
-	Files     []File            `json:"files,omitempty" maxItems:"100" doc:"text files that follow the prompt, at most 100 and 24 MiB together, or less if the server is configured so"`
+	Files     []File            `json:"files,omitempty" maxItems:"100" doc:"files that are attached to the prompt: texts, and at most 20 pictures (PNG, JPEG, GIF, WebP) and PDFs with 10 MiB each and 20 MiB together; all at most 100 and 24 MiB together, or less if the server is configured so"`
 }
 
 // File is a file whose content comes with a request.
 type File struct {
 	Name string `json:"name" minLength:"1" maxLength:"255" doc:"how the prompt names it; nothing is read from a path"`
-	Data string `json:"data" doc:"its text, UTF-8 in base64"`
+	Data string `json:"data" doc:"its content in base64; a text is UTF-8"`
+	Type string `json:"type,omitempty" maxLength:"100" doc:"its media type, such as image/png; the content decides, and must not contradict it"`
 }
 
 // RunUsage is what a run took.
@@ -155,23 +156,26 @@ const (
 )
 
 // readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of it.
-func (h *handler) readFiles(b StartBody, size int) (files []app.Attachment, err error) {
+func (h *handler) readFiles(b StartBody, size int) (files []attach.File, err error) {
 	all, limit := 0, limitFiles(h.process)
 	for _, f := range b.Files { // before anything is decoded
-		all += base64.StdEncoding.DecodedLen(len(f.Data)) - strings.Count(f.Data[max(0, len(f.Data)-2):], "=")
+		all += attach.DecodedSize(f.Data)
 		size -= len(f.Data)
 	}
 	if all > limit || size > maxBody || len(b.Files) > maxFileCount {
 		return nil, newProblem(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("a run has at most %d files with %d bytes together, and the rest of a request at most 4 MiB", maxFileCount, limit))
 	}
 	for i, f := range b.Files {
-		text, err := base64.StdEncoding.DecodeString(f.Data)
-		if err != nil {
+		file, err := attach.NewBase64(f.Name, f.Type, f.Data, limit)
+		if errors.Is(err, attach.ErrEncoding) {
 			p := newProblem(http.StatusUnprocessableEntity, "invalid-request", "validation failed")
-			p.Errors = []Detail{{fmt.Sprintf("body.files[%d].data", i), "expected the content of the file in base64"}}
+			p.Errors = []Detail{{fmt.Sprintf("body.files[%d].data", i), attach.ErrEncoding.Error()}}
 			return nil, p
 		}
-		files = append(files, app.Attachment{Name: f.Name, Text: string(text)})
+		if err != nil {
+			return nil, h.problemOf(err)
+		}
+		files = append(files, file)
 	}
 	return files, nil
 }

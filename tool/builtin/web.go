@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -120,6 +121,46 @@ func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return tool.FailedResult("%s answers %s: %s", a["url"], resp.Status, shortenFailure(text)), nil
 	}
 	return tool.TextResult(h.clipOutput(text)), nil
+}
+
+// Download returns what is at an address, as the tool that fetches pages would: it does not connect to private networks, follows redirections on the
+// same origin only, and reads at most 8 MiB. The address must have https://, or be one of this machine. A page of HTML becomes Markdown.
+func Download(ctx context.Context, address string) ([]byte, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("%q is no address with https://", address)
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, fmt.Errorf("%s is not fetched: use https://, as what is sent without it can be changed on its way", u.Redacted())
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	ex := exchange{tool: "fetch_url_via_curl"}
+	body, resp, err := Host{}.sendRequest(req, &ex)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the address, which may have a key
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be fetched: %w", u.Host, err)
+	case ex.stopped != nil:
+		return nil, fmt.Errorf("%s redirects to %w", u.Host, ex.stopped)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s answers %s", u.Host, resp.Status)
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" || kind == "application/xhtml+xml" {
+		text, err := htmlToMarkdown(string(body), u)
+		return []byte(text), err
+	}
+	return body, nil
+}
+
+// isLoopback reports whether the text of a host means this machine.
+func isLoopback(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return isLocalName(host) || err == nil && at.Unmap().IsLoopback()
 }
 
 // pageText returns a page as text.

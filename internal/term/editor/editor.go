@@ -16,17 +16,18 @@ import (
 type Action int
 
 const (
-	None        Action = iota // the editor has handled the key
-	Send                      // send the text; Take returns it
-	Cancel                    // Esc, with nothing in the editor that it could close
-	Interrupt                 // Ctrl-C
-	EndInput                  // Ctrl-D in an empty editor
-	OpenEditor                // Ctrl-G: edit the text in another program
-	ShowMore                  // Ctrl-O: show details
-	NextMode                  // Shift-Tab
-	Suspend                   // Ctrl-Z
-	ClearScreen               // Ctrl-L
-	Earlier                   // Up in the first line of an empty editor without a history: the owner may have something to take back
+	None         Action = iota // the editor has handled the key
+	Send                       // send the text; Take returns it
+	Cancel                     // Esc, with nothing in the editor that it could close
+	Interrupt                  // Ctrl-C
+	EndInput                   // Ctrl-D in an empty editor
+	OpenEditor                 // Ctrl-G: edit the text in another program
+	ShowMore                   // Ctrl-O: show details
+	NextMode                   // Shift-Tab
+	Suspend                    // Ctrl-Z
+	ClearScreen                // Ctrl-L
+	PastePicture               // Ctrl-V: the terminal pastes text itself
+	Earlier                    // Up in the first line of an empty editor without a history: the owner may have something to take back
 )
 
 // An Editor holds the text that a person types. It is not safe for concurrent use.
@@ -127,7 +128,7 @@ func (e *Editor) HandleKey(msg tea.Msg) Action {
 
 // ownerKeys are keys that the editor leaves to its owner.
 var ownerKeys = map[string]Action{
-	"ctrl+g": OpenEditor, "ctrl+o": ShowMore, "shift+tab": NextMode, "ctrl+z": Suspend, "ctrl+l": ClearScreen, "ctrl+c": Interrupt,
+	"ctrl+g": OpenEditor, "ctrl+o": ShowMore, "shift+tab": NextMode, "ctrl+z": Suspend, "ctrl+l": ClearScreen, "ctrl+v": PastePicture, "ctrl+c": Interrupt,
 }
 
 func (e *Editor) handleKey(k tea.KeyPressMsg) Action {

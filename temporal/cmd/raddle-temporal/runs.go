@@ -20,6 +20,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
@@ -153,7 +154,7 @@ func readPrompt(words, files []string) (string, error) {
 		words = slices.Clone(words)
 		words[at] = strings.TrimSuffix(string(text), "\n")
 	}
-	var attached []app.Attachment
+	var attached []attach.File
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err == nil && !utf8.Valid(text) {
@@ -162,9 +163,10 @@ func readPrompt(words, files []string) (string, error) {
 		if err != nil {
 			return "", failure.NewUsage("", "--file: %v", err)
 		}
-		attached = append(attached, app.Attachment{Name: path, Text: string(text)})
+		attached = append(attached, attach.File{Name: path, Text: string(text)})
 	}
-	return app.AddAttachments(strings.Join(words, " "), attached), nil
+	text, _, err := attach.Join(strings.Join(words, " "), attached)
+	return text, err
 }
 
 // resumeOptions are the flags of "resume".
