@@ -163,6 +163,9 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 		}
 		names = append(names, f.Name)
 	}
+	if len(req.Prompt) > maxPrompt {
+		return "", failure.NewUsage("send a part of it, or let the agent read it", "the prompt has %d bytes, and may have %d", len(req.Prompt), maxPrompt)
+	}
 	prompt, media, err := attach.Join(req.Prompt, req.Files)
 	if err != nil {
 		return "", err
@@ -186,6 +189,9 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 	}
 	return run.ID, nil
 }
+
+// maxPrompt is the size of the largest prompt without its files, in bytes.
+const maxPrompt = 4 << 20
 
 // maxFileName is the length of the longest name of a file, in bytes.
 const maxFileName = 255

@@ -30,6 +30,9 @@ const (
 	MaxCount   = 20       // of them in one message
 )
 
+// MaxBody is the size of the largest request of a protocol whose messages may have pictures and documents, in bytes: those in base64, and 4 MiB.
+const MaxBody = MaxMessage/3*4 + 4<<20
+
 // MaxText is the size of a text that comes with a message of a protocol, in bytes.
 const MaxText = 1 << 20
 
@@ -162,6 +165,12 @@ func NewBase64(name, declared, data string, mostText int) (File, error) {
 	if err != nil {
 		return File{}, &failure.Error{Kind: failure.Usage, Err: fmt.Errorf("%s: %w", name, ErrEncoding)}
 	}
+	return NewDeclared(name, declared, content, mostText)
+}
+
+// NewDeclared returns a file that a client has sent with a media type, which may be "". The content decides what it is, and must not contradict that type.
+func NewDeclared(name, declared string, content []byte, mostText int) (File, error) {
+	declared = strings.ToLower(declared)
 	kind := Sniff(content)
 	if isMediaType(declared) && kind == "" {
 		return File{}, failure.NewUsage(advice, "%s was sent as %s, and its content is something else", name, cutType(declared))
@@ -177,6 +186,14 @@ func NewBase64(name, declared, data string, mostText int) (File, error) {
 
 // ErrEncoding is for content that is not in base64, for [errors.Is].
 var ErrEncoding = errors.New("expected the content of the file in base64")
+
+// Explain returns the text of an error with what to do, for a protocol that has one text for both.
+func Explain(err error) string {
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Next != "" {
+		return e.Error() + ": " + e.Next
+	}
+	return err.Error()
+}
 
 // DecodedSize returns how many bytes a text in base64 stands for.
 func DecodedSize(data string) int {

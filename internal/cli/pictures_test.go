@@ -298,3 +298,81 @@ func TestChatAttachesPictures(t *testing.T) {
 		}
 	}
 }
+
+// Clients of the server attach pictures and documents in the form of each protocol. What is declared as a picture and is none, is too large, or
+// lies behind an address is refused before a run.
+func TestServersTakePictures(t *testing.T) {
+	m := startViewer(t, llmtest.OpenAI())
+	w := m.workplace(t, "openai-compatible")
+	w.installAgent("helper")
+	s := w.serve()
+	png, pdf := in64(testPNG), in64(testPDF)
+	a2aCall := func(part string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Look"},` + part + `]}}}`
+	}
+	aguiCall := func(id, part string) string {
+		return `{"threadId":"t` + id + `","runId":"r` + id + `","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[{"id":"m","role":"user","content":[{"type":"text","text":"Look"},` + part + `]}]}`
+	}
+	openaiCall := func(part string) string {
+		return `{"model":"helper","messages":[{"role":"user","content":[{"type":"text","text":"Look"},` + part + `]}]}`
+	}
+	apiCall := func(file string) string { return `{"agent":"helper","prompt":"Look","files":[` + file + `]}` }
+	const api, openai, agui, a2a = "/api/v1/runs?wait=30s", "/v1/chat/completions", "/agui/helper", "/a2a/helper"
+	for name, c := range map[string]struct{ path, body, want string }{
+		"api":           {api, apiCall(`{"name":"a.png","data":"` + png + `","type":"image/png"}`), png},
+		"api document":  {api, apiCall(`{"name":"a.pdf","data":"` + pdf + `"}`), pdf},
+		"openai":        {openai, openaiCall(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + png + `"}}`), png},
+		"openai file":   {openai, openaiCall(`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}`), pdf},
+		"agui":          {agui, aguiCall("1", `{"type":"binary","mimeType":"image/png","data":"`+png+`"}`), png},
+		"agui data URL": {agui, aguiCall("2", `{"type":"binary","mimeType":"image/png","url":"data:image/png;base64,`+png+`"}`), png},
+		"agui source":   {agui, aguiCall("3", `{"type":"document","source":{"type":"data","value":"`+pdf+`","mimeType":"application/pdf"}}`), pdf},
+		"a2a":           {a2a, a2aCall(`{"raw":"` + png + `","mediaType":"image/png","filename":"a.png"}`), png},
+	} {
+		before := len(m.requests())
+		status, text := s.do("POST", c.path, c.body, func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("A2A-Version", "1.0")
+		})
+		all := m.requests()
+		if status/100 != 2 || len(all) != before+1 || strings.Count(all[len(all)-1], c.want) != 1 {
+			t.Errorf("%s: %d %s; %d requests", name, status, text, len(all)-before)
+		}
+		if strings.Contains(text, c.want) && c.path != agui { // whose snapshots repeat the messages of the client
+			t.Errorf("%s: the answer has the bytes: %s", name, text)
+		}
+	}
+	before := len(m.requests())
+	large := strings.Repeat("A", 15<<20)
+	for name, c := range map[string]struct{ path, body, want string }{
+		"api":              {api, apiCall(`{"name":"a.png","data":"` + in64("text") + `","type":"image/png"}`), "its content is something else"},
+		"api large":        {api, apiCall(`{"name":"a.png","data":"` + png + large + `"}`), "may have 10 MB"},
+		"openai":           {openai, openaiCall(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + in64("text") + `"}}`), "its content is something else"},
+		"openai large":     {openai, openaiCall(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + large + `"}}`), "may have 10 MB"},
+		"openai address":   {openai, openaiCall(`{"type":"image_url","image_url":{"url":"` + m.url + `"}}`), "nothing is fetched"},
+		"agui":             {agui, aguiCall("4", `{"type":"binary","mimeType":"image/png","data":"`+in64("text")+`"}`), "its content is something else"},
+		"agui address":     {agui, aguiCall("5", `{"type":"image","source":{"type":"url","value":"`+m.url+`"}}`), "nothing is fetched"},
+		"a2a":              {a2a, a2aCall(`{"raw":"` + in64("text") + `","mediaType":"image/png"}`), "its content is something else"},
+		"agui long text":   {agui, aguiCall("6", `{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}`), "the prompt has 5242884 bytes, and may have 4194304"},
+		"a2a address":      {a2a, a2aCall(`{"url":"` + m.url + `","mediaType":"image/png"}`), "nothing is fetched"},
+		"too large a body": {openai, openaiCall(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + large + large + large + `"}}`), "the largest that this address takes"},
+	} {
+		status, text := s.do("POST", c.path, c.body, func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("A2A-Version", "1.0")
+		})
+		if status/100 == 2 && c.path != a2a && c.path != agui || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %.500s, want %q", name, status, text, c.want)
+		}
+	}
+	if n := len(m.requests()) - before; n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// installAgent copies an agent of the workplace to the agents directory.
+func (w *workplace) installAgent(name string) {
+	w.t.Helper()
+	if err := os.CopyFS(filepath.Join(w.dir, ".config/raddle/agents", name), os.DirFS(filepath.Join(w.dir, name))); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -67,7 +67,7 @@ func makeCard(info *server.AgentInfo, base string) *a2a.AgentCard {
 		Name: info.Name, Description: description, Version: app.Version(),
 		SupportedInterfaces: []*a2a.AgentInterface{{URL: base + "/a2a/" + info.Name, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
 		Capabilities:        a2a.AgentCapabilities{Streaming: true},
-		DefaultInputModes:   append(text, "application/json"),
+		DefaultInputModes:   append(text, "application/json", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"),
 		DefaultOutputModes:  text,
 		Skills:              []a2a.AgentSkill{{ID: info.Name, Name: info.Name, Description: description, Tags: []string{info.Kind}, Examples: info.Starters}},
 		SecuritySchemes:     a2a.NamedSecuritySchemes{"token": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "a token of the raddle server"}},

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/runs"
 	"raddle.dev/server"
 )
@@ -19,12 +21,12 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if m == nil || len(m.Parts) == 0 {
 		return "", "", a2a.NewError(a2a.ErrInvalidParams, "the message has no parts")
 	}
-	for _, p := range m.Parts {
-		switch p.Content.(type) {
-		case a2a.Text, a2a.Data:
-		default:
-			return "", "", a2a.NewError(a2a.ErrUnsupportedContentType, "only text and data are accepted")
-		}
+	files, err := readFiles(m.Parts)
+	if err != nil {
+		return "", "", err
+	}
+	if m.TaskID != "" && len(files) > 0 {
+		return "", "", a2a.NewError(a2a.ErrUnsupportedContentType, "a message to a task answers its question with text or data: nothing can be attached to it")
 	}
 	if m.TaskID != "" {
 		return t.continueTask(ctx, m)
@@ -36,7 +38,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if err != nil {
 		return "", "", err
 	}
-	start := server.StartRequest{Agent: t.agent.Name, Prompt: prompt, Variables: variablesOf(m.Metadata)}
+	start := server.StartRequest{Agent: t.agent.Name, Prompt: prompt, Files: files, Variables: variablesOf(m.Metadata)}
 	if !t.agent.IsGraph() {
 		if m.ContextID == "" {
 			m.ContextID = newContext()
@@ -59,6 +61,25 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	return run, "", err
 }
 
+// readFiles returns the pictures, documents and texts that are attached to a message by their bytes. Nothing is fetched from an address.
+func readFiles(parts a2a.ContentParts) (files []attach.File, err error) {
+	for _, p := range parts {
+		switch content := p.Content.(type) {
+		case a2a.Text, a2a.Data:
+		case a2a.Raw:
+			name := cmp.Or(p.Filename, fmt.Sprintf("attachment %d", len(files)+1))
+			f, err := attach.NewDeclared(name, p.MediaType, content, attach.MaxText)
+			if err != nil {
+				return nil, a2a.NewError(a2a.ErrUnsupportedContentType, attach.Explain(err))
+			}
+			files = append(files, f)
+		default:
+			return nil, a2a.NewError(a2a.ErrUnsupportedContentType, "text, data and raw content are accepted: nothing is fetched from an address")
+		}
+	}
+	return files, nil
+}
+
 // joinParts returns the text of a message. Data is its JSON.
 func joinParts(parts a2a.ContentParts) (string, error) {
 	var texts []string
@@ -69,6 +90,9 @@ func joinParts(parts a2a.ContentParts) (string, error) {
 				return "", err
 			}
 			texts = append(texts, string(b))
+			continue
+		}
+		if _, attached := p.Content.(a2a.Raw); attached {
 			continue
 		}
 		texts = append(texts, p.Text())

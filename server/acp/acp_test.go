@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/base64"
 	"context"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/llm"
 	"raddle.dev/server"
 )
 
@@ -411,12 +413,38 @@ func TestErrors(t *testing.T) {
 
 // Prompts carry links and embedded files as text.
 func TestReadPrompt(t *testing.T) {
-	got := readPrompt([]sdk.ContentBlock{
+	got, err := readPrompt([]sdk.ContentBlock{
 		sdk.TextBlock("Look at"), sdk.ResourceLinkBlock("a.go", "file:///a.go"),
 		sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///b.go", Text: "package b\n"}}),
 	})
-	if want := "Look at [a.go](file:///a.go) \nfile:///b.go:\n```\npackage b\n```"; got != want {
-		t.Errorf("%q", got)
+	if want := "Look at [a.go](file:///a.go) \nfile:///b.go:\n```\npackage b\n```"; got.text != want || err != nil {
+		t.Errorf("%q %v", got.text, err)
+	}
+}
+
+// Prompts carry pictures and documents by their bytes; what is neither is refused, and nothing is read from an address.
+func TestReadPictures(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08"))
+	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7\n"))
+	blob := func(mime, data string) sdk.ContentBlock {
+		return sdk.ResourceBlock(sdk.EmbeddedResourceResource{BlobResourceContents: &sdk.BlobResourceContents{Uri: "file:///d/paper.pdf", MimeType: &mime, Blob: data}})
+	}
+	got, err := readPrompt([]sdk.ContentBlock{sdk.TextBlock("Look"), sdk.ImageBlock(png, "image/png"), blob("application/pdf", pdf)})
+	if err != nil || got.text != "Look" || len(got.files) != 2 || got.files[0].Name != "attachment 1" || got.files[1].Name != "paper.pdf" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if _, ok := got.files[0].Media.(llm.Image); !ok {
+		t.Errorf("%T", got.files[0].Media)
+	}
+	for wrong, b := range map[string]sdk.ContentBlock{
+		"its content is something else": sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("text")), "image/png"),
+		"base64":                        sdk.ImageBlock("no base64", "image/png"),
+		"may have 10 MB":                sdk.ImageBlock(strings.Repeat("A", 15<<20), "image/png"),
+		"no audio":                      sdk.AudioBlock("AAAA", "audio/wav"),
+	} {
+		if _, err := readPrompt([]sdk.ContentBlock{b}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%v, want %q", err, wrong)
+		}
 	}
 }
 

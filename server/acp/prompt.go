@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
 	"raddle.dev/server"
@@ -43,17 +47,29 @@ func (e *editor) Prompt(ctx context.Context, req sdk.PromptRequest) (sdk.PromptR
 		}
 	}()
 	t := &turn{editor: e, session: s, run: waiting, replies: map[string]*reply{}, calls: map[string]*callState{}}
-	reason, err := t.work(ctx, readPrompt(req.Prompt))
+	p, err := readPrompt(req.Prompt)
+	if err != nil {
+		s.keepWaiting(waiting)
+		return sdk.PromptResponse{}, newRequestError(s.service, err)
+	}
+	reason, err := t.work(ctx, p)
 	if err != nil {
 		return sdk.PromptResponse{}, newRequestError(s.service, err)
 	}
 	return sdk.PromptResponse{StopReason: reason}, nil
 }
 
-// readPrompt returns the text of a prompt. Links become their addresses, and embedded files their text.
-func readPrompt(blocks []sdk.ContentBlock) string {
+// A prompt is what the user of the editor has sent.
+type prompt struct {
+	text  string
+	files []attach.File // pictures and documents
+}
+
+// readPrompt reads a prompt. Links become their addresses, and embedded files their text, or their bytes if they are pictures or documents.
+func readPrompt(blocks []sdk.ContentBlock) (p prompt, err error) {
 	var parts []string
 	for _, b := range blocks {
+		var f attach.File
 		switch {
 		case b.Text != nil:
 			parts = append(parts, b.Text.Text)
@@ -62,9 +78,37 @@ func readPrompt(blocks []sdk.ContentBlock) string {
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 			r := b.Resource.Resource.TextResourceContents
 			parts = append(parts, "\n"+r.Uri+":\n```\n"+strings.TrimRight(r.Text, "\n")+"\n```\n")
+		case b.Image != nil:
+			f, err = attach.NewBase64(p.nameFile(b.Image.Uri), b.Image.MimeType, b.Image.Data, attach.MaxText)
+		case b.Resource != nil && b.Resource.Resource.BlobResourceContents != nil:
+			r := b.Resource.Resource.BlobResourceContents
+			mime := ""
+			if r.MimeType != nil {
+				mime = *r.MimeType
+			}
+			f, err = attach.NewBase64(p.nameFile(&r.Uri), mime, r.Blob, attach.MaxText)
+		case b.Audio != nil:
+			err = failure.NewUsage("send text or pictures", "raddle takes no audio")
+		}
+		if err != nil {
+			return p, err
+		}
+		if f.Name != "" {
+			p.files = append(p.files, f)
 		}
 	}
-	return strings.TrimSpace(strings.Join(parts, " "))
+	p.text = strings.TrimSpace(strings.Join(parts, " "))
+	return p, nil
+}
+
+// nameFile returns the name of the next file: the last part of its address, or a number. Nothing is read from that address.
+func (p *prompt) nameFile(uri *string) string {
+	if uri != nil {
+		if u, err := url.Parse(*uri); err == nil && path.Base(u.Path) != "." && path.Base(u.Path) != "/" {
+			return path.Base(u.Path)
+		}
+	}
+	return fmt.Sprintf("attachment %d", len(p.files)+1)
 }
 
 // A turn is the work on one prompt.
@@ -79,8 +123,8 @@ type turn struct {
 }
 
 // work makes the turn, and returns why it ended.
-func (t *turn) work(ctx context.Context, prompt string) (sdk.StopReason, error) {
-	if err := t.begin(ctx, prompt); err != nil {
+func (t *turn) work(ctx context.Context, p prompt) (sdk.StopReason, error) {
+	if err := t.begin(ctx, p); err != nil {
 		if refused, ok := errors.AsType[*graph.AnswerError](err); ok {
 			t.session.keepWaiting(t.run)
 			t.sendText(ctx, refused.Reason)
@@ -117,7 +161,7 @@ func (t *turn) work(ctx context.Context, prompt string) (sdk.StopReason, error) 
 }
 
 // begin starts a run, or answers the question of the one that waits.
-func (t *turn) begin(ctx context.Context, prompt string) error {
+func (t *turn) begin(ctx context.Context, p prompt) error {
 	s := t.session
 	if t.run != "" {
 		st, err := s.service.ReadState(ctx, t.run)
@@ -126,9 +170,12 @@ func (t *turn) begin(ctx context.Context, prompt string) error {
 		}
 		i := slices.IndexFunc(st.Questions, func(q graph.Question) bool { return q.Kind != agent.KindPermission })
 		switch {
+		case i >= 0 && len(p.files) > 0:
+			s.keepWaiting(t.run)
+			return failure.NewUsage("answer with a text", "the answer to a question is a text: nothing can be attached to it")
 		case i >= 0:
 			t.skip(ctx)
-			_, err = s.service.AnswerRun(ctx, server.AnswerRequest{Run: t.run, Answers: []graph.Answer{readAnswer(&st.Questions[i], prompt)}, Protocol: true})
+			_, err = s.service.AnswerRun(ctx, server.AnswerRequest{Run: t.run, Answers: []graph.Answer{readAnswer(&st.Questions[i], p.text)}, Protocol: true})
 			return err
 		case len(st.Questions) > 0 && !st.Final:
 			t.skip(ctx)
@@ -139,7 +186,7 @@ func (t *turn) begin(ctx context.Context, prompt string) error {
 	if err := t.closeOpenTurn(ctx); err != nil {
 		return err
 	}
-	req := server.StartRequest{Agent: t.editor.agent, Prompt: prompt}
+	req := server.StartRequest{Agent: t.editor.agent, Prompt: p.text, Files: p.files}
 	if !s.graph {
 		req.Session = s.name
 	}

@@ -100,7 +100,7 @@ func (c *call) start(ctx context.Context) error {
 			return newRuleError("open_interrupts", "run %s on this thread waits for answers: send them as resume", note.Run)
 		}
 	}
-	prompt, err := c.in.prompt()
+	prompt, files, err := c.in.prompt()
 	if err != nil {
 		return newRuleError("invalid_input", "%v", err)
 	}
@@ -108,7 +108,7 @@ func (c *call) start(ctx context.Context) error {
 	if err != nil {
 		return newRuleError("invalid_input", "%v", err)
 	}
-	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID}
+	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Files: files, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID}
 	if !c.agent.IsGraph() {
 		req.Session = nameSession(c.in.ThreadID)
 	}

@@ -6,15 +6,17 @@ package agui
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
 
+	"raddle.dev/internal/attach"
 	"raddle.dev/server"
 )
 
 // maxBody is the size of a request, in bytes.
-const maxBody = 4 << 20
+const maxBody = attach.MaxBody
 
 // handler answers requests.
 type handler struct {
@@ -35,7 +37,7 @@ func NewHandler(s *server.Service) http.Handler {
 func (h *handler) serveRun(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		writeProblem(w, http.StatusRequestEntityTooLarge, "too_large", "the input is larger than 4 MiB")
+		writeProblem(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the input is larger than %d bytes", maxBody))
 		return
 	}
 	if err != nil {

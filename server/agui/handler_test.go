@@ -581,7 +581,7 @@ func TestFailures(t *testing.T) {
 		{"chat", map[string]any{"threadId": "t", "runId": "r", "resume": []any{map[string]any{"interruptId": "x", "status": "maybe"}}}, 400},
 		{"missing", makeInput("t1", "r1", "x"), 404},
 		{"..%2Fchat", makeInput("t1", "r1", "x"), 404},
-		{"chat", makeInput("t1", "r1", strings.Repeat("x", 5<<20)), 413},
+		{"chat", makeInput("t1", "r1", strings.Repeat("x", maxBody)), 413},
 	} {
 		resp := w.request(t.Context(), c.agent, c.body)
 		var problem map[string]any

@@ -1,11 +1,14 @@
 package agui
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/attach"
 )
 
 // An input is what a client sends to run an agent.
@@ -64,30 +67,70 @@ func (m *inputMessage) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A part is a piece of the content of a message.
+// A part is a piece of the content of a message. Clients write pictures and documents as binary, and newer ones by their kind with a source.
 type part struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	MIME     string `json:"mimeType"`
+	Data     string `json:"data"`
+	URL      string `json:"url"`
+	Filename string `json:"filename"`
+	Source   struct {
+		Type  string `json:"type"` // data or url
+		Value string `json:"value"`
+		MIME  string `json:"mimeType"`
+	} `json:"source"`
 }
 
-// text returns the content of a message. Parts that are not text are an error.
-func (m *inputMessage) text() (string, error) {
-	var text string
+// These are the types of parts.
+const (
+	partText     = "text"
+	partBinary   = "binary"
+	partImage    = "image"
+	partDocument = "document"
+)
+
+// content returns the text of a message, and what is attached to it; before is how many attachments the messages before it have.
+func (m *inputMessage) content(before int) (text string, files []attach.File, err error) {
 	if json.Unmarshal(m.Content, &text) == nil {
-		return text, nil
+		return text, nil, nil
 	}
 	var parts []part
 	if err := json.Unmarshal(m.Content, &parts); err != nil {
-		return "", fmt.Errorf("message %q: its content is neither a text nor a list of parts", m.ID)
+		return "", nil, fmt.Errorf("message %q: its content is neither a text nor a list of parts", m.ID)
 	}
 	var texts []string
 	for _, p := range parts {
-		if p.Type != "text" {
-			return "", fmt.Errorf("message %q has a part of type %q: only text is accepted", m.ID, p.Type)
+		switch p.Type {
+		case partText:
+			texts = append(texts, p.Text)
+		case partBinary, partImage, partDocument:
+			f, err := p.file(before + len(files) + 1)
+			if err != nil {
+				return "", nil, fmt.Errorf("message %q: %s", m.ID, attach.Explain(err))
+			}
+			files = append(files, f)
+		default:
+			return "", nil, fmt.Errorf("message %q has a part of type %q: text, binary, image and document are accepted", m.ID, p.Type)
 		}
-		texts = append(texts, p.Text)
 	}
-	return strings.Join(texts, "\n"), nil
+	return strings.Join(texts, "\n"), files, nil
+}
+
+// file returns a picture or a document.
+func (p *part) file(number int) (attach.File, error) {
+	name := cmp.Or(p.Filename, fmt.Sprintf("attachment %d", number))
+	data, address, mime := p.Data, p.URL, p.MIME
+	switch p.Source.Type {
+	case "data":
+		data, mime = p.Source.Value, p.Source.MIME
+	case "url":
+		address = p.Source.Value
+	}
+	if data == "" {
+		return attach.NewDataURL(name, address)
+	}
+	return attach.NewBase64(name, mime, data, attach.MaxText)
 }
 
 // decodeInput reads and checks the body of a request.
@@ -107,25 +150,27 @@ func decodeInput(body []byte) (*input, error) {
 	return in, nil
 }
 
-// prompt returns what the user says: the messages of the user at the end of the conversation, and the context. The
+// prompt returns what the user says, and what is attached to it: the messages of the user at the end of the conversation, and the context. The
 // earlier messages are in the agent's own session.
-func (in *input) prompt() (string, error) {
+func (in *input) prompt() (text string, files []attach.File, err error) {
 	first := len(in.Messages)
 	for first > 0 && in.Messages[first-1].Role == "user" {
 		first--
 	}
 	var texts []string
 	for _, m := range in.Messages[first:] {
-		text, err := m.text()
+		said, more, err := m.content(len(files))
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
-		texts = append(texts, text)
+		if files = append(files, more...); said != "" || len(more) == 0 {
+			texts = append(texts, said)
+		}
 	}
 	for _, c := range in.Context {
 		texts = append(texts, c.Description+": "+c.Value)
 	}
-	return strings.Join(texts, "\n\n"), nil
+	return strings.Join(texts, "\n\n"), files, nil
 }
 
 // lastMessage returns the id of the message at the end of the conversation if the user has written it, otherwise "".

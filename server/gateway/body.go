@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -43,8 +44,13 @@ func hasBody(r *http.Request) bool {
 
 // boundBody returns the size of the largest body that a request with a token may have, in bytes, and the time in which it must arrive.
 func (g *Gateway) boundBody(r *http.Request) (limit int64, within time.Duration) {
-	if large := g.large[r.URL.Path]; large > maxBody && r.Method == http.MethodPost {
-		return large, largeBodyTime
+	if r.Method != http.MethodPost {
+		return maxBody, bodyTime
+	}
+	for path, large := range g.large {
+		if large > maxBody && (r.URL.Path == path || strings.HasSuffix(path, "/") && strings.HasPrefix(r.URL.Path, path)) {
+			return large, largeBodyTime
+		}
 	}
 	return maxBody, bodyTime
 }

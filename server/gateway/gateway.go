@@ -154,7 +154,7 @@ func allowedHosts(listen string, public *url.URL) []string {
 // Handle adds a handler for requests with a token.
 func (g *Gateway) Handle(pattern string, h http.Handler) { g.closed.Handle(pattern, h) }
 
-// AllowBody lets requests at a path have a body that is larger than that of others.
+// AllowBody lets requests at a path have a body that is larger than that of others. A path that ends with a slash means all below it.
 func (g *Gateway) AllowBody(path string, bytes int64) {
 	if g.large == nil {
 		g.large = map[string]int64{}

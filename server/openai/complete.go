@@ -69,12 +69,12 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil { // the answer is what the run says
 		return err
 	}
-	start := server.StartRequest{Agent: c.request.Model, Prompt: c.request.formatPrompt(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
+	start := server.StartRequest{Agent: c.request.Model, Prompt: c.request.formatPrompt(), Files: c.request.allFiles(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
 	if c.talks = !info.IsGraph(); c.talks {
 		start.Session = noSession // the messages are the history, whatever the agent's file says
 	}
 	if session := header.Get(HeaderSession); session != "" {
-		start.Session, start.Prompt = session, c.request.lastText()
+		start.Session, start.Prompt, start.Files = session, c.request.lastText(), c.request.lastFiles()
 	}
 	var err error
 	c.run, err = c.handler.service.StartRun(ctx, start)
@@ -107,6 +107,9 @@ func (c *completion) answerRun(ctx context.Context, run string) error {
 	}
 	if info, err := s.ReadAgent(st.Agent); err == nil {
 		c.talks = !info.IsGraph()
+	}
+	if len(c.request.lastFiles()) > 0 {
+		return newBadRequest("unsupported_content", "messages", "the answer to a question is a text: nothing can be attached to it")
 	}
 	c.after = st.Position()
 	answer := server.AnswerRequest{Run: st.Run, Protocol: true, Answers: []graph.Answer{{ID: st.Questions[i].ID, Value: matchOption(st.Questions[i], c.request.lastText())}}}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/attach"
 )
 
 // A request is the body of a request for a completion, as far as raddle reads it. What only tunes a model, such as temperature or
@@ -43,30 +46,70 @@ type message struct {
 	ToolCalls json.RawMessage `json:"tool_calls"`
 }
 
-// A content is the text of a message. Other parts are counted by their types.
+// A content is the text of a message and what is attached to it. Other parts are counted by their types.
 type content struct {
 	text  string
-	parts []string // "" for a text
+	parts []contentPart
+	files []attach.File
 }
+
+// A contentPart is a part of a message, as far as raddle reads it.
+type contentPart struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	ImageURL struct {
+		URL string `json:"url"`
+	} `json:"image_url"`
+	File struct {
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	} `json:"file"`
+}
+
+// These are the types of parts that are taken.
+const (
+	partText  = "text"
+	partImage = "image_url"
+	partFile  = "file"
+)
 
 // UnmarshalJSON reads a text or a list of parts.
 func (c *content) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" || json.Unmarshal(data, &c.text) == nil {
 		return nil
 	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(data, &parts); err != nil {
+	if err := json.Unmarshal(data, &c.parts); err != nil {
 		return errors.New("the content of a message must be a text or a list of parts")
 	}
-	for _, p := range parts {
-		if p.Type == "text" {
+	for _, p := range c.parts {
+		if p.Type == partText {
 			c.text += p.Text
-			p.Type = ""
 		}
-		c.parts = append(c.parts, p.Type)
+	}
+	return nil
+}
+
+// readFiles reads the pictures and documents of a message, whose place in the request is param. before is how many the messages before it have.
+func (c *content) readFiles(param string, before int) error {
+	for i := range c.parts {
+		p := &c.parts[i]
+		var f attach.File
+		var err error
+		switch p.Type {
+		case partText:
+			continue
+		case partImage:
+			f, err = attach.NewDataURL(fmt.Sprintf("picture %d", before+len(c.files)+1), p.ImageURL.URL)
+		case partFile:
+			f, err = attach.NewDataURL(cmp.Or(p.File.Name, fmt.Sprintf("document %d", before+len(c.files)+1)), p.File.Data)
+		default:
+			return newBadRequest("unsupported_content", fmt.Sprintf("%s.content[%d]", param, i), fmt.Sprintf("content of the type %q is not supported: send text, image_url or file", p.Type))
+		}
+		if err != nil {
+			return newBadRequest("invalid_content", fmt.Sprintf("%s.content[%d].%s", param, i, p.Type), attach.Explain(err))
+		}
+		c.files = append(c.files, f)
+		p.ImageURL.URL, p.File.Data = "", ""
 	}
 	return nil
 }
@@ -125,13 +168,14 @@ func (r *request) checkMessages() error {
 	if len(r.Messages) == 0 {
 		return newBadRequest("missing_messages", "messages", "there are no messages")
 	}
-	for i, m := range r.Messages {
+	files := 0
+	for i := range r.Messages {
+		m := &r.Messages[i]
 		param := fmt.Sprintf("messages[%d]", i)
-		for j, part := range m.Content.parts {
-			if part != "" {
-				return newBadRequest("unsupported_content", fmt.Sprintf("%s.content[%d]", param, j), fmt.Sprintf("content of the type %q is not supported: send text", part))
-			}
+		if err := m.Content.readFiles(param, files); err != nil {
+			return err
 		}
+		files += len(m.Content.files)
 		switch {
 		case m.Role == "tool" || m.Role == "function" || isSet(m.ToolCalls):
 			return newBadRequest("unsupported_message", param, "an agent has its own tools: messages about calls of tools are not supported")
@@ -141,7 +185,7 @@ func (r *request) checkMessages() error {
 	}
 	if last := len(r.Messages) - 1; r.Messages[last].Role != "user" {
 		return newBadRequest("no_user_message", fmt.Sprintf("messages[%d]", last), "the last message must be of the user: it is the prompt, or the answer to a question")
-	} else if strings.TrimSpace(r.Messages[last].Content.text) == "" {
+	} else if strings.TrimSpace(r.Messages[last].Content.text) == "" && len(r.Messages[last].Content.files) == 0 {
 		return newBadRequest("empty_message", fmt.Sprintf("messages[%d].content", last), "the last message is empty")
 	}
 	return nil
@@ -152,6 +196,17 @@ var titles = map[string]string{"system": "System", "developer": "System", "user"
 
 // lastText returns the text of the last message.
 func (r *request) lastText() string { return r.Messages[len(r.Messages)-1].Content.text }
+
+// lastFiles returns what is attached to the last message.
+func (r *request) lastFiles() []attach.File { return r.Messages[len(r.Messages)-1].Content.files }
+
+// allFiles returns what is attached to the messages, in their order.
+func (r *request) allFiles() (files []attach.File) {
+	for _, m := range r.Messages {
+		files = append(files, m.Content.files...)
+	}
+	return files
+}
 
 // formatPrompt returns the prompt of a run that has no earlier turns: the last message, after the instructions of the client and a
 // transcript of what was said before.
