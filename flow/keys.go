@@ -2,13 +2,16 @@ package flow
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
@@ -141,7 +144,8 @@ func appendState(b []byte, s graph.State) []byte {
 }
 
 // StoredJSON is StateJSON for values in the form in which a journal stores
-// them.
+// them. Pictures and documents of a conversation have their sizes in place of
+// their bytes.
 func StoredJSON(values []history.StoredValue) []byte {
 	b := []byte{'{'}
 	for _, v := range values {
@@ -152,9 +156,32 @@ func StoredJSON(values []history.StoredValue) []byte {
 			b = append(b, ',')
 		}
 		b = append(jsonvalue.AppendString(b, v.Key), ':')
-		b = appendParts(b, v.Tag, v.Parts)
+		if v.Key == agent.Messages.Name() {
+			b = append(b, withoutBytes(appendParts(nil, v.Tag, v.Parts))...)
+		} else {
+			b = appendParts(b, v.Tag, v.Parts)
+		}
 	}
 	return append(b, '}')
+}
+
+// mediaBytes matches a picture or a document in the JSON of a conversation, up to the end of its bytes. No text matches: quotes are escaped there.
+var mediaBytes = regexp.MustCompile(`(\{"type":"(?:image|file)"(?:,"(?:name|mime)":"(?:[^"\\]|\\.)*")*,)"data":"([A-Za-z0-9+/=]*)"`)
+
+// withoutBytes returns the JSON of a conversation with the sizes of pictures and documents in place of their bytes.
+func withoutBytes(messages []byte) []byte {
+	if !bytes.Contains(messages, []byte(`"data":"`)) {
+		return messages
+	}
+	var out []byte
+	done := 0
+	for _, m := range mediaBytes.FindAllSubmatchIndex(messages, -1) {
+		data := messages[m[4]:m[5]]
+		size := base64.StdEncoding.DecodedLen(len(data)) - bytes.Count(data[max(0, len(data)-2):], []byte("="))
+		out = append(append(out, messages[done:m[3]]...), fmt.Sprintf(`"bytes":%d`, size)...)
+		done = m[1]
+	}
+	return append(out, messages[done:]...)
 }
 
 // textTag is the tag of keys whose values are stored unchanged.

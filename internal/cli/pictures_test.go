@@ -352,7 +352,7 @@ func TestServersTakePictures(t *testing.T) {
 		"agui":             {agui, aguiCall("4", `{"type":"binary","mimeType":"image/png","data":"`+in64("text")+`"}`), "its content is something else"},
 		"agui address":     {agui, aguiCall("5", `{"type":"image","source":{"type":"url","value":"`+m.url+`"}}`), "nothing is fetched"},
 		"a2a":              {a2a, a2aCall(`{"raw":"` + in64("text") + `","mediaType":"image/png"}`), "its content is something else"},
-		"agui long text":   {agui, aguiCall("6", `{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}`), "the prompt has 5242884 bytes, and may have 4194304"},
+		"agui long text":   {agui, aguiCall("6", `{"type":"text","text":"`+strings.Repeat("x", 5<<20)+`"}`), "the prompt has 5242885 bytes, and may have 4194304"},
 		"a2a address":      {a2a, a2aCall(`{"url":"` + m.url + `","mediaType":"image/png"}`), "nothing is fetched"},
 		"too large a body": {openai, openaiCall(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + large + large + large + `"}}`), "the largest that this address takes"},
 	} {
@@ -374,5 +374,21 @@ func (w *workplace) installAgent(name string) {
 	w.t.Helper()
 	if err := os.CopyFS(filepath.Join(w.dir, ".config/raddle/agents", name), os.DirFS(filepath.Join(w.dir, name))); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// What people and programs read of a run names what is attached and how large it is, and never has the bytes.
+func TestPicturesAreNotPrinted(t *testing.T) {
+	m := startViewer(t, llmtest.OpenAI())
+	w := m.workplace(t, "openai-compatible")
+	for _, args := range [][]string{
+		{"run", "./helper", "-f", "pic.png", "Look", "--output", "json"}, {"run", "./helper", "-f", "pic.png", "Look", "--output", "stream-json"},
+		{"run", "./sees", "-f", "pic.png", "Look", "--output", "stream-json"},
+		{"run", "./helper", "-f", "pic.png", "Look", "--dry-run"},
+		{"runs", "show", "last"}, {"runs", "show", "last", "--output", "json"}, {"runs", "history", "last"}, {"runs", "history", "last", "--raw"}, {"runs", "ls"},
+	} {
+		if r := w.run(args...); r.code != 0 || strings.Contains(r.out+r.err, in64(testPNG)) {
+			t.Errorf("%v: %d %s %s", args, r.code, r.out, r.err)
+		}
 	}
 }
