@@ -1,8 +1,8 @@
 package acp
 
 import (
-	"encoding/base64"
 	"context"
+	"encoding/base64"
 	"io"
 	"os"
 	"path/filepath"

@@ -8,7 +8,7 @@ import "net/http"
 // Cross-Origin-Resource-Policy concerns requests in which a page embeds an answer without reading it. Requests of the pages that --allow-origin
 // names ask whether they may read (CORS), and that is decided by their Origin.
 var pageHeaders = [][2]string{
-	{"Content-Security-Policy", "default-src 'self'; object-src 'none'; frame-src 'none'; worker-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"},
+	{"Content-Security-Policy", "default-src 'self'; img-src 'self' data:; object-src 'none'; frame-src 'none'; worker-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"},
 	{"X-Frame-Options", "DENY"},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},

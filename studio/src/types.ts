@@ -198,6 +198,8 @@ export interface Part {
   name?: string;
   args?: unknown;
   call_id?: string;
+  mime?: string; // of an image or a file
+  data?: string; // its bytes in base64
   content?: Part[];
 }
 

@@ -9,7 +9,7 @@ import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
 import { Replies } from "../replies";
 import { go, runPath } from "../router";
-import type { Branch, Conversation, Entry, Page, RunInfo, Session } from "../types";
+import type { Branch, Conversation, Entry, Page, Part, RunInfo, Session } from "../types";
 
 const refreshEvery = 250;
 const lookEvery = 3000;
@@ -287,20 +287,20 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
     }
     reload();
   };
-  const send = async (prompt: string, files: File[]) => {
-    const name = session || nameSession(prompt);
+  const send = async (prompt: string, files: Sent[]) => {
+    const name = session || nameSession(prompt || (files[0]?.name ?? ""));
     // A turn that failed or was stopped has not ended: it ends before the next one starts.
     if (view && !busy && !isFinal(view.status)) await post(`runs/${encodeURIComponent(view.run)}/cancel`);
-    await post("runs", { agent, session: name, prompt, ...(files.length ? { files: await Promise.all(files.map(readFile)) } : {}) });
+    await post("runs", { agent, session: name, prompt, ...(files.length ? { files } : {}) });
     atEnd.current = true;
     if (name === session) return reload();
     writeNext = name;
     go(chatPath(agent, name));
   };
   // replace sends another message in the place of the one that began a run, on another branch.
-  const replace = async (run: string, prompt: string) => {
+  const replace = async (run: string, prompt: string, files: Sent[]) => {
     const made = await post<{ session: string }>(`sessions/${encodeURIComponent(agent)}/${encodeURIComponent(session)}/branches`, { before: run });
-    await post("runs", { agent, session: made.session, prompt });
+    await post("runs", { agent, session: made.session, prompt, ...(files.length ? { files } : {}) });
     writeNext = made.session;
     atEnd.current = true;
     go(chatPath(agent, made.session));
@@ -340,7 +340,7 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
       >
         {turns.length === 0 && arriving.length === 0 && <p class="empty">Write a message. raddle saves each turn: a conversation continues here or with raddle chat.</p>}
         {turns.map((t, i) => (
-          <TurnView key={`${i} ${t.run}`} turn={t} agent={agent} versions={findVersions(branches, current, t.run)} onReplace={t.first && !busy && current?.runs.includes(t.run) ? (text) => replace(t.run, text) : undefined} />
+          <TurnView key={`${i} ${t.run}`} turn={t} agent={agent} versions={findVersions(branches, current, t.run)} onReplace={t.first && !busy && current?.runs.includes(t.run) ? (text) => replace(t.run, text, t.media) : undefined} />
         ))}
         {arriving.map((text, i) => (
           <article key={"arriving" + i} class="said assistant" aria-label="The agent" aria-busy={busy}>
@@ -384,6 +384,7 @@ interface Call {
   name: string;
   args: unknown;
   result?: string;
+  media: Sent[]; // pictures and documents of the result
 }
 
 interface Turn {
@@ -391,6 +392,7 @@ interface Turn {
   run: string;
   first: boolean; // it is what a person wrote to start the run
   text: string;
+  media: Sent[]; // pictures and documents that were attached, or that a model made
   reasoning: string;
   calls: Call[];
 }
@@ -407,24 +409,27 @@ function toTurns(entries: Entry[]): Turn[] {
     if (m.role === "tool") {
       for (const p of parts) {
         const c = calls.get(p.call_id ?? "");
-        if (c) c.result = (p.content ?? []).map((x) => x.text ?? `(${x.type})`).join("");
+        if (!c) continue;
+        c.media = mediaOf(p.content ?? []);
+        c.result = (p.content ?? []).map((x) => x.text ?? (c.media.length ? "" : `(${x.type})`)).join("");
       }
       continue;
     }
     if ((m.role !== "user" || e.by) && m.role !== "assistant") continue;
-    const text = e.said ?? textOf(e, "text");
+    const { text, media } = splitMentions(e.said ?? textOf(e, "text"), mediaOf(parts));
     if (e.op === "replace") {
       const last = turns.findLast((t) => t.role === "user");
       if (last && m.role === "user") {
         last.text = text;
+        last.media = media;
         continue;
       }
     }
     const run = e.run ?? "";
-    const turn: Turn = { role: m.role, run, first: m.role === "user" && !turns.some((t) => t.run === run), text, reasoning: textOf(e, "reasoning"), calls: [] };
+    const turn: Turn = { role: m.role, run, first: m.role === "user" && !turns.some((t) => t.run === run), text, media, reasoning: textOf(e, "reasoning"), calls: [] };
     for (const p of parts)
       if (p.type === "tool_call") {
-        const c: Call = { id: p.id ?? "", name: p.name ?? "", args: p.args };
+        const c: Call = { id: p.id ?? "", name: p.name ?? "", args: p.args, media: [] };
         turn.calls.push(c);
         calls.set(c.id, c);
       }
@@ -439,7 +444,8 @@ function TurnView({ turn, agent, versions, onReplace }: { turn: Turn; agent: str
   if (turn.role === "user")
     return (
       <article class="said user" aria-label="You">
-        {edited === null || !onReplace ? <div class="text">{visible(turn.text)}</div> : <EditMessage text={edited} onText={setEdited} onSend={onReplace} onCancel={() => setEdited(null)} />}
+        <Media list={turn.media} />
+        {edited === null || !onReplace ? turn.text && <div class="text">{visible(turn.text)}</div> : <EditMessage text={edited} onText={setEdited} onSend={onReplace} onCancel={() => setEdited(null)} />}
         {turn.first && (
           <footer class="turn">
             {versions.length > 1 && <Versions agent={agent} run={turn.run} list={versions} />}
@@ -456,6 +462,7 @@ function TurnView({ turn, agent, versions, onReplace }: { turn: Turn; agent: str
   return (
     <article class="said assistant" aria-label="The agent">
       {turn.text && <Markdown text={turn.text} />}
+      <Media list={turn.media} />
       {turn.reasoning && (
         <details>
           <summary>Reasoning</summary>
@@ -472,7 +479,8 @@ function TurnView({ turn, agent, versions, onReplace }: { turn: Turn; agent: str
           {c.result !== undefined && (
             <>
               <h3>Result</h3>
-              <Outcome text={c.result} />
+              {(c.result || c.media.length === 0) && <Outcome text={c.result} />}
+              <Media list={c.media} />
             </>
           )}
         </details>
@@ -577,27 +585,93 @@ function Outcome({ text }: { text: string }) {
   return /^@@ .* @@/m.test(text) ? <DiffText text={text} /> : <pre class="text">{visible(text)}</pre>;
 }
 
+// Sent is a file in the form of the API.
+interface Sent {
+  name: string;
+  data: string; // in base64
+  type?: string;
+}
+
+// The pictures that the page shows. Their types are those that the server has recognized.
+const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+// The largest files that the server takes.
+const mostBytes = 10 << 20;
+const mostFiles = 20;
+
 // readFile returns a file in the form of the API.
-async function readFile(f: File): Promise<{ name: string; data: string }> {
+async function readFile(f: File): Promise<Sent> {
   const bytes = new Uint8Array(await f.arrayBuffer());
   let binary = "";
   for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return { name: f.name, data: btoa(binary) };
+  const known = pictures.includes(f.type) || f.type === "application/pdf";
+  return { name: f.name, data: btoa(binary), ...(known ? { type: f.type } : {}) };
+}
+
+// mediaOf returns the pictures and documents among parts.
+function mediaOf(parts: Part[]): Sent[] {
+  return parts.filter((p) => (p.type === "image" || p.type === "file") && p.data).map((p) => ({ name: p.name ?? "", data: p.data ?? "", type: p.mime ?? "" }));
+}
+
+// splitMentions gives pictures and documents the names that a message says, and returns its text without these lines.
+function splitMentions(text: string, media: Sent[]): { text: string; media: Sent[] } {
+  const mention = /(?:^|\n\n)File (.+) is attached\.(?=\n\n|$)/g;
+  const names = [...text.matchAll(mention)].map((m) => m[1] ?? "");
+  if (media.length === 0 || names.length !== media.length) return { text, media };
+  return { text: text.replace(mention, "").trim(), media: media.map((m, i) => ({ ...m, name: names[i] ?? m.name })) };
+}
+
+// sizeOf returns the size of a file for people.
+function sizeOf(bytes: number): string {
+  if (bytes < 1 << 10) return `${bytes} bytes`;
+  return bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`;
+}
+
+// Media shows pictures, and the names of documents.
+function Media({ list }: { list: Sent[] }) {
+  if (list.length === 0) return null;
+  return (
+    <ul class="media">
+      {list.map((m, i) => {
+        const name = visible(m.name.split(/[\\/]/).pop() || (m.type === "application/pdf" ? "document" : "picture"));
+        const size = sizeOf(Math.floor((m.data.replace(/=+$/, "").length * 3) / 4));
+        const shown = pictures.includes(m.type ?? "");
+        return (
+          <li key={i}>
+            <figure>
+              {shown && <img src={`data:${m.type};base64,${m.data}`} alt={name} loading="lazy" />}
+              <figcaption>
+                {name} · {size}
+              </figcaption>
+            </figure>
+          </li>
+        );
+      })}
+    </ul>
+  );
 }
 
 // Composer is where a person writes. Enter sends, with Shift it begins a new line.
-function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: boolean; onSend(text: string, files: File[]): Promise<void>; onStop(): void }) {
+function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: boolean; onSend(text: string, files: Sent[]): Promise<void>; onStop(): void }) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<File[]>([]);
   const [sending, setSending] = useState(false);
   const [error, setError] = useState("");
+  const [dropping, setDropping] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
+  const empty = !text.trim() && files.length === 0;
+  const attach = (more: Iterable<File>) => {
+    const list = [...files, ...more];
+    const large = list.find((f) => f.size > mostBytes);
+    setError(large ? `${large.name} has ${sizeOf(large.size)}, and may have ${sizeOf(mostBytes)}.` : list.length > mostFiles ? `A message may have ${mostFiles} files.` : "");
+    setFiles(list.filter((f) => f.size <= mostBytes).slice(0, mostFiles));
+  };
   const send = async () => {
-    if (!text.trim() || busy || blocked || sending) return;
+    if (empty || busy || blocked || sending) return;
     setSending(true);
     setError("");
     try {
-      await onSend(text, files);
+      await onSend(text, await Promise.all(files.map(readFile)));
       setText("");
       setFiles([]);
     } catch (e) {
@@ -607,18 +681,32 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
   };
   return (
     <form
-      class="composer"
+      class={dropping ? "composer dropping" : "composer"}
       onSubmit={(e) => {
         e.preventDefault();
         void send();
+      }}
+      onDragOver={(e) => {
+        if (!e.dataTransfer?.types.includes("Files")) return;
+        e.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={(e) => {
+        if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setDropping(false);
+      }}
+      onDrop={(e) => {
+        setDropping(false);
+        if (!e.dataTransfer?.files.length) return;
+        e.preventDefault();
+        attach(e.dataTransfer.files);
       }}
     >
       <Failure text={error} />
       {files.length > 0 && (
         <ul class="files" aria-label="Attached files">
-          {files.map((f) => (
-            <li key={f.name}>
-              {visible(f.name)}{" "}
+          {files.map((f, i) => (
+            <li key={i}>
+              {visible(f.name)} <span class="dim">{sizeOf(f.size)}</span>{" "}
               <button type="button" class="plain" aria-label={"Remove " + f.name} onClick={() => setFiles(files.filter((g) => g !== f))}>
                 ✕
               </button>
@@ -635,6 +723,11 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
         value={text}
         placeholder={blocked ? "Answer the question first" : "Message"}
         onInput={(e) => setText(e.currentTarget.value)}
+        onPaste={(e) => {
+          if (!e.clipboardData?.files.length) return;
+          e.preventDefault();
+          attach(e.clipboardData.files);
+        }}
         onKeyDown={(e) => {
           if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
             e.preventDefault();
@@ -643,7 +736,18 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
         }}
       />
       <div class="buttons">
-        <input ref={picker} type="file" multiple class="unseen" tabIndex={-1} aria-label="Files to attach" onChange={(e) => setFiles([...files, ...(e.currentTarget.files ?? [])])} />
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          class="unseen"
+          tabIndex={-1}
+          aria-label="Files to attach"
+          onChange={(e) => {
+            attach(e.currentTarget.files ?? []);
+            e.currentTarget.value = "";
+          }}
+        />
         <button type="button" onClick={() => picker.current?.click()}>
           Attach
         </button>
@@ -652,7 +756,7 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
             Stop
           </button>
         ) : (
-          <button type="submit" class="primary" disabled={!text.trim() || blocked || sending}>
+          <button type="submit" class="primary" disabled={empty || blocked || sending}>
             Send
           </button>
         )}
