@@ -63,6 +63,8 @@ type (
 		Took  time.Duration `json:"took_ns,omitempty"`
 		// Changes are what the call did to files. Their JSON has no contents.
 		Changes []tool.FileChange `json:"changes,omitempty"`
+		// Media are the images and files of the outcome, for those who watch the run as it works.
+		Media []llm.Part `json:"-"`
 	}
 	// WindowShortened says that the beginning of the conversation no longer fits in
 	// the window and is left out of requests.

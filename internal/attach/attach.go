@@ -291,6 +291,17 @@ func Only(parts []llm.Part) (media []llm.Part) {
 	return media
 }
 
+// BytesOf returns the bytes of a picture or a document, nil for one that is given by its address.
+func BytesOf(p llm.Part) []byte {
+	switch p := p.(type) {
+	case llm.Image:
+		return p.Data
+	case llm.File:
+		return p.Data
+	}
+	return nil
+}
+
 // Describe returns what a part is, without its bytes; the zero Info for a part that is neither a picture nor a document.
 func Describe(p llm.Part) Info {
 	switch p := p.(type) {

@@ -23,6 +23,7 @@ import (
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
 	"raddle.dev/internal/wording"
+	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
@@ -182,6 +183,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 // handleEvent shows an event. If the reader of the events has closed the pipe, the run stops.
 func (d *drive) handleEvent(ev graph.Event) {
 	d.watch.handleEvent(ev)
+	d.saveMedia(ev)
 	if d.turn != nil {
 		d.turn.Event(ev)
 	}
@@ -192,6 +194,31 @@ func (d *drive) handleEvent(ev graph.Event) {
 	}
 	if d.env.out.IsClosed() && d.format == formatStream {
 		d.stop.cancelWork()
+	}
+}
+
+// saveMedia saves the pictures and documents that a model or a tool has made, and says where they are.
+func (d *drive) saveMedia(ev graph.Event) {
+	emitted, ok := ev.Body.(graph.ValueEmitted)
+	if !ok {
+		return
+	}
+	var parts []llm.Part
+	switch v := emitted.Value.(type) {
+	case agent.ReplyDone:
+		parts = v.Message.Parts
+	case agent.ToolDone:
+		parts = v.Media
+	}
+	if len(parts) == 0 {
+		return
+	}
+	saved, err := runs.SaveMedia(d.env.process.Dirs, d.run.Thread, parts)
+	if err != nil {
+		d.env.printWarning(plainText(err.Error()))
+	}
+	for _, f := range saved {
+		tellAttached(d.env, f)
 	}
 }
 

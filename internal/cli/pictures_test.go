@@ -3,16 +3,20 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"raddle.dev/internal/llmtest"
 )
@@ -390,5 +394,42 @@ func TestPicturesAreNotPrinted(t *testing.T) {
 		if r := w.run(args...); r.code != 0 || strings.Contains(r.out+r.err, in64(testPNG)) {
 			t.Errorf("%v: %d %s %s", args, r.code, r.out, r.err)
 		}
+	}
+}
+
+// A picture that a tool returns goes to the model, and is saved as a file of the run that is named on the terminal; what only says that it is a picture
+// is not. The file goes with the run.
+func TestPicturesOfTools(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "cam", Version: "1"}, nil)
+	spec := &sdk.Tool{Name: "shot", InputSchema: map[string]any{"type": "object"}, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}
+	server.AddTool(spec, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{MIMEType: "image/png", Data: []byte(testPNG)}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("text")}}}, nil
+	})
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(web.CloseClientConnections)
+	w := newWorkplace(t, `
+-- shop/config.yaml --
+name: Shop
+model: script:t.yaml
+mcp_servers: [cam]
+-- shop/t.yaml --
+- tool_calls: [{name: mcp__cam__shot, args: {}}]
+- text: There it is.
+`)
+	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"cam": {"type": "http", "url": %q}}}`, web.URL))
+	r := w.run("run", "./shop", "look")
+	found := regexp.MustCompile(`📎 [0-9a-f]{16}\.png · 33 bytes · (.+)`).FindAllStringSubmatch(r.err, -1)
+	if r.code != 0 || len(found) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	path := found[0][1]
+	if content, err := os.ReadFile(path); err != nil || string(content) != testPNG {
+		t.Fatalf("%q %v", content, err)
+	}
+	if r := w.run("runs", "rm", w.runs()[0].Run); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", path, err)
 	}
 }

@@ -269,5 +269,8 @@ func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
 	if err := st.Prune(ctx, id, math.MaxInt64); err != nil {
 		return id, fmt.Errorf("remove run %s: %w", id, err)
 	}
+	if err := removeMedia(a.dirs, id); err != nil {
+		return id, err
+	}
 	return id, foreign.Remove(ctx, st, id)
 }

@@ -251,6 +251,9 @@ func (a *Archive) RemoveRuns(ctx context.Context, ids []string, gone func(id str
 		if err := st.removeAll(ctx, part, many.Delete); err != nil {
 			return err
 		}
+		if err := removeMedia(a.dirs, part...); err != nil {
+			return err
+		}
 		for _, id := range part {
 			gone(id)
 		}
