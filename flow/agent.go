@@ -108,15 +108,15 @@ func (a *Agent) Agents() []*Agent {
 }
 
 // Input returns the input that starts a run: the initial state with the prompt, and with the pictures and documents that are attached to it. An agent
-// must take those: see [Agent.TakesMedia].
+// must take those: see [TakesMedia].
 func (a *Agent) Input(prompt string, media ...llm.Part) graph.Input {
 	media = llm.RedactMessage(llm.Message{Parts: media}, a.host.redact).Parts
 	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt), media)}
 }
 
-// TakesMedia reports whether pictures and documents that are attached to a prompt reach a model. In a graph they go to the nodes whose own prompt has
+// TakesMedia reports whether pictures and documents that are attached to the prompt of an agent reach a model. In a graph they go to the nodes whose own prompt has
 // the prompt of the run, {{initial_prompt}}.
-func (a *Agent) TakesMedia() bool {
+func TakesMedia(a *Agent) bool {
 	if a.Config != nil {
 		return true
 	}
@@ -126,7 +126,7 @@ func (a *Agent) TakesMedia() bool {
 			return hasRunPrompt(b.prompt)
 		case *agentNode:
 			child := a.children[b.agent]
-			return hasRunPrompt(b.prompt) && child != nil && child != a && child.TakesMedia()
+			return hasRunPrompt(b.prompt) && child != nil && child != a && TakesMedia(child)
 		}
 		return false
 	})

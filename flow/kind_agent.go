@@ -98,7 +98,7 @@ func (nr *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 		return "", failed(spec.Errorf("Function calling support must be enabled to spawn agents."))
 	}
 	s := Spawn{Agent: b.agent, Prompt: prompt, Depth: depth, Model: nr.agent.modelID("")}
-	if child := nr.agent.children[b.agent]; hasRunPrompt(b.prompt) && child != nil && child.TakesMedia() {
+	if child := nr.agent.children[b.agent]; hasRunPrompt(b.prompt) && child != nil && TakesMedia(child) {
 		s.Media = mediaKey.Get(nr.before).Parts
 	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(nr, depth), max(1, b.timeout.Duration()), errNodeTimeout)

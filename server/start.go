@@ -156,27 +156,25 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 		return "", err
 	}
 	caller, _ := CallerOf(ctx)
-	var names []string
 	for _, f := range req.Files {
 		if err := checkAttachment(f); err != nil {
 			return "", err
 		}
-		names = append(names, f.Name)
 	}
 	if len(req.Prompt) > maxPrompt {
 		return "", failure.NewUsage("send a part of it, or let the agent read it", "the prompt has %d bytes, and may have %d", len(req.Prompt), maxPrompt)
 	}
-	prompt, media, err := attach.Join(req.Prompt, req.Files)
+	start := app.Request{
+		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+	}
+	if err := start.Attach(req.Files, func(name string) string { return name }); err != nil {
+		return "", err
+	}
+	run, err := s.process.StartRun(start)
 	if err != nil {
 		return "", err
 	}
-	run, err := s.process.StartRun(app.Request{
-		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: prompt, Files: names, Media: media, Attached: attach.DescribeFiles(req.Files), Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
-	})
-	if err != nil {
-		return "", err
-	}
-	if run.Agent.Config != nil && strings.TrimSpace(prompt) == "" {
+	if run.Agent.Config != nil && strings.TrimSpace(start.Prompt) == "" {
 		run.Close()
 		return "", failure.NewUsage("say what it shall do: prompt", "agent '%s' needs a prompt: it is a model, which has nothing to answer without one", run.Agent.Name)
 	}

@@ -32,7 +32,7 @@ type Request struct {
 	Prompt      string // complete, with the text of Files
 	Files       []string
 	Media       []llm.Part        // pictures and documents that are attached to the prompt
-	Attached    []attach.Info     // what they are, for people
+	Attached    []attach.Label    // what they are, for people
 	Headless    bool              // no person will ever be asked; models are informed of it
 	Model       string            // replaces every model of the agent and its children
 	Templates   map[string]string // replace templates of prompts, by node
@@ -48,6 +48,19 @@ type Request struct {
 	TraceParent string            // the span that asks for the run; "": that of the environment
 	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
+}
+
+// Attach adds files to a request with a prompt. name returns the name of a file for the start record.
+func (r *Request) Attach(files []attach.File, name func(string) string) (err error) {
+	r.Prompt, r.Media, err = attach.Join(r.Prompt, files)
+	r.Attached = attach.DescribeFiles(files)
+	for _, f := range files {
+		if !attach.IsAddress(f.Name) {
+			f.Name = name(f.Name)
+		}
+		r.Files = append(r.Files, f.Name)
+	}
+	return err
 }
 
 // Run is a run that only this process may drive until it is
@@ -73,8 +86,7 @@ type Run struct {
 	accept   bool
 	accepted []byte // start record of a run that continues with changed files; nil: nothing has changed
 	takeover bool
-	state    *jsonvalue.Object
-	media    []llm.Part
+	given    givenInput
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 
@@ -82,6 +94,12 @@ type Run struct {
 
 	handle    graph.Handle         // of the drive that works
 	telemetry *telemetry.Telemetry // nil: none
+}
+
+// givenInput is what a caller gives a run that has not started, in addition to its prompt.
+type givenInput struct {
+	state *jsonvalue.Object
+	media []llm.Part
 }
 
 // ResumeCommand returns the command that resumes the run with the same flags: the journal does
@@ -165,10 +183,10 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 			return err
 		}
 	}
-	if len(req.Media) > 0 && !run.Agent.TakesMedia() {
+	if len(req.Media) > 0 && !flow.TakesMedia(run.Agent) {
 		return newMediaError(run.Agent)
 	}
-	run.state, run.media = req.State, req.Media
+	run.given = givenInput{req.State, req.Media}
 	recordAgent(run.Record, run.Agent)
 	if err := p.prepareBundle(run, host); err != nil {
 		return err
@@ -192,9 +210,9 @@ func newMediaError(a *flow.Agent) error {
 
 // SetPrompt replaces the prompt of a run that has not started.
 func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
-	run.input = run.Agent.Input(prompt, run.media...)
+	run.input = run.Agent.Input(prompt, run.given.media...)
 	run.input.User = run.user
-	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.state)...)
+	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.given.state)...)
 	run.Record.Prompt = run.Agent.Redact(prompt)
 	run.input.Meta, err = p.encodeRecord(run.Record)
 	return err

@@ -1,5 +1,5 @@
 // Package attach decides what a file is that a person or a client adds to a prompt: a text, a picture or a document. Texts become part of the
-// prompt; pictures and documents become parts of the message beside it.
+// prompt; pictures and documents become parts of the message.
 //
 // It looks at the first bytes of a file and at its name, and decodes nothing: a picture that would fill the memory of its reader is only bytes here.
 package attach
@@ -43,8 +43,8 @@ type File struct {
 	Media llm.Part `json:"media,omitempty"` // an [llm.Image] or an [llm.File]; nil: it is a text
 }
 
-// An Info describes a picture or a document without its bytes.
-type Info struct {
+// An Label describes a picture or a document without its bytes.
+type Label struct {
 	Name  string `json:"name,omitempty"`
 	MIME  string `json:"mime"`
 	Bytes int    `json:"bytes"`
@@ -55,6 +55,9 @@ const advice = "text, PNG, JPEG, GIF, WebP and PDF can be attached"
 
 // extensions are the names of files that promise a picture or a document.
 var extensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"}
+
+// Mark stands before the line of a file that is attached.
+const Mark = "📎 "
 
 // PDF is the media type of documents.
 const PDF = "application/pdf"
@@ -195,7 +198,7 @@ func Explain(err error) string {
 	return err.Error()
 }
 
-// DecodedSize returns how many bytes a text in base64 stands for.
+// DecodedSize returns how many bytes a text in base64 has when it is decoded.
 func DecodedSize(data string) int {
 	return base64.StdEncoding.DecodedLen(len(data)) - strings.Count(data[max(0, len(data)-2):], "=")
 }
@@ -302,19 +305,19 @@ func BytesOf(p llm.Part) []byte {
 	return nil
 }
 
-// Describe returns what a part is, without its bytes; the zero Info for a part that is neither a picture nor a document.
-func Describe(p llm.Part) Info {
+// Describe returns what a part is, without its bytes; the zero Label for a part that is neither a picture nor a document.
+func Describe(p llm.Part) Label {
 	switch p := p.(type) {
 	case llm.Image:
-		return Info{MIME: p.MIME, Bytes: len(p.Data)}
+		return Label{MIME: p.MIME, Bytes: len(p.Data)}
 	case llm.File:
-		return Info{Name: p.Name, MIME: p.MIME, Bytes: len(p.Data)}
+		return Label{Name: p.Name, MIME: p.MIME, Bytes: len(p.Data)}
 	}
-	return Info{}
+	return Label{}
 }
 
 // DescribeFiles returns what the pictures and documents among files are.
-func DescribeFiles(files []File) (list []Info) {
+func DescribeFiles(files []File) (list []Label) {
 	for _, f := range files {
 		if f.Media != nil {
 			info := Describe(f.Media)

@@ -66,7 +66,7 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 	for _, path := range splitPaths(paths) {
 		f, err := attach.Read(s.Process.Dirs.AbsPath(path), path, attach.MaxText, false)
 		if err == nil {
-			err = s.attachNext(f)
+			err = attachNext(s, f)
 		}
 		if err != nil {
 			return err
@@ -78,21 +78,25 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 	return nil
 }
 
-// attachNext adds a file to the next message.
-func (s *Session) attachNext(f attach.File) error {
-	if err := attach.CheckMedia(mediaOf(append(slices.Clone(s.files), f))); err != nil {
-		return err
-	}
-	s.appended = append(s.appended, f.Mention())
-	if f.Media != nil {
-		s.files = append(s.files, f)
-	}
-	s.say("Your next message gets " + attachMark + f.String())
-	return nil
+// attachments are what the next message gets.
+type attachments struct {
+	texts  []string      // before what the person writes
+	files  []attach.File // pictures and documents
+	pasted int           // how many pictures were taken from the clipboard
 }
 
-// attachMark stands before the line of a file that is attached.
-const attachMark = "📎 "
+// attachNext adds a file to the next message.
+func attachNext(s *Session, f attach.File) error {
+	if err := attach.CheckMedia(mediaOf(append(slices.Clone(s.attached.files), f))); err != nil {
+		return err
+	}
+	s.attached.texts = append(s.attached.texts, f.Mention())
+	if f.Media != nil {
+		s.attached.files = append(s.attached.files, f)
+	}
+	s.say("Your next message gets " + attach.Mark + f.String())
+	return nil
+}
 
 // mediaOf returns the pictures and documents of files, each once.
 func mediaOf(files []attach.File) (media []llm.Part) {
@@ -128,7 +132,7 @@ func pastedFile(dirs config.Dirs, pasted string) (path string, ok bool) {
 }
 
 // handlePaste handles a paste: the path of a picture or a document attaches it.
-func (s *Session) handlePaste(msg tea.PasteMsg) tea.PasteMsg {
+func handlePaste(s *Session, msg tea.PasteMsg) tea.PasteMsg {
 	if path, ok := pastedFile(s.Process.Dirs, msg.Content); ok {
 		if strings.ContainsFunc(path, unicode.IsSpace) {
 			path = `"` + path + `"`
@@ -203,7 +207,7 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		if end != "" {
 			text += "\n(" + end + ")"
 		}
-		s.appended = append(s.appended, text)
+		s.attached.texts = append(s.attached.texts, text)
 		s.say("Your next message gets this output.")
 	}
 }

@@ -103,7 +103,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 }
 
 // pastePicture attaches the picture in the clipboard to the next message.
-func (s *Session) pastePicture(ctx context.Context) {
+func pastePicture(ctx context.Context, s *Session) {
 	content, tried := readClipboard(ctx, listClipboardReaders(runtime.GOOS))
 	switch {
 	case len(tried) == 0:
@@ -111,11 +111,11 @@ func (s *Session) pastePicture(ctx context.Context) {
 	case content == nil:
 		s.setNotice("There is no picture in the clipboard. Your terminal pastes text, mostly with Ctrl-Shift-V.")
 	default:
-		s.pasted++
+		s.attached.pasted++
 		kind, _ := attach.Extension(attach.Sniff(content))
-		f, err := attach.New(fmt.Sprintf("clipboard-%d%s", s.pasted, kind), content)
+		f, err := attach.New(fmt.Sprintf("clipboard-%d%s", s.attached.pasted, kind), content)
 		if err == nil {
-			err = s.attachNext(f)
+			err = attachNext(s, f)
 		}
 		if err != nil {
 			s.Backend.ShowError(err)

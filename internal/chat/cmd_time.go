@@ -96,9 +96,9 @@ func editTurn(ctx context.Context, s *Session, _ string) error {
 	if s.edit != nil {
 		s.edit.SetText(turns[n-1].Prompt)
 	}
-	s.files = filesOf(turns[n-1])
-	for _, f := range s.files {
-		s.say("Your next message gets " + attachMark + f.String())
+	s.attached.files = filesOf(turns[n-1])
+	for _, f := range s.attached.files {
+		s.say("Your next message gets " + attach.Mark + f.String())
 	}
 	return nil
 }

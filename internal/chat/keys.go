@@ -22,7 +22,7 @@ const twice = 2 * time.Second
 // handleKey handles a key or a paste.
 func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	if paste, ok := msg.(tea.PasteMsg); ok {
-		msg = s.handlePaste(paste)
+		msg = handlePaste(s, paste)
 	}
 	action := s.edit.HandleKey(msg)
 	again := false
@@ -49,7 +49,7 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	case editor.Suspend:
 		s.suspend()
 	case editor.PastePicture:
-		s.pastePicture(ctx)
+		pastePicture(ctx, s)
 	case editor.ClearScreen:
 		s.Screen.ClearAll()
 	}

@@ -21,7 +21,6 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
-	"raddle.dev/internal/attach"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/editor"
@@ -89,12 +88,10 @@ type Session struct {
 	talking  sync.Mutex // guards what talk holds: a turn that starts changes it
 	title    string     // of talk
 	vars     map[string]string
-	queue    []message     // sent while a turn works
-	appended []string      // to be sent with the next message
-	files    []attach.File // pictures and documents of the next message
-	pasted   int           // pictures that were taken from the clipboard
-	turn     *turn         // nil: no turn works
-	notice   string        // shown instead of the status line
+	queue    []message   // sent while a turn works
+	attached attachments // to be sent with the next message
+	turn     *turn       // nil: no turn works
+	notice   string      // shown instead of the status line
 	noticed  time.Time
 	pressed  tea.KeyPressMsg // the last key, for keys that count twice
 	at       time.Time       // when
@@ -167,7 +164,7 @@ func (s *Session) openAgent(ctx context.Context, name, session string) error {
 	s.closeAgent()
 	s.agent, s.name, s.talk, s.title = a, name, talk, talk.Title()
 	s.usage.reset()
-	s.output, s.appended, s.files = "", nil, nil
+	s.output, s.attached = "", attachments{}
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (s *Session) send(ctx context.Context, m message) {
 		s.queue = append(s.queue, m)
 		return
 	}
-	media := mediaOf(append(slices.Clone(s.files), m.files...))
+	media := mediaOf(append(slices.Clone(s.attached.files), m.files...))
 	if err := attach.CheckMedia(media); err != nil {
 		s.Backend.ShowError(err)
 		s.restore(m.shown)
@@ -54,14 +54,14 @@ func (s *Session) send(ctx context.Context, m message) {
 	}
 	s.echoed = ""
 	for _, f := range m.files {
-		s.say(attachMark + f.String())
+		s.say(attach.Mark + f.String())
 	}
 	s.usage.details.reset()
-	if len(s.appended) > 0 {
-		m.text = strings.Join(append(s.appended, m.text), "\n\n")
+	if len(s.attached.texts) > 0 {
+		m.text = strings.Join(append(s.attached.texts, m.text), "\n\n")
 	}
-	attached := attach.DescribeFiles(append(s.files, m.files...))
-	s.appended, s.files = nil, nil
+	attached := attach.DescribeFiles(append(s.attached.files, m.files...))
+	s.attached.texts, s.attached.files = nil, nil
 	s.startWork(ctx, s.talk.StartTurn, app.Request{Prompt: m.text, Media: media, Attached: attached})
 }
 

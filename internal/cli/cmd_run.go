@@ -10,7 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
-	"raddle.dev/internal/attach"
+	"raddle.dev/internal/gather"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/toolbox"
 	"raddle.dev/internal/wording"
@@ -92,24 +92,20 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if err != nil {
 		return err
 	}
-	files, err := readNamed(ctx, env, opts.files)
+	files, report, err := gather.Read(ctx, opts.files)
 	if err != nil {
 		return err
 	}
-	text, media, err := attach.Join(text, files)
-	if err != nil {
-		return err
+	for _, line := range report {
+		env.printNote("%s", term.CleanLine(line))
 	}
 	req := app.Request{
 		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env),
 	}
-	req.Mode, req.Media, req.Attached = mode, media, attach.DescribeFiles(files)
-	for _, f := range files {
-		if !attach.IsAddress(f.Name) {
-			f.Name = env.process.Dirs.AbsPath(f.Name)
-		}
-		req.Files = append(req.Files, f.Name)
+	req.Mode = mode
+	if err := req.Attach(files, env.process.Dirs.AbsPath); err != nil {
+		return err
 	}
 	run, err := startPrompted(ctx, env, req)
 	if err != nil {

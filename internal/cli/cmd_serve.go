@@ -138,6 +138,9 @@ func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file s
 	g.UseService(s)
 	g.Handle("/api/", api.NewHandler(s))
 	g.AllowBody(api.StartPath, api.MaxStartBody)
+	for _, path := range []string{"/v1/chat/completions", "/agui/", "/a2a/"} { // messages with pictures
+		g.AllowBody(path, attach.MaxBody)
+	}
 	mountStudio(g)
 	for _, p := range protocols {
 		if !slices.Contains(opts.disable, p.name) {
@@ -384,27 +387,19 @@ type protocol struct {
 // protocols are what a server offers.
 var protocols = []protocol{
 	{"a2a", mountA2A},
-	{"agui", mountAGUI},
+	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
 	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
 	{"openai", mountOpenAI},
 }
 
 func mountOpenAI(g *gateway.Gateway, s *server.Service) {
 	g.Handle("/v1/", openai.NewHandler(s))
-	g.AllowBody("/v1/chat/completions", attach.MaxBody)
 	g.WriteRefusals("/v1/", openai.WriteRefusal)
-}
-
-// mountAGUI offers agents to pages of others.
-func mountAGUI(g *gateway.Gateway, s *server.Service) {
-	g.Handle("/agui/", agui.NewHandler(s))
-	g.AllowBody("/agui/", attach.MaxBody)
 }
 
 // mountA2A offers agents to other agents. Their cards need no token.
 func mountA2A(g *gateway.Gateway, s *server.Service) {
 	g.Handle("/a2a/", a2a.NewHandler(s))
-	g.AllowBody("/a2a/", attach.MaxBody)
 	for _, pattern := range a2a.CardPatterns {
 		g.HandleOpen(pattern, a2a.NewCards(s, g.Address()))
 	}

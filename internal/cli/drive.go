@@ -15,6 +15,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/attach"
 	"raddle.dev/internal/chat"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/overview"
@@ -23,7 +24,6 @@ import (
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/progress"
 	"raddle.dev/internal/wording"
-	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
@@ -199,26 +199,12 @@ func (d *drive) handleEvent(ev graph.Event) {
 
 // saveMedia saves the pictures and documents that a model or a tool has made, and says where they are.
 func (d *drive) saveMedia(ev graph.Event) {
-	emitted, ok := ev.Body.(graph.ValueEmitted)
-	if !ok {
-		return
-	}
-	var parts []llm.Part
-	switch v := emitted.Value.(type) {
-	case agent.ReplyDone:
-		parts = v.Message.Parts
-	case agent.ToolDone:
-		parts = v.Media
-	}
-	if len(parts) == 0 {
-		return
-	}
-	saved, err := runs.SaveMedia(d.env.process.Dirs, d.run.Thread, parts)
+	saved, err := runs.SaveMedia(d.env.process.Dirs, d.run.Thread, runs.MediaOf(ev))
 	if err != nil {
 		d.env.printWarning(plainText(err.Error()))
 	}
 	for _, f := range saved {
-		tellAttached(d.env, f)
+		d.env.printNote("%s", term.CleanLine(attach.Mark+f.String()))
 	}
 }
 

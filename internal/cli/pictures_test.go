@@ -260,7 +260,7 @@ func TestRunTakesDirectories(t *testing.T) {
 	for name, wrong := range map[string]string{
 		"lie.png": "named like a picture", "empty.png": "is empty", "large.png": "larger than 10 MB", "docs/pipe.md": "it is a pipe", "docs/none/*.md": "no such file",
 		"docs/*.zip": "no file that can be attached", "none.png": "no such file", web.URL + "/none": "404", web.URL + "/away": "redirects to",
-		"http://example.com/x": "use https://", "docs/[a.md": "is no pattern",
+		"http://example.com/x": "use https://", "docs/[a.md": "is not a pattern",
 	} {
 		if r := w.run("run", "./helper", "-f", name, "Read"); r.code != 2 || !strings.Contains(r.err, wrong) {
 			t.Errorf("%s: %+v, want %q", name, r, wrong)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"raddle.dev/agent"
+	"raddle.dev/graph"
 	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/llm"
@@ -26,6 +28,18 @@ func shortHash(content []byte) string {
 	const bytes = 8
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:bytes])
+}
+
+// MediaOf returns what a model or a tool has made, if an event says that it has answered.
+func MediaOf(ev graph.Event) []llm.Part {
+	emitted, _ := ev.Body.(graph.ValueEmitted)
+	switch v := emitted.Value.(type) {
+	case agent.ReplyDone:
+		return attach.Only(v.Message.Parts)
+	case agent.ToolDone:
+		return v.Media
+	}
+	return nil
 }
 
 // SaveMedia saves the pictures and documents among parts as files of a thread, and returns them with their paths as names. What its bytes do not

@@ -129,7 +129,7 @@ func Download(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, fmt.Errorf("%q is no address with https://", address)
+		return nil, fmt.Errorf("%q must be an address with https://", address)
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return nil, fmt.Errorf("%s is not fetched: use https://, as what is sent without it can be changed on its way", u.Redacted())
 	}

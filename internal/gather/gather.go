@@ -1,4 +1,5 @@
-package cli
+// Package gather reads what a person names to be attached to a prompt: files, directories, patterns and addresses.
+package gather
 
 import (
 	"context"
@@ -14,12 +15,9 @@ import (
 
 	"raddle.dev/internal/attach"
 	"raddle.dev/internal/failure"
-	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool/builtin"
 )
-
-// This file reads what -f names: files, directories, patterns and addresses.
 
 // largestPrompt is the size in bytes of the largest text that is put into a prompt.
 const largestPrompt = 16 << 20
@@ -32,58 +30,45 @@ const (
 	mostWalked     = 50_000  // entries that are looked at
 )
 
-// readNamed returns what -f names, in that order. It says on standard error what it has taken of directories, patterns and addresses.
-func readNamed(ctx context.Context, env *environment, names []string) ([]attach.File, error) {
-	var files []attach.File
+// Read returns what a list of names means, in its order, and lines that say what was taken of each and what was left out.
+func Read(ctx context.Context, names []string) (files []attach.File, report []string, err error) {
 	for _, name := range names {
-		more, err := readOneNamed(ctx, env, name)
-		if err != nil {
-			next := ""
-			if e, ok := errors.AsType[*failure.Error](err); ok {
-				next = e.Next
-			}
-			return nil, badUsage(next, "-f: %v", err)
+		more, lines, err := readName(ctx, name)
+		if e, ok := errors.AsType[*failure.Error](err); ok {
+			return nil, nil, failure.NewUsage(e.Next, "-f: %v", err)
+		} else if err != nil {
+			return nil, nil, failure.NewUsage("", "-f: %v", err)
 		}
-		files = append(files, more...)
+		files, report = append(files, more...), append(report, lines...)
 	}
-	return files, nil
+	return files, report, nil
 }
 
-func readOneNamed(ctx context.Context, env *environment, name string) ([]attach.File, error) {
+func readName(ctx context.Context, name string) (files []attach.File, report []string, err error) {
 	if attach.IsAddress(name) {
 		content, err := builtin.Download(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		f, err := attach.New(name, content)
-		if err == nil {
-			tellAttached(env, f)
-		}
-		return []attach.File{f}, err
+		return []attach.File{f}, []string{attach.Mark + f.String()}, err
 	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return readFound(ctx, env, foundFiles{root: name, shown: name, textOnly: true})
+		return readFound(ctx, foundFiles{root: name, shown: name, textOnly: true})
 	case err != nil && strings.ContainsAny(name, "*?[{"):
 		if !doublestar.ValidatePattern(filepath.ToSlash(name)) {
-			return nil, failure.NewUsage("", "%s is no pattern: a bracket is not closed", name)
+			return nil, nil, failure.NewUsage("", "%s is not a pattern: a bracket is not closed", name)
 		}
 		root, pattern := doublestar.SplitPattern(filepath.ToSlash(filepath.Clean(name)))
-		return readFound(ctx, env, foundFiles{root: filepath.FromSlash(root), pattern: pattern, shown: name})
+		return readFound(ctx, foundFiles{root: filepath.FromSlash(root), pattern: pattern, shown: name})
 	}
 	f, err := attach.Read(name, name, largestPrompt, true)
 	if err == nil && f.Media != nil {
-		tellAttached(env, f)
+		report = []string{attach.Mark + f.String()}
 	}
-	return []attach.File{f}, err
-}
-
-// tellAttached says what a file is that was added to the prompt.
-func tellAttached(env *environment, f attach.File) {
-	if !env.quiet {
-		env.err.PrintLine(env.err.Paint(term.Dim, "📎 "+term.CleanLine(f.String())))
-	}
+	return []attach.File{f}, report, err
 }
 
 // foundFiles are the files of a directory, or those that match a pattern.
@@ -100,9 +85,9 @@ type foundFiles struct {
 
 // readFound returns the files of a directory or a pattern, sorted by their names. Those that are hidden, too large or neither text nor picture are left
 // out, and so is everything behind a link that leads out of the directory.
-func readFound(ctx context.Context, env *environment, found foundFiles) ([]attach.File, error) {
+func readFound(ctx context.Context, found foundFiles) (files []attach.File, report []string, err error) {
 	walked := 0
-	err := filepath.WalkDir(found.root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(found.root, func(path string, d fs.DirEntry, err error) error {
 		if walked++; ctx.Err() != nil || walked > mostWalked {
 			found.leave(found.shown, fmt.Sprintf("it has more than %d entries", mostWalked))
 			return fs.SkipAll
@@ -128,13 +113,12 @@ func readFound(ctx context.Context, env *environment, found foundFiles) ([]attac
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found.tell(env)
 	if len(found.files) == 0 {
-		return nil, failure.NewUsage("", "%s has no file that can be attached", found.shown)
+		return nil, nil, failure.NewUsage("", "%s has no file that can be attached", found.shown)
 	}
-	return found.files, ctx.Err()
+	return found.files, found.list(), ctx.Err()
 }
 
 // add reads a file, and takes it or leaves it out.
@@ -159,25 +143,19 @@ func (found *foundFiles) add(path, rel string) {
 
 func (found *foundFiles) leave(path, why string) { found.left = append(found.left, path+": "+why) }
 
-// tell lists what was taken and what was left out.
-func (found *foundFiles) tell(env *environment) {
-	if env.quiet {
-		return
-	}
+// list says what was taken and what was left out.
+func (found *foundFiles) list() []string {
 	const mostShown = 20
-	env.printNote("raddle: %s of %s, %s", wording.FormatCount(len(found.files), "file"), term.CleanLine(found.shown), wording.FormatBytes(found.size()))
-	lines := make([]string, 0, len(found.files)+len(found.left))
+	taken := make([]string, 0, len(found.files))
 	for _, f := range found.files {
-		lines = append(lines, "  "+f.Name)
+		taken = append(taken, "  "+f.Name)
 	}
-	lines = shorten(lines, mostShown)
 	left := slices.Clone(found.left)
 	for i := range left {
 		left[i] = "  left out: " + left[i]
 	}
-	for _, line := range append(lines, shorten(left, mostShown)...) {
-		env.err.PrintLine(env.err.Paint(term.Dim, term.CleanLine(line)))
-	}
+	head := fmt.Sprintf("%s of %s, %s", wording.FormatCount(len(found.files), "file"), found.shown, wording.FormatBytes(found.size()))
+	return slices.Concat([]string{head}, shorten(taken, mostShown), shorten(left, mostShown))
 }
 
 // shorten returns the first lines of a list, and how many more there are.
