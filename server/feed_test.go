@@ -96,7 +96,7 @@ nodes:
 	}
 }
 
-// Who waits for a run sees its end, and never a run that seems to have crashed because it ended while it was read.
+// A client that waits for a run sees its end, and never a run that seems to have crashed because it ended while it was read.
 func TestWaitSeesTheEnd(t *testing.T) {
 	w := newWorld(t)
 	agents := filepath.Join(w.home, ".config", "raddle", "agents", "talk")

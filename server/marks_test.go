@@ -165,7 +165,7 @@ func TestDrainedNotes(t *testing.T) {
 	w.close()
 }
 
-// A run has one drive at a time: who has prepared it waits for a drive that is about to find out that the run is taken.
+// A run has one drive at a time: a caller that has prepared it waits for a drive that is about to find out that the run is taken.
 func TestOneDriveOfARun(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		w := newFaultWorld(t)
@@ -257,7 +257,7 @@ func TestCallersThatLeave(t *testing.T) {
 	w.close()
 }
 
-// Answers are given to the drive of a run as soon as it has begun, also if it was only being prepared when they came.
+// Answers are given to the drive of a run as soon as it has started, also if it was only being prepared when they came.
 func TestAnswerDuringPreparation(t *testing.T) {
 	w := newWorld(t)
 	dir := w.home + "/.config/raddle/agents/both"

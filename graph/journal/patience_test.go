@@ -220,7 +220,7 @@ type scriptedStore struct {
 	read   error // of every read, after the script
 }
 
-// A step is what becomes of an append.
+// A step is the outcome of an append.
 type step struct {
 	err    error
 	done   bool // it is carried out nevertheless
@@ -252,7 +252,7 @@ func (s *scriptedStore) Read(ctx context.Context, thread string, r journal.Range
 }
 
 // An error after an attempt whose outcome is unknown says that it is unknown, whatever the later attempts have met; one that
-// says what has become of the write does not.
+// says whether the write was stored does not.
 func TestAppendSaysWhatIsUnknown(t *testing.T) {
 	away, canceled := step{err: errAway}, step{err: context.Canceled, cancel: true}
 	lost := step{err: errAway, done: true}

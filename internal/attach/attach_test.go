@@ -112,7 +112,7 @@ func TestNewBase64(t *testing.T) {
 	}
 }
 
-// A file is read no further than its limit, and nothing waits for one that is no file.
+// A file is read no further than its limit, and nothing waits for a pipe.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, content []byte) {
@@ -145,7 +145,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Texts go into the prompt, and pictures beside it; both are named there.
+// Texts go into the prompt, and pictures into parts of the message; both are named there.
 func TestJoin(t *testing.T) {
 	picture := attach.File{Name: "a.png", Media: llm.Image{MIME: "image/png", Data: []byte(png)}}
 	text := attach.File{Name: `b.txt`, Text: "text\n"}

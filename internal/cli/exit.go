@@ -226,7 +226,7 @@ func findingsOf(err error) []strictyaml.Finding {
 
 // faultsHeading returns the first line above the findings of a file.
 func faultsHeading(err error) string {
-	parts := splitErrorChain(err)
+	parts := failure.Split(err)
 	var load *flow.LoadError
 	if errors.As(err, &load) {
 		return fmt.Sprintf("agent '%s' cannot be loaded:", load.Agent)
@@ -244,7 +244,7 @@ func faultsHeading(err error) string {
 // formatCauses returns an error in lines: the outermost words first, then its
 // causes.
 func formatCauses(err error) string {
-	parts := splitErrorChain(err)
+	parts := failure.Split(err)
 	var b strings.Builder
 	b.WriteString(parts[0] + "\n")
 	if len(parts) == 1 {
@@ -260,7 +260,7 @@ func formatCauses(err error) string {
 
 // formatCause returns an error for a person at a terminal: what failed, unless that was the last line, and the innermost cause.
 func (env *environment) formatCause(err error) string {
-	parts := splitErrorChain(err)
+	parts := failure.Split(err)
 	text, place := parts[0], ""
 	if m := failedAgent.FindStringSubmatch(text); m != nil {
 		text = m[1] + " failed"
@@ -292,50 +292,6 @@ var (
 	failedAgent = regexp.MustCompile(`^(?:Graph execution failed for agent|Agent) '([^']*)'(?: failed)?$`)
 	failedNode  = regexp.MustCompile(`^at node '([^']*)'$`)
 )
-
-// graphFailed matches the beginning of the failure of an agent; its cause follows without
-// an error of its own.
-var graphFailed = regexp.MustCompile(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
-
-// splitErrorChain splits the text of an error into the texts of the errors that it wraps.
-func splitErrorChain(err error) []string {
-	var parts []string
-	for _, p := range splitWrapped(err.Error(), err) {
-		if m := graphFailed.FindStringSubmatch(p); m != nil {
-			parts = append(parts, m[1], m[2])
-		} else {
-			parts = append(parts, p)
-		}
-	}
-	return parts
-}
-
-// splitWrapped splits text, the text of err or of an error around it, where an error
-// inside err begins.
-func splitWrapped(text string, err error) []string {
-	for _, inner := range innerErrors(err) {
-		rest := inner.Error()
-		if head, ok := strings.CutSuffix(text, ": "+rest); ok && rest != "" {
-			return append([]string{head}, splitWrapped(rest, inner)...)
-		}
-		if parts := splitWrapped(text, inner); len(parts) > 1 {
-			return parts
-		}
-	}
-	return []string{text}
-}
-
-func innerErrors(err error) []error {
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return []error{inner}
-		}
-	case interface{ Unwrap() []error }:
-		return e.Unwrap()
-	}
-	return nil
-}
 
 // alsoFailed reports the other branches that failed in the same step.
 func alsoFailed(err error) []string {

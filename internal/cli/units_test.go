@@ -95,7 +95,7 @@ func TestChain(t *testing.T) {
 		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
 	}
 	for name, test := range tests {
-		if diff := cmp.Diff(test.want, splitErrorChain(test.err)); diff != "" {
+		if diff := cmp.Diff(test.want, failure.Split(test.err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
