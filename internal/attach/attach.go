@@ -43,7 +43,7 @@ type File struct {
 	Media llm.Part `json:"media,omitempty"` // an [llm.Image] or an [llm.File]; nil: it is a text
 }
 
-// An Label describes a picture or a document without its bytes.
+// A Label describes a picture or a document without its bytes.
 type Label struct {
 	Name  string `json:"name,omitempty"`
 	MIME  string `json:"mime"`

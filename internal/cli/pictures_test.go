@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -32,7 +33,7 @@ type viewer struct {
 	url    string
 	mu     sync.Mutex
 	bodies []string
-	fail   bool // it refuses all requests
+	fail   atomic.Bool // it refuses all requests
 }
 
 func startViewer(t *testing.T, v llmtest.Vendor) *viewer {
@@ -41,7 +42,7 @@ func startViewer(t *testing.T, v llmtest.Vendor) *viewer {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.bodies = append(m.bodies, string(body))
-		if m.fail {
+		if m.fail.Load() {
 			return llmtest.Turn{Text: "not now"}, http.StatusForbidden
 		}
 		return llmtest.Turn{Text: "seen"}, http.StatusOK
@@ -137,11 +138,11 @@ func TestRunSendsPictures(t *testing.T) {
 func TestPicturesAreInTheJournal(t *testing.T) {
 	m := startViewer(t, llmtest.OpenAI())
 	w := m.workplace(t, "openai-compatible")
-	m.fail = true
+	m.fail.Store(true)
 	if r := w.run("run", "./helper", "-f", "pic.png", "What is this?"); r.code == 0 {
 		t.Fatalf("%+v", r)
 	}
-	m.fail = false
+	m.fail.Store(false)
 	if err := os.Remove(filepath.Join(w.dir, "pic.png")); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/agentbundle"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/foreign"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -162,6 +163,11 @@ func (s *originSheet) describeStart(rec *Record, here string) {
 	if rec.Bundle != "" {
 		s.add("its files may also come from the store: bundle %s", s.quote(rec.Bundle))
 	}
+	var attached []string
+	for _, f := range rec.Attached {
+		attached = append(attached, fmt.Sprintf("%s, %s, %s", f.Name, f.MIME, wording.FormatBytes(f.Bytes)))
+	}
+	s.addAll("attached", attached)
 	s.add("workspace: %s%s; you are in %s", s.quote(rec.Workspace), where(rec.Workspace), s.quote(here))
 }
 

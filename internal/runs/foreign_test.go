@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
+	"raddle.dev/internal/attach"
 )
 
 // notOnTheSheet are the fields of a start record that the sheet about a run from elsewhere does not show, and why.
@@ -40,6 +41,7 @@ func TestSheetShowsEachField(t *testing.T) {
 	values := map[reflect.Type]any{
 		reflect.TypeFor[string](): "xyz", reflect.TypeFor[[]string](): []string{"xyz"}, reflect.TypeFor[map[string]string](): map[string]string{"xyz": "v"},
 		reflect.TypeFor[bool](): true, reflect.TypeFor[*float64](): &number, reflect.TypeFor[*flow.RemoteInput](): &flow.RemoteInput{Prompt: "xyz"},
+		reflect.TypeFor[[]attach.Label](): []attach.Label{{Name: "xyz", MIME: "image/png", Bytes: 9}},
 		reflect.TypeFor[*graph.Structure](): &graph.Structure{Name: "xyz"},
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Record]()) {
