@@ -165,6 +165,9 @@ type ModelFacts struct {
 	Efforts []string // levels of reasoning effort: empty for a model that has none, nil if unknown
 	NoTools bool     // it cannot call tools
 	Price   agent.Price
+	Free    bool // its calls cost nothing
+
+	EffortTokens bool // its effort may be a number of tokens
 }
 
 // Spawn is a child agent that is about to run.

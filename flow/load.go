@@ -331,20 +331,63 @@ func unknownModel(h *Host, a *Agent, id string) strictyaml.Finding {
 // model.
 func admitEffort(a *Agent) error {
 	effort := a.File.ReasoningEffort
-	if effort == "" || a.host.Models == nil {
+	facts := a.modelFacts(a.modelID(""))
+	switch {
+	case facts.TakesEffort(effort):
 		return nil
-	}
-	levels := a.host.Models.Facts(a.Dir, a.modelID("")).Efforts
-	if levels == nil {
-		return nil // the levels are unknown
-	}
-	if len(levels) == 0 {
+	case len(facts.Efforts) == 0:
 		return spec.Errorf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
 	}
-	if slices.Contains(levels, effort) {
+	return spec.Errorf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, facts.nameEfforts())
+}
+
+// TakesEffort reports whether requests for the model may have a reasoning effort: a level, a number of tokens, or "" for none. It is also true
+// if the levels of the model are unknown.
+func (f ModelFacts) TakesEffort(effort string) bool {
+	if effort == "" || f.Efforts == nil || slices.Contains(f.Efforts, effort) {
+		return true
+	}
+	tokens, err := strconv.Atoi(effort)
+	return err == nil && tokens >= 0 && f.EffortTokens
+}
+
+// nameEfforts returns what TakesEffort accepts, for messages.
+func (f ModelFacts) nameEfforts() string {
+	text := strings.Join(f.Efforts, ", ")
+	if f.EffortTokens {
+		text += ", or a number of tokens"
+	}
+	return text
+}
+
+// checkEffort returns a finding if the model of an agent or a node does not have its effort; at is where the effort stands.
+func checkEffort(a *Agent, node, model, effort string, at strictyaml.Pos) (list []strictyaml.Finding) {
+	id := a.modelID(model)
+	facts := a.modelFacts(id)
+	if facts.TakesEffort(effort) {
 		return nil
 	}
-	return spec.Errorf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
+	found := strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "reasoning-effort", Node: node, Pos: at,
+		Message: fmt.Sprintf("reasoning_effort: model '%s' does not have the effort '%s'", id, effort), Hint: "its efforts are " + facts.nameEfforts()}
+	if len(facts.Efforts) == 0 {
+		found.Hint = "the model does not reason: remove the line, or use another model"
+	}
+	return []strictyaml.Finding{found}
+}
+
+// checkCostLimit returns a finding if an agent limits costs that nobody can count, because the price of its model is unknown.
+func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
+	id := a.modelID("")
+	limit := a.Config.Limits.Cost
+	if limit == nil || *limit == 0 || id == "" || a.host.Models == nil || a.host.Offline || !a.host.Models.IsKnown(a.Dir, id) {
+		return nil
+	}
+	if facts := a.modelFacts(id); facts.Free || !facts.Price.IsZero() {
+		return nil
+	}
+	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "unknown-price", Pos: a.At("max_cost_per_turn"),
+		Message: fmt.Sprintf("max_cost_per_turn: the price of model '%s' is not known", id),
+		Hint:    "set input_price and output_price of the model in raddle's config.yaml, or assume_price for all such models; raddle models update reads newer prices"}}
 }
 
 // collectFindings collects the findings of the file, the validator and the proof.
@@ -354,6 +397,11 @@ func collectFindings(a *Agent) []strictyaml.Finding {
 	findings = slices.Concat(findings, toolFindings(a), skillFindings(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
+	for _, n := range a.File.Nodes {
+		if asks, is := n.Body.(*llmNode); is {
+			findings = append(findings, checkEffort(a, n.ID, asks.model, asks.reasoningEffort, n.At("reasoning_effort"))...)
+		}
+	}
 	if a.host.Strict {
 		findings = strictyaml.PromoteUnknownKeys(findings)
 	}
@@ -422,6 +470,9 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	h := a.host
 	if id := a.Config.Sampling.Model; h.Override == "" && h.isUnknownModel(a.Dir, id) {
 		return &fieldError{unknownModel(h, a, id), spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
+	}
+	for _, f := range slices.Concat(checkEffort(a, "", a.Config.Sampling.Model, a.Config.Sampling.ReasoningEffort, a.At("reasoning_effort")), checkCostLimit(a)) {
+		return &fieldError{f, spec.Errorf("Failed to load agent config at '%s': %s", path, f.Message)}
 	}
 	if h.Bounds.NoSpawn {
 		return spec.Errorf("Please enable function calling support before using the agent.")

@@ -43,8 +43,8 @@ type File struct {
 	Media llm.Part `json:"media,omitempty"` // an [llm.Image] or an [llm.File]; nil: it is a text
 }
 
-// A Label describes a picture or a document without its bytes.
-type Label struct {
+// An Attachment describes a picture or a document without its bytes.
+type Attachment struct {
 	Name  string `json:"name,omitempty"`
 	MIME  string `json:"mime"`
 	Bytes int    `json:"bytes"`
@@ -305,19 +305,19 @@ func BytesOf(p llm.Part) []byte {
 	return nil
 }
 
-// Describe returns what a part is, without its bytes; the zero Label for a part that is neither a picture nor a document.
-func Describe(p llm.Part) Label {
+// Describe returns what a part is, without its bytes; the zero Attachment for a part that is neither a picture nor a document.
+func Describe(p llm.Part) Attachment {
 	switch p := p.(type) {
 	case llm.Image:
-		return Label{MIME: p.MIME, Bytes: len(p.Data)}
+		return Attachment{MIME: p.MIME, Bytes: len(p.Data)}
 	case llm.File:
-		return Label{Name: p.Name, MIME: p.MIME, Bytes: len(p.Data)}
+		return Attachment{Name: p.Name, MIME: p.MIME, Bytes: len(p.Data)}
 	}
-	return Label{}
+	return Attachment{}
 }
 
 // DescribeFiles returns what the pictures and documents among files are.
-func DescribeFiles(files []File) (list []Label) {
+func DescribeFiles(files []File) (list []Attachment) {
 	for _, f := range files {
 		if f.Media != nil {
 			info := Describe(f.Media)

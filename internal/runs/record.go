@@ -20,7 +20,7 @@ type Record struct {
 
 	Prompt    string            `json:"prompt"`
 	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt, or they are Attached
-	Attached  []attach.Label    `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
+	Attached  []attach.Attachment    `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
 	Model     string            `json:"model,omitempty"`     // for graphs that do not name a model
 	Override  string            `json:"override,omitempty"`  // replaces every model
 	Templates map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them

@@ -105,7 +105,7 @@ func (b *browser) watch(requests iter.Seq2[network.EventRequestWillBeSent, error
 		if err != nil {
 			return // the browser has ended
 		}
-		if to := e.Request.URL; !strings.HasPrefix(to, b.s.URL+"/") && !strings.HasPrefix(to, "data:") {
+		if to := e.Request.URL; !strings.HasPrefix(to, b.s.URL+"/") && !strings.HasPrefix(to, "data:") && !strings.HasPrefix(to, "blob:"+b.s.URL+"/") {
 			b.mu.Lock()
 			b.elsewhere = append(b.elsewhere, to)
 			b.mu.Unlock()
