@@ -121,7 +121,7 @@ func judgeMistral(m map[string]json.RawMessage) error {
 	}
 	for _, c := range calls {
 		if !mistralID.MatchString(c.ID) {
-			return fmt.Errorf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
+			return vendorErrorf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func judgeGeminiChat(m map[string]json.RawMessage) error {
 	}
 	for _, c := range calls {
 		if s := c.Extra.Google.Signature; s != "signed" && s != "skip_thought_signature_validator" {
-			return errors.New("Function call is missing a thought_signature in functionCall parts.")
+			return vendorError("Function call is missing a thought_signature in functionCall parts.")
 		}
 	}
 	return nil

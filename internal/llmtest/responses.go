@@ -49,11 +49,11 @@ func OpenAIChatToday() Vendor {
 		}
 		switch {
 		case len(r.Tools) > 0 && r.ReasoningEffort != "none":
-			return fmt.Errorf("Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. Please use /v1/responses instead.", r.Model)
+			return vendorErrorf("Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. Please use /v1/responses instead.", r.Model)
 		case r.MaxTokens != nil:
-			return errors.New("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
+			return vendorError("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
 		case r.Temperature != nil:
-			return errors.New("Unsupported value: 'temperature' does not support this value with this model.")
+			return vendorError("Unsupported value: 'temperature' does not support this value with this model.")
 		}
 		return checkOpenAI(body)
 	}
@@ -112,7 +112,7 @@ func checkResponses(body []byte) error {
 	known := []string{"model", "instructions", "input", "tools", "text", "reasoning", "include", "temperature", "top_p", "max_output_tokens", "prompt_cache_key", "store", "stream", "parallel_tool_calls"}
 	for name := range fields {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("Unknown parameter: '%s'.", name)
+			return vendorErrorf("Unknown parameter: '%s'.", name)
 		}
 	}
 	plain := strings.HasPrefix(r.Model, "gpt-4") || strings.HasPrefix(r.Model, "gpt-3") // it does not reason
@@ -122,19 +122,19 @@ func checkResponses(body []byte) error {
 	case r.Store == nil || *r.Store:
 		return errors.New("the conversation would be stored at the provider")
 	case plain && len(r.Include) > 0:
-		return errors.New("Encrypted content is not supported with this model.")
+		return vendorError("Encrypted content is not supported with this model.")
 	case plain && len(r.Reasoning.Effort) > 0:
-		return errors.New("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
+		return vendorError("Unsupported parameter: 'reasoning.effort' is not supported with this model.")
 	case !plain && !slices.Contains(r.Include, "reasoning.encrypted_content"):
 		return errors.New("the reasoning would be lost: include lacks reasoning.encrypted_content")
 	case !plain && r.Reasoning.Effort != "none" && (fields["temperature"] != nil || fields["top_p"] != nil):
-		return errors.New("Unsupported parameter: 'temperature' is not supported with this model.")
+		return vendorError("Unsupported parameter: 'temperature' is not supported with this model.")
 	case r.MaxOutputTokens != nil && *r.MaxOutputTokens < 16:
-		return errors.New("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
+		return vendorError("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.")
 	case r.Reasoning.Summary != "":
-		return errors.New("Your organization must be verified to generate reasoning summaries.")
+		return vendorError("Your organization must be verified to generate reasoning summaries.")
 	case r.Reasoning.Effort != "" && !slices.Contains([]string{"none", "minimal", "low", "medium", "high", "xhigh"}, r.Reasoning.Effort):
-		return fmt.Errorf("Invalid value: '%s'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', and 'xhigh'.", r.Reasoning.Effort)
+		return vendorErrorf("Invalid value: '%s'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', and 'xhigh'.", r.Reasoning.Effort)
 	}
 	for i, tool := range r.Tools {
 		if err := checkResponsesTool(tool); err != nil {
@@ -160,11 +160,11 @@ func checkResponsesTool(raw json.RawMessage) error {
 	}
 	switch {
 	case len(tool.Function) > 0 || tool.Type != "function" || !isPlainName(tool.Name, 64):
-		return errors.New("Missing required parameter: 'tools[0].name'.")
+		return vendorError("Missing required parameter: 'tools[0].name'.")
 	case tool.Parameters.Type != "object":
-		return fmt.Errorf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'", tool.Name)
+		return vendorErrorf("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'", tool.Name)
 	case (tool.Strict == nil || *tool.Strict) && len(tool.Parameters.Required) < len(tool.Parameters.Properties):
-		return fmt.Errorf("Invalid schema for function '%s': 'required' is required to be supplied and to be an array including every key in properties", tool.Name)
+		return vendorErrorf("Invalid schema for function '%s': 'required' is required to be supplied and to be an array including every key in properties", tool.Name)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func checkResponsesInput(items []responsesItem) error {
 	calls := map[string]bool{} // true: it has its output
 	for i, item := range items {
 		if item.ID != "" {
-			return fmt.Errorf("Item with id '%s' not found. Items are not persisted when `store` is set to false.", item.ID)
+			return vendorErrorf("Item with id '%s' not found. Items are not persisted when `store` is set to false.", item.ID)
 		}
 		if item.Phase != "" && item.Role != "assistant" {
 			return fmt.Errorf("input[%d]: phase is for messages of the assistant", i)
@@ -188,11 +188,11 @@ func checkResponsesInput(items []responsesItem) error {
 			follows := i+1 < len(items) && (items[i+1].Type == "function_call" || items[i+1].Role == "assistant" || items[i+1].Type == "web_search_call")
 			switch {
 			case item.Summary == nil || json.Unmarshal(item.Summary, &summary) != nil:
-				err = errors.New("Missing required parameter: 'summary'.")
+				err = vendorError("Missing required parameter: 'summary'.")
 			case !isSeal(item.EncryptedContent):
-				err = errors.New("The encrypted content could not be verified.")
+				err = vendorError("The encrypted content could not be verified.")
 			case !follows:
-				err = errors.New("Item of type 'reasoning' was provided without its required following item.")
+				err = vendorError("Item of type 'reasoning' was provided without its required following item.")
 			}
 		case "function_call":
 			_, twice := calls[item.CallID]
@@ -203,14 +203,14 @@ func checkResponsesInput(items []responsesItem) error {
 		case "function_call_output":
 			has, known := calls[item.CallID]
 			if !known || has {
-				err = fmt.Errorf("No tool call found for function call output with call_id %s.", item.CallID)
+				err = vendorErrorf("No tool call found for function call output with call_id %s.", item.CallID)
 			} else {
 				err = checkOutput(item.Output)
 			}
 			calls[item.CallID] = true
 		case "web_search_call":
 		default:
-			err = fmt.Errorf("Invalid value: '%s'.", item.Type)
+			err = vendorErrorf("Invalid value: '%s'.", item.Type)
 		}
 		if err != nil {
 			return fmt.Errorf("input[%d]: %w", i, err)
@@ -218,7 +218,7 @@ func checkResponsesInput(items []responsesItem) error {
 	}
 	for id, has := range calls {
 		if !has {
-			return fmt.Errorf("No tool output found for function call %s.", id)
+			return vendorErrorf("No tool output found for function call %s.", id)
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (m responsesItem) checkContent() error {
 		allowed = []string{"output_text", "refusal"}
 	case "user", "developer", "system":
 	default:
-		return fmt.Errorf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", m.Role)
+		return vendorErrorf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", m.Role)
 	}
 	if json.Unmarshal(m.Content, &text) == nil {
 		return nil
@@ -252,11 +252,11 @@ func (m responsesItem) checkContent() error {
 	for _, p := range parts {
 		switch {
 		case !slices.Contains(allowed, p.Type):
-			return fmt.Errorf("Invalid value: '%s' in a message of %s.", p.Type, m.Role)
+			return vendorErrorf("Invalid value: '%s' in a message of %s.", p.Type, m.Role)
 		case p.Type == "input_image" && !bytes.HasPrefix(p.ImageURL, []byte(`"`)):
-			return errors.New("Invalid type for 'image_url': expected a string")
+			return vendorError("Invalid type for 'image_url': expected a string")
 		case p.Type == "input_file" && (p.FileData == "") == (p.FileURL == ""), p.FileData != "" && p.Filename == "":
-			return errors.New("Missing required parameter: 'filename' or its file.")
+			return vendorError("Missing required parameter: 'filename' or its file.")
 		}
 	}
 	return nil
@@ -269,11 +269,11 @@ func checkOutput(raw json.RawMessage) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil || len(parts) == 0 {
-		return fmt.Errorf("Invalid output: %s", raw)
+		return vendorErrorf("Invalid output: %s", raw)
 	}
 	for _, p := range parts {
 		if !slices.Contains(inputParts, p.Type) {
-			return fmt.Errorf("Invalid value: '%s' in an output.", p.Type)
+			return vendorErrorf("Invalid value: '%s' in an output.", p.Type)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package llmtest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -164,3 +165,12 @@ func isPlainName(name string, most int) bool {
 	}
 	return name != "" && len(name) <= most
 }
+
+// A vendorError is the reason of a vendor's server in its own words.
+type vendorError string
+
+// Error returns the reason.
+func (r vendorError) Error() string { return string(r) }
+
+// vendorErrorf returns a vendorError with values in its words.
+func vendorErrorf(format string, args ...any) error { return vendorError(fmt.Sprintf(format, args...)) }
