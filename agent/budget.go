@@ -24,10 +24,45 @@ type Budget struct {
 	Price     Price // of models that Prices does not list; zero: their price is unknown
 }
 
-// Price is the price of a million tokens.
+// Price is the price of a million tokens. The zero value is an unknown price.
 type Price struct {
 	Input, Output float64
 	Cached        float64 // for the part of Input that the provider read from its cache; 0: the price of Input
+	Written       float64 // for the part of Input that the provider wrote to its cache; 0: the price of Input
+	// Long are the prices of requests with many tokens, in any order. They count for the whole request and its reply.
+	Long []LongPrice
+}
+
+// A LongPrice is the price of a million tokens of requests with more than Above tokens. Its zero prices are those of [Price].
+type LongPrice struct {
+	Above         int
+	Input, Output float64
+	Cached        float64
+	Written       float64
+}
+
+// IsZero reports whether the price is unknown.
+func (p Price) IsZero() bool {
+	return p.Input == 0 && p.Output == 0 && p.Cached == 0 && p.Written == 0 && len(p.Long) == 0
+}
+
+// CostOf returns the cost of one reply, 0 if the price is unknown.
+func (p Price) CostOf(u llm.Usage) float64 {
+	above := 0
+	was := p
+	for _, long := range was.Long {
+		if u.Input > long.Above && long.Above >= above {
+			above = long.Above
+			p.Input = cmp.Or(long.Input, was.Input)
+			p.Output = cmp.Or(long.Output, was.Output)
+			p.Cached = cmp.Or(long.Cached, was.Cached)
+			p.Written = cmp.Or(long.Written, was.Written)
+		}
+	}
+	const million = 1e6
+	plain := u.Input - u.Cached - u.Written
+	input := float64(plain)*p.Input + float64(u.Cached)*cmp.Or(p.Cached, p.Input) + float64(u.Written)*cmp.Or(p.Written, p.Input)
+	return (input + float64(u.Output)*p.Output) / million
 }
 
 // replyCost returns the cost of a reply. known is false if the model has no price.
@@ -36,12 +71,7 @@ func (b *Budget) replyCost(model string, u llm.Usage) (money float64, known bool
 	if !ok {
 		p = b.Price
 	}
-	if p == (Price{}) {
-		return 0, false
-	}
-	cached := cmp.Or(p.Cached, p.Input)
-	const million = 1e6
-	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / million, true
+	return p.CostOf(u), !p.IsZero()
 }
 
 // Spend is the amount that models and tools have used.

@@ -169,7 +169,7 @@ func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Reques
 
 // pricedBudget returns the budget whose prices apply: b, unless it has none.
 func (b *Budget) pricedBudget(p *sharedBudget) *Budget {
-	if b.Price == (Price{}) && b.Prices == nil {
+	if b.Price.IsZero() && b.Prices == nil {
 		return &p.Budget
 	}
 	return b

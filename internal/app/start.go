@@ -32,7 +32,7 @@ type Request struct {
 	Prompt      string // complete, with the text of Files
 	Files       []string
 	Media       []llm.Part        // pictures and documents that are attached to the prompt
-	Attached    []attach.Label    // what they are, for people
+	Attached    []attach.Attachment    // what they are, for people
 	Headless    bool              // no person will ever be asked; models are informed of it
 	Model       string            // replaces every model of the agent and its children
 	Templates   map[string]string // replace templates of prompts, by node

@@ -14,9 +14,33 @@ import (
 func newModelsCommand(env *environment) *cobra.Command {
 	return newGroup(env, &cobra.Command{
 		Use:     "models COMMAND",
-		Short:   "List the models that can be called",
+		Short:   "List the models that can be called, and update what is known about them",
 		Example: "  raddle models ls",
-	}, newModelsLsCommand(env))
+	}, newModelsLsCommand(env), newModelsUpdateCommand(env))
+}
+
+func newModelsUpdateCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runModelsUpdate, &cobra.Command{
+		Use:   "update [FILE|ADDRESS]",
+		Short: "Read windows, prices and abilities of models from a newer catalogue",
+		Long: "The catalogue is read from " + provider.CatalogueAddress + ", or from a file or an https address with the same data. raddle checks it, takes\n" +
+			"over facts about models only, and stores it as " + provider.CatalogueName + " in the directory of config.yaml. The newer of it and the one in the program counts.",
+		Example: "  raddle models update",
+		Args:    checkArgCount(0, 1, ""),
+	})
+}
+
+func runModelsUpdate(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	source := provider.CatalogueAddress
+	if len(args) > 0 {
+		source = args[0]
+	}
+	about, err := env.process.Models.UpdateCatalogue(ctx, source)
+	if err != nil {
+		return err
+	}
+	env.printNote("%d models, of %s", about.Models, about.Date)
+	return nil
 }
 
 func newModelsLsCommand(env *environment) *cobra.Command {
@@ -35,7 +59,16 @@ func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []st
 		env.err.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(env, "AGENT"))
 		return nil
 	}
-	return env.printResult(opts.output, models, func() string { return modelsText(models) + missingKeysText(env.process.Models.ListClients()) })
+	return env.printResult(opts.output, models, func() string { return modelsText(models) + missingKeysText(env.process.Models.ListClients()) + catalogueText(env) })
+}
+
+// catalogueText says where windows and prices come from.
+func catalogueText(env *environment) string {
+	known, err := env.process.Models.Catalogue()
+	if err != nil {
+		env.printWarning(plainText(err.Error()))
+	}
+	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.About.Source), known.About.Date)
 }
 
 // missingKeysText returns the clients that only need a key, with the variables to set.

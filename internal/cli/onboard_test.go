@@ -133,12 +133,12 @@ func TestChooseModel(t *testing.T) {
 			env: []string{"OPENAI_API_KEY=" + testKey},
 			keys: func(s *screen) {
 				s.await("(found: OPENAI_API_KEY)")
-				s.await("openai:gpt-5-mini  400k context     $0.25 / $2.00 per million tokens")
+				s.await("openai:gpt-5.4-mini  400k context     $0.75 / $4.50 per million tokens")
 				s.await("local, running")
 				s.answer(enter)
-				s.await("openai:gpt-5-mini is saved as your model in .config/raddle/config.yaml.")
+				s.await("openai:gpt-5.4-mini is saved as your model in .config/raddle/config.yaml.")
 			},
-			model: "openai:gpt-5-mini", output: "I am gpt-5-mini.", called: "gpt-5-mini",
+			model: "openai:gpt-5.4-mini", output: "I am gpt-5.4-mini.", called: "gpt-5.4-mini",
 		},
 		"a local server": {
 			keys: func(s *screen) {
@@ -171,7 +171,7 @@ func TestChooseModel(t *testing.T) {
 				s.await("Which model?")
 				s.answer(down, enter)
 			},
-			model: "openai:gpt-5", output: "I am gpt-5.", called: "gpt-5",
+			model: "openai:gpt-5.5", output: "I am gpt-5.5.", called: "gpt-5.5",
 		},
 	}
 	for name, test := range tests {
@@ -309,7 +309,7 @@ func TestChooseModelOnADumbTerminal(t *testing.T) {
 	s.press(testKey + "\n")
 	s.await("Number [1-4]: ")
 	s.press("1\n")
-	s.ends(0, "I am gpt-5-mini.")
+	s.ends(0, "I am gpt-5.4-mini.")
 	if _, key := p.last(); key != testKey {
 		t.Errorf("the key of the call is %q", key)
 	}
@@ -325,12 +325,12 @@ func TestNoModelChosen(t *testing.T) {
 	s := w.screen(env, "run", "./one", "Who are you?")
 	s.await("Which one shall raddle use?")
 	s.answer(esc)
-	s.ends(3, "next: raddle run ./one --model openai:gpt-5-mini …  (or once and for all: raddle config set model openai:gpt-5-mini)")
+	s.ends(3, "next: raddle run ./one --model openai:gpt-5.4-mini …  (or once and for all: raddle config set model openai:gpt-5.4-mini)")
 	if text := w.read(".config/raddle/config.yaml"); text != "" {
 		t.Errorf("config.yaml is\n%s", text)
 	}
 	w.env = append(w.env, env...)
-	if r := w.run("run", "./one", "Who are you?"); r.code != 3 || !strings.Contains(r.err, "\nnext: raddle run ./one --model openai:gpt-5-mini …  (or once and for all: raddle config set model openai:gpt-5-mini)\n") {
+	if r := w.run("run", "./one", "Who are you?"); r.code != 3 || !strings.Contains(r.err, "\nnext: raddle run ./one --model openai:gpt-5.4-mini …  (or once and for all: raddle config set model openai:gpt-5.4-mini)\n") {
 		t.Errorf("code %d\n%s", r.code, r.err)
 	}
 	if model, _ := p.last(); model != "" {
@@ -344,7 +344,7 @@ func TestRefusedKeyNamesItsSource(t *testing.T) {
 	w.env = append(w.env, p.environ()...)
 	cmd := w.command("login", "openai", "--file")
 	cmd.Stdin = strings.NewReader("sk-wrong-wrong-wrong\n")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "next: raddle config set model openai:gpt-5-mini") {
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "next: raddle config set model openai:gpt-5.4-mini") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r := w.run("run", "./one", "Who are you?", "--model", "openai:gpt-5")

@@ -35,6 +35,7 @@ type Config struct {
 	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
 	MaxValue        int           // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
 	MaxState        int           // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
+	AssumePrice     Price         // of models whose price is not known; zero: it stays unknown
 	MaxReply        int           // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
 	MinFreeDisk     int           // room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB; negative: no limit
 	Patience        time.Duration // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
@@ -105,6 +106,9 @@ type Model struct {
 	Body                    map[string]any // members of each request, besides those of the client
 }
 
+// Price is the price of a million tokens in US dollars.
+type Price struct{ Input, Output float64 }
+
 // Retention says how long after their last record runs are kept by raddle serve and raddle runs gc. 0: nothing is said.
 type Retention struct {
 	Done   time.Duration // of those that ended or were cancelled
@@ -120,6 +124,7 @@ type setting struct {
 
 var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
+	{"assume_price", func(c *Config, s string) (err error) { c.AssumePrice, err = parsePrice(s); return }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = parseBool(s); return }},
 	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = parseDoubt(s); return }},
 	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = parseMebibytes(s); return }},
@@ -208,6 +213,21 @@ func parseDoubt(s string) (tool.Doubt, error) {
 		return d, fmt.Errorf("%q must be one of %s", s, strings.Join(tool.Doubts, ", "))
 	}
 	return d, nil
+}
+
+// parsePrice reads the prices of a million tokens of requests and of replies, such as 5/25, or one price for both.
+func parsePrice(s string) (Price, error) {
+	in, out, both := strings.Cut(s, "/")
+	if !both {
+		out = in
+	}
+	input, errIn := strconv.ParseFloat(strings.TrimSpace(in), 64)
+	output, errOut := strconv.ParseFloat(strings.TrimSpace(out), 64)
+	const most = 100_000
+	if errIn != nil || errOut != nil || !(input > 0 && output > 0 && input <= most && output <= most) {
+		return Price{}, fmt.Errorf("%q is not a price such as 5/25: US dollars for a million tokens of requests and of replies", s)
+	}
+	return Price{Input: input, Output: output}, nil
 }
 
 func parseNumber(s string, least, most float64) (*float64, error) {

@@ -24,7 +24,7 @@ type Turn struct {
 	Seq         int64          // number of its first record; 0 if its journal is gone
 	Prompt      string         // what the person wrote
 	Media       []llm.Part     // pictures and documents that were attached to it
-	Attached    []attach.Label // what they are
+	Attached    []attach.Attachment // what they are
 	Reply       string
 	Interrupted bool // the person stopped it
 	Status      graph.Status

@@ -18,14 +18,14 @@ import (
 
 // suggested are models of known providers for a person who has chosen none: first the one that raddle suggests.
 var suggested = map[string][]string{
-	"openai":     {"gpt-5-mini", "gpt-5", "gpt-5-nano"},
-	"anthropic":  {"claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-5"},
-	"gemini":     {"gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash-lite"},
-	"deepseek":   {"deepseek-chat"},
-	"groq":       {"llama-3.3-70b-versatile"},
-	"mistral":    {"mistral-medium-latest"},
-	"openrouter": {"openai/gpt-5-mini", "anthropic/claude-sonnet-4.5"},
-	"xai":        {"grok-4"},
+	"openai":     {"gpt-5.4-mini", "gpt-5.5", "gpt-5.4-nano"},
+	"anthropic":  {"claude-sonnet-5", "claude-haiku-4-5", "claude-opus-4-8"},
+	"gemini":     {"gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-3.1-flash-lite"},
+	"deepseek":   {"deepseek-v4-flash", "deepseek-v4-pro"},
+	"groq":       {"openai/gpt-oss-120b", "llama-3.3-70b-versatile"},
+	"mistral":    {"mistral-medium-2604", "mistral-small-latest"},
+	"openrouter": {"openai/gpt-5.4-mini", "anthropic/claude-sonnet-4.6"},
+	"xai":        {"grok-4.3"},
 }
 
 // ListChoices returns the models to offer to a person who has chosen none: those of the clients that are ready, or only those of one client.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/catalogue"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
@@ -26,14 +27,14 @@ func TestChoices(t *testing.T) {
 	for _, model := range m.ListChoices("") {
 		ids = append(ids, model.ID)
 	}
-	want := "mine:c work:claude-sonnet-4-5 work:claude-haiku-4-5 work:claude-opus-4-5 gemini:gemini-2.5-flash gemini:gemini-2.5-pro gemini:gemini-2.5-flash-lite"
+	want := "mine:c work:claude-sonnet-5 work:claude-haiku-4-5 work:claude-opus-4-8 gemini:gemini-3.5-flash gemini:gemini-3.1-pro-preview gemini:gemini-3.1-flash-lite"
 	if got := strings.Join(ids, " "); got != want {
 		t.Errorf("choices: %s, want %s", got, want)
 	}
 	if model, needs := m.SuggestModel(); model != "mine:c" || needs != "" {
 		t.Errorf("SuggestModel: %s, %s", model, needs)
 	}
-	if model, needs := NewResolver(&config.Config{}, config.Dirs{}, nil).SuggestModel(); model != "openai:gpt-5-mini" || needs != "openai" {
+	if model, needs := NewResolver(&config.Config{}, config.Dirs{}, nil).SuggestModel(); model != "openai:gpt-5.4-mini" || needs != "openai" {
 		t.Errorf("SuggestModel: %s, %s", model, needs)
 	}
 }
@@ -45,7 +46,8 @@ func TestSuggestions(t *testing.T) {
 			t.Errorf("%s is not a provider that needs a key", name)
 		}
 		for _, model := range models {
-			if facts := catalogueFacts(model); vendors[name] != nil && (facts.Window == 0 || facts.Price.Output == 0) {
+			facts, listed := catalogue.Embedded().Find(listedAs[name], model)
+			if !listed || facts.Retired || facts.NoTools || facts.Window == 0 || facts.Price.Output == 0 {
 				t.Errorf("%s:%s: %+v", name, model, facts)
 			}
 		}

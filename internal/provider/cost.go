@@ -1,25 +1,20 @@
 package provider
 
 import (
-	"cmp"
+	"reflect"
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/internal/catalogue"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
-// UsageCost returns the cost of a reply in US dollars, by the name that its provider uses
-// for its model. known is false if neither config.yaml nor the catalogue has a
-// price.
+// UsageCost returns the cost of a reply in US dollars, by the name that its provider uses for its model. known is false if neither config.yaml
+// nor the catalogue has the price of exactly this model, or if clients have it at different prices.
 func (r *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
 	price, known := r.modelPrice(model)
-	if !known {
-		return 0, false
-	}
-	price.Cached = cmp.Or(price.Cached, price.Input)
-	const million = 1e6
-	return (float64(u.Input-u.Cached)*price.Input + float64(u.Cached)*price.Cached + float64(u.Output)*price.Output) / million, true
+	return price.CostOf(u), known
 }
 
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
@@ -46,21 +41,33 @@ func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix)
 // replayPrefix is the prefix of the names of transcripts.
 const replayPrefix = "script:"
 
-// modelPrice returns the price of the model whose configured name is the longest prefix of
-// the provider's name, otherwise the price in the catalogue.
-func (r *Resolver) modelPrice(model string) (price agent.Price, known bool) {
-	longest := 0
-	for i := range r.config.Clients {
-		for j := range r.config.Clients[i].Models {
-			listed := &r.config.Clients[i].Models[j]
-			if (listed.InputPrice != nil || listed.OutputPrice != nil) && len(listed.Name) > longest && strings.HasPrefix(model, listed.Name) {
-				longest, price = len(listed.Name), agent.Price{Input: floatOrZero(listed.InputPrice), Output: floatOrZero(listed.OutputPrice)}
+// modelPrice returns the price of the model that answers under a name: that of config.yaml, otherwise that of the catalogue for the clients
+// that are ready, otherwise the price that config.yaml assumes.
+func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
+	for i := range r.clients {
+		for j := range r.clients[i].Models {
+			listed := &r.clients[i].Models[j]
+			if price, set := configuredPrice(listed); set && catalogue.IsVersion(name, listed.Name) {
+				return price, true
 			}
 		}
 	}
-	if longest > 0 {
-		return price, true
+	for i := range r.clients {
+		c := &r.clients[i]
+		if !c.isReady() {
+			continue
+		}
+		m := r.findListed(c, name)
+		switch {
+		case m.Price.IsZero() && !m.Free:
+		case known && !reflect.DeepEqual(price, m.Price):
+			return agent.Price{}, false
+		default:
+			price, known = m.Price, true
+		}
 	}
-	price = catalogueFacts(model).Price
-	return price, price != agent.Price{}
+	if assumed := assumedPrice(r.config); !known && !assumed.IsZero() && !IsReplay(name) {
+		return assumed, true
+	}
+	return price, known
 }

@@ -1,53 +1,148 @@
 package provider
 
 import (
+	"errors"
+	"io/fs"
+	"net/url"
 	"strings"
+	"sync"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/internal/catalogue"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
+	"raddle.dev/llm/openai"
 )
 
-// catalogue is what providers publish about their models: tokens, and list prices as of
-// autumn 2025. A name covers all names that begin with it, and the longest
-// counts. config.yaml overrides it.
-var catalogue = []struct {
-	name           string
-	window, output int
-	price          agent.Price
-}{
-	{"claude-3-5-haiku", 200_000, 8_192, agent.Price{Input: 0.8, Output: 4, Cached: 0.08}},
-	{"claude-haiku-4", 200_000, 64_000, agent.Price{Input: 1, Output: 5, Cached: 0.1}},
-	{"claude-opus-4", 200_000, 32_000, agent.Price{Input: 15, Output: 75, Cached: 1.5}},
-	{"claude-opus-4-5", 200_000, 64_000, agent.Price{Input: 5, Output: 25, Cached: 0.5}},
-	{"claude-sonnet-4", 200_000, 64_000, agent.Price{Input: 3, Output: 15, Cached: 0.3}},
-	{"gemini-2.5-flash", 1_048_576, 65_536, agent.Price{Input: 0.3, Output: 2.5, Cached: 0.075}},
-	{"gemini-2.5-flash-lite", 1_048_576, 65_536, agent.Price{Input: 0.1, Output: 0.4, Cached: 0.025}},
-	{"gemini-2.5-pro", 1_048_576, 65_536, agent.Price{Input: 1.25, Output: 10, Cached: 0.31}},
-	{"gpt-4.1", 1_047_576, 32_768, agent.Price{Input: 2, Output: 8, Cached: 0.5}},
-	{"gpt-4.1-mini", 1_047_576, 32_768, agent.Price{Input: 0.4, Output: 1.6, Cached: 0.1}},
-	{"gpt-4.1-nano", 1_047_576, 32_768, agent.Price{Input: 0.1, Output: 0.4, Cached: 0.025}},
-	{"gpt-4o", 128_000, 16_384, agent.Price{Input: 2.5, Output: 10, Cached: 1.25}},
-	{"gpt-4o-mini", 128_000, 16_384, agent.Price{Input: 0.15, Output: 0.6, Cached: 0.075}},
-	{"gpt-5", 400_000, 128_000, agent.Price{Input: 1.25, Output: 10, Cached: 0.125}},
-	{"gpt-5-mini", 400_000, 128_000, agent.Price{Input: 0.25, Output: 2, Cached: 0.025}},
-	{"gpt-5-nano", 400_000, 128_000, agent.Price{Input: 0.05, Output: 0.4, Cached: 0.005}},
-	{"o3", 200_000, 100_000, agent.Price{Input: 2, Output: 8, Cached: 0.5}},
-	{"o4-mini", 200_000, 100_000, agent.Price{Input: 1.1, Output: 4.4, Cached: 0.275}},
+// CatalogueName is the name of the user's own catalogue in the directory of config.yaml.
+const CatalogueName = "models.json"
+
+// listedAs has the names that the catalogue uses for providers, by the types of clients and by the profiles of compatible servers.
+var listedAs = map[string]string{
+	"openai": "openai", "anthropic": "anthropic", "gemini": "google", "gemini-openai": "google", "groq": "groq", "cerebras": "cerebras",
+	"mistral": "mistral", "deepseek": "deepseek", "moonshot": "moonshotai", "openrouter": "openrouter", "xai": "xai", "together": "togetherai",
+	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax", "bedrock": "amazon-bedrock",
 }
 
-// catalogueFacts returns the catalogue's facts about a model by its provider's name for it.
-// The name may follow the name of the vendor, as resellers write it.
-func catalogueFacts(model string) flow.ModelFacts {
-	name := model[strings.LastIndexByte(model, '/')+1:]
-	var facts flow.ModelFacts
-	longest := 0
-	for _, m := range catalogue {
-		if len(m.name) > longest && strings.HasPrefix(name, m.name) {
-			longest, facts = len(m.name), flow.ModelFacts{Window: m.window, Output: m.output, Price: m.price}
+// makers are the providers that make their models themselves. Other servers have their models under the same ids, with the same limits.
+var makers = []string{"openai", "anthropic", "google"}
+
+// listedName returns the name that the catalogue uses for the provider that a client reaches, "" if it is not known.
+func (c *client) listedName() string {
+	host := ""
+	if address, err := url.Parse(c.Base); err == nil {
+		host = address.Hostname()
+	}
+	switch {
+	case c.Type == "vertex":
+		return "google-vertex"
+	case c.Type == "openai" && openai.IsAzure(host):
+		return "azure"
+	case c.Type != "openai-compatible":
+		return listedAs[c.Type]
+	case c.Profile != "":
+		return listedAs[c.Profile]
+	}
+	return listedAs[openai.ProfileAt(host).Name]
+}
+
+// Catalogue returns what is known about the models of all providers: the newer of models.json in the directory of config.yaml and the
+// catalogue that is in the program. The error says why that file is not used.
+func (r *Resolver) Catalogue() (*catalogue.Catalogue, error) {
+	return r.models.open(), r.models.fault
+}
+
+// catalogueFile is the catalogue of a process, which is opened when it is first needed.
+type catalogueFile struct {
+	path string
+
+	once  sync.Once
+	all   *catalogue.Catalogue
+	fault error
+}
+
+func (f *catalogueFile) open() *catalogue.Catalogue {
+	f.once.Do(func() {
+		f.all = catalogue.Embedded()
+		own, err := f.read()
+		switch {
+		case err != nil:
+			f.fault = failure.NewInvalid("write it again: raddle models update", "%s: %v", f.path, err)
+		case own != nil && own.About.Date >= f.all.About.Date:
+			f.all = own
+		}
+	})
+	return f.all
+}
+
+// read returns the user's own catalogue, nil if there is none.
+func (f *catalogueFile) read() (*catalogue.Catalogue, error) {
+	data, err := plainfile.Read(f.path, catalogue.MaxSize)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return catalogue.Open(data)
+}
+
+// findListed returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
+// the model's maker says, without a price.
+func (r *Resolver) findListed(c *client, name string) catalogue.Model {
+	provider := c.listedName()
+	if m, found := r.models.open().Find(provider, name); found || provider != "" {
+		return m
+	}
+	if c.Type != "openai-compatible" {
+		return catalogue.Model{}
+	}
+	own := name[strings.LastIndexByte(name, '/')+1:] // resellers write the name of the maker before it
+	for _, maker := range makers {
+		if m, found := r.models.open().Find(maker, own); found {
+			m.Price = agent.Price{}
+			m.Free = false
+			return m
 		}
 	}
+	return catalogue.Model{}
+}
+
+// Facts implements [flow.Models].
+func (r *Resolver) Facts(_, id string) flow.ModelFacts {
+	c, name := r.findClient(id)
+	if c == nil {
+		return flow.ModelFacts{Free: strings.HasPrefix(id, replayPrefix)}
+	}
+	listed := r.findListed(c, name)
+	facts := flow.ModelFacts{
+		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
+		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
+	}
+	if own := c.findModel(name); own != nil {
+		facts = overrideFacts(facts, own)
+	}
+	if facts.Price.IsZero() && !facts.Free {
+		facts.Price = assumedPrice(r.config)
+	}
 	return facts
+}
+
+// findModel returns what config.yaml says about a model of the client, nil if it does not list the model.
+func (c *client) findModel(name string) *config.Model {
+	for i := range c.Models {
+		if c.Models[i].Name == name {
+			return &c.Models[i]
+		}
+	}
+	return nil
+}
+
+// assumedPrice returns the price that config.yaml assumes for models whose price is not known; zero: none.
+func assumedPrice(c *config.Config) agent.Price {
+	return agent.Price{Input: c.AssumePrice.Input, Output: c.AssumePrice.Output}
 }
 
 // overrideFacts returns facts, overridden by what the configuration says about the model.
@@ -61,11 +156,20 @@ func overrideFacts(f flow.ModelFacts, m *config.Model) flow.ModelFacts {
 	if m.Efforts != nil {
 		f.Efforts = m.Efforts
 	}
-	if m.InputPrice != nil || m.OutputPrice != nil {
-		f.Price = agent.Price{Input: floatOrZero(m.InputPrice), Output: floatOrZero(m.OutputPrice)}
+	if price, set := configuredPrice(m); set {
+		f.Price = price
+		f.Free = price.IsZero()
 	}
 	f.NoTools = m.NoTools
 	return f
+}
+
+// configuredPrice returns the price that config.yaml sets for a model.
+func configuredPrice(m *config.Model) (price agent.Price, set bool) {
+	if m.InputPrice == nil && m.OutputPrice == nil {
+		return agent.Price{}, false
+	}
+	return agent.Price{Input: floatOrZero(m.InputPrice), Output: floatOrZero(m.OutputPrice)}, true
 }
 
 func floatOrZero(f *float64) float64 {

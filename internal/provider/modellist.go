@@ -13,29 +13,27 @@ type Model struct {
 	Output *float64 `json:"output_usd"` // of a million tokens; null if unknown
 }
 
-// vendors maps the vendors to the prefixes of their models' names in the catalogue.
-var vendors = map[string][]string{
-	"anthropic": {"claude-"}, "gemini": {"gemini-"}, "openai": {"gpt-", "o3", "o4"},
-}
-
 // ListModels returns the models of the clients that are ready, those that the
 // configuration names first.
 func (r *Resolver) ListModels() []Model {
 	list := []Model{}
-	for _, c := range r.ListClients() {
-		if !c.Ready {
+	for i := range r.clients {
+		c := &r.clients[i]
+		if !c.isReady() {
 			continue
 		}
-		names := c.Models
-		if len(names) == 0 {
-			names = catalogueNames(c.Client)
+		var names []string
+		for _, model := range c.Models {
+			names = append(names, model.Name)
+		}
+		if len(names) == 0 && slices.Contains(makers, c.listedName()) {
+			names = r.models.open().List(c.listedName())
 		}
 		if len(names) == 0 {
 			names = []string{""}
 		}
 		for _, name := range names {
-			id := c.Client + ":" + name
-			list = append(list, r.describeModel(id, name))
+			list = append(list, r.describeModel(c.Name+":"+name, name))
 		}
 	}
 	return list
@@ -46,25 +44,15 @@ func (r *Resolver) ListNamed() []Model {
 	return slices.DeleteFunc(r.ListModels(), func(m Model) bool { return strings.HasSuffix(m.ID, ":") })
 }
 
-func catalogueNames(client string) (names []string) {
-	for _, m := range catalogue {
-		for _, prefix := range vendors[client] {
-			if strings.HasPrefix(m.name, prefix) {
-				names = append(names, m.name)
-			}
-		}
-	}
-	return names
-}
-
 func (r *Resolver) describeModel(id, name string) Model {
 	info := Model{ID: id}
 	if name == "" {
 		return info
 	}
-	info.Window = r.Facts("", id).Window
-	if price, known := r.modelPrice(name); known {
-		info.Input, info.Output = &price.Input, &price.Output
+	facts := r.Facts("", id)
+	info.Window = facts.Window
+	if !facts.Price.IsZero() || facts.Free {
+		info.Input, info.Output = &facts.Price.Input, &facts.Price.Output
 	}
 	return info
 }

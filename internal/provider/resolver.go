@@ -29,6 +29,7 @@ type Resolver struct {
 	config  *config.Config
 	env     environ.Environ
 	clients []client
+	models  *catalogueFile
 	stored  *keystore.Store   // keys that the user stored; nil: none
 	learned func(key string)  // called with every key that is read from stored or written by a command; may be nil
 	replays func(file string) // called once for every transcript that is replayed
@@ -47,7 +48,7 @@ var _ flow.Models = (*Resolver)(nil)
 // NewResolver returns the models of the clients that a configuration and an environment
 // name. The clients of the configuration must not change afterwards.
 func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resolver {
-	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
+	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env), models: &catalogueFile{path: filepath.Join(dirs.Config, CatalogueName)}}
 }
 
 // UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
@@ -99,7 +100,7 @@ func (r *Resolver) learnKey(key string) {
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
 func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
+	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, models: r.models, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
 }
 
 // ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be its operator's. It must
@@ -135,21 +136,6 @@ func (r *Resolver) IsKnown(dir, id string) bool {
 	}
 	file, ok := strings.CutPrefix(id, "script:")
 	return ok && isTranscript(r.findTranscript(dir, id, nil, file))
-}
-
-// Facts implements [flow.Models].
-func (r *Resolver) Facts(_, id string) flow.ModelFacts {
-	c, name := r.findClient(id)
-	if c == nil {
-		return flow.ModelFacts{}
-	}
-	facts := catalogueFacts(name)
-	for i := range c.Models {
-		if known := &c.Models[i]; known.Name == name {
-			return overrideFacts(facts, known)
-		}
-	}
-	return facts
 }
 
 // Open implements [flow.Models]. It opens no connection: a wrong key or address of a

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/catalogue"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
@@ -28,7 +30,23 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if err != nil {
 		return nil, err
 	}
-	return &explainedModel{model: model, client: c, env: r.env}, nil
+	facts := r.findListed(c, name)
+	if own := c.findModel(name); own != nil && own.Efforts != nil {
+		facts.Budgets = false // the user knows its levels
+	}
+	return &explainedModel{model: &leveledModel{model, facts}, client: c, env: r.env}, nil
+}
+
+// leveledModel is a model whose requests have the efforts that the catalogue knows for it.
+type leveledModel struct {
+	model llm.Model
+	facts catalogue.Model
+}
+
+// Stream implements [llm.Model].
+func (m *leveledModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	r.Effort = m.facts.MapEffort(r.Effort)
+	return m.model.Stream(ctx, r)
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.

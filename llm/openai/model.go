@@ -81,7 +81,7 @@ func New(c Config) (*Model, error) {
 	base := client.BaseURL()
 	m := &Model{
 		name: c.Model, client: client, url: base.JoinPath("chat/completions").String(), header: authHeader(base.Hostname(), c.APIKey),
-		origin: chatOrigin + "@" + base.Host, server: profileOf(base.Hostname()), calls: callRule,
+		origin: chatOrigin + "@" + base.Host, server: ProfileAt(base.Hostname()), calls: callRule,
 	}
 	if c.Profile != "" {
 		known := false
@@ -106,12 +106,13 @@ func newClient(c Config) (*wire.Client, error) {
 // azureHosts are the ends of the names of Azure's resources.
 var azureHosts = []string{".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"}
 
-func isAzure(host string) bool {
+// IsAzure reports whether a host is one of Azure, whose models have the names of deployments.
+func IsAzure(host string) bool {
 	return slices.ContainsFunc(azureHosts, func(end string) bool { return strings.HasSuffix(host, end) })
 }
 
 // isOpenAI reports whether OpenAI's own models answer at a host.
-func isOpenAI(host string) bool { return host == "api.openai.com" || isAzure(host) }
+func isOpenAI(host string) bool { return host == "api.openai.com" || IsAzure(host) }
 
 // authHeader returns the header that carries a key. Azure takes keys in a header of its own, and tokens of Entra, which are JSON web tokens, like
 // everyone else.
@@ -119,7 +120,7 @@ func authHeader(host, key string) map[string]string {
 	switch {
 	case key == "":
 		return map[string]string{}
-	case isAzure(host) && !strings.HasPrefix(key, "eyJ"):
+	case IsAzure(host) && !strings.HasPrefix(key, "eyJ"):
 		return map[string]string{"api-key": key}
 	}
 	return map[string]string{"Authorization": "Bearer " + key}

@@ -77,8 +77,8 @@ func FindProfile(name string) (Profile, bool) {
 	return profiles[i], true
 }
 
-// profileOf returns the profile of the server at a host. That of an unknown server has only plain rules.
-func profileOf(host string) Profile {
+// ProfileAt returns the profile of the server at a host. That of an unknown server has only plain rules.
+func ProfileAt(host string) Profile {
 	for _, p := range profiles {
 		for _, end := range p.Hosts {
 			if host == end || strings.HasSuffix(host, "."+strings.TrimPrefix(end, ".")) || strings.HasPrefix(end, ".") && strings.HasSuffix(host, end) {

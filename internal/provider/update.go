@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"raddle.dev/internal/catalogue"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/plainfile"
+)
+
+// CatalogueAddress is where a newer catalogue of models is read from unless the user names another source.
+const CatalogueAddress = "https://models.dev/api.json"
+
+// updateWait is how long the server of a catalogue has.
+const updateWait = time.Minute
+
+// UpdateCatalogue reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml, where later
+// processes find it. Only facts about models are taken over. A catalogue that cannot be read or makes no sense changes nothing.
+func (r *Resolver) UpdateCatalogue(ctx context.Context, source string) (catalogue.About, error) {
+	data, err := readSource(ctx, source)
+	if err != nil {
+		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", source, err)
+	}
+	parsed, err := catalogue.Parse(data, source, time.Now())
+	if err != nil {
+		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", source, err)
+	}
+	c, err := catalogue.Open(parsed)
+	if err != nil {
+		return catalogue.About{}, err
+	}
+	return c.About, config.WritePrivate(r.models.path, parsed)
+}
+
+// readSource returns the bytes of a file or of an address.
+func readSource(ctx context.Context, source string) ([]byte, error) {
+	address, err := url.Parse(source)
+	if err != nil || !strings.Contains(source, "://") {
+		return plainfile.Read(source, catalogue.MaxSize)
+	}
+	if address.Scheme != "https" && !(address.Scheme == "http" && isLoopback(source)) {
+		return nil, errors.New("a catalogue is read over https only")
+	}
+	ctx, cancel := context.WithTimeout(ctx, updateWait)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{CheckRedirect: func(next *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("it moved to %s: give that address", next.URL.Redacted())
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answered %s", response.Status)
+	}
+	var body bytes.Buffer
+	if _, err := io.Copy(&body, io.LimitReader(response.Body, catalogue.MaxSize+1)); err != nil {
+		return nil, err
+	}
+	return body.Bytes(), nil
+}
