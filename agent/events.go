@@ -85,11 +85,12 @@ type (
 		Spend
 	}
 	// RetryScheduled says that a request to a model failed and is sent again after a
-	// wait. Ignore the events of the reply so far.
+	// wait, or to another model. Ignore the events of the reply so far.
 	RetryScheduled struct {
 		Reason  string        `json:"reason"` // in a few words: "rate limited"
 		Wait    time.Duration `json:"wait_ns"`
-		Request int           `json:"request"` // the number of the next request; 2 or more
+		Request int           `json:"request"`         // the number of the next request; 1: the first one to Model
+		Model   string        `json:"model,omitempty"` // the alternative that is asked instead; "": the same model
 	}
 	// ContinuationSent says that a model which stopped early gets a reminder.
 	ContinuationSent struct {

@@ -92,14 +92,28 @@ type retryModel struct {
 func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
+		models := &choice{}
+		chosen := context.WithValue(ctx, choiceKey{}, models)
+		shown := false // a part of a text
 		for {
-			err := m.sendOnce(ctx, r, yield)
+			err := m.sendOnce(chosen, r, func(d llm.Delta, err error) bool {
+				shown = shown || d.Text != ""
+				return yield(d, err)
+			})
 			if err == nil {
 				return
 			}
 			again := false
-			if ctx.Err() == nil {
+			switch {
+			case ctx.Err() != nil:
+			case !shown && isUnreachable(err) && models.takeNext(ctx, err):
+				again = true
+			default:
 				again, err = s.waitForRetry(ctx, err)
+			}
+			if !again && ctx.Err() == nil && !shown && models.takeNext(ctx, err) {
+				again = true
+				s = &retryState{Retry: m.retry, fresh: m.fresh, seed: s.seed, attempt: 1}
 			}
 			if !again {
 				yield(llm.Delta{}, err)
@@ -262,6 +276,9 @@ func isBrokenReply(e *llm.Error) bool {
 // Text returns the event as text for people: "rate limited, trying again in 20
 // s (2nd request)".
 func (r RetryScheduled) Text() string {
+	if r.Model != "" {
+		return fmt.Sprintf("%s, asking %s", r.Reason, r.Model)
+	}
 	return fmt.Sprintf("%s, trying again in %s (%s request)", r.Reason, spokenTime(r.Wait), formatOrdinal(r.Request))
 }
 
@@ -296,6 +313,8 @@ func reasonOf(err error) string {
 		return fmt.Sprintf("server error (%d)", e.Status)
 	case e.Class == llm.Server:
 		return "server error"
+	case e.Status == http.StatusNotFound || e.Status == http.StatusForbidden || e.Status == http.StatusGone:
+		return fmt.Sprintf("the provider refuses the model (%d)", e.Status)
 	}
 	return "the reply is broken"
 }

@@ -239,8 +239,10 @@ func (a *Agent) Variables() []spec.Variable {
 func (a *Agent) Models() []string {
 	var ids []string
 	add := func(own string) {
-		if id := a.modelID(own); id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		for _, id := range SplitModels(a.modelID(own)) {
+			if id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
 		}
 	}
 	if a.Config != nil {

@@ -170,6 +170,57 @@ type ModelFacts struct {
 	EffortTokens bool // its effort may be a number of tokens
 }
 
+// SplitModels returns the models that an id names, in the order in which they are asked: those of a list such as
+// "openai:gpt-5.4,anthropic:claude-sonnet-5", or the one model of another id.
+func SplitModels(id string) []string {
+	list := strings.Split(id, ",")
+	for i, one := range list {
+		list[i] = strings.TrimSpace(one)
+		if !strings.Contains(one, ":") {
+			return []string{id} // the comma is part of a name
+		}
+	}
+	return list
+}
+
+// JoinModels returns the id that names several models.
+func JoinModels(ids []string) string { return strings.Join(ids, ",") }
+
+// Merge returns what is true of a request that either of two models may answer: the smaller limits, the efforts that both have, and the higher
+// prices.
+func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
+	f.Window = least(f.Window, other.Window)
+	f.Output = least(f.Output, other.Output)
+	f.NoTools = f.NoTools || other.NoTools
+	f.EffortTokens = f.EffortTokens && other.EffortTokens
+	switch {
+	case f.Efforts == nil:
+		f.Efforts = other.Efforts
+	case other.Efforts != nil:
+		f.Efforts = slices.DeleteFunc(slices.Clone(f.Efforts), func(level string) bool { return !slices.Contains(other.Efforts, level) })
+	}
+	known := func(m ModelFacts) bool { return m.Free || !m.Price.IsZero() }
+	switch {
+	case !known(f) || !known(other):
+		f.Price = agent.Price{}
+	default:
+		f.Price = agent.Price{
+			Input: max(f.Price.Input, other.Price.Input), Output: max(f.Price.Output, other.Price.Output), Cached: max(f.Price.Cached, other.Price.Cached),
+			Written: max(f.Price.Written, other.Price.Written), Long: slices.Concat(f.Price.Long, other.Price.Long),
+		}
+	}
+	f.Free = f.Free && other.Free
+	return f
+}
+
+// least returns the smaller of two limits, of which 0 is unknown.
+func least(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // Spawn is a child agent that is about to run.
 type Spawn struct {
 	Agent  string

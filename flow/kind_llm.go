@@ -50,7 +50,7 @@ var llmKind = &kind{
 	decode: func(m *spec.NodeFields) nodeBody {
 		b := &llmNode{
 			tools:           m.ReadTexts("tools", strictyaml.Optional),
-			model:           m.ReadText("model", strictyaml.Optional),
+			model:           m.ReadAlternatives("model"),
 			temperature:     m.ReadFloat("temperature"),
 			topP:            m.ReadFloat("top_p"),
 			reasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional),

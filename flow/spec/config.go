@@ -149,7 +149,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Description = m.ReadText("description", strictyaml.Optional)
 	c.Version = m.ReadText("version", strictyaml.Optional)
 	c.Sampling = Sampling{
-		Model: m.ReadText("model", strictyaml.Optional), Temperature: m.ReadFloat("temperature"), TopP: m.ReadFloat("top_p"),
+		Model: m.ReadAlternatives("model"), Temperature: m.ReadFloat("temperature"), TopP: m.ReadFloat("top_p"),
 		ReasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional), Patience: m.ReadOptionalSeconds("retry_patience"),
 	}
 	c.Prompting = Prompting{

@@ -86,7 +86,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	if m.HasValue("version") {
 		f.Version = m.ReadText("version", strictyaml.Optional)
 	}
-	f.Model = m.ReadText("model", strictyaml.Optional)
+	f.Model = m.ReadAlternatives("model")
 	f.Temperature = m.ReadFloat("temperature")
 	f.TopP = m.ReadFloat("top_p")
 	f.ReasoningEffort = m.ReadText("reasoning_effort", strictyaml.Optional)

@@ -31,22 +31,22 @@ type Request struct {
 	Agent       string // name or path
 	Prompt      string // complete, with the text of Files
 	Files       []string
-	Media       []llm.Part        // pictures and documents that are attached to the prompt
-	Attached    []attach.Attachment    // what they are, for people
-	Headless    bool              // no person will ever be asked; models are informed of it
-	Model       string            // replaces every model of the agent and its children
-	Templates   map[string]string // replace templates of prompts, by node
-	Variables   map[string]string // agent variables
-	State       *jsonvalue.Object // first values of a graph's state, in addition to those of its file; nil: none
-	Session     string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
-	Transient   bool              // the session need not outlive this process: it may be in a store that saves nothing
-	Compact     bool              // summarize the conversation of the session, without a prompt
-	Strict      bool              // unknown keys are errors
-	User        string            // for whom the run works; "": the user of the process
-	ID          string            // of the run; "": a new one
-	Remote      bool              // nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
-	TraceParent string            // the span that asks for the run; "": that of the environment
-	NeedAll     bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
+	Media       []llm.Part          // pictures and documents that are attached to the prompt
+	Attached    []attach.Attachment // what they are, for people
+	Headless    bool                // no person will ever be asked; models are informed of it
+	Model       string              // replaces every model of the agent and its children
+	Templates   map[string]string   // replace templates of prompts, by node
+	Variables   map[string]string   // agent variables
+	State       *jsonvalue.Object   // first values of a graph's state, in addition to those of its file; nil: none
+	Session     string              // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
+	Transient   bool                // the session need not outlive this process: it may be in a store that saves nothing
+	Compact     bool                // summarize the conversation of the session, without a prompt
+	Strict      bool                // unknown keys are errors
+	User        string              // for whom the run works; "": the user of the process
+	ID          string              // of the run; "": a new one
+	Remote      bool                // nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
+	TraceParent string              // the span that asks for the run; "": that of the environment
+	NeedAll     bool                // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
 }
 
@@ -279,6 +279,12 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 // resolveOverride returns the id of a model that the caller named. The path of a transcript is
 // relative to the working directory if such a file exists, otherwise to the agent's directory.
 func (p *Process) resolveOverride(id string) string {
+	if list := flow.SplitModels(id); len(list) > 1 {
+		for i, one := range list {
+			list[i] = p.resolveOverride(one)
+		}
+		return flow.JoinModels(list)
+	}
 	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
 		if abs := p.Dirs.AbsPath(file); config.IsFile(abs) {
 			return "script:" + abs

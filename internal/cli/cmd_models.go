@@ -35,7 +35,7 @@ func runModelsUpdate(ctx context.Context, env *environment, _ noOptions, args []
 	if len(args) > 0 {
 		source = args[0]
 	}
-	about, err := env.process.Models.UpdateCatalogue(ctx, source)
+	about, err := env.process.Models.Catalogue().Update(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -59,16 +59,18 @@ func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []st
 		env.err.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(env, "AGENT"))
 		return nil
 	}
-	return env.printResult(opts.output, models, func() string { return modelsText(models) + missingKeysText(env.process.Models.ListClients()) + catalogueText(env) })
+	return env.printResult(opts.output, models, func() string {
+		return modelsText(models) + missingKeysText(env.process.Models.ListClients()) + catalogueText(env)
+	})
 }
 
 // catalogueText says where windows and prices come from.
 func catalogueText(env *environment) string {
-	known, err := env.process.Models.Catalogue()
+	known, err := env.process.Models.Catalogue().About()
 	if err != nil {
 		env.printWarning(plainText(err.Error()))
 	}
-	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.About.Source), known.About.Date)
+	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.Source), known.Date)
 }
 
 // missingKeysText returns the clients that only need a key, with the variables to set.

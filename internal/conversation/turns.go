@@ -21,9 +21,9 @@ import (
 // Turn is one turn of a branch: a message of a person, and what the agent did about it.
 type Turn struct {
 	Run         string
-	Seq         int64          // number of its first record; 0 if its journal is gone
-	Prompt      string         // what the person wrote
-	Media       []llm.Part     // pictures and documents that were attached to it
+	Seq         int64               // number of its first record; 0 if its journal is gone
+	Prompt      string              // what the person wrote
+	Media       []llm.Part          // pictures and documents that were attached to it
 	Attached    []attach.Attachment // what they are
 	Reply       string
 	Interrupted bool // the person stopped it

@@ -112,6 +112,13 @@ func (d *Doctor) CheckModels(ids []string) (first string) {
 // checkModel reports whether a model can be asked, as far as can be seen without a request.
 func (d *Doctor) checkModel(id string) bool {
 	models := d.Process.Models
+	if list := flow.SplitModels(id); len(list) > 1 {
+		first := d.checkModel(list[0])
+		for _, other := range list[1:] {
+			d.checkModel(other)
+		}
+		return first
+	}
 	if strings.HasPrefix(id, "script:") {
 		d.addOK("model", "%s replays a transcript", id)
 		return false

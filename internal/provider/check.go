@@ -11,11 +11,17 @@ import (
 // in a directory, before anything runs: override replaces every model of the agent, and
 // model, of the configuration, is for graphs that name none. Both may be "".
 func (r *Resolver) CheckNames(dir, override, model string) error {
-	if override != "" && !r.IsKnown(dir, override) {
-		return r.unknownModelError(dir, override, failure.Usage)
+	named, kind := override, failure.Usage
+	if override == "" {
+		named, kind = model, failure.Invalid
 	}
-	if model != "" && override == "" && !r.IsKnown(dir, model) {
-		return r.unknownModelError(dir, model, failure.Invalid)
+	if named == "" {
+		return nil
+	}
+	for _, id := range flow.SplitModels(named) {
+		if !r.isKnown(dir, id) {
+			return r.unknownModelError(dir, id, kind)
+		}
 	}
 	return nil
 }
@@ -23,6 +29,16 @@ func (r *Resolver) CheckNames(dir, override, model string) error {
 // CheckRequested returns an error for a model that the request of another program names, unless it is one of a client: a request opens no file
 // of this machine. It looks at no file, so that its answer says nothing about files.
 func (r *Resolver) CheckRequested(id string) error {
+	for _, one := range flow.SplitModels(id) {
+		if err := r.checkRequested(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRequested does the same for the id of one model.
+func (r *Resolver) checkRequested(id string) error {
 	c, _ := r.findClient(id)
 	file := strings.HasPrefix(id, "script:") && c == nil || c != nil && c.Type == "script" && c.Base == ""
 	switch {

@@ -48,38 +48,41 @@ func (c *client) listedName() string {
 	return listedAs[openai.ProfileAt(host).Name]
 }
 
-// Catalogue returns what is known about the models of all providers: the newer of models.json in the directory of config.yaml and the
-// catalogue that is in the program. The error says why that file is not used.
-func (r *Resolver) Catalogue() (*catalogue.Catalogue, error) {
-	return r.models.open(), r.models.fault
-}
-
-// catalogueFile is the catalogue of a process, which is opened when it is first needed.
-type catalogueFile struct {
-	path string
+// A Catalogue is what a process knows about the models of all providers. It is opened when it is first needed, and is safe for concurrent use.
+type Catalogue struct {
+	path string // of the user's own
 
 	once  sync.Once
 	all   *catalogue.Catalogue
 	fault error
 }
 
-func (f *catalogueFile) open() *catalogue.Catalogue {
-	f.once.Do(func() {
-		f.all = catalogue.Embedded()
-		own, err := f.read()
+// Catalogue returns what is known about models.
+func (r *Resolver) Catalogue() *Catalogue { return r.known }
+
+// About says where the facts are from: the newer of models.json in the directory of config.yaml and the catalogue that is in the program counts.
+// The error says why that file is not used.
+func (k *Catalogue) About() (catalogue.About, error) {
+	return k.open().About, k.fault
+}
+
+func (k *Catalogue) open() *catalogue.Catalogue {
+	k.once.Do(func() {
+		k.all = catalogue.Embedded()
+		own, err := k.read()
 		switch {
 		case err != nil:
-			f.fault = failure.NewInvalid("write it again: raddle models update", "%s: %v", f.path, err)
-		case own != nil && own.About.Date >= f.all.About.Date:
-			f.all = own
+			k.fault = failure.NewInvalid("write it again: raddle models update", "%s: %v", k.path, err)
+		case own != nil && own.About.Date >= k.all.About.Date:
+			k.all = own
 		}
 	})
-	return f.all
+	return k.all
 }
 
 // read returns the user's own catalogue, nil if there is none.
-func (f *catalogueFile) read() (*catalogue.Catalogue, error) {
-	data, err := plainfile.Read(f.path, catalogue.MaxSize)
+func (k *Catalogue) read() (*catalogue.Catalogue, error) {
+	data, err := plainfile.Read(k.path, catalogue.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -89,11 +92,11 @@ func (f *catalogueFile) read() (*catalogue.Catalogue, error) {
 	return catalogue.Open(data)
 }
 
-// findListed returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
+// find returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
 // the model's maker says, without a price.
-func (r *Resolver) findListed(c *client, name string) catalogue.Model {
+func (k *Catalogue) find(c *client, name string) catalogue.Model {
 	provider := c.listedName()
-	if m, found := r.models.open().Find(provider, name); found || provider != "" {
+	if m, found := k.open().Find(provider, name); found || provider != "" {
 		return m
 	}
 	if c.Type != "openai-compatible" {
@@ -101,7 +104,7 @@ func (r *Resolver) findListed(c *client, name string) catalogue.Model {
 	}
 	own := name[strings.LastIndexByte(name, '/')+1:] // resellers write the name of the maker before it
 	for _, maker := range makers {
-		if m, found := r.models.open().Find(maker, own); found {
+		if m, found := k.open().Find(maker, own); found {
 			m.Price = agent.Price{}
 			m.Free = false
 			return m
@@ -112,11 +115,22 @@ func (r *Resolver) findListed(c *client, name string) catalogue.Model {
 
 // Facts implements [flow.Models].
 func (r *Resolver) Facts(_, id string) flow.ModelFacts {
-	c, name := r.findClient(id)
-	if c == nil {
-		return flow.ModelFacts{Free: strings.HasPrefix(id, replayPrefix)}
+	list := flow.SplitModels(id)
+	c, name := r.findClient(list[0])
+	facts := r.known.factsOf(c, name, list[0], r.config)
+	for _, other := range list[1:] {
+		c, name := r.findClient(other)
+		facts = facts.Merge(r.known.factsOf(c, name, other, r.config))
 	}
-	listed := r.findListed(c, name)
+	return facts
+}
+
+// factsOf returns the facts about one model of a client, nil if its id names no client.
+func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config) flow.ModelFacts {
+	if c == nil {
+		return flow.ModelFacts{Free: IsReplay(id)}
+	}
+	listed := k.find(c, name)
 	facts := flow.ModelFacts{
 		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
 		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
@@ -125,7 +139,7 @@ func (r *Resolver) Facts(_, id string) flow.ModelFacts {
 		facts = overrideFacts(facts, own)
 	}
 	if facts.Price.IsZero() && !facts.Free {
-		facts.Price = assumedPrice(r.config)
+		facts.Price = assumedPrice(settings)
 	}
 	return facts
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
@@ -29,7 +30,7 @@ type Resolver struct {
 	config  *config.Config
 	env     environ.Environ
 	clients []client
-	models  *catalogueFile
+	known   *Catalogue
 	stored  *keystore.Store   // keys that the user stored; nil: none
 	learned func(key string)  // called with every key that is read from stored or written by a command; may be nil
 	replays func(file string) // called once for every transcript that is replayed
@@ -48,7 +49,7 @@ var _ flow.Models = (*Resolver)(nil)
 // NewResolver returns the models of the clients that a configuration and an environment
 // name. The clients of the configuration must not change afterwards.
 func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resolver {
-	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env), models: &catalogueFile{path: filepath.Join(dirs.Config, CatalogueName)}}
+	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env), known: &Catalogue{path: filepath.Join(dirs.Config, CatalogueName)}}
 }
 
 // UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
@@ -100,7 +101,7 @@ func (r *Resolver) learnKey(key string) {
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
 func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, models: r.models, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
+	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, known: r.known, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
 }
 
 // ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be its operator's. It must
@@ -131,6 +132,16 @@ func (r *Resolver) findClient(id string) (*client, string) {
 
 // IsKnown implements [flow.Models].
 func (r *Resolver) IsKnown(dir, id string) bool {
+	for _, one := range flow.SplitModels(id) {
+		if !r.isKnown(dir, one) {
+			return false
+		}
+	}
+	return true
+}
+
+// isKnown does the same for the id of one model.
+func (r *Resolver) isKnown(dir, id string) bool {
 	if c, name := r.findClient(id); c != nil {
 		return name != "" && (c.Type != "script" || isTranscript(r.findTranscript(dir, id, c, name)))
 	}
@@ -141,6 +152,22 @@ func (r *Resolver) IsKnown(dir, id string) bool {
 // Open implements [flow.Models]. It opens no connection: a wrong key or address of a
 // client is an error of the first call.
 func (r *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	var list []agent.Alternative
+	for _, one := range flow.SplitModels(id) {
+		model, err := r.open(dir, one)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, agent.Alternative{Name: one, Model: model})
+	}
+	if len(list) == 1 {
+		return list[0].Model, nil
+	}
+	return agent.Fallback(list...), nil
+}
+
+// open does the same for the id of one model.
+func (r *Resolver) open(dir, id string) (llm.Model, error) {
 	c, name := r.findClient(id)
 	file, replays := strings.CutPrefix(id, "script:")
 	switch {
@@ -158,6 +185,10 @@ func (r *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 
 // Hint implements [flow.Hinter].
 func (r *Resolver) Hint(id string) string {
+	if list := flow.SplitModels(id); len(list) > 1 {
+		i := slices.IndexFunc(list, func(one string) bool { c, _ := r.findClient(one); return c == nil })
+		id = list[max(0, i)]
+	}
 	clientName, _ := splitModel(id)
 	return cmp.Or(config.ClientHint(clientName), r.suggestID(id))
 }

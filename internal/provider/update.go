@@ -23,9 +23,9 @@ const CatalogueAddress = "https://models.dev/api.json"
 // updateWait is how long the server of a catalogue has.
 const updateWait = time.Minute
 
-// UpdateCatalogue reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml, where later
+// Update reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml, where later
 // processes find it. Only facts about models are taken over. A catalogue that cannot be read or makes no sense changes nothing.
-func (r *Resolver) UpdateCatalogue(ctx context.Context, source string) (catalogue.About, error) {
+func (k *Catalogue) Update(ctx context.Context, source string) (catalogue.About, error) {
 	data, err := readSource(ctx, source)
 	if err != nil {
 		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", source, err)
@@ -38,7 +38,7 @@ func (r *Resolver) UpdateCatalogue(ctx context.Context, source string) (catalogu
 	if err != nil {
 		return catalogue.About{}, err
 	}
-	return c.About, config.WritePrivate(r.models.path, parsed)
+	return c.About, config.WritePrivate(k.path, parsed)
 }
 
 // readSource returns the bytes of a file or of an address.

@@ -42,7 +42,7 @@ func TestSheetShowsEachField(t *testing.T) {
 		reflect.TypeFor[string](): "xyz", reflect.TypeFor[[]string](): []string{"xyz"}, reflect.TypeFor[map[string]string](): map[string]string{"xyz": "v"},
 		reflect.TypeFor[bool](): true, reflect.TypeFor[*float64](): &number, reflect.TypeFor[*flow.RemoteInput](): &flow.RemoteInput{Prompt: "xyz"},
 		reflect.TypeFor[[]attach.Attachment](): []attach.Attachment{{Name: "xyz", MIME: "image/png", Bytes: 9}},
-		reflect.TypeFor[*graph.Structure](): &graph.Structure{Name: "xyz"},
+		reflect.TypeFor[*graph.Structure]():    &graph.Structure{Name: "xyz"},
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Record]()) {
 		if f.Anonymous {

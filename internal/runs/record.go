@@ -18,15 +18,15 @@ type Record struct {
 	Dir   string `json:"dir"` // absolute
 	Recorded
 
-	Prompt    string            `json:"prompt"`
-	Files     []string          `json:"files,omitempty"`     // absolute; their text is in the prompt, or they are Attached
-	Attached  []attach.Attachment    `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
-	Model     string            `json:"model,omitempty"`     // for graphs that do not name a model
-	Override  string            `json:"override,omitempty"`  // replaces every model
-	Templates map[string]string `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
-	Variables map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
-	Workspace string            `json:"workspace"`           // the caller's working directory
-	Version   string            `json:"version"`             // of raddle
+	Prompt    string              `json:"prompt"`
+	Files     []string            `json:"files,omitempty"`     // absolute; their text is in the prompt, or they are Attached
+	Attached  []attach.Attachment `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
+	Model     string              `json:"model,omitempty"`     // for graphs that do not name a model
+	Override  string              `json:"override,omitempty"`  // replaces every model
+	Templates map[string]string   `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
+	Variables map[string]string   `json:"variables,omitempty"` // set by the caller; without secrets
+	Workspace string              `json:"workspace"`           // the caller's working directory
+	Version   string              `json:"version"`             // of raddle
 
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`

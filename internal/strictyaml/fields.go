@@ -191,6 +191,18 @@ func (fs *Fields) ReadText(name string, p presence) string {
 	return ""
 }
 
+// ReadAlternatives reads a text, or a list of texts, which it joins with commas.
+func (fs *Fields) ReadAlternatives(name string) string {
+	n := fs.GetField(name, Optional)
+	if n == nil {
+		return ""
+	}
+	if list := ResolveAlias(n); list.Kind == yaml.SequenceNode {
+		return strings.Join(fs.decodeTexts(list.Content, name, fs.Plain), ",")
+	}
+	return fs.DecodeText(n, name, fs.Plain)
+}
+
 // ReadPlainText reads a text that may be written as any plain scalar.
 func (fs *Fields) ReadPlainText(name string) string {
 	if n := fs.GetField(name, Optional); n != nil {
