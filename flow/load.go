@@ -375,7 +375,7 @@ func checkEffort(a *Agent, node, model, effort string, at strictyaml.Pos) (list 
 	return []strictyaml.Finding{found}
 }
 
-// checkCostLimit returns a finding if an agent limits costs that nobody can count, because the price of its model is unknown.
+// checkCostLimit returns a finding if an agent limits costs and the price of its model is unknown.
 func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
 	id := a.modelID("")
 	limit := a.Config.Limits.Cost

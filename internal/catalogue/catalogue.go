@@ -208,8 +208,8 @@ func (l listedModel) facts(claude bool) Model {
 	return m
 }
 
-// setEfforts derives the levels of a model. One whose effort is a number of tokens takes every level, which stands for a number. Claude models
-// think only if they are asked to, so that none is a level of all of them; and those with levels up to high take them only beside a number of
+// setEfforts derives the levels of a model. One whose effort is a number of tokens takes every level, as a number. Claude models
+// think only if they are asked to, so that none is a level of all of them; and those with levels up to high take them only together with a number of
 // tokens (https://platform.claude.com/docs/en/build-with-claude/effort, adaptive-thinking).
 func (m *Model) setEfforts(l listedModel, claude bool) {
 	has := map[string]bool{"none": claude}
@@ -246,7 +246,7 @@ func (m *Model) setEfforts(l listedModel, claude bool) {
 	}
 }
 
-// tokensOf is what a level stands for in models whose effort is a number of tokens.
+// tokensOf has the number of tokens of each level for models whose effort is a number of tokens.
 var tokensOf = map[string]int{"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 // MapEffort returns the value that a request for the model has for an effort: a level for a model that has levels, a number of tokens for one

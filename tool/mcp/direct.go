@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,14 +16,19 @@ import (
 // longestName is the length in bytes that every provider accepts for the name of a function.
 const longestName = 64
 
-// directTools returns the tools of a server under their own names.
-func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
-	var all []tool.Tool
+// directTools returns the tools of a server under their own names. A tool whose schema no provider would accept is left out, and is an error
+// that names it: a provider refuses a whole request because of one schema.
+func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, faults []error) {
 	for i, name := range s.directNames(list) {
 		t := list[i]
+		schema, err := tool.RepairSchema(inputSchema(t))
+		if err != nil {
+			faults = append(faults, &ServerError{Server: s.config.ID, Err: fmt.Errorf("its tool %q is left out, because %w", s.redactText(t.Name), err)})
+			continue
+		}
 		effect := toolEffect(t)
 		all = append(all, tool.Tool{
-			Name: name, Description: s.redactText(t.Description), Schema: inputSchema(t),
+			Name: name, Description: s.redactText(t.Description), Schema: schema,
 			Effect: effect, Parallel: effect == tool.ReadOnly,
 			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return s.toolTouches(t, args), nil },
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -39,7 +44,7 @@ func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 			},
 		})
 	}
-	return all
+	return all, faults
 }
 
 // directNames returns the names under which tools of the server are offered directly. Rules use
@@ -78,22 +83,26 @@ func safeName(name string, marked bool) string {
 	return safe[:min(len(safe), longestName-len(mark))] + mark
 }
 
-// inputSchema returns the schema of a tool's arguments. Providers accept only the schema
-// of an object, so any other schema becomes that of an object.
+// inputSchema returns the schema of a tool's arguments as its server has written it; nil if that is no schema, such as the list that some
+// servers write for no arguments.
 func inputSchema(t *sdk.Tool) json.RawMessage {
-	schema, ok := t.InputSchema.(map[string]any)
-	if !ok {
-		schema = map[string]any{}
+	if _, is := t.InputSchema.(map[string]any); !is {
+		return nil
 	}
-	if schema["type"] != "object" {
-		schema = maps.Clone(schema)
-		schema["type"] = "object"
-	}
-	text, err := json.Marshal(schema)
+	text, err := json.Marshal(t.InputSchema)
 	if err != nil {
-		return json.RawMessage(`{"type":"object"}`)
+		return nil // it came as JSON
 	}
 	return text
+}
+
+// shownSchema returns the schema of a tool's arguments for a model that reads it.
+func shownSchema(t *sdk.Tool) json.RawMessage {
+	schema := inputSchema(t)
+	if repaired, err := tool.RepairSchema(schema); err == nil {
+		return repaired
+	}
+	return schema
 }
 
 // toolEffect returns the effect that the server declares. A tool without destructiveHint does not

@@ -62,17 +62,31 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Providers refuse a request with a schema that is not of an object: one tool would end the run.
+// Providers refuse a request with a schema that is not of an object: one tool would end the run. What can be read as no arguments is kept, and a
+// tool of which no call can be made is left out, with an error that names it and its server.
 func TestSchemasThatProvidersRefuse(t *testing.T) {
+	s := &server{config: Server{ID: "e", Pos: "mcp.json:1:2"}, options: &Options{Seen: &Seen{}, Redact: func(text string) string { return text }}}
+	const plain = `{"properties":{},"type":"object"}`
 	for text, want := range map[string]string{
-		`null`: `{"type":"object"}`, `"x"`: `{"type":"object"}`, `[]`: `{"type":"object"}`, `true`: `{"type":"object"}`, `{}`: `{"type":"object"}`,
-		`{"type":"string"}`: `{"type":"object"}`, `{"properties":{"a":{}}}`: `{"properties":{"a":{}},"type":"object"}`, `{"type":["object","null"]}`: `{"type":"object"}`,
+		`null`: plain, `"x"`: plain, `[]`: plain, `true`: plain, `{}`: plain, `{"type":["object","null"]}`: plain,
+		`{"properties":{"a":{}}}`: `{"properties":{"a":{}},"type":"object"}`, `{"type":"object","properties":{"b":{"type":"string"}}}`: `{"properties":{"b":{"type":"string"}},"type":"object"}`,
+		`{"type":"object","anyOf":[{"properties":{"a":{"type":"array"}}},{"properties":{"b":{}}}]}`: `{"description":"Give the arguments of one of these: a; or b","properties":{"a":{"items":{},"type":"array"},"b":{}},"type":"object"}`,
+		`{"type":"string"}`: `MCP server 'e': its tool "bad" is left out, because its schema describes a value of the type string, and arguments are an object`,
+		`{"type":"object","properties":{"a":{"$ref":"#/gone"}}}`: `MCP server 'e': its tool "bad" is left out, because its schema refers to "#/gone", which is not in it`,
 	} {
-		var tool sdk.Tool
-		if err := json.Unmarshal([]byte(`{"name":"x","inputSchema":`+text+`}`), &tool); err != nil {
+		var list []*sdk.Tool
+		if err := json.Unmarshal([]byte(`[{"name":"bad","inputSchema":`+text+`},{"name":"good","inputSchema":{"type":"object","properties":{}}}]`), &list); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(inputSchema(&tool)); got != want {
+		tools, faults := s.directTools(list)
+		var got string
+		switch {
+		case len(tools) == 2 && len(faults) == 0:
+			got = string(tools[0].Schema)
+		case len(tools) == 1 && len(faults) == 1:
+			got = faults[0].Error()
+		}
+		if got != want || tools[len(tools)-1].Name != "mcp__e__good" {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}

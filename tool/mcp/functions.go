@@ -19,8 +19,8 @@ const (
 )
 
 // buildTools returns the tools of a server: the functions of raddle for it, then each of its own
-// tools if it has few.
-func (s *server) buildTools(c *connection) []tool.Tool {
+// tools if it has few. The errors name tools that are left out.
+func (s *server) buildTools(c *connection) ([]tool.Tool, []error) {
 	id, list := s.config.ID, c.currentTools()
 	all := []tool.Tool{
 		{
@@ -50,10 +50,11 @@ func (s *server) buildTools(c *connection) []tool.Tool {
 		},
 	}
 	all = append(all, s.readerTools(c)...)
-	if len(list) <= s.options.Direct {
-		all = append(all, s.directTools(list)...)
+	if len(list) > s.options.Direct {
+		return all, nil
 	}
-	return all
+	own, faults := s.directTools(list)
+	return append(all, own...), faults
 }
 
 func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -102,7 +103,7 @@ func (s *server) describeTool(ctx context.Context, c tool.Call) (tool.Result, er
 	}{"object", struct {
 		Tool      property        `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
-	}{property{"string"}, inputSchema(t)}})), nil
+	}{property{"string"}, shownSchema(t)}})), nil
 }
 
 func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, error) {

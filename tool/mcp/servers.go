@@ -165,14 +165,14 @@ func (s *Servers) ProgramPaths() (paths []string) {
 
 // Tools returns the tools of the named servers, in the order of the names. It
 // starts those that do not run, all at the same time, and waits for them. For
-// each server that cannot be used it returns a *ServerError, together with the tools of the
+// each server or tool that cannot be used it returns a *ServerError, together with the tools of the
 // others. When ctx ends, the servers that are still starting count as failed, and their start
 // continues.
 //
 // The list of a server that says it has changed is read again by the next call.
 func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {
 	results := make([][]tool.Tool, len(ids))
-	errs := make([]error, len(ids))
+	errs := make([][]error, len(ids))
 	var all sync.WaitGroup
 	for i, id := range ids {
 		if slices.Index(ids, id) < i {
@@ -180,21 +180,20 @@ func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error
 		}
 		v := s.findServer(id)
 		if v == nil {
-			errs[i] = &ServerError{Server: id, Err: s.unknownServer(id)}
+			errs[i] = []error{&ServerError{Server: id, Err: s.unknownServer(id)}}
 			continue
 		}
 		all.Go(func() {
 			c, err := v.connectWithTools(ctx)
 			if err != nil {
-				errs[i] = &ServerError{Server: id, Err: err}
+				errs[i] = []error{&ServerError{Server: id, Err: err}}
 				return
 			}
-			results[i] = v.buildTools(c)
+			results[i], errs[i] = v.buildTools(c)
 		})
 	}
 	all.Wait()
-	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	return slices.Concat(results...), failed
+	return slices.Concat(results...), slices.Concat(errs...)
 }
 
 func (s *Servers) unknownServer(id string) error {
