@@ -142,7 +142,7 @@ func TestFallbackRemembers(t *testing.T) {
 	})
 }
 
-// askOnce runs one conversation and returns the reply and what was told of repeated requests.
+// askOnce runs one conversation and returns the reply and the texts of repeated requests.
 func askOnce(t *testing.T, m llm.Model, retry agent.Retry) (text string, told []string, err error) {
 	t.Helper()
 	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Retry: retry}), Store: journal.NewMemory()}

@@ -152,12 +152,12 @@ func (r *schemaRepair) repairMember(s map[string]any, key string, value any, ope
 	return value, nil
 }
 
-// replaceReference returns what a reference refers to, with the members that stand beside it.
+// replaceReference returns what a reference refers to, with the other members of the schema that it is in.
 func (r *schemaRepair) replaceReference(s map[string]any, ref any, open []string) (map[string]any, error) {
 	r.changed = true
 	name, is := ref.(string)
 	if !is {
-		return nil, fmt.Errorf("its schema has a reference that is no text: %v", ref)
+		return nil, fmt.Errorf("its schema has a reference that is not a text: %v", ref)
 	}
 	beside := maps.Clone(s)
 	delete(beside, "$ref")
@@ -263,7 +263,7 @@ func (r *schemaRepair) repairItems(key string, value any, open []string) (any, e
 	return map[string]any{"anyOf": fixed}, nil
 }
 
-// repairList repairs a list of schemas, nil if it is none or is empty.
+// repairList repairs a list of schemas, nil if it is not one or is empty.
 func (r *schemaRepair) repairList(value any, open []string) (any, error) {
 	list, is := value.([]any)
 	if !is || len(list) == 0 {
@@ -288,7 +288,7 @@ var schemaTypes = map[string]string{
 	"datetime": "string", "file": "string", "list": "array", "tuple": "array", "dict": "object", "map": "object", "none": "null",
 }
 
-// repairType returns the types of JSON Schema that a value stands for, nil for a value of any kind.
+// repairType returns the types of JSON Schema that a value means, nil for a value of any kind.
 func (r *schemaRepair) repairType(value any) any {
 	if name, is := value.(string); is {
 		known := schemaTypes[strings.ToLower(name)]
@@ -318,7 +318,7 @@ func (r *schemaRepair) repairType(value any) any {
 	return names
 }
 
-// repairEnum returns the values without repetitions, nil if they are no list of values.
+// repairEnum returns the values without repetitions, nil if it is not a list of values.
 func (r *schemaRepair) repairEnum(value any) any {
 	list, is := value.([]any)
 	if !is || len(list) == 0 {

@@ -43,7 +43,7 @@ var brokenSchemas = map[string]struct{ schema, want, source string }{
 	"a reference to the whole":      {`{"type":"object","properties":{"child":{"$ref":"#"}}}`, `"properties":{"child":{"properties":{"child":{}},"type":"object"}}`, "NousResearch/hermes-agent#98928"},
 	"a reference to nowhere":        {`{"type":"object","properties":{"p":{"$ref":"#/$defs/gone"}}}`, `!refers to "#/$defs/gone", which is not in it`, "agents that cut $defs"},
 	"a reference to another server": {`{"type":"object","properties":{"p":{"$ref":"https://example.com/schema.json"}}}`, `!refers to "https://example.com/schema.json"`, "JSON Schema allows it"},
-	"a reference that is a number":  {`{"type":"object","properties":{"p":{"$ref":7}}}`, "!is no text", "a mistake"},
+	"a reference that is a number":  {`{"type":"object","properties":{"p":{"$ref":7}}}`, "!is not a text", "a mistake"},
 	"a true property":               {`{"type":"object","properties":{"any":true}}`, `"any":{}`, "google: Proto field is not repeating, cannot start list"},
 	"required by flags":             {`{"type":"object","properties":{"a":{"type":"string","required":true}},"required":true}`, `{"properties":{"a":{"type":"string"}},"type":"object"}`, "draft 3 in servers of today"},
 	"required without a property":   {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b","a"]}`, `"required":["a"]`, "google: property is not defined"},
