@@ -31,7 +31,7 @@ conversation_starters: [Who are you?]
 
 const testKey = "sk-test-0123456789abcdef"
 
-// A fakeProvider is a server that speaks OpenAI's wire and the list of models of Ollama.
+// A fakeProvider is a server that speaks OpenAI's wires and Ollama's.
 type fakeProvider struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		p.models = append(p.models, r.Model)
 		return llmtest.Turn{Text: "I am " + r.Model + "."}, http.StatusOK
 	}
-	chat, responses := llmtest.OpenAI().NewHandler(answer), llmtest.OpenAIResponses().NewHandler(answer)
+	chat, responses, local := llmtest.OpenAI().NewHandler(answer), llmtest.OpenAIResponses().NewHandler(answer), llmtest.Ollama().NewHandler(answer)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/tags", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"models":[{"name":"qwen3:8b"},{"name":"gemma3:4b"}]}`)
@@ -77,6 +77,10 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 		}
 		if strings.HasSuffix(r.URL.Path, "/responses") {
 			responses.ServeHTTP(w, r)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			local.ServeHTTP(w, r)
 			return
 		}
 		chat.ServeHTTP(w, r)

@@ -62,6 +62,7 @@ type Client struct {
 	Models  []Model // in file order; the client's bare name means the first chat model
 	Wire    string  // one of Wires; "": that of the type
 	Profile string  // how its server differs from OpenAI's; "": by its address
+	Context int     // window of its models in tokens; 0: what is known about each
 	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	clientKeys = []string{"api_base", "api_key", "api_key_command", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
+	clientKeys = []string{"api_base", "api_key", "api_key_command", "context", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
 
 	// modelKeys are the keys of a model. Some are accepted because configurations contain
 	// them, and are ignored.
@@ -85,6 +85,12 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			}
 		case key == "profile":
 			cl.Profile = s
+		case key == "context":
+			if n, err := strconv.Atoi(s); err != nil || n <= 0 {
+				r.ReportFault(v, "", "context must be a number of tokens, such as 32768")
+			} else {
+				cl.Context = n
+			}
 		case key == "proxy":
 			if cl.Proxy = s; !isProxy(s) {
 				r.ReportFault(v, "", "proxy must be an address with http, https or socks5, such as http://127.0.0.1:3128, or %s", ProxyNone)

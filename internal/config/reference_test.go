@@ -46,6 +46,8 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 			continue
 		case "wire":
 			place.value = "chat"
+		case "context":
+			place.value = "7"
 		case "profile":
 			place.file = "clients: [{type: openai-compatible, api_base: 'http://a', profile: VALUE}]\n"
 		case "proxy":

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
 	"raddle.dev/llm/gemini"
+	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
 )
 
@@ -24,6 +25,8 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 		m, err = openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url})
 	case "Anthropic":
 		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
+	case "Ollama":
+		m, err = ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url})
 	case "Gemini":
 		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
 	default:
@@ -36,7 +39,7 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 }
 
 func allVendors() []Vendor {
-	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini()}, CompatibleServers()...)
+	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama()}, CompatibleServers()...)
 }
 
 var turns = []Turn{
@@ -77,7 +80,7 @@ func TestConversations(t *testing.T) {
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
 					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
-					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`}[v.Name]
+					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
 						t.Errorf("the last request lacks %s:\n%s", want, last)

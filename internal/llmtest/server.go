@@ -29,7 +29,9 @@ type Vendor struct {
 	Check func(body []byte) error
 	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0 for a request that it
 	// takes. nil takes all.
-	admit  func(r *http.Request) (status int, reason string)
+	admit func(r *http.Request) (status int, reason string)
+	// serve answers requests that are no calls of the model, and reports whether it has. nil: there are none.
+	serve  func(w http.ResponseWriter, r *http.Request, body []byte) bool
 	stream func(Turn) string
 	// media is the content type of a stream; "" means text/event-stream.
 	media  string
@@ -82,6 +84,9 @@ func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 			t.Errorf("reading a request of %s: %v", v.Name, err)
 			return
 		}
+		if v.serve != nil && v.serve(w, r, body) {
+			return
+		}
 		status, reason := v.judge(r, body)
 		turn, ok := s.nextTurn(body)
 		if status == 0 && !ok {
@@ -106,6 +111,9 @@ func (v Vendor) NewHandler(answer func(body []byte) (turn Turn, status int)) htt
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client is gone
+		}
+		if v.serve != nil && v.serve(w, r, body) {
+			return
 		}
 		if status, reason := v.judge(r, body); status != 0 {
 			v.reject(w, status, reason)

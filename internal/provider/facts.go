@@ -135,6 +135,9 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
 		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
 	}
+	if c.Context > 0 {
+		facts.Window = c.Context
+	}
 	if own := c.findModel(name); own != nil {
 		facts = overrideFacts(facts, own)
 	}

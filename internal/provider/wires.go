@@ -17,6 +17,7 @@ import (
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
 	"raddle.dev/llm/gemini"
+	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
 )
 
@@ -71,7 +72,16 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 		return openai.New(wire)
 	case "ollama":
 		wire.BaseURL = ollamaBase(c.Base)
-		return openai.New(wire)
+		switch c.Wire {
+		case "chat":
+			return openai.New(wire)
+		case "responses":
+			return openai.NewResponses(wire)
+		}
+		return ollama.New(ollama.Config{
+			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, Context: c.contextOf(name), HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
+			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
+		})
 	case "anthropic":
 		wire.BaseURL = cutVersion(c.Base)
 		return anthropic.New(anthropic.Config{
@@ -91,6 +101,14 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 // usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.
 func (c *client) usesResponses() bool {
 	return c.Wire == "responses" || c.Wire == "" && c.Type == "openai"
+}
+
+// contextOf returns the window that config.yaml sets for a model in tokens, 0 if it sets none.
+func (c *client) contextOf(name string) int {
+	if own := c.findModel(name); own != nil && own.Window > 0 {
+		return own.Window
+	}
+	return c.Context
 }
 
 // bodyOf returns the members that every request for a model gets: those of the client, and those of the model instead where both have one.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"mime"
@@ -52,7 +53,14 @@ func (c *Client) expectEvents(resp *http.Response) error {
 		return c.responseError(resp)
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind == "text/event-stream" {
+	switch kind {
+	case "text/event-stream":
+		return nil
+	case "application/x-ndjson":
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{&lineEvents{lines: bufio.NewReader(resp.Body)}, resp.Body}
 		return nil
 	}
 	// Some servers send events with another content type, or without one.
@@ -100,4 +108,48 @@ func skipSpace(r *bufio.Reader) (string, error) {
 		err = nil
 	}
 	return string(start), err
+}
+
+// lineEvents turns lines of JSON into server-sent events. The last line of a stream that breaks off stays an event that is cut.
+type lineEvents struct {
+	lines *bufio.Reader
+	event []byte
+	err   error // after event
+}
+
+// Read implements io.Reader.
+func (l *lineEvents) Read(p []byte) (int, error) {
+	for len(l.event) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		l.readLine()
+	}
+	n := copy(p, l.event)
+	l.event = l.event[n:]
+	return n, nil
+}
+
+func (l *lineEvents) readLine() {
+	var line []byte
+	for {
+		var piece []byte
+		piece, l.err = l.lines.ReadSlice('\n')
+		line = append(line, piece...)
+		if l.err != bufio.ErrBufferFull {
+			break
+		}
+		if len(line) > maxEvent {
+			l.err = bufio.ErrTooLong
+			return
+		}
+	}
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 {
+		return
+	}
+	l.event = append([]byte("data: "), text...)
+	if l.err == nil {
+		l.event = append(l.event, "\n\n"...)
+	}
 }

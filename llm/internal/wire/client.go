@@ -148,6 +148,32 @@ var (
 // At most the read timeout passes between two bytes, and at most the stream
 // timeout until the end.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.expectEvents(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+// DoJSON does the same for a request whose answer is not a stream of events.
+func (c *Client) DoJSON(req *http.Request) (*http.Response, error) {
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
+		defer resp.Body.Close()
+		return nil, c.responseError(resp)
+	}
+	return resp, nil
+}
+
+// send sends req and returns whatever the server answers.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	end := func() { cancel(nil) }
 	if c.total > 0 {
@@ -170,9 +196,5 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &body{client: c, ctx: ctx, end: end, timer: timer, rc: resp.Body}
-	if err := c.expectEvents(resp); err != nil {
-		resp.Body.Close()
-		return nil, err
-	}
 	return resp, nil
 }

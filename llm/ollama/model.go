@@ -1,0 +1,177 @@
+// Package ollama implements llm.Model for Ollama's own API, on this machine or elsewhere.
+//
+//	m, err := ollama.New(ollama.Config{Model: "qwen3:8b"})
+//
+// Ollama's interface that is compatible with OpenAI's cannot set the window, and silently cuts a conversation to what the server has set, often
+// 4,096 tokens. This package asks for a window, and for an error where a conversation does not fit.
+//
+// The package reads nothing from the environment and does not retry.
+//
+// Reasoning is requested when llm.Request.Effort is set: "none" turns it off, levels are for models that have some, and a number of tokens turns it
+// on. Without it, models that think do.
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
+)
+
+const defaultURL = "http://localhost:11434"
+
+// DefaultContext is the largest window in tokens that a model gets unless Config.Context says more. A model has a smaller one if it can do no more.
+// A larger window takes more memory, also for short conversations.
+const DefaultContext = 32_768
+
+// callRule contains the rules for tool calls.
+var callRule = wire.CallRule{NameMax: 64, IDMax: 64, AnyID: true}
+
+// A Config selects a model and its server. Only Model is required.
+type Config struct {
+	Model       string            // Ollama's name for the model
+	BaseURL     string            // with or without /v1; empty: this machine
+	APIKey      string            // for a server that wants one; empty: no key is sent
+	KeyName     string            // the name of the setting with the key, for messages; empty: "OLLAMA_API_KEY"
+	Context     int               // window in tokens; 0: what the model can do, at most DefaultContext
+	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
+	ReadTimeout time.Duration     // longest time without data from the server, which may have to load the model; 0: 300 s
+	Headers     map[string]string // sent with every request
+	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+
+	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+}
+
+// A Model is one model at one server. It is safe for concurrent use.
+type Model struct {
+	name   string
+	client *wire.Client
+	base   string
+	header map[string]string // of every request
+	origin string
+
+	mu     sync.Mutex
+	window int // tokens; 0: not yet known
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New checks c and returns a Model; it opens no connection.
+func New(c Config) (*Model, error) {
+	address := strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1")
+	if address == "" {
+		address = defaultURL
+	}
+	client, err := wire.New(wire.Config{
+		Name: "ollama", Model: c.Model, Default: defaultURL, BaseURL: address, Key: c.APIKey, KeyName: c.KeyName,
+		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+	})
+	if err != nil {
+		return nil, err
+	}
+	base := client.BaseURL()
+	m := &Model{name: c.Model, client: client, base: strings.TrimRight(base.String(), "/"), header: map[string]string{}, origin: "ollama@" + base.Host, window: max(0, c.Context)}
+	if c.APIKey != "" {
+		m.header["Authorization"] = "Bearer " + c.APIKey
+	}
+	return m, nil
+}
+
+// Stream implements llm.Model.
+func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
+		window, err := m.findWindow(ctx)
+		if err != nil {
+			return llm.Reply{}, err
+		}
+		body, err := m.buildRequest(wire.RepairCalls(r, callRule), window)
+		if err != nil {
+			return llm.Reply{}, err
+		}
+		d := &decoder{client: m.client, parts: m.client.NewAssembly(m.origin, emit)}
+		if err := m.client.Exchange(ctx, m.base+"/api/chat", m.header, body, d); err != nil {
+			return llm.Reply{}, explainLength(err, window)
+		}
+		return d.buildReply(len(r.Messages)), nil
+	})
+}
+
+// explainLength gives the error of a conversation that does not fit its class, and says what to do.
+func explainLength(err error, window int) error {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Class != llm.BadRequest && e.Class != llm.Server {
+		return err
+	}
+	text := strings.ToLower(e.Message)
+	if !strings.Contains(text, "exceeds the context length") && !strings.Contains(text, "exceeds the available context") {
+		return err
+	}
+	long := *e
+	long.Class = llm.ContextLength
+	long.Message = fmt.Sprintf("%s: the window is %d tokens; set context for this client to a larger one if the machine has the memory", e.Message, window)
+	return &long
+}
+
+// findWindow returns the window of requests. It asks the server once what the model can do; a server that does not answer that is asked again by
+// the next request.
+func (m *Model) findWindow(ctx context.Context) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.window > 0 {
+		return m.window, nil
+	}
+	most, err := m.readLimit(ctx)
+	if err != nil {
+		return 0, err
+	}
+	m.window = DefaultContext
+	if most > 0 {
+		m.window = min(most, DefaultContext)
+	}
+	return m.window, nil
+}
+
+// maxDescription bounds the description of a model, whose licence and template can be long.
+const maxDescription = 16 << 20
+
+// readLimit returns the largest window of the model in tokens; 0: the server does not say.
+func (m *Model) readLimit(ctx context.Context) (int, error) {
+	body, err := json.Marshal(object{"model": m.name})
+	if err != nil {
+		return 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.base+"/api/show", bytes.NewReader(body))
+	if err != nil {
+		return 0, m.client.UnsupportedError("the address cannot be used: " + err.Error())
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"raddle"}}
+	for k, v := range m.header {
+		req.Header.Set(k, v)
+	}
+	resp, err := m.client.DoJSON(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	var shown struct {
+		Info map[string]any `json:"model_info"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxDescription)).Decode(&shown); err != nil {
+		return 0, nil // a server that is only compatible
+	}
+	family, _ := shown.Info["general.architecture"].(string)
+	most, _ := shown.Info[family+".context_length"].(float64)
+	return max(0, int(most)), nil
+}
