@@ -10,7 +10,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"raddle.dev/agent"
@@ -279,37 +278,15 @@ func serverTools(a *Agent, ids []string) func(context.Context) ([]tool.Tool, err
 	if len(ids) == 0 || a.Tools.Serve == nil {
 		return nil
 	}
-	told := &saidOnce{}
 	return func(ctx context.Context) ([]tool.Tool, error) {
 		tools, failed := a.Tools.Serve(ctx, ids)
 		for _, err := range failed {
 			text := a.host.redact(err.Error())
 			a.host.log().Warn(text)
-			if told.isNew(graph.TaskInfo(ctx).Run, text) {
-				graph.Emit(ctx, agent.Warning{Text: text})
-			}
+			graph.Emit(ctx, agent.Warning{Text: text})
 		}
 		return tools, ctx.Err()
 	}
-}
-
-// saidOnce remembers which texts a run has shown, because the tools of servers are listed in every step. It is safe for concurrent use.
-type saidOnce struct {
-	mu    sync.Mutex
-	run   string
-	texts map[string]bool
-}
-
-// isNew reports whether a text is new for the run. If several runs alternate, one may show it again.
-func (s *saidOnce) isNew(run, text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run != run {
-		s.run, s.texts = run, map[string]bool{}
-	}
-	again := s.texts[text]
-	s.texts[text] = true
-	return !again
 }
 
 // needTools returns serve with an error if no server can be used. It is for an

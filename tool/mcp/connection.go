@@ -31,6 +31,7 @@ const (
 type connection struct {
 	session        *sdk.ClientSession
 	process        *proc.Process   // of a server over stdio
+	pipe           *pipe           // to the process
 	stderr         *stderrLog      // of the process; nil: there is none
 	ended          context.Context // when it ends, the connection is closed
 	end            context.CancelFunc
@@ -44,32 +45,15 @@ type connection struct {
 	opened int         // calls so far
 }
 
-// openConnection starts the server, initializes the session and lists the tools, within the start timeout. A
-// server that refuses "initialize" after it has missed the time for "server/discover"
-// speaks a new protocol and has started slowly: it is started again, and gets more time.
+// openConnection starts the server, initializes the session and lists the tools, within the start timeout.
 func (s *server) openConnection(config Server) (*connection, error) {
-	started := time.Now()
-	d := &discoverer{limit: discoveryTimeout}
-	c, err := s.initializeOnce(config, s.options.StartTimeout, d)
-	if left := s.options.StartTimeout - time.Since(started); d.refused && left > 0 {
-		return s.initializeOnce(config, left, &discoverer{limit: left})
-	}
-	return c, err
-}
-
-// initializeOnce starts the server once, with a time limit. It records in d how the server
-// answered the first requests.
-func (s *server) initializeOnce(config Server, timeout time.Duration, d *discoverer) (*connection, error) {
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: it ends the stream of messages.
-	startTimer := time.AfterFunc(timeout, c.end)
+	startTimer := time.AfterFunc(s.options.StartTimeout, c.end)
 	transport, err := s.openTransport(c, config)
 	if err == nil {
-		client := s.newClient(c)
-		client.AddSendingMiddleware(d.limitDiscovery)
-		c.session, err = client.Connect(c.ended, transport, nil)
-		d.refused = d.missed && isAnswer(err)
+		c.session, err = s.openSession(c, transport)
 	}
 	if err == nil {
 		go func() {
@@ -98,6 +82,24 @@ func (s *server) initializeOnce(config Server, timeout time.Duration, d *discove
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
 
+// openSession makes the first requests to a server. One that refuses "initialize" after it has missed the time for "server/discover" speaks a new
+// protocol and has started slowly: it gets a second session, and over stdio the same process, which may have worked for half a minute until it
+// could answer.
+func (s *server) openSession(c *connection, transport sdk.Transport) (*sdk.ClientSession, error) {
+	d := &discoverer{limit: discoveryTimeout}
+	client := s.newClient(c)
+	client.AddSendingMiddleware(d.limitDiscovery)
+	if child, local := transport.(*pipe); local {
+		child.keeps = func() bool { return d.missed.Load() && !d.over.Load() }
+	}
+	session, err := client.Connect(c.ended, transport, nil)
+	d.over.Store(true)
+	if err == nil || !d.missed.Load() || !isAnswer(err) {
+		return session, err
+	}
+	return s.newClient(c).Connect(c.ended, transport, nil)
+}
+
 // newClient returns a client of the protocol with what raddle supports.
 func (s *server) newClient(c *connection) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
@@ -123,9 +125,9 @@ func (s *server) newClient(c *connection) *sdk.Client {
 // A discoverer limits the time of the first request, "server/discover", which servers
 // of older protocols do not know and may not answer. They get "initialize" then.
 type discoverer struct {
-	limit   time.Duration
-	missed  bool // the server has not answered within the limit
-	refused bool // and has answered "initialize" with an error
+	limit  time.Duration
+	missed atomic.Bool // the server has not answered within the limit
+	over   atomic.Bool // the first session is there, or has failed
 }
 
 // limitDiscovery is a middleware for the requests of a client.
@@ -137,7 +139,7 @@ func (d *discoverer) limitDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
 		limited, cancel := context.WithTimeout(ctx, d.limit)
 		defer cancel()
 		result, err := next(limited, method, r)
-		d.missed = err != nil && limited.Err() != nil
+		d.missed.Store(err != nil && limited.Err() != nil)
 		return result, err
 	}
 }
@@ -197,8 +199,8 @@ func (c *connection) isAlive(ctx context.Context, err error) bool {
 // close ends the session and the process, and returns when both have ended. It must be called
 // only once.
 func (c *connection) close() {
-	if c.process != nil {
-		_ = c.process.Close() // it has no errors
+	if c.pipe != nil {
+		_ = c.pipe.Close() // it has no errors
 	}
 	if c.session != nil {
 		// The session notifies a server on the network, which may not answer.

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +23,7 @@ func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, faults []error)
 		t := list[i]
 		schema, err := tool.RepairSchema(inputSchema(t))
 		if err != nil {
-			faults = append(faults, &ServerError{Server: s.config.ID, Err: fmt.Errorf("its tool %q is left out, because %w", s.redactText(t.Name), err)})
+			faults = append(faults, &ToolError{Server: s.config.ID, Tool: s.redactText(t.Name), Err: errors.New(s.redactText(err.Error()))})
 			continue
 		}
 		effect := toolEffect(t)

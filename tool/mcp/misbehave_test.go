@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -150,10 +151,15 @@ func TestServerThatIgnoresWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// A server that needs longer than it has for its first answer is not started again: its late answer counts.
 func TestServerOfANewProtocolThatStartsSlowly(t *testing.T) {
-	s := open(t, entry(t, "late"), Options{Dir: t.TempDir()})
+	dir := t.TempDir()
+	s := open(t, entry(t, "late"), Options{Dir: dir})
 	all := tools(t, s, "late")
 	want(t, run(t, all["mcp__late__echo"], `{"say":"x"}`), false, `{"say":"x"}`)
+	if starts, err := os.ReadFile(filepath.Join(dir, "starts")); err != nil || string(starts) != "started\n" {
+		t.Errorf("its starts: %q, %v", starts, err)
+	}
 }
 
 func TestServerThatDoesNotReadItsInput(t *testing.T) {

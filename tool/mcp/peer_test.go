@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -34,12 +35,17 @@ func peer(mode string) error {
 	if strings.HasPrefix(mode, "raw") {
 		return serveRaw(mode)
 	}
-	if mode == "late" {
-		if _, err := os.Stat("started"); err != nil {
-			return serveLate()
-		}
-	}
 	switch mode {
+	case "late": // as one that a package manager fetches first; it answers everything in its order
+		starts, err := os.OpenFile("starts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(starts, "started")
+		if err := starts.Close(); err != nil {
+			return err
+		}
+		time.Sleep(discoveryTimeout + time.Second)
 	case "silent": // it starts and says nothing
 		_, err := os.Stdin.Read(make([]byte, 1))
 		select {

@@ -29,8 +29,12 @@ type pipe struct {
 
 	incoming chan jsonrpc.Message // closed after the child's last message
 	outgoing chan outgoingLine
+	opening  sync.Once
 	closed   chan struct{}
 	closing  sync.Once
+
+	// keeps reports whether the child stays when a session over the pipe ends, so that the next one gets it; nil: it does not.
+	keeps func() bool
 }
 
 // An outgoingLine is a line for the child.
@@ -39,25 +43,54 @@ type outgoingLine struct {
 	written chan<- error // has room for the result
 }
 
-// Connect implements sdk.Transport. It is called once.
+// newPipe returns the pipe to a child. Its owner must Close it.
+func newPipe(process *proc.Process, silent *atomic.Bool, in *inbox) *pipe {
+	return &pipe{process: process, silent: silent, inbox: in, incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoingLine), closed: make(chan struct{})}
+}
+
+// Connect implements sdk.Transport. Each call is for a new session, after the one before has ended.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) {
-	p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoingLine)
-	p.closed = make(chan struct{})
-	go p.readAll()
-	go p.writeAll()
-	return p, nil
+	p.opening.Do(func() {
+		go p.readAll()
+		go p.writeAll()
+	})
+	return &pipeSession{pipe: p, left: make(chan struct{})}, nil
+}
+
+// A pipeSession is the connection of one session over a pipe.
+type pipeSession struct {
+	*pipe
+	left    chan struct{} // closed when the session has ended
+	leaving sync.Once
 }
 
 // SessionID implements sdk.Connection.
-func (p *pipe) SessionID() string { return "" }
+func (s *pipeSession) SessionID() string { return "" }
+
+// Close ends the session, and the child unless the pipe keeps it. It implements sdk.Connection.
+func (s *pipeSession) Close() error {
+	s.leaving.Do(func() { close(s.left) })
+	if s.keeps != nil && s.keeps() {
+		return nil
+	}
+	return s.pipe.Close()
+}
 
 // Read returns the next message of the child. It implements sdk.Connection.
-func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (s *pipeSession) Read(ctx context.Context) (jsonrpc.Message, error) {
+	p := s.pipe
+	select {
+	case <-s.left: // what comes now is for the next session
+		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
+	default:
+	}
 	select {
 	case m, ok := <-p.incoming:
 		if ok {
 			return m, nil
 		}
+		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
+	case <-s.left:
 		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
 	case <-p.closed:
 		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
@@ -147,7 +180,7 @@ func (p *pipe) readMessages() bool {
 	}
 }
 
-// Close ends the child. It implements sdk.Connection.
+// Close ends the child and every session.
 func (p *pipe) Close() error {
 	p.closing.Do(func() { close(p.closed) })
 	return p.process.Close()

@@ -273,25 +273,3 @@ func (p *rawPeer) misbehave(how string, id int) {
 	text = fmt.Sprintf(text, args...)
 	fmt.Println(text)
 }
-
-// serveLate is a server of the newest protocol that starts slowly: it reads the first
-// request when the client has given up waiting and has sent "initialize". A start after
-// that is a quick one.
-func serveLate() error {
-	if err := os.WriteFile("started", nil, 0o600); err != nil {
-		return err
-	}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var m struct {
-			ID     *int
-			Method string
-		}
-		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
-			return err
-		}
-		if m.Method == "initialize" {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32600,"message":"connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted"}}`+"\n", *m.ID)
-		}
-	}
-	return nil
-}

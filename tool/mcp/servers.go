@@ -127,6 +127,20 @@ func (e *ServerError) Error() string { return fmt.Sprintf("MCP server '%s': %v",
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.Err }
 
+// A ToolError is a tool that is left out, of a server that can be used.
+type ToolError struct {
+	Server string // the id of its server
+	Tool   string // its name, free of secrets
+	Err    error  // free of secrets
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("MCP server '%s': its tool %q is left out, because %v", e.Server, e.Tool, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ToolError) Unwrap() error { return e.Err }
+
 // IDs lists the servers of the file, sorted.
 func (s *Servers) IDs() []string {
 	if s == nil {
@@ -165,7 +179,7 @@ func (s *Servers) ProgramPaths() (paths []string) {
 
 // Tools returns the tools of the named servers, in the order of the names. It
 // starts those that do not run, all at the same time, and waits for them. For
-// each server or tool that cannot be used it returns a *ServerError, together with the tools of the
+// each server that cannot be used it returns a *ServerError, and for each tool that is left out a *ToolError, together with the tools of the
 // others. When ctx ends, the servers that are still starting count as failed, and their start
 // continues.
 //

@@ -72,7 +72,8 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 		return nil, err
 	}
 	c.process = process
-	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.logStrayOutput, c.reportProgress)}, nil
+	c.pipe = newPipe(process, &c.silent, newInbox(s.logStrayOutput, c.reportProgress))
+	return c.pipe, nil
 }
 
 // logStrayOutput logs the output of a server that is not a message.

@@ -1,0 +1,51 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// One tool of a server with a schema that no provider takes is left out with one warning, and the other tools of the server work in every step.
+func TestOneBadSchemaOfAServer(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
+	answer := func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "it is here"}}}, nil
+	}
+	object := func(more map[string]any) map[string]any {
+		schema := map[string]any{"type": "object"}
+		for key, value := range more {
+			schema[key] = value
+		}
+		return schema
+	}
+	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
+	server.AddTool(&sdk.Tool{Name: "bad", Annotations: reads, InputSchema: object(map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": "#/$defs/gone"}}})}, answer)
+	server.AddTool(&sdk.Tool{Name: "look", Annotations: reads, InputSchema: object(map[string]any{"anyOf": []any{map[string]any{"properties": map[string]any{"at": map[string]any{"type": "array"}}}}})}, answer)
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(web.CloseClientConnections)
+	w := newWorkplace(t, `
+-- shop/config.yaml --
+name: Shop
+model: script:t.yaml
+mcp_servers: [desk]
+-- shop/t.yaml --
+- tool_calls: [{name: mcp__desk__look, args: {at: [1]}}]
+- tool_calls: [{name: mcp__desk__look, args: {at: [2]}}]
+- tool_calls: [{name: mcp_invoke_desk, args: {tool: bad, arguments: {a: 1}}}]
+- text: Found.
+`)
+	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"desk": {"type": "http", "url": %q}}}`, web.URL))
+	r := w.run("run", "./shop", "look", "--output", "stream-json")
+	if r.code != 0 || strings.Count(r.out, `"type":"tool_done"`) != 3 || strings.Count(r.out, `it is here`) < 3 {
+		t.Fatalf("%+v", r)
+	}
+	if n := strings.Count(r.err, `MCP server 'desk': its tool "bad" is left out, because its schema refers to "#/$defs/gone", which is not in it`); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, r.err)
+	}
+}
