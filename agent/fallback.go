@@ -50,15 +50,15 @@ type choice struct {
 func (f *fallback) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	if c, retries := ctx.Value(choiceKey{}).(*choice); retries {
 		if c.of != f {
-			c.of, c.order, c.at = f, f.rank(), 0
+			c.of, c.order, c.at = f, f.rankModels(), 0
 		}
 		return f.models[c.order[c.at]].Model.Stream(ctx, r)
 	}
 	return Retry{Patience: -1}.WrapModel(f, false).Stream(ctx, r)
 }
 
-// rank returns the models in the order in which they are asked.
-func (f *fallback) rank() []int {
+// rankModels returns the models in the order in which they are asked.
+func (f *fallback) rankModels() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var ready, resting []int

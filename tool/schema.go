@@ -48,7 +48,7 @@ func RepairSchema(schema json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("its schema is not an object")
 	}
 	r := &schemaRepair{root: object, left: maxSchemaSize}
-	fixed, err := r.repair(object, nil)
+	fixed, err := r.repairSchema(object, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ type schemaRepair struct {
 // errSchemaSize says that references in a schema multiply its parts.
 var errSchemaSize = errors.New("its schema is too large when its references are replaced")
 
-// repair returns a repaired copy of a schema below the root or of the root itself. open are the references that lead to it.
-func (r *schemaRepair) repair(s map[string]any, open []string) (map[string]any, error) {
+// repairSchema returns a repaired copy of a schema below the root or of the root itself. open are the references that lead to it.
+func (r *schemaRepair) repairSchema(s map[string]any, open []string) (map[string]any, error) {
 	if len(open) > maxSchemaDepth {
 		return nil, errSchemaSize
 	}
@@ -163,19 +163,19 @@ func (r *schemaRepair) replaceReference(s map[string]any, ref any, open []string
 	delete(beside, "$ref")
 	if slices.Contains(open, name) {
 		delete(beside, "properties")
-		return r.repair(beside, open) // recursive: a value of any kind
+		return r.repairSchema(beside, open) // recursive: a value of any kind
 	}
-	target, found := r.find(name)
+	target, found := r.findTarget(name)
 	if !found {
 		return nil, fmt.Errorf("its schema refers to %q, which is not in it", name)
 	}
 	merged := maps.Clone(target)
 	maps.Copy(merged, beside)
-	return r.repair(merged, append(slices.Clone(open), name))
+	return r.repairSchema(merged, append(slices.Clone(open), name))
 }
 
-// find returns the schema that a reference within the document names.
-func (r *schemaRepair) find(ref string) (map[string]any, bool) {
+// findTarget returns the schema that a reference within the document names.
+func (r *schemaRepair) findTarget(ref string) (map[string]any, bool) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if !local {
 		return nil, false
@@ -218,7 +218,7 @@ func (r *schemaRepair) repairValue(value any, open []string) (map[string]any, er
 		r.changed = true
 		return map[string]any{}, nil
 	}
-	return r.repair(s, append(slices.Clone(open), ""))
+	return r.repairSchema(s, append(slices.Clone(open), ""))
 }
 
 // repairSchemas repairs a map of schemas, and leaves out what is none.

@@ -119,7 +119,7 @@ func checkProvider(name string, p listedProvider) (faults []error) {
 				add("a limit of %d tokens", tokens)
 			}
 		}
-		for _, price := range m.Cost.list() {
+		for _, price := range m.Cost.listPrices() {
 			if price < 0 || price > maxPrice {
 				add("a price of %g US dollars for a million tokens", price)
 			}
@@ -128,8 +128,8 @@ func checkProvider(name string, p listedProvider) (faults []error) {
 	return faults
 }
 
-// list returns all prices.
-func (c *listedCost) list() []float64 {
+// listPrices returns all prices.
+func (c *listedCost) listPrices() []float64 {
 	if c == nil {
 		return nil
 	}

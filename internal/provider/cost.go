@@ -57,7 +57,7 @@ func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 		if !c.isReady() {
 			continue
 		}
-		m := r.known.find(c, name)
+		m := r.known.findModel(c, name)
 		switch {
 		case m.Price.IsZero() && !m.Free:
 		case known && !reflect.DeepEqual(price, m.Price):

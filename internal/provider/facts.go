@@ -63,13 +63,13 @@ func (r *Resolver) Catalogue() *Catalogue { return r.known }
 // About says where the facts are from: the newer of models.json in the directory of config.yaml and the catalogue that is in the program counts.
 // The error says why that file is not used.
 func (k *Catalogue) About() (catalogue.About, error) {
-	return k.open().About, k.fault
+	return k.openFile().About, k.fault
 }
 
-func (k *Catalogue) open() *catalogue.Catalogue {
+func (k *Catalogue) openFile() *catalogue.Catalogue {
 	k.once.Do(func() {
 		k.all = catalogue.Embedded()
-		own, err := k.read()
+		own, err := k.readOwn()
 		switch {
 		case err != nil:
 			k.fault = failure.NewInvalid("write it again: raddle models update", "%s: %v", k.path, err)
@@ -80,8 +80,8 @@ func (k *Catalogue) open() *catalogue.Catalogue {
 	return k.all
 }
 
-// read returns the user's own catalogue, nil if there is none.
-func (k *Catalogue) read() (*catalogue.Catalogue, error) {
+// readOwn returns the user's own catalogue, nil if there is none.
+func (k *Catalogue) readOwn() (*catalogue.Catalogue, error) {
 	data, err := plainfile.Read(k.path, catalogue.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -92,11 +92,11 @@ func (k *Catalogue) read() (*catalogue.Catalogue, error) {
 	return catalogue.Open(data)
 }
 
-// find returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
+// findModel returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
 // the model's maker says, without a price.
-func (k *Catalogue) find(c *client, name string) catalogue.Model {
+func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 	provider := c.listedName()
-	if m, found := k.open().Find(provider, name); found || provider != "" {
+	if m, found := k.openFile().Find(provider, name); found || provider != "" {
 		return m
 	}
 	if c.Type != "openai-compatible" {
@@ -104,7 +104,7 @@ func (k *Catalogue) find(c *client, name string) catalogue.Model {
 	}
 	own := name[strings.LastIndexByte(name, '/')+1:] // resellers write the name of the maker before it
 	for _, maker := range makers {
-		if m, found := k.open().Find(maker, own); found {
+		if m, found := k.openFile().Find(maker, own); found {
 			m.Price = agent.Price{}
 			m.Free = false
 			return m
@@ -130,7 +130,7 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 	if c == nil {
 		return flow.ModelFacts{Free: IsReplay(id)}
 	}
-	listed := k.find(c, name)
+	listed := k.findModel(c, name)
 	facts := flow.ModelFacts{
 		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
 		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),

@@ -27,7 +27,7 @@ func (r *Resolver) ListModels() []Model {
 			names = append(names, model.Name)
 		}
 		if len(names) == 0 && slices.Contains(makers, c.listedName()) {
-			names = r.known.open().List(c.listedName())
+			names = r.known.openFile().List(c.listedName())
 		}
 		if len(names) == 0 {
 			names = []string{""}

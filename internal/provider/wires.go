@@ -31,7 +31,7 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if err != nil {
 		return nil, err
 	}
-	facts := r.known.find(c, name)
+	facts := r.known.findModel(c, name)
 	if own := c.findModel(name); own != nil && own.Efforts != nil {
 		facts.Budgets = false // the user knows its levels
 	}

@@ -148,7 +148,7 @@ var (
 // At most the read timeout passes between two bytes, and at most the stream
 // timeout until the end.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	resp, err := c.send(req)
+	resp, err := c.sendRequest(req)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 
 // DoJSON does the same for a request whose answer is not a stream of events.
 func (c *Client) DoJSON(req *http.Request) (*http.Response, error) {
-	resp, err := c.send(req)
+	resp, err := c.sendRequest(req)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +172,8 @@ func (c *Client) DoJSON(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send sends req and returns whatever the server answers.
-func (c *Client) send(req *http.Request) (*http.Response, error) {
+// sendRequest sends req and returns whatever the server answers.
+func (c *Client) sendRequest(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	end := func() { cancel(nil) }
 	if c.total > 0 {
