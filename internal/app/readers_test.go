@@ -22,6 +22,7 @@ import (
 	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/skill"
 	"raddle.dev/internal/strictyaml"
@@ -108,6 +109,14 @@ func settingReaders() []reader {
 			_, err4 := config.SetValue(dir, "model", "x", nil)
 			_, err5 := config.AddClient(dir, config.Client{Name: "new", Type: "openai"}, nil)
 			return fmt.Sprint(c, err1, list, err2, err3, err4, err5)
+		}},
+		{of: "internal/provider/facts.go readOwn", name: "models.json", read: func(_ *testing.T, dir string) any {
+			about, err := provider.NewResolver(&config.Config{}, config.Dirs{Config: dir}, nil).Catalogue().About()
+			return both(about, err)
+		}},
+		{of: "internal/provider/update.go readSource", name: "api.json", read: func(t *testing.T, dir string) any {
+			about, err := provider.NewResolver(&config.Config{}, config.Dirs{Config: t.TempDir()}, nil).Catalogue().Update(t.Context(), filepath.Join(dir, "api.json"))
+			return both(about, err)
 		}},
 		{of: "internal/interpreter/interpreter.go FindTypeScript", name: "tsconfig.json", around: map[string]string{"x.ts": ""}, read: func(t *testing.T, dir string) any {
 			_, args, err := interpreter.Search{Path: os.Getenv("PATH")}.FindTypeScript(filepath.Join(dir, "x.ts"), t.TempDir())
