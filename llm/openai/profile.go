@@ -17,6 +17,8 @@ type Profile struct {
 	// CallDefault is the JSON object of members of a call that another model has made, where the server requires them; "": none.
 	CallDefault string
 
+	Effort EffortForm // how effort is named
+
 	NoUsage  bool   // the server refuses stream_options, and reports usage without it
 	NewLimit bool   // the server requires max_completion_tokens
 	IDLength int    // ids of calls have exactly this many letters and digits; 0: OpenAI's rule
@@ -40,23 +42,38 @@ const (
 	ThoughtsNever ThoughtForm = "never"
 )
 
+// An EffortForm is how a request names how hard the model should think.
+type EffortForm string
+
+// These are the forms of effort.
+const (
+	// EffortPlain is reasoning_effort, for "none" too.
+	EffortPlain EffortForm = ""
+	// EffortSwitch is reasoning_effort, and thinking with the type "disabled" for "none".
+	EffortSwitch EffortForm = "switch"
+	// EffortBudget is enable_thinking, with thinking_budget for a number of tokens; a level is reasoning_effort.
+	EffortBudget EffortForm = "budget"
+	// EffortNested is the object reasoning, with effort or max_tokens.
+	EffortNested EffortForm = "nested"
+)
+
 // profiles has one row for each server or family of servers.
 var profiles = []Profile{
 	{Name: "openai", Hosts: append([]string{"api.openai.com"}, azureHosts...), Thoughts: ThoughtsNever, NewLimit: true, Source: "platform.openai.com/docs/api-reference/chat"},
 	{Name: "groq", Hosts: []string{"api.groq.com"}, Thoughts: ThoughtsField, Source: "console.groq.com/docs/reasoning; agentjido/req_llm#772, tensorzero/tensorzero#6353"},
 	{Name: "cerebras", Hosts: []string{"api.cerebras.ai"}, Thoughts: ThoughtsField, Source: "inference-docs.cerebras.ai/capabilities/reasoning; QwenLM/qwen-code#11045"},
 	{Name: "mistral", Hosts: []string{"api.mistral.ai"}, Thoughts: ThoughtsTyped, NoUsage: true, IDLength: 9, Source: "docs.mistral.ai/capabilities/reasoning; charmbracelet/crush#1590, avante-corp/avante.nvim#2347"},
-	{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Thoughts: ThoughtsRequired, Source: "api-docs.deepseek.com/guides/thinking_mode; earendil-works/pi#3635"},
-	{Name: "moonshot", Hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, Thoughts: ThoughtsRequired, Source: "platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; continuedev/continue#11806"},
-	{Name: "openrouter", Hosts: []string{"openrouter.ai"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Source: "openrouter.ai/docs/guides/best-practices/reasoning-tokens; earendil-works/pi#260"},
+	{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Thoughts: ThoughtsRequired, Effort: EffortSwitch, Source: "api-docs.deepseek.com/guides/thinking_mode; earendil-works/pi#3635"},
+	{Name: "moonshot", Hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, Thoughts: ThoughtsRequired, Effort: EffortSwitch, Source: "platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; continuedev/continue#11806; platform.kimi.ai/docs/guide/use-reasoning-effort"},
+	{Name: "openrouter", Hosts: []string{"openrouter.ai"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Effort: EffortNested, Source: "openrouter.ai/docs/guides/best-practices/reasoning-tokens; earendil-works/pi#260"},
 	{Name: "gemini-openai", Hosts: []string{"generativelanguage.googleapis.com", "aiplatform.googleapis.com"}, Thoughts: ThoughtsNever, CallEcho: []string{"extra_content"},
 		CallDefault: `{"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}`, Source: "ai.google.dev/gemini-api/docs/thought-signatures; crmne/ruby_llm#588"},
 	{Name: "xai", Hosts: []string{"api.x.ai"}, Thoughts: ThoughtsNever, Source: "docs.x.ai/docs/guides/reasoning"},
 	{Name: "together", Hosts: []string{"api.together.xyz", "api.together.ai"}, Thoughts: ThoughtsNever, Source: "docs.together.ai/docs/reasoning-overview"},
 	{Name: "fireworks", Hosts: []string{"api.fireworks.ai"}, Thoughts: ThoughtsPlain, Source: "docs.fireworks.ai/guides/reasoning"},
 	{Name: "github", Hosts: []string{"models.github.ai", "models.inference.ai.azure.com"}, Thoughts: ThoughtsNever, Source: "docs.github.com/en/rest/models/inference"},
-	{Name: "qwen", Hosts: []string{"dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"}, Thoughts: ThoughtsNever, Source: "help.aliyun.com/zh/model-studio/deep-thinking"},
-	{Name: "zai", Hosts: []string{"api.z.ai", "open.bigmodel.cn"}, Thoughts: ThoughtsPlain, Source: "docs.z.ai/guides/capabilities/thinking-mode"},
+	{Name: "qwen", Hosts: []string{"dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"}, Thoughts: ThoughtsNever, Effort: EffortBudget, Source: "help.aliyun.com/zh/model-studio/deep-thinking; BerriAI/litellm#40720, QwenLM/Qwen-Agent#941"},
+	{Name: "zai", Hosts: []string{"api.z.ai", "open.bigmodel.cn"}, Thoughts: ThoughtsPlain, Effort: EffortSwitch, Source: "docs.z.ai/guides/capabilities/thinking-mode"},
 	{Name: "minimax", Hosts: []string{"api.minimax.io", "api.minimaxi.com"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Source: "platform.minimax.io/docs/guides/text-m2-function-call"},
 	{Name: "vllm", Thoughts: ThoughtsPlain, Source: "docs.vllm.ai/en/latest/features/reasoning_outputs"},
 	{Name: "sglang", Thoughts: ThoughtsPlain, Source: "docs.sglang.io/advanced_features/separate_reasoning"},

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -21,6 +22,10 @@ type request struct {
 	MaxTokens           int       `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
 	ReasoningEffort     string    `json:"reasoning_effort,omitempty"`
+	Reasoning           object    `json:"reasoning,omitempty"`
+	Thinking            object    `json:"thinking,omitempty"`
+	EnableThinking      *bool     `json:"enable_thinking,omitempty"`
+	ThinkingBudget      int       `json:"thinking_budget,omitempty"`
 	Stop                []string  `json:"stop,omitempty"`
 	ResponseFormat      object    `json:"response_format,omitempty"`
 }
@@ -34,8 +39,9 @@ type message = object
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	messages, err := m.buildMessages(r)
 	q := request{
-		Model: m.name, Messages: messages, Stream: true, ReasoningEffort: r.Effort, Stop: r.Stop,
+		Model: m.name, Messages: messages, Stream: true, Stop: r.Stop,
 	}
+	q.setEffort(r.Effort, m.server.Effort)
 	if !refusesSampling(m.name, r.Effort) {
 		q.Temperature = r.Temperature
 		q.TopP = r.TopP
@@ -64,6 +70,28 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		q.ResponseFormat = object{"type": "json_schema", "json_schema": object{"name": "reply", "schema": r.Schema}}
 	}
 	return q, err
+}
+
+// setEffort names an effort as the server knows it.
+func (q *request) setEffort(effort string, form EffortForm) {
+	tokens, err := strconv.Atoi(effort)
+	counted := err == nil && tokens >= 0
+	switch {
+	case effort == "":
+	case form == EffortSwitch && effort == "none":
+		q.Thinking = object{"type": "disabled"}
+	case form == EffortNested && counted:
+		q.Reasoning = object{"max_tokens": tokens}
+	case form == EffortNested:
+		q.Reasoning = object{"effort": effort}
+	case form == EffortBudget && (effort == "none" || counted && tokens == 0):
+		q.EnableThinking = new(false)
+	case form == EffortBudget && counted:
+		q.EnableThinking = new(true)
+		q.ThinkingBudget = tokens
+	default:
+		q.ReasoningEffort = effort
+	}
 }
 
 func (m *Model) buildMessages(r llm.Request) ([]message, error) {

@@ -160,3 +160,38 @@ func TestNew(t *testing.T) {
 		t.Errorf("sent %s", got.Body)
 	}
 }
+
+// Each server gets an effort under the name that it knows.
+func TestEffortForms(t *testing.T) {
+	for _, test := range []struct{ profile, effort, want string }{
+		{"", "high", `{"reasoning_effort":"high"}`},
+		{"", "", `{}`},
+		{"groq", "none", `{"reasoning_effort":"none"}`},
+		{"deepseek", "none", `{"thinking":{"type":"disabled"}}`},
+		{"deepseek", "max", `{"reasoning_effort":"max"}`},
+		{"moonshot", "none", `{"thinking":{"type":"disabled"}}`},
+		{"zai", "high", `{"reasoning_effort":"high"}`},
+		{"qwen", "none", `{"enable_thinking":false}`},
+		{"qwen", "0", `{"enable_thinking":false}`},
+		{"qwen", "4096", `{"enable_thinking":true,"thinking_budget":4096}`},
+		{"qwen", "xhigh", `{"reasoning_effort":"xhigh"}`},
+		{"openrouter", "none", `{"reasoning":{"effort":"none"}}`},
+		{"openrouter", "low", `{"reasoning":{"effort":"low"}}`},
+		{"openrouter", "2000", `{"reasoning":{"max_tokens":2000}}`},
+	} {
+		server, _ := FindProfile(test.profile)
+		q, err := (&Model{name: "x", server: server}).buildRequest(llm.Request{Effort: test.effort})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Model, q.Messages, q.StreamOptions, q.Stream = "", nil, nil, false
+		body, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.NewReplacer(`"model":"",`, "", `"messages":null,`, "", `,"messages":null`, "", `"stream":false,`, "", `,"stream":false`, "", `"stream":false`, "", `"messages":null`, "").Replace(string(body))
+		if got != test.want {
+			t.Errorf("%s, %q: %s, want %s", test.profile, test.effort, got, test.want)
+		}
+	}
+}
