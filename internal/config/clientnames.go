@@ -14,7 +14,11 @@ func ClientHint(name string) string {
 	switch name {
 	case "vertexai":
 		return "Gemini models are gemini:MODEL with GEMINI_API_KEY; for Vertex AI " + gateway
-	case "azure-openai", "bedrock", "cohere":
+	case "azure-openai":
+		return "name a client with type openai and api_base: https://RESOURCE.openai.azure.com/openai/v1"
+	case "bedrock":
+		return "name a client with type openai and api_base: https://bedrock-runtime.REGION.amazonaws.com/openai/v1"
+	case "cohere":
 		return "raddle has no client of its own for " + name + ": in config.yaml, " + gateway
 	}
 	return ""

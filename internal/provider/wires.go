@@ -146,7 +146,7 @@ func throughProxy(proxy string) (*http.Client, error) {
 const connectTimeout = 10 * time.Second
 
 func notYet(c *client) *failure.Error {
-	return failure.NewInvalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
+	return failure.NewInvalid("write type: openai and api_base: https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a Bedrock API key as api_key", "client %q: models of type %s cannot be called", c.Name, c.Type)
 }
 
 // ollamaBase turns a value of OLLAMA_HOST, such as "host:11434", into the
