@@ -31,6 +31,13 @@ type chatRule struct {
 //   - openrouter: reasoning_details of a Gemini model must come back as they came (earendil-works/pi#260).
 //   - gemini-openai: "Function call is missing a thought_signature"; calls have no index (crmne/ruby_llm#588, noho/dayu-agent#45).
 //   - llama.cpp: takes everything that it sends.
+//   - xai: "does not support parameter" for stop, penalties and, on most models, reasoning_effort (docs.x.ai, omnigent-ai/omnigent#1686); it
+//     sends no reasoning and takes none.
+//   - vllm: sends reasoning under the name reasoning (BerriAI/litellm#24019), and a last event with usage and without choices.
+//   - litellm: the thinking_blocks of a Claude model must come back with its calls: "Expected thinking or redacted_thinking, but found tool_use"
+//     (BerriAI/litellm#15601).
+//   - without-done: ends the stream after the finish reason (ikawrakow/ik_llama.cpp#467, waybarrios/vllm-mlx#101).
+//   - without-reason: ends the stream with [DONE] and no finish reason (diegosouzapw/OmniRoute#7800, openclaw/openclaw#4298).
 func CompatibleServers() []Vendor {
 	requireThought := func(message string) func(map[string]json.RawMessage) error {
 		return func(m map[string]json.RawMessage) error {
@@ -57,6 +64,20 @@ func CompatibleServers() []Vendor {
 			return strings.ReplaceAll(stream, `"type":"function","function"`, `"type":"function","extra_content":{"google":{"thought_signature":"signed"}},"function"`)
 		}},
 		{name: "llama.cpp"},
+		{name: "xai", refused: []string{"reasoning_content", "reasoning"}, fields: []string{"stop", "presence_penalty", "frequency_penalty", "reasoning_effort"}, rewrite: func(stream string) string {
+			return thoughtOf.ReplaceAllString(stream, `{"content":""}`)
+		}},
+		{name: "vllm", rewrite: func(stream string) string {
+			const last = `data: {"id":"r","model":"gpt-x","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}` + "\n\ndata: [DONE]"
+			return strings.Replace(asReasoning(stream), "data: [DONE]", last, 1)
+		}},
+		{name: "litellm", judge: judgeLiteLLM, rewrite: func(stream string) string {
+			return thoughtOf.ReplaceAllString(stream, `{"reasoning_content":$1,"thinking_blocks":[{"type":"thinking","thinking":$1,"signature":"seal"}]}`)
+		}},
+		{name: "without-done", rewrite: func(stream string) string { return strings.TrimSuffix(stream, "data: [DONE]\n\n") }},
+		{name: "without-reason", rewrite: func(stream string) string {
+			return finishOf.ReplaceAllString(stream, `"finish_reason":null`)
+		}},
 	}
 	var list []Vendor
 	for _, rule := range rules {
@@ -67,6 +88,9 @@ func CompatibleServers() []Vendor {
 
 // thoughtOf matches the reasoning of a delta.
 var thoughtOf = regexp.MustCompile(`\{"reasoning_content":("(?:[^"\\]|\\.)*")\}`)
+
+// finishOf matches why a model stopped.
+var finishOf = regexp.MustCompile(`"finish_reason":"[a-z_]+"`)
 
 func (c chatRule) vendor() Vendor {
 	return Vendor{Name: c.name, Check: c.check, admit: admitPath("/chat/completions"), refuse: refuseOpenAI, stream: func(t Turn) string {
@@ -136,6 +160,21 @@ func judgeOpenRouter(m map[string]json.RawMessage) error {
 	}
 	if len(details) != 1 || details[0]["data"] != "sealed" || details[0]["type"] != "reasoning.encrypted" {
 		return fmt.Errorf("reasoning_details are not as they came: %v", details)
+	}
+	return nil
+}
+
+// judgeLiteLLM requires a message with calls that had a thought to bring its blocks, as they came.
+func judgeLiteLLM(m map[string]json.RawMessage) error {
+	thought := len(m["reasoning_content"]) > 0
+	var blocks []struct{ Type, Signature string }
+	if raw := m["thinking_blocks"]; raw != nil {
+		if err := json.Unmarshal(raw, &blocks); err != nil {
+			return err
+		}
+	}
+	if m["tool_calls"] != nil && thought && (len(blocks) != 1 || blocks[0].Type != "thinking" || blocks[0].Signature != "seal") {
+		return vendorError("Expected `thinking` or `redacted_thinking`, but found `tool_use`.")
 	}
 	return nil
 }

@@ -30,7 +30,11 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 	case "Gemini":
 		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
 	default:
-		m, err = openai.New(openai.Config{Model: "x", BaseURL: url, Profile: v.Name})
+		c := openai.Config{Model: "x", BaseURL: url}
+		if _, known := openai.FindProfile(v.Name); known {
+			c.Profile = v.Name
+		}
+		m, err = openai.New(c)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +83,7 @@ func TestConversations(t *testing.T) {
 				last := string(s.RequestBodies()[len(turns)-1])
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
-					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
+					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
 					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
@@ -273,6 +277,62 @@ func TestChecksRefuse(t *testing.T) {
 		err := c.v.Check([]byte(`{"max_tokens":1,"` + key + `":[` + c.list + `]}`))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: %v, want %s", c.v.Name, c.list, err, c.want)
+		}
+	}
+}
+
+// Each server that is compatible with OpenAI's refuses what its rule names, and takes what OpenAI takes otherwise; and so does Ollama.
+func TestCompatibleServersRefuse(t *testing.T) {
+	conversation := func(more, call string) string {
+		return `[{"role":"user","content":"x"},{"role":"assistant"` + more + `,"tool_calls":[{"id":"abcdefghi","type":"function","function":{"name":"f","arguments":"{}"}` + call + `}]},{"role":"tool","tool_call_id":"abcdefghi","content":"y"}]`
+	}
+	const signed = `,"extra_content":{"google":{"thought_signature":"signed"}}`
+	taken := map[string]string{
+		"deepseek": conversation(`,"reasoning_content":""`, ""), "moonshot": conversation(`,"reasoning_content":"t"`, ""), "gemini-openai": conversation("", signed),
+		"litellm": conversation(`,"reasoning_content":"t","thinking_blocks":[{"type":"thinking","signature":"seal"}]`, ""),
+	}
+	refused := map[string][][2]string{ // the messages, and further members of the request
+		"groq":          {{conversation(`,"reasoning_content":"t"`, ""), ""}},
+		"cerebras":      {{conversation(`,"reasoning_content":"t"`, ""), ""}},
+		"mistral":       {{conversation(`,"reasoning":"t"`, ""), ""}, {conversation("", ""), `"stream_options":{},`}, {strings.ReplaceAll(conversation("", ""), "abcdefghi", "call_1"), ""}},
+		"deepseek":      {{conversation("", ""), ""}},
+		"moonshot":      {{conversation(`,"reasoning_content":null`, ""), ""}},
+		"openrouter":    {{conversation(`,"reasoning_details":[{"type":"reasoning.encrypted","data":"other"}]`, ""), ""}},
+		"gemini-openai": {{conversation("", ""), ""}},
+		"xai":           {{conversation("", ""), `"stop":["x"],`}, {conversation(`,"reasoning_content":"t"`, ""), ""}},
+		"litellm":       {{conversation(`,"reasoning_content":"t"`, ""), ""}, {conversation(`,"reasoning_content":"t","thinking_blocks":[]`, ""), ""}},
+		"llama.cpp":     {}, "vllm": {}, "without-done": {}, "without-reason": {},
+	}
+	for _, v := range CompatibleServers() {
+		cases, listed := refused[v.Name]
+		if !listed {
+			t.Errorf("%s: nothing says what it refuses", v.Name)
+		}
+		good := taken[v.Name]
+		if good == "" {
+			good = conversation("", "")
+		}
+		if err := v.Check([]byte(`{"messages":` + good + `}`)); err != nil {
+			t.Errorf("%s refuses %s: %v", v.Name, good, err)
+		}
+		for _, c := range append(cases, [2]string{`[{"role":"user"}]`, ""}) {
+			if v.Check([]byte(`{`+c[1]+`"messages":`+c[0]+`}`)) == nil {
+				t.Errorf("%s takes %s %s", v.Name, c[1], c[0])
+			}
+		}
+	}
+	const good = `{"model":"m","messages":[{"role":"user","content":"x"}],"options":{"num_ctx":4096},"truncate":false,"shift":false}`
+	if err := Ollama().Check([]byte(good)); err != nil {
+		t.Errorf("Ollama refuses %s: %v", good, err)
+	}
+	for _, change := range [][2]string{
+		{`"truncate":false`, `"truncate":true`}, {`"shift":false`, `"stream":true`}, {`4096`, `999999`}, {`"x"`, `[{"type":"text"}]`}, {`"x"`, `"` + strings.Repeat("x", ollamaLimit) + `"`},
+		{`"model":"m"`, `"model":"m","think":"a lot"`}, {`{"role":"user","content":"x"}`, `{"role":"tool","content":"x"}`}, {`"user"`, `"robot"`},
+		{`{"role":"user","content":"x"}`, `{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}`},
+		{`{"role":"user","content":"x"}`, `{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"user","content":"x"}`},
+	} {
+		if body := strings.Replace(good, change[0], change[1], 1); Ollama().Check([]byte(body)) == nil {
+			t.Errorf("Ollama takes %.200s", body)
 		}
 	}
 }
