@@ -15,6 +15,7 @@ type chatRule struct {
 	name    string                                   // that of its profile
 	refused []string                                 // members of an assistant's message that it refuses
 	fields  []string                                 // fields of a request that it refuses
+	needed  []string                                 // members of a request that it needs for a reply of use
 	judge   func(m map[string]json.RawMessage) error // of an assistant's message; nil: takes all
 	typed   bool                                     // it takes reasoning as parts of the content
 	rewrite func(stream string) string               // of OpenAI's stream; nil: the same
@@ -36,6 +37,8 @@ type chatRule struct {
 //   - vllm: sends reasoning under the name reasoning (BerriAI/litellm#24019), and a last event with usage and without choices.
 //   - litellm: the thinking_blocks of a Claude model must come back with its calls: "Expected thinking or redacted_thinking, but found tool_use"
 //     (BerriAI/litellm#15601).
+//   - minimax: without reasoning_split its thoughts are a part of the text, between tags (vellum-ai/vellum-assistant#34556); reasoning_details come
+//     back as they came.
 //   - without-done: ends the stream after the finish reason (ikawrakow/ik_llama.cpp#467, waybarrios/vllm-mlx#101).
 //   - without-reason: ends the stream with [DONE] and no finish reason (diegosouzapw/OmniRoute#7800, openclaw/openclaw#4298).
 func CompatibleServers() []Vendor {
@@ -74,6 +77,9 @@ func CompatibleServers() []Vendor {
 		{name: "litellm", judge: judgeLiteLLM, rewrite: func(stream string) string {
 			return thoughtOf.ReplaceAllString(stream, `{"reasoning_content":$1,"thinking_blocks":[{"type":"thinking","thinking":$1,"signature":"seal"}]}`)
 		}},
+		{name: "minimax", refused: []string{"reasoning_content"}, needed: []string{"reasoning_split"}, rewrite: func(stream string) string {
+			return thoughtOf.ReplaceAllString(stream, `{"reasoning_details":[{"type":"reasoning.text","text":$1,"index":0}]}`)
+		}},
 		{name: "without-done", rewrite: func(stream string) string { return strings.TrimSuffix(stream, "data: [DONE]\n\n") }},
 		{name: "without-reason", rewrite: func(stream string) string {
 			return finishOf.ReplaceAllString(stream, `"finish_reason":null`)
@@ -111,6 +117,11 @@ func (c chatRule) check(body []byte) error {
 	for _, name := range c.fields {
 		if fields[name] != nil {
 			return fmt.Errorf("extra_forbidden: %s: Extra inputs are not permitted", name)
+		}
+	}
+	for _, name := range c.needed {
+		if fields[name] == nil {
+			return fmt.Errorf("%s is not set", name)
 		}
 	}
 	for i, m := range r.Messages {

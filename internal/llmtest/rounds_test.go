@@ -83,7 +83,7 @@ func TestConversations(t *testing.T) {
 				last := string(s.RequestBodies()[len(turns)-1])
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
-					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
+					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "minimax": `"type":"reasoning.text"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
 					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
@@ -301,6 +301,7 @@ func TestCompatibleServersRefuse(t *testing.T) {
 		"gemini-openai": {{conversation("", ""), ""}},
 		"xai":           {{conversation("", ""), `"stop":["x"],`}, {conversation(`,"reasoning_content":"t"`, ""), ""}},
 		"litellm":       {{conversation(`,"reasoning_content":"t"`, ""), ""}, {conversation(`,"reasoning_content":"t","thinking_blocks":[]`, ""), ""}},
+		"minimax":       {{conversation("", ""), ""}, {conversation(`,"reasoning_content":"t"`, ""), `"reasoning_split":true,`}},
 		"llama.cpp":     {}, "vllm": {}, "without-done": {}, "without-reason": {},
 	}
 	for _, v := range CompatibleServers() {
@@ -312,7 +313,7 @@ func TestCompatibleServersRefuse(t *testing.T) {
 		if good == "" {
 			good = conversation("", "")
 		}
-		if err := v.Check([]byte(`{"messages":` + good + `}`)); err != nil {
+		if err := v.Check([]byte(`{"reasoning_split":true,"messages":` + good + `}`)); err != nil {
 			t.Errorf("%s refuses %s: %v", v.Name, good, err)
 		}
 		for _, c := range append(cases, [2]string{`[{"role":"user"}]`, ""}) {

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -89,10 +90,23 @@ func New(c Config) (*Model, error) {
 			return nil, fmt.Errorf("openai: there is no profile %q", c.Profile)
 		}
 	}
+	if len(m.server.Body) > 0 {
+		c.Body = joinBodies(m.server.Body, c.Body)
+		if m.client, err = newClient(c); err != nil {
+			return nil, err
+		}
+	}
 	if m.server.IDLength > 0 {
 		m.calls = wire.CallRule{NameMax: callRule.NameMax, IDMax: m.server.IDLength, IDLength: m.server.IDLength}
 	}
 	return m, nil
+}
+
+// joinBodies returns the members of both bodies; those of own come first where both have one.
+func joinBodies(profile, own map[string]any) map[string]any {
+	body := maps.Clone(profile)
+	maps.Copy(body, own)
+	return body
 }
 
 func newClient(c Config) (*wire.Client, error) {

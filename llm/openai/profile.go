@@ -17,7 +17,8 @@ type Profile struct {
 	// CallDefault is the JSON object of members of a call that another model has made, where the server requires them; "": none.
 	CallDefault string
 
-	Effort EffortForm // how effort is named
+	Effort EffortForm     // how effort is named
+	Body   map[string]any // members that every request gets, unless Config.Body has others; it must not be changed
 
 	NoUsage  bool   // the server refuses stream_options, and reports usage without it
 	NewLimit bool   // the server requires max_completion_tokens
@@ -74,7 +75,7 @@ var profiles = []Profile{
 	{Name: "github", Hosts: []string{"models.github.ai", "models.inference.ai.azure.com"}, Thoughts: ThoughtsNever, Source: "docs.github.com/en/rest/models/inference"},
 	{Name: "qwen", Hosts: []string{"dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"}, Thoughts: ThoughtsNever, Effort: EffortBudget, Source: "help.aliyun.com/zh/model-studio/deep-thinking; BerriAI/litellm#40720, QwenLM/Qwen-Agent#941"},
 	{Name: "zai", Hosts: []string{"api.z.ai", "open.bigmodel.cn"}, Thoughts: ThoughtsPlain, Effort: EffortSwitch, Source: "docs.z.ai/guides/capabilities/thinking-mode"},
-	{Name: "minimax", Hosts: []string{"api.minimax.io", "api.minimaxi.com"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Source: "platform.minimax.io/docs/guides/text-m2-function-call"},
+	{Name: "minimax", Hosts: []string{"api.minimax.io", "api.minimaxi.com"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Body: map[string]any{"reasoning_split": true}, Source: "platform.minimax.io/docs/guides/text-m2-function-call; vellum-ai/vellum-assistant#34556"},
 	{Name: "vllm", Thoughts: ThoughtsPlain, Source: "docs.vllm.ai/en/latest/features/reasoning_outputs"},
 	{Name: "sglang", Thoughts: ThoughtsPlain, Source: "docs.sglang.io/advanced_features/separate_reasoning"},
 	{Name: "llama.cpp", Thoughts: ThoughtsPlain, Source: "github.com/ggml-org/llama.cpp/tree/master/tools/server"},
