@@ -415,10 +415,10 @@ func TestInit(t *testing.T) {
 	s := w.screen(env, "init")
 	s.await("Which model shall raddle use? (found: OPENAI_API_KEY)")
 	s.answer(down, enter)
-	s.await("openai:gpt-5 is saved as your model in .config/raddle/config.yaml")
-	s.await("Send one short request to openai:gpt-5")
+	s.await("openai:gpt-5.5 is saved as your model in .config/raddle/config.yaml")
+	s.await("Send one short request to openai:gpt-5.5")
 	s.answer(enter)
-	s.await("openai:gpt-5 answered in ")
+	s.await("openai:gpt-5.5 answered in ")
 	s.await("Create a first agent")
 	s.answer(enter)
 	s.await("Name: ")
@@ -433,15 +433,15 @@ func TestInit(t *testing.T) {
 	if got, want := w.read(".home/.bashrc"), "# mine\n\n# Completion of raddle's commands.\neval \"$(raddle completion bash)\"\n"; got != want {
 		t.Errorf(".bashrc is\n%s", got)
 	}
-	if model, key := p.last(); model != "gpt-5" || key != testKey {
+	if model, key := p.last(); model != "gpt-5.5" || key != testKey {
 		t.Errorf("model %q was called with key %q", model, key)
 	}
 
 	// What there is already is kept, and not asked for again.
 	s = w.screen(env, "init")
-	s.await("Your model is openai:gpt-5. Keep it?")
+	s.await("Your model is openai:gpt-5.5. Keep it?")
 	s.answer(enter)
-	s.await("Send one short request to openai:gpt-5")
+	s.await("Send one short request to openai:gpt-5.5")
 	s.answer(down, enter)
 	s.ends(0, `or: raddle run mine "a prompt"`)
 	if text := s.seen.String(); strings.Contains(text, "Create a first agent") || strings.Contains(text, "Set up completion") {
@@ -530,9 +530,9 @@ func TestCompletionInABareBash(t *testing.T) {
 	s.await("raddle doctor ")
 	s.press("--onl\t")
 	s.await("--online ")
-	s.press("\x15raddle config set model openai:gpt-5-m\t")
-	s.await("openai:gpt-5-mini ")
-	s.press("\x15raddle config set model 'openai:gpt-5-n\t\x15raddle info --output=j\t")
+	s.press("\x15raddle config set model openai:gpt-5.4-m\t")
+	s.await("openai:gpt-5.4-mini ")
+	s.press("\x15raddle config set model 'openai:gpt-5.4-n\t\x15raddle info --output=j\t")
 	s.await("--output=json ")
 	s.press("\x15raddle che --strict\x01" + strings.Repeat("\x06", len("raddle che")) + "\t\n") // in the middle of a line
 	s.await("raddle check: the agent is missing")
