@@ -42,7 +42,8 @@ func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix)
 const replayPrefix = "script:"
 
 // modelPrice returns the price of the model that answers under a name: that of config.yaml, otherwise that of the catalogue for the clients
-// that are ready, otherwise the price that config.yaml assumes.
+// that are ready, otherwise for the other clients, whose replies may be of another machine or of a test, otherwise the price that config.yaml
+// assumes.
 func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 	for i := range r.clients {
 		for j := range r.clients[i].Models {
@@ -52,19 +53,23 @@ func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 			}
 		}
 	}
-	for i := range r.clients {
-		c := &r.clients[i]
-		if !c.isReady() {
-			continue
+	var found []catalogue.Model
+	for _, ready := range []bool{true, false} {
+		for i := range r.clients {
+			c := &r.clients[i]
+			if m := r.known.findModel(c, name); c.isReady() == ready && (m.Free || !m.Price.IsZero()) {
+				found = append(found, m)
+			}
 		}
-		m := r.known.findModel(c, name)
-		switch {
-		case m.Price.IsZero() && !m.Free:
-		case known && !reflect.DeepEqual(price, m.Price):
-			return agent.Price{}, false
-		default:
-			price, known = m.Price, true
+		if len(found) > 0 {
+			break
 		}
+	}
+	for _, m := range found {
+		if !reflect.DeepEqual(m.Price, found[0].Price) {
+			return agent.Price{}, false // the name does not say which client has answered
+		}
+		price, known = m.Price, true
 	}
 	if assumed := assumedPrice(r.config); !known && !assumed.IsZero() && !IsReplay(name) {
 		return assumed, true
