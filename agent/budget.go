@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,21 +49,42 @@ func (p Price) IsZero() bool {
 
 // CostOf returns the cost of one reply, 0 if the price is unknown.
 func (p Price) CostOf(u llm.Usage) float64 {
-	above := 0
-	was := p
-	for _, long := range was.Long {
-		if u.Input > long.Above && long.Above >= above {
-			above = long.Above
-			p.Input = cmp.Or(long.Input, was.Input)
-			p.Output = cmp.Or(long.Output, was.Output)
-			p.Cached = cmp.Or(long.Cached, was.Cached)
-			p.Written = cmp.Or(long.Written, was.Written)
-		}
-	}
+	at := p.at(u.Input)
 	const million = 1e6
 	plain := u.Input - u.Cached - u.Written
-	input := float64(plain)*p.Input + float64(u.Cached)*cmp.Or(p.Cached, p.Input) + float64(u.Written)*cmp.Or(p.Written, p.Input)
-	return (input + float64(u.Output)*p.Output) / million
+	input := float64(plain)*at.Input + float64(u.Cached)*at.Cached + float64(u.Written)*at.Written
+	return (input + float64(u.Output)*at.Output) / million
+}
+
+// at returns the price of a request with a number of tokens: every part of it is set, and it is the same for all sizes.
+func (p Price) at(tokens int) Price {
+	at := Price{Input: p.Input, Output: p.Output, Cached: p.Cached, Written: p.Written}
+	above := -1
+	for _, long := range p.Long {
+		if tokens > long.Above && long.Above > above {
+			above = long.Above
+			at = Price{
+				Input: cmp.Or(long.Input, p.Input), Output: cmp.Or(long.Output, p.Output), Cached: cmp.Or(long.Cached, p.Cached), Written: cmp.Or(long.Written, p.Written),
+			}
+		}
+	}
+	at.Cached = cmp.Or(at.Cached, at.Input)
+	at.Written = cmp.Or(at.Written, at.Input)
+	return at
+}
+
+// Max returns the price of requests that either of two models may answer: for every size the higher one.
+func (p Price) Max(other Price) Price {
+	higher := func(tokens int) Price {
+		a, b := p.at(tokens), other.at(tokens)
+		return Price{Input: max(a.Input, b.Input), Output: max(a.Output, b.Output), Cached: max(a.Cached, b.Cached), Written: max(a.Written, b.Written)}
+	}
+	all := higher(0)
+	for _, long := range slices.Concat(p.Long, other.Long) {
+		at := higher(long.Above + 1)
+		all.Long = append(all.Long, LongPrice{Above: long.Above, Input: at.Input, Output: at.Output, Cached: at.Cached, Written: at.Written})
+	}
+	return all
 }
 
 // replyCost returns the cost of a reply. known is false if the model has no price.

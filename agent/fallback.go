@@ -52,7 +52,8 @@ func (f *fallback) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delt
 		if c.of != f {
 			c.of, c.order, c.at = f, f.rankModels(), 0
 		}
-		return f.models[c.order[c.at]].Model.Stream(ctx, r)
+		alone := context.WithValue(ctx, choiceKey{}, nil) // a list in the list makes its own choice
+		return f.models[c.order[c.at]].Model.Stream(alone, r)
 	}
 	return Retry{Patience: -1}.WrapModel(f, false).Stream(ctx, r)
 }

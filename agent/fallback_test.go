@@ -153,3 +153,16 @@ func askOnce(t *testing.T, m llm.Model, retry agent.Retry) (text string, told []
 	})
 	return agent.LastResponse(res.State), told, err
 }
+
+// A list in a list is asked to its end, and then the next one of the outer list.
+func TestFallbackInFallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := always(&llm.Error{Class: llm.Network, Code: llm.CodeRefused})
+		a, b, c := &answerer{name: "a", fails: refused}, &answerer{name: "b", fails: refused}, &answerer{name: "c"}
+		inner := agent.Fallback(agent.Alternative{Name: "a", Model: a}, agent.Alternative{Name: "b", Model: b})
+		text, told, err := askOnce(t, agent.Fallback(agent.Alternative{Name: "inner", Model: inner}, agent.Alternative{Name: "c", Model: c}), agent.Retry{Patience: time.Second})
+		if err != nil || text != "from c" || len(a.asked) != 1 || len(b.asked) != 1 {
+			t.Errorf("%q, %v; a was asked %d times, b %d times; %q", text, err, len(a.asked), len(b.asked), told)
+		}
+	})
+}

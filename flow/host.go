@@ -183,9 +183,6 @@ func SplitModels(id string) []string {
 	return list
 }
 
-// JoinModels returns the id that names several models.
-func JoinModels(ids []string) string { return strings.Join(ids, ",") }
-
 // Merge returns what is true of a request that either of two models may answer: the smaller limits, the efforts that both have, and the higher
 // prices.
 func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
@@ -199,19 +196,20 @@ func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 	case other.Efforts != nil:
 		f.Efforts = slices.DeleteFunc(slices.Clone(f.Efforts), func(level string) bool { return !slices.Contains(other.Efforts, level) })
 	}
-	known := func(m ModelFacts) bool { return m.Free || !m.Price.IsZero() }
 	switch {
-	case !known(f) || !known(other):
+	case f.isUnpriced() || other.isUnpriced():
 		f.Price = agent.Price{}
-	default:
-		f.Price = agent.Price{
-			Input: max(f.Price.Input, other.Price.Input), Output: max(f.Price.Output, other.Price.Output), Cached: max(f.Price.Cached, other.Price.Cached),
-			Written: max(f.Price.Written, other.Price.Written), Long: slices.Concat(f.Price.Long, other.Price.Long),
-		}
+	case f.Free:
+		f.Price = other.Price
+	case !other.Free:
+		f.Price = f.Price.Max(other.Price)
 	}
 	f.Free = f.Free && other.Free
 	return f
 }
+
+// isUnpriced reports whether nobody knows what a call of the model costs.
+func (f ModelFacts) isUnpriced() bool { return !f.Free && f.Price.IsZero() }
 
 // least returns the smaller of two limits, of which 0 is unknown.
 func least(a, b int) int {

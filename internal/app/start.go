@@ -283,7 +283,7 @@ func (p *Process) resolveOverride(id string) string {
 		for i, one := range list {
 			list[i] = p.resolveOverride(one)
 		}
-		return flow.JoinModels(list)
+		return strings.Join(list, ",")
 	}
 	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
 		if abs := p.Dirs.AbsPath(file); config.IsFile(abs) {
