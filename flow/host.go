@@ -197,7 +197,7 @@ func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 		f.Efforts = slices.DeleteFunc(slices.Clone(f.Efforts), func(level string) bool { return !slices.Contains(other.Efforts, level) })
 	}
 	switch {
-	case f.isUnpriced() || other.isUnpriced():
+	case f.IsUnpriced() || other.IsUnpriced():
 		f.Price = agent.Price{}
 	case f.Free:
 		f.Price = other.Price
@@ -208,8 +208,8 @@ func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 	return f
 }
 
-// isUnpriced reports whether nobody knows what a call of the model costs.
-func (f ModelFacts) isUnpriced() bool { return !f.Free && f.Price.IsZero() }
+// IsUnpriced reports whether nobody knows what a call of the model costs.
+func (f ModelFacts) IsUnpriced() bool { return !f.Free && f.Price.IsZero() }
 
 // least returns the smaller of two limits, of which 0 is unknown.
 func least(a, b int) int {

@@ -382,7 +382,7 @@ func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
 	if limit == nil || *limit == 0 || id == "" || a.host.Models == nil || a.host.Offline || !a.host.Models.IsKnown(a.Dir, id) {
 		return nil
 	}
-	if !a.modelFacts(id).isUnpriced() {
+	if !a.modelFacts(id).IsUnpriced() {
 		return nil
 	}
 	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "unknown-price", Pos: a.At("max_cost_per_turn"),

@@ -55,9 +55,6 @@ type Model struct {
 	named []string // the levels that the provider itself knows
 
 	NoTools bool // it cannot call tools
-	Images  bool // it reads pictures
-	PDF     bool // it reads PDF files
-	Strict  bool // it can be held to a schema
 	Retired bool // its provider has said that it will end
 }
 
@@ -139,7 +136,8 @@ func (c *Catalogue) readProvider(provider string) map[string]Model {
 	return all
 }
 
-// listedProvider and listedModel are the members of models.dev's api.json that raddle reads.
+// listedProvider and listedModel are the members of models.dev's api.json that a catalogue keeps. What a model takes and whether it can be held
+// to a schema is in the file, and nothing reads it yet.
 type listedProvider struct {
 	Models map[string]listedModel `json:"models"`
 }
@@ -192,8 +190,7 @@ type listedMedia struct {
 // facts returns what a listed model is known for. Claude models differ in two ways from what the list says of their effort.
 func (l listedModel) facts(claude bool) Model {
 	m := Model{
-		Window: l.Limit.Context, Output: l.Limit.Output, NoTools: l.ToolCall != nil && !*l.ToolCall, Strict: l.Structured, Retired: l.Status == "deprecated",
-		Images: slices.Contains(l.Modalities.Input, "image"), PDF: slices.Contains(l.Modalities.Input, "pdf"),
+		Window: l.Limit.Context, Output: l.Limit.Output, NoTools: l.ToolCall != nil && !*l.ToolCall, Retired: l.Status == "deprecated",
 	}
 	if l.Cost != nil {
 		m.Price = agent.Price{Input: l.Cost.Input, Output: l.Cost.Output, Cached: l.Cost.CacheRead, Written: l.Cost.CacheWrite}

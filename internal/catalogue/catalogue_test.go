@@ -151,7 +151,7 @@ func TestParseTakesFactsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := c.Find("lab", "a/b")
-	if m.Window != 10 || m.Output != 5 || !m.PDF || m.Images || m.Price.Written != 1.25 || m.MapEffort("high") != "9" || m.MapEffort("low") != "low" {
+	if m.Window != 10 || m.Output != 5 || m.Price.Written != 1.25 || m.MapEffort("high") != "9" || m.MapEffort("low") != "low" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -176,7 +176,9 @@ func TestParseRefuses(t *testing.T) {
 		"a hidden character":  {`{"p":{"models":{"m\u001b[2J":{}}}}`, "is not the id of a model"},
 		"a reversed name":     {"{\"p\\u202e\":{\"models\":{\"m\":{}}}}", "is not the name of a provider"},
 		"a new line":          {`{"p":{"models":{"m\n\"x\":{}":{}}}}`, "is not the id of a model"},
-		"no day":              {`{"$about":{"date":"soon"},"p":{"models":{"m":{}}}}`, `"soon" is not a day`},
+		"an odd source":       {`{"$about":{"date":"2026-01-01","source":"a\u001b[2Jb"},"p":{"models":{"m":{}}}}`, "is not a name or an address"},
+		"an endless source":   {`{"$about":{"date":"2026-01-01","source":"` + strings.Repeat("x", 300) + `"},"p":{"models":{"m":{}}}}`, "is not a name or an address"},
+		"no day":              {`{"$about":{"date":"soon","source":"x"},"p":{"models":{"m":{}}}}`, `"soon" is not a day`},
 		"all faults":          {many, "and 30 more"},
 	} {
 		t.Run(name, func(t *testing.T) {

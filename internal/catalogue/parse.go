@@ -41,6 +41,9 @@ func Parse(data []byte, from string, now time.Time) ([]byte, error) {
 		if err := json.Unmarshal(own, &about); err != nil {
 			return nil, fmt.Errorf("%s: %w", aboutKey, err)
 		}
+		if !isName(about.Source) {
+			return nil, fmt.Errorf("%s: the source %.40q is not a name or an address", aboutKey, about.Source)
+		}
 		if _, err := time.Parse(time.DateOnly, about.Date); err != nil {
 			return nil, fmt.Errorf("%s: date %q is not a day such as 2026-07-02", aboutKey, about.Date)
 		}

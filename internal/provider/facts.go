@@ -23,7 +23,7 @@ const CatalogueName = "models.json"
 var listedAs = map[string]string{
 	"openai": "openai", "anthropic": "anthropic", "gemini": "google", "gemini-openai": "google", "groq": "groq", "cerebras": "cerebras",
 	"mistral": "mistral", "deepseek": "deepseek", "moonshot": "moonshotai", "openrouter": "openrouter", "xai": "xai", "together": "togetherai",
-	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax", "bedrock": "amazon-bedrock",
+	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
 }
 
 // makers are the providers that make their models themselves. Other servers have their models under the same ids, with the same limits.
@@ -36,8 +36,6 @@ func (c *client) listedName() string {
 		host = address.Hostname()
 	}
 	switch {
-	case c.Type == "vertex":
-		return "google-vertex"
 	case c.Type == "openai" && openai.IsAzure(host):
 		return "azure"
 	case c.Type != "openai-compatible":
@@ -115,12 +113,14 @@ func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 
 // Facts implements [flow.Models].
 func (r *Resolver) Facts(_, id string) flow.ModelFacts {
-	list := flow.SplitModels(id)
-	c, name := r.findClient(list[0])
-	facts := r.known.factsOf(c, name, list[0], r.config)
-	for _, other := range list[1:] {
-		c, name := r.findClient(other)
-		facts = facts.Merge(r.known.factsOf(c, name, other, r.config))
+	var facts flow.ModelFacts
+	for i, one := range flow.SplitModels(id) {
+		c, name := r.findClient(one)
+		own := r.known.factsOf(c, name, one, r.config)
+		if i > 0 {
+			own = facts.Merge(own)
+		}
+		facts = own
 	}
 	return facts
 }
@@ -141,7 +141,7 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 	if own := c.findModel(name); own != nil {
 		facts = overrideFacts(facts, own)
 	}
-	if facts.Price.IsZero() && !facts.Free {
+	if facts.IsUnpriced() {
 		facts.Price = assumedPrice(settings)
 	}
 	return facts

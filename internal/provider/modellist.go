@@ -51,7 +51,7 @@ func (r *Resolver) describeModel(id, name string) Model {
 	}
 	facts := r.Facts("", id)
 	info.Window = facts.Window
-	if !facts.Price.IsZero() || facts.Free {
+	if !facts.IsUnpriced() {
 		info.Input, info.Output = &facts.Price.Input, &facts.Price.Output
 	}
 	return info

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/redact"
 )
 
 // CatalogueAddress is where a newer catalogue of models is read from unless the user names another source.
@@ -26,13 +27,17 @@ const updateWait = time.Minute
 // Update reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml, where later
 // processes find it. Only facts about models are taken over. A catalogue that cannot be read or makes no sense changes nothing.
 func (k *Catalogue) Update(ctx context.Context, source string) (catalogue.About, error) {
-	data, err := readSource(ctx, source)
-	if err != nil {
-		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", source, err)
+	shown := source // its password stays here
+	if strings.Contains(source, "://") {
+		shown = redact.RedactURL(source)
 	}
-	parsed, err := catalogue.Parse(data, source, time.Now())
+	data, err := readSource(ctx, source)
+	var parsed []byte
+	if err == nil {
+		parsed, err = catalogue.Parse(data, shown, time.Now())
+	}
 	if err != nil {
-		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", source, err)
+		return catalogue.About{}, failure.NewUsage("give a file or an https address with the data of "+CatalogueAddress, "%s: %v", shown, err)
 	}
 	c, err := catalogue.Open(parsed)
 	if err != nil {
@@ -61,6 +66,9 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 	}}
 	response, err := client.Do(request)
 	if err != nil {
+		if inner, is := errors.AsType[*url.Error](err); is {
+			err = inner.Err // without the address, which the caller shows
+		}
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
