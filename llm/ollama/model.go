@@ -21,7 +21,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"raddle.dev/llm"
@@ -61,8 +60,8 @@ type Model struct {
 	header map[string]string // of every request
 	origin string
 
-	mu     sync.Mutex
-	window int // tokens; 0: not yet known
+	turn   chan struct{} // has room for the call that finds the window
+	window int           // tokens; 0: not yet known
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -82,7 +81,7 @@ func New(c Config) (*Model, error) {
 		return nil, err
 	}
 	base := client.BaseURL()
-	m := &Model{name: c.Model, client: client, base: strings.TrimRight(base.String(), "/"), header: map[string]string{}, origin: "ollama@" + base.Host, window: max(0, c.Context)}
+	m := &Model{name: c.Model, client: client, base: strings.TrimRight(base.String(), "/"), header: map[string]string{}, origin: "ollama@" + base.Host, window: max(0, c.Context), turn: make(chan struct{}, 1)}
 	if c.APIKey != "" {
 		m.header["Authorization"] = "Bearer " + c.APIKey
 	}
@@ -124,11 +123,15 @@ func explainLength(err error, window int) error {
 	return &long
 }
 
-// findWindow returns the window of requests. It asks the server once what the model can do; a server that does not answer that is asked again by
-// the next request.
+// findWindow returns the window of requests. It asks the server once what the model can do; a server that cannot be reached is asked again by
+// the next request. A call whose ctx ends does not wait for the one that asks.
 func (m *Model) findWindow(ctx context.Context) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { <-m.turn }()
 	if m.window > 0 {
 		return m.window, nil
 	}
@@ -161,6 +164,9 @@ func (m *Model) readLimit(ctx context.Context) (int, error) {
 		req.Header.Set(k, v)
 	}
 	resp, err := m.client.DoJSON(req)
+	if e, is := errors.AsType[*llm.Error](err); is && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
+		return 0, nil // a server that is only compatible, or has no such model, which it says of the request itself
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -169,7 +175,7 @@ func (m *Model) readLimit(ctx context.Context) (int, error) {
 		Info map[string]any `json:"model_info"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxDescription)).Decode(&shown); err != nil {
-		return 0, nil // a server that is only compatible
+		return 0, nil // no description
 	}
 	family, _ := shown.Info["general.architecture"].(string)
 	most, _ := shown.Info[family+".context_length"].(float64)

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,6 +185,48 @@ func TestFailures(t *testing.T) {
 	if _, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}}); err == nil || !strings.Contains(err.Error(), "model 'm' not found") {
 		t.Errorf("a model that is not there: %v", err)
 	}
+}
+
+// A server without descriptions of models is one with the default window.
+func TestNoDescription(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusOK} {
+		s := wiretest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/show" {
+				w.WriteHeader(status)
+				fmt.Fprint(w, "404 page not found")
+				return
+			}
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			fmt.Fprint(w, `{"message":{"content":"Hi"},"done":false}`+"\n"+done)
+		})
+		reply, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+		if err != nil || reply.Text() != "Hi" || !strings.Contains(string(s.Requests()[1].Body), fmt.Sprintf(`"num_ctx":%d`, DefaultContext)) {
+			t.Errorf("%d: %q, %v", status, reply.Text(), err)
+		}
+	}
+}
+
+// A call that is cancelled does not wait for another one that asks the server what the model can do.
+func TestCancelledWhileAnotherAsks(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	s := wiretest.StartServer(t, func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-answer
+	})
+	m := newModel(t, Config{BaseURL: s.URL})
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = m.findWindow(t.Context())
+	}()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.findWindow(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	close(answer)
+	<-first
 }
 
 // An event of any size and shape, in pieces of any size, is read as the server wrote it.
