@@ -233,7 +233,7 @@ func (st *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) 
 	}
 	r = st.redactResult(r)
 	if st.events {
-		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began), Changes: r.Changes, Media: mediaOf(r.Content)})
+		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began), Changes: r.Changes, Media: llm.Media(r.Content)})
 	}
 	return r, nil
 }
@@ -303,15 +303,4 @@ func (st *actStep) redactResult(r tool.Result) tool.Result {
 	}
 	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, st.act.Redact).Parts
 	return r
-}
-
-// mediaOf returns the images and files among parts.
-func mediaOf(parts []llm.Part) (media []llm.Part) {
-	for _, p := range parts {
-		switch p.(type) {
-		case llm.Image, llm.File:
-			media = append(media, p)
-		}
-	}
-	return media
 }

@@ -30,6 +30,17 @@ func User(text string) Message {
 // Text returns the text parts of the message in order, without separators.
 func (m Message) Text() string { return joinText(m.Parts) }
 
+// Media returns the images and files among parts, in order.
+func Media(parts []Part) (media []Part) {
+	for _, p := range parts {
+		switch p.(type) {
+		case Image, File:
+			media = append(media, p)
+		}
+	}
+	return media
+}
+
 // ToolCalls returns the tool calls of the message in order.
 func (m Message) ToolCalls() []ToolCall {
 	var calls []ToolCall

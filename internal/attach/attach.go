@@ -283,17 +283,6 @@ func CheckMedia(media []llm.Part) error {
 	return nil
 }
 
-// Only returns the pictures and documents among parts.
-func Only(parts []llm.Part) (media []llm.Part) {
-	for _, p := range parts {
-		switch p.(type) {
-		case llm.Image, llm.File:
-			media = append(media, p)
-		}
-	}
-	return media
-}
-
 // BytesOf returns the bytes of a picture or a document, nil for one that is given by its address.
 func BytesOf(p llm.Part) []byte {
 	switch p := p.(type) {

@@ -213,7 +213,7 @@ func (c *Conversation) addEntries(t *Turn, entries []agent.Entry) {
 	for _, e := range entries {
 		switch m := e.Message; {
 		case m.Role == llm.RoleUser && e.By == "":
-			t.Prompt, t.Media, t.Attached = cmp.Or(e.Said, m.Text()), attach.Only(m.Parts), nil
+			t.Prompt, t.Media, t.Attached = cmp.Or(e.Said, m.Text()), llm.Media(m.Parts), nil
 			for _, p := range t.Media {
 				t.Attached = append(t.Attached, attach.Describe(p))
 			}

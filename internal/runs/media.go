@@ -35,7 +35,7 @@ func MediaOf(ev graph.Event) []llm.Part {
 	emitted, _ := ev.Body.(graph.ValueEmitted)
 	switch v := emitted.Value.(type) {
 	case agent.ReplyDone:
-		return attach.Only(v.Message.Parts)
+		return llm.Media(v.Message.Parts)
 	case agent.ToolDone:
 		return v.Media
 	}
@@ -46,7 +46,7 @@ func MediaOf(ev graph.Event) []llm.Part {
 // show to be one is left out.
 func SaveMedia(dirs config.Dirs, thread string, parts []llm.Part) (saved []attach.File, err error) {
 	dir := mediaDir(dirs, thread)
-	for _, p := range attach.Only(parts) {
+	for _, p := range llm.Media(parts) {
 		content := attach.BytesOf(p)
 		ext, err := attach.Extension(attach.Sniff(content))
 		if err != nil || len(content) > attach.MaxMessage {

@@ -38,19 +38,8 @@ type decoder struct {
 	model  string
 	finish string
 	usage  llm.Usage
-	slot   int
-	last   slotKind // the kind of part in slot
+	slots  wire.Slots
 }
-
-// slotKind is the kind of part that a slot of the assembly contains.
-type slotKind int
-
-const (
-	nothing slotKind = iota
-	textPart
-	thoughtPart
-	otherPart
-)
 
 // Complete implements wire.Decoder. The usage arrives together with the finish
 // reason.
@@ -107,7 +96,7 @@ func (d *decoder) applyPart(p *part) (err error) {
 	case p == nil:
 		return nil
 	case p.FunctionCall != nil:
-		n := d.nextSlot(otherPart)
+		n := d.slots.Next(wire.OtherPart)
 		args := string(p.FunctionCall.Args)
 		if args == "null" {
 			args = ""
@@ -117,7 +106,7 @@ func (d *decoder) applyPart(p *part) (err error) {
 		}
 		return d.parts.Seal(n, p.ThoughtSignature)
 	case p.InlineData != nil:
-		d.nextSlot(otherPart)
+		d.slots.Next(wire.OtherPart)
 		media := p.InlineData
 		if strings.HasPrefix(media.MIMEType, "image/") {
 			return d.parts.AddPart(llm.Image{MIME: media.MIMEType, Data: media.Data}, len(media.Data))
@@ -125,24 +114,14 @@ func (d *decoder) applyPart(p *part) (err error) {
 		return d.parts.AddPart(llm.File{Name: media.DisplayName, MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 	case p.Text == "":
 	case p.Thought:
-		err = d.parts.AddReasoning(d.nextSlot(thoughtPart), p.Text)
+		err = d.parts.AddReasoning(d.slots.Next(wire.ThoughtPart), p.Text)
 	default:
-		err = d.parts.AddText(d.nextSlot(textPart), p.Text)
+		err = d.parts.AddText(d.slots.Next(wire.TextPart), p.Text)
 	}
 	if err != nil || p.ThoughtSignature == "" {
 		return err
 	}
-	return d.parts.Seal(d.nextSlot(otherPart), p.ThoughtSignature) // the signature of the text before it
-}
-
-// nextSlot returns the slot for a part: the last one, if it contains text of the
-// same sort.
-func (d *decoder) nextSlot(p slotKind) int {
-	if p != d.last || p == otherPart {
-		d.slot++
-		d.last = p
-	}
-	return d.slot
+	return d.parts.Seal(d.slots.Next(wire.OtherPart), p.ThoughtSignature) // the signature of the text before it
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

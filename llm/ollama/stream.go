@@ -27,16 +27,6 @@ type response struct {
 	Eval       wire.Count `json:"eval_count"`
 }
 
-// slotKind is the kind of part that a slot of the assembly contains.
-type slotKind int
-
-const (
-	nothing slotKind = iota
-	textPart
-	thoughtPart
-	callPart
-)
-
 // A decoder reads the lines of one reply.
 type decoder struct {
 	client *wire.Client
@@ -45,8 +35,7 @@ type decoder struct {
 	reason string
 	done   bool
 	usage  llm.Usage
-	slot   int
-	last   slotKind // the kind of part in slot
+	slots  wire.Slots
 }
 
 // Complete implements wire.Decoder.
@@ -62,12 +51,12 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 		d.model = string(r.Model)
 	}
 	if r.Message.Thinking != "" {
-		if err := d.parts.AddReasoning(d.nextSlot(thoughtPart), r.Message.Thinking); err != nil {
+		if err := d.parts.AddReasoning(d.slots.Next(wire.ThoughtPart), r.Message.Thinking); err != nil {
 			return false, err
 		}
 	}
 	if r.Message.Content != "" {
-		if err := d.parts.AddText(d.nextSlot(textPart), r.Message.Content); err != nil {
+		if err := d.parts.AddText(d.slots.Next(wire.TextPart), r.Message.Content); err != nil {
 			return false, err
 		}
 	}
@@ -76,7 +65,7 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 		if args == "null" {
 			args = ""
 		}
-		if err := d.parts.AddCall(d.nextSlot(callPart), string(call.ID), call.Function.Name, args); err != nil {
+		if err := d.parts.AddCall(d.slots.Next(wire.OtherPart), string(call.ID), call.Function.Name, args); err != nil {
 			return false, err
 		}
 	}
@@ -86,15 +75,6 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 		d.usage = llm.Usage{Input: int(r.Prompt), Output: int(r.Eval)}
 	}
 	return d.done, nil
-}
-
-// nextSlot returns the slot for a part: the last one, if it contains text of the same kind.
-func (d *decoder) nextSlot(kind slotKind) int {
-	if kind != d.last || kind == callPart {
-		d.slot++
-		d.last = kind
-	}
-	return d.slot
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

@@ -46,6 +46,32 @@ type block struct {
 	extra      json.RawMessage
 }
 
+// A PartKind is the kind of the part that a provider sends next.
+type PartKind int
+
+// These are the kinds of parts. The zero value is none.
+const (
+	TextPart PartKind = iota + 1
+	ThoughtPart
+	OtherPart // complete when it arrives, such as a call
+)
+
+// Slots numbers the parts of a reply for an [Assembly] if its provider does not: what follows a part of the same kind belongs to it, unless that
+// part was complete.
+type Slots struct {
+	slot int
+	last PartKind // the kind of part in slot
+}
+
+// Next returns the slot for a part.
+func (s *Slots) Next(kind PartKind) int {
+	if kind != s.last || kind == OtherPart {
+		s.slot++
+		s.last = kind
+	}
+	return s.slot
+}
+
 // NewAssembly returns an empty assembly that passes its deltas to emit. origin
 // becomes the Origin of signed parts.
 func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembly {
