@@ -406,8 +406,6 @@ func TestPicturesOfTools(t *testing.T) {
 	server.AddTool(spec, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{MIMEType: "image/png", Data: []byte(testPNG)}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("text")}}}, nil
 	})
-	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
-	t.Cleanup(web.CloseClientConnections)
 	w := newWorkplace(t, `
 -- shop/config.yaml --
 name: Shop
@@ -417,7 +415,7 @@ mcp_servers: [cam]
 - tool_calls: [{name: mcp__cam__shot, args: {}}]
 - text: There it is.
 `)
-	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"cam": {"type": "http", "url": %q}}}`, web.URL))
+	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"cam": {"type": "http", "url": %q}}}`, serveTools(t, server)))
 	r := w.run("run", "./shop", "look")
 	found := regexp.MustCompile(`📎 [0-9a-f]{16}\.png · 33 bytes · (.+)`).FindAllStringSubmatch(r.err, -1)
 	if r.code != 0 || len(found) != 1 {

@@ -570,6 +570,12 @@ func serveDesk(t *testing.T, old bool) string {
 			}
 		})
 	}
+	return serveTools(t, server)
+}
+
+// serveTools serves a server of MCP over HTTP until the test ends, and returns its address.
+func serveTools(t *testing.T, server *sdk.Server) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

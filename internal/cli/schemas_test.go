@@ -3,8 +3,6 @@ package cli_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -27,8 +25,6 @@ func TestOneBadSchemaOfAServer(t *testing.T) {
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
 	server.AddTool(&sdk.Tool{Name: "bad", Annotations: reads, InputSchema: object(map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": "#/$defs/gone"}}})}, answer)
 	server.AddTool(&sdk.Tool{Name: "look", Annotations: reads, InputSchema: object(map[string]any{"anyOf": []any{map[string]any{"properties": map[string]any{"at": map[string]any{"type": "array"}}}}})}, answer)
-	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
-	t.Cleanup(web.CloseClientConnections)
 	w := newWorkplace(t, `
 -- shop/config.yaml --
 name: Shop
@@ -40,7 +36,7 @@ mcp_servers: [desk]
 - tool_calls: [{name: mcp_invoke_desk, args: {tool: bad, arguments: {a: 1}}}]
 - text: Found.
 `)
-	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"desk": {"type": "http", "url": %q}}}`, web.URL))
+	w.write("shop/mcp.json", fmt.Sprintf(`{"mcpServers": {"desk": {"type": "http", "url": %q}}}`, serveTools(t, server)))
 	r := w.run("run", "./shop", "look", "--output", "stream-json")
 	if r.code != 0 || strings.Count(r.out, `"type":"tool_done"`) != 3 || strings.Count(r.out, `it is here`) < 3 {
 		t.Fatalf("%+v", r)
