@@ -287,7 +287,15 @@ func (h *Host) openToolset(n ToolNeed) (*Toolset, error) {
 	return h.Tooling.Box.Open(n)
 }
 
-// isUnknownModel reports whether a model that a file in dir names does not exist; "" names none.
-func (h *Host) isUnknownModel(dir, id string) bool {
-	return id != "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(dir, id)
+// findUnknownModel returns the first model that does not exist of those that a file in dir names; "": there is none.
+func (h *Host) findUnknownModel(dir, id string) string {
+	if id == "" || h.Models == nil || h.Offline {
+		return ""
+	}
+	for _, one := range SplitModels(id) {
+		if !h.Models.IsKnown(dir, one) {
+			return one
+		}
+	}
+	return ""
 }

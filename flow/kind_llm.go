@@ -73,14 +73,16 @@ func (b *llmNode) Checks() check.Checks { return check.Checks{check.Names: b.che
 
 func (b *llmNode) checkNames(c *check.Checker, n *spec.Node) {
 	c.CheckTools(n, b.tools)
-	if !c.IsUnknownModel(b.model) {
-		return
+	for _, id := range SplitModels(b.model) {
+		if !c.IsUnknownModel(id) {
+			continue
+		}
+		found := strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", id), Pos: n.At("model")}
+		if c.Context.ModelHint != nil {
+			found.Hint = c.Context.ModelHint(id)
+		}
+		c.Add(found)
 	}
-	found := strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", b.model), Pos: n.At("model")}
-	if c.Context.ModelHint != nil {
-		found.Hint = c.Context.ModelHint(b.model)
-	}
-	c.Add(found)
 }
 
 // Advise reports limits with which the model is never called.

@@ -298,8 +298,8 @@ func parseNames(text string) ([]string, error) {
 // checkFormat makes the checks of the file format that come before its validator.
 func checkFormat(a *Agent) error {
 	h, f := a.host, a.File
-	if id := f.Model; h.Override == "" && h.isUnknownModel(a.Dir, id) {
-		return &fieldError{unknownModel(h, a, id), spec.Errorf("%s", h.unknownModel(id))}
+	if id := h.findUnknownModel(a.Dir, f.Model); h.Override == "" && id != "" {
+		return &fieldError{[]strictyaml.Finding{unknownModel(h, a, id)}, spec.Errorf("%s", h.unknownModel(id))}
 	}
 	if h.Session != "" && a.depth == h.Depth {
 		return spec.Errorf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
@@ -307,10 +307,10 @@ func checkFormat(a *Agent) error {
 	return admitEffort(a)
 }
 
-// A fieldError is an error about one place in the agent's file.
+// A fieldError is an error about places in the agent's file.
 type fieldError struct {
-	finding strictyaml.Finding
-	err     error
+	findings []strictyaml.Finding
+	err      error // about the first of them
 }
 
 func (e *fieldError) Error() string { return e.err.Error() }
@@ -318,8 +318,8 @@ func (e *fieldError) Error() string { return e.err.Error() }
 // Unwrap returns the error in the words of the file format.
 func (e *fieldError) Unwrap() error { return e.err }
 
-// ListFindings returns the error as a finding.
-func (e *fieldError) ListFindings() []strictyaml.Finding { return []strictyaml.Finding{e.finding} }
+// ListFindings returns the error as findings.
+func (e *fieldError) ListFindings() []strictyaml.Finding { return e.findings }
 
 // unknownModel returns the finding about the model of an agent that does not exist.
 func unknownModel(h *Host, a *Agent, id string) strictyaml.Finding {
@@ -468,11 +468,12 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
-	if id := a.Config.Sampling.Model; h.Override == "" && h.isUnknownModel(a.Dir, id) {
-		return &fieldError{unknownModel(h, a, id), spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
+	if id := h.findUnknownModel(a.Dir, a.Config.Sampling.Model); h.Override == "" && id != "" {
+		return &fieldError{[]strictyaml.Finding{unknownModel(h, a, id)}, spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
 	}
-	for _, f := range slices.Concat(checkEffort(a, "", a.Config.Sampling.Model, a.Config.Sampling.ReasoningEffort, a.At("reasoning_effort")), checkCostLimit(a)) {
-		return &fieldError{f, spec.Errorf("Failed to load agent config at '%s': %s", path, f.Message)}
+	faults := slices.Concat(checkEffort(a, "", a.Config.Sampling.Model, a.Config.Sampling.ReasoningEffort, a.At("reasoning_effort")), checkCostLimit(a))
+	if len(faults) > 0 {
+		return &fieldError{faults, spec.Errorf("Failed to load agent config at '%s': %s", path, faults[0].Message)}
 	}
 	if h.Bounds.NoSpawn {
 		return spec.Errorf("Please enable function calling support before using the agent.")
@@ -482,10 +483,10 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	l.agents[a.loadContext] = a
 	a.Findings = slices.Concat(a.Config.Findings, toolFindings(a), skillFindings(a), projectFindings(a))
-	if id := a.Config.Team.SummaryModel; h.Override == "" && h.isUnknownModel(a.Dir, id) {
+	if id := h.findUnknownModel(a.Dir, a.Config.Team.SummaryModel); h.Override == "" && id != "" {
 		addWarning(a, strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
-	if id := a.Config.Documents.Model; id != rag.Keyword && h.isUnknownModel(a.Dir, id) {
+	if id := a.Config.Documents.Model; id != rag.Keyword && h.findUnknownModel(a.Dir, id) != "" {
 		addWarning(a, strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
 	adviseDocuments(a)

@@ -185,10 +185,6 @@ func (r *Resolver) open(dir, id string) (llm.Model, error) {
 
 // Hint implements [flow.Hinter].
 func (r *Resolver) Hint(id string) string {
-	if list := flow.SplitModels(id); len(list) > 1 {
-		i := slices.IndexFunc(list, func(one string) bool { c, _ := r.findClient(one); return c == nil })
-		id = list[max(0, i)]
-	}
 	clientName, _ := splitModel(id)
 	return cmp.Or(config.ClientHint(clientName), r.suggestID(id))
 }
