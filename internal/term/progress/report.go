@@ -525,7 +525,10 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 		for _, n := range r.nodesAbove(ev) {
 			n.requests = v.Request
 		}
-		if r.Detail {
+		switch {
+		case v.Model != "": // another model answers than the person has chosen
+			r.print(r.look.colors.Paint(term.Yellow, "! ") + term.CleanLine(r.withLabel(ev.Path, v.Text())))
+		case r.Detail:
 			r.printCut("  " + r.withLabel(ev.Path, v.Text()))
 		}
 	case agent.ToolStarted:
