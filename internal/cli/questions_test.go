@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -571,19 +570,6 @@ func serveDesk(t *testing.T, old bool) string {
 		})
 	}
 	return serveTools(t, server)
-}
-
-// serveTools serves a server of MCP over HTTP until the test ends, and returns its address.
-func serveTools(t *testing.T, server *sdk.Server) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)}
-	go func() { _ = web.Serve(l) }()      // it ends with an error when it is closed
-	t.Cleanup(func() { _ = web.Close() }) // does not wait for a call whose question has no answer
-	return "http://" + l.Addr().String()
 }
 
 // A tool of a server on the network asks: the person at the terminal answers; without one the run

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -44,4 +46,17 @@ mcp_servers: [desk]
 	if n := strings.Count(r.err, `MCP server 'desk': its tool "bad" is left out, because its schema refers to "#/$defs/gone", which is not in it`); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, r.err)
 	}
+}
+
+// serveTools serves a server of MCP over HTTP until the test ends, and returns its address.
+func serveTools(t *testing.T, server *sdk.Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)}
+	go func() { _ = web.Serve(l) }()      // it ends with an error when it is closed
+	t.Cleanup(func() { _ = web.Close() }) // does not wait for a call whose question has no answer
+	return "http://" + l.Addr().String()
 }
