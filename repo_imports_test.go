@@ -18,7 +18,7 @@ type importRule struct {
 
 // importRules has one row for each package of the module, sorted. It allows what ARCHITECTURE.md draws.
 var importRules = []importRule{
-	{of: "agent", may: []string{"graph", "graph/history", "graph/journal", "internal/redact", "llm", "tool", "internal/wording"},
+	{of: "agent", may: []string{"graph", "graph/history", "graph/journal", "internal/redact", "llm", "tool", "internal/wording", "internal/toolschema"},
 		reason: "the loop of a model and its tools is a graph; its caller supplies models and tools"},
 	{of: "agent/shape", may: []string{"agent", "graph", "llm", "tool", "internal/wording"},
 		reason: "the schema of a Go type is for agents that want answers of that type"},
@@ -200,6 +200,8 @@ var importRules = []importRule{
 	{of: "internal/toolbox", may: []string{"agent", "flow", "flow/check", "graph", "graph/journal", "internal/config", "internal/environ", "internal/failure", "internal/interpreter", "internal/proc", "internal/provider", "internal/redact", "internal/runs",
 		"internal/strictyaml", "internal/wording", "memory", "tool", "tool/builtin", "tool/declare", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it knows where tools come from and which of them the user has approved; which agent runs is the caller's matter"},
+	{of: "internal/toolschema",
+		reason: "what providers accept of JSON Schema does not depend on where a tool comes from"},
 	{of: "internal/wording", stdOnly: true,
 		reason: "every package may need these helpers, and none of them needs more than the text"},
 	{of: "llm", may: []string{"internal/redact"},
@@ -208,7 +210,7 @@ var importRules = []importRule{
 		reason: "one wire each: requests and events of one vendor, on what all wires share"},
 	{of: "llm/gemini", may: []string{"llm", "llm/internal/wire"},
 		reason: "one wire each: requests and events of one vendor, on what all wires share"},
-	{of: "llm/internal/wire", may: []string{"internal/redact", "llm"},
+	{of: "llm/internal/wire", may: []string{"internal/redact", "llm", "internal/toolschema"},
 		reason: "what the wires share: the exchange, streams, repaired histories, assembly of replies, classes of errors"},
 	{of: "llm/internal/wiretest", may: []string{"llm"},
 		reason: "the same failures are played to every wire"},
@@ -266,7 +268,7 @@ var importRules = []importRule{
 		reason: "tools that come with the program: they do what a call says, and their caller checks permission"},
 	{of: "tool/declare", may: []string{"tool"},
 		reason: "a declaration is read from text alone: nothing runs, so nothing that runs things is needed"},
-	{of: "tool/mcp", may: []string{"internal/environ", "internal/proc", "internal/redact", "internal/strictyaml", "internal/wording", "llm", "tool"},
+	{of: "tool/mcp", may: []string{"internal/environ", "internal/proc", "internal/redact", "internal/strictyaml", "internal/wording", "llm", "tool", "internal/toolschema"},
 		reason: "the tools of servers are tools like others; a server over stdio is a child process"},
 	{of: "tool/permission", may: []string{"internal/gitrepo", "tool", "internal/wording", "internal/strictyaml"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},

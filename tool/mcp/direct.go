@@ -5,31 +5,58 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"raddle.dev/internal/toolschema"
 	"raddle.dev/tool"
 )
 
 // longestName is the length in bytes that every provider accepts for the name of a function.
 const longestName = 64
 
-// directTools returns the tools of a server under their own names.
-func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
-	var all []tool.Tool
+// A ToolError is a tool that is not offered under its own name, because no provider accepts its schema. The model can still call it through the functions for
+// its server.
+type ToolError struct {
+	Server, Tool string
+	Err          error // why, as the end of a sentence about its schema
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("MCP server '%s': its tool %s is not offered under its own name, because its schema %v; mcp_invoke_%s still calls it", e.Server, e.Tool, e.Err, e.Server)
+}
+
+// Unwrap returns the cause.
+func (e *ToolError) Unwrap() error { return e.Err }
+
+// directTools returns the tools of a server under their own names, and a *ToolError for each one whose schema no provider accepts.
+func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 	for i, name := range s.directNames(list) {
 		t := list[i]
+		repaired, err := toolschema.Repair(originalSchema(t))
+		if err != nil {
+			left = append(left, &ToolError{Server: s.config.ID, Tool: t.Name, Err: err})
+			continue
+		}
+		schema, names := toolschema.SafeNames(repaired.Schema)
 		effect := toolEffect(t)
 		all = append(all, tool.Tool{
-			Name: name, Description: s.redactText(t.Description), Schema: inputSchema(t),
-			Effect: effect, Parallel: effect == tool.ReadOnly,
-			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return s.toolTouches(t, args), nil },
+			Name: name, Description: s.redactText(repaired.Describe(t.Description)), Schema: schema,
+			Effect: effect, Parallel: effect == tool.ReadOnly, InDoubt: s.config.InDoubt,
+			Touches: func(args json.RawMessage) (tool.Touch, error) {
+				args = names.Restore(args)
+				return s.toolTouches(t, args), checkArguments(t, args)
+			},
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := parseObject(c.Args)
 				if !ok {
 					return tool.FailedResult("the arguments of %s are not an object", name), nil
+				}
+				args = names.Restore(args)
+				if err := checkArguments(t, args); err != nil {
+					return tool.FailedResult("%v", err), nil
 				}
 				res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: args, repeats: effect.MayRepeat()})
 				if err != nil {
@@ -39,7 +66,15 @@ func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 			},
 		})
 	}
-	return all
+	return all, left
+}
+
+// checkArguments returns why arguments do not match the schema of a tool as its server wrote it, or nil.
+func checkArguments(t *sdk.Tool, args json.RawMessage) error {
+	if err := toolschema.Check(originalSchema(t), args); err != nil {
+		return fmt.Errorf("the arguments of %s do not match its schema: %w", t.Name, err)
+	}
+	return nil
 }
 
 // directNames returns the names under which tools of the server are offered directly. Rules use
@@ -78,20 +113,11 @@ func safeName(name string, marked bool) string {
 	return safe[:min(len(safe), longestName-len(mark))] + mark
 }
 
-// inputSchema returns the schema of a tool's arguments. Providers accept only the schema
-// of an object, so any other schema becomes that of an object.
-func inputSchema(t *sdk.Tool) json.RawMessage {
-	schema, ok := t.InputSchema.(map[string]any)
-	if !ok {
-		schema = map[string]any{}
-	}
-	if schema["type"] != "object" {
-		schema = maps.Clone(schema)
-		schema["type"] = "object"
-	}
-	text, err := json.Marshal(schema)
+// originalSchema returns the schema of a tool's arguments as its server wrote it.
+func originalSchema(t *sdk.Tool) json.RawMessage {
+	text, err := json.Marshal(t.InputSchema)
 	if err != nil {
-		return json.RawMessage(`{"type":"object"}`)
+		return json.RawMessage(`{}`)
 	}
 	return text
 }

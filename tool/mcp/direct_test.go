@@ -72,7 +72,7 @@ func TestSchemasThatProvidersRefuse(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"name":"x","inputSchema":`+text+`}`), &tool); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(inputSchema(&tool)); got != want {
+		if got := string(describedSchema(&tool)); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,10 +20,10 @@ const (
 )
 
 // buildTools returns the tools of a server: the functions of raddle for it, then each of its own
-// tools if it has few.
-func (s *server) buildTools(c *connection) []tool.Tool {
+// tools if it has few. The errors are those of tools that are left out.
+func (s *server) buildTools(c *connection) (all []tool.Tool, left []error) {
 	id, list := s.config.ID, c.currentTools()
-	all := []tool.Tool{
+	all = []tool.Tool{
 		{
 			Name: functionName("invoke", id),
 			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
@@ -51,9 +52,10 @@ func (s *server) buildTools(c *connection) []tool.Tool {
 	}
 	all = append(all, s.readerTools(c)...)
 	if len(list) <= s.options.Direct {
-		all = append(all, s.directTools(list)...)
+		direct, failed := s.directTools(list)
+		all, left = append(all, direct...), failed
 	}
-	return all
+	return all, left
 }
 
 func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -102,7 +104,20 @@ func (s *server) describeTool(ctx context.Context, c tool.Call) (tool.Result, er
 	}{"object", struct {
 		Tool      property        `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
-	}{property{"string"}, inputSchema(t)}})), nil
+	}{property{"string"}, describedSchema(t)}})), nil
+}
+
+// describedSchema returns the schema of a tool's arguments as the model reads it in a result: as the server wrote it, but always that of an object.
+func describedSchema(t *sdk.Tool) json.RawMessage {
+	schema, ok := t.InputSchema.(map[string]any)
+	if !ok {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	if schema["type"] != "object" {
+		schema = maps.Clone(schema)
+		schema["type"] = "object"
+	}
+	return originalSchema(&sdk.Tool{InputSchema: schema})
 }
 
 func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -118,6 +133,9 @@ func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, erro
 	t, failed, err := s.findTool(ctx, name)
 	if failed != nil || err != nil {
 		return derefResult(failed), err
+	}
+	if err := checkArguments(t, with); err != nil {
+		return tool.FailedResult("%v", err), nil
 	}
 	res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: with, repeats: toolEffect(t).MayRepeat()})
 	if err != nil {

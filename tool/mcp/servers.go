@@ -166,13 +166,13 @@ func (s *Servers) ProgramPaths() (paths []string) {
 // Tools returns the tools of the named servers, in the order of the names. It
 // starts those that do not run, all at the same time, and waits for them. For
 // each server that cannot be used it returns a *ServerError, together with the tools of the
-// others. When ctx ends, the servers that are still starting count as failed, and their start
+// others, and for each tool that it must leave out a *ToolError. When ctx ends, the servers that are still starting count as failed, and their start
 // continues.
 //
 // The list of a server that says it has changed is read again by the next call.
 func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {
 	results := make([][]tool.Tool, len(ids))
-	errs := make([]error, len(ids))
+	errs, left := make([]error, len(ids)), make([][]error, len(ids))
 	var all sync.WaitGroup
 	for i, id := range ids {
 		if slices.Index(ids, id) < i {
@@ -189,10 +189,11 @@ func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error
 				errs[i] = &ServerError{Server: id, Err: err}
 				return
 			}
-			results[i] = v.buildTools(c)
+			results[i], left[i] = v.buildTools(c)
 		})
 	}
 	all.Wait()
+	errs = append(errs, slices.Concat(left...)...)
 	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	return slices.Concat(results...), failed
 }
