@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -424,6 +425,7 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 			}
 			return tools, nil
 		}
+		set.Start, set.Starting = b.player.startServers, func(string) []tool.Tool { return nil }
 	}
 	if set.Instructions != nil {
 		set.Instructions = func(ctx context.Context) (string, error) {
@@ -433,6 +435,20 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		}
 	}
 	return set, nil
+}
+
+// startServers returns which servers were there. Runs that did not record it had all of them.
+func (p *player) startServers(ctx context.Context, ids []string) (settled map[string]bool, failed []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	settled = map[string]bool{}
+	if err := json.Unmarshal(p.segment.effects[currentKey(ctx)].data, &settled); err == nil {
+		return settled, nil
+	}
+	for _, id := range ids {
+		settled[id] = true
+	}
+	return settled, nil
 }
 
 // answer answers open questions as they were answered.

@@ -372,7 +372,8 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		found = append(found, id)
 	}
 	set.Servers = found
-	set.Serve = (&serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).listTools
+	tools := &serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}
+	set.Serve, set.Start, set.Starting = tools.listTools, tools.startServers, tools.startingTools
 	return nil
 }
 
@@ -426,76 +427,4 @@ func (tb *Toolbox) Close() error {
 		}
 	}
 	return first
-}
-
-// serverTools lists the functions of an agent's servers.
-type serverTools struct {
-	home map[string]*mcp.Servers
-
-	mu       sync.Mutex
-	reported map[string]bool // failures that were reported
-	failed   map[string]bool // ids of servers that have never worked: they are not tried again
-	worked   map[string]bool // ids of servers that have worked
-}
-
-func (s *serverTools) listTools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
-	ids = s.usableServers(ids)
-	var files []*mcp.Servers
-	for _, id := range ids {
-		if f := s.home[id]; !slices.Contains(files, f) {
-			files = append(files, f)
-		}
-	}
-	type answer struct {
-		tools  []tool.Tool
-		failed []error
-	}
-	answers := make([]answer, len(files))
-	var all sync.WaitGroup
-	for i, f := range files {
-		var own []string
-		for _, id := range ids {
-			if s.home[id] == f {
-				own = append(own, id)
-			}
-		}
-		all.Go(func() { answers[i].tools, answers[i].failed = f.Tools(ctx, own) })
-	}
-	all.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := map[string]bool{}
-	for _, id := range ids {
-		left[id] = true
-	}
-	for _, a := range answers {
-		tools = append(tools, a.tools...)
-		for _, err := range a.failed {
-			if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {
-				s.failed[e.Server] = !s.worked[e.Server]
-				delete(left, e.Server)
-			}
-			if !s.reported[err.Error()] {
-				s.reported[err.Error()] = true
-				failed = append(failed, err)
-			}
-		}
-	}
-	for id := range left {
-		s.worked[id] = true
-	}
-	return tools, failed
-}
-
-// usableServers leaves out servers that could not be started: a conversation asks for its tools
-// in every step, and should not wait for the same failure again.
-func (s *serverTools) usableServers(ids []string) (list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range ids {
-		if !s.failed[id] {
-			list = append(list, id)
-		}
-	}
-	return list
 }

@@ -37,6 +37,7 @@ type connection struct {
 	cancelRequests context.CancelFunc // ends the requests of a server on the network
 
 	silent atomic.Bool // the process has closed its output without ending
+	late   atomic.Bool // the server speaks a new protocol, and has missed the time for its first answer
 	stale  atomic.Bool // the server says that its list of tools has changed
 	mu     sync.Mutex
 	list   []*sdk.Tool // sorted by name
@@ -45,31 +46,20 @@ type connection struct {
 }
 
 // openConnection starts the server, initializes the session and lists the tools, within the start timeout. A
-// server that refuses "initialize" after it has missed the time for "server/discover"
-// speaks a new protocol and has started slowly: it is started again, and gets more time.
+// server that refuses "initialize" after it has missed the time for "server/discover" speaks a new protocol
+// and has started slowly: it is asked again, and gets the rest of the time. It is not started again.
 func (s *server) openConnection(config Server) (*connection, error) {
-	started := time.Now()
-	d := &discoverer{limit: discoveryTimeout}
-	c, err := s.initializeOnce(config, s.options.StartTimeout, d)
-	if left := s.options.StartTimeout - time.Since(started); d.refused && left > 0 {
-		return s.initializeOnce(config, left, &discoverer{limit: left})
-	}
-	return c, err
-}
-
-// initializeOnce starts the server once, with a time limit. It records in d how the server
-// answered the first requests.
-func (s *server) initializeOnce(config Server, timeout time.Duration, d *discoverer) (*connection, error) {
+	started, timeout := time.Now(), s.startTimeout()
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: it ends the stream of messages.
 	startTimer := time.AfterFunc(timeout, c.end)
 	transport, err := s.openTransport(c, config)
 	if err == nil {
-		client := s.newClient(c)
-		client.AddSendingMiddleware(d.limitDiscovery)
-		c.session, err = client.Connect(c.ended, transport, nil)
-		d.refused = d.missed && isAnswer(err)
+		c.session, err = s.initialize(c, transport, discoveryTimeout)
+	}
+	if c.late.Swap(false) && c.ended.Err() == nil {
+		c.session, err = s.initialize(c, transport, timeout-time.Since(started))
 	}
 	if err == nil {
 		go func() {
@@ -93,7 +83,7 @@ func (s *server) initializeOnce(config Server, timeout time.Duration, d *discove
 	case s.life.Err() != nil:
 		return nil, errClosed
 	case !inTime:
-		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quoteLast())
+		return nil, fmt.Errorf("it was not ready within %v and was ended%s", timeout, c.stderr.quoteLast())
 	}
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
@@ -120,26 +110,32 @@ func (s *server) newClient(c *connection) *sdk.Client {
 	return client
 }
 
-// A discoverer limits the time of the first request, "server/discover", which servers
-// of older protocols do not know and may not answer. They get "initialize" then.
-type discoverer struct {
-	limit   time.Duration
-	missed  bool // the server has not answered within the limit
-	refused bool // and has answered "initialize" with an error
-}
-
-// limitDiscovery is a middleware for the requests of a client.
-func (d *discoverer) limitDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if method != "server/discover" {
-			return next(ctx, method, r)
+// initialize makes the first requests. "server/discover", which servers of older protocols do not know and may not answer, has a time limit: they get
+// "initialize" then. If the server refuses that one, c.late becomes true and the process stays.
+func (s *server) initialize(c *connection, transport sdk.Transport, limit time.Duration) (*sdk.ClientSession, error) {
+	missed := false
+	client := s.newClient(c)
+	client.AddSendingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			if method == "server/discover" {
+				limited, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				result, err := next(limited, method, r)
+				missed = err != nil && limited.Err() != nil
+				return result, err
+			}
+			result, err := next(ctx, method, r)
+			if method == "initialize" && missed && isAnswer(err) {
+				c.late.Store(true)
+			}
+			return result, err
 		}
-		limited, cancel := context.WithTimeout(ctx, d.limit)
-		defer cancel()
-		result, err := next(limited, method, r)
-		d.missed = err != nil && limited.Err() != nil
-		return result, err
+	})
+	session, err := client.Connect(c.ended, transport, nil)
+	if err != nil {
+		return nil, err
 	}
+	return session, nil
 }
 
 // moduleVersion returns the version of this module in the program that uses it.
@@ -233,7 +229,7 @@ func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 	if !c.stale.Load() {
 		return c, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.startTimeout())
 	defer cancel()
 	if err := s.refreshTools(limited, c); err != nil {
 		return nil, errors.New(s.redactText("its tools could not be listed: " + err.Error()))

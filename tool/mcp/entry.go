@@ -3,7 +3,9 @@ package mcp
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -58,6 +60,10 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 			r.readInDoubt(key, v)
 		case "headers":
 			s.Headers = r.readTable(key, v)
+		case "start_timeout":
+			s.StartTimeout = r.readDuration(key, v)
+		case "timeout":
+			s.CallTimeout = r.readDuration(key, v)
 		}
 	})
 	r.warnUnknown(value)
@@ -67,7 +73,7 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 }
 
 // entryKeys are the keys of an entry.
-var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers"}
+var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers", "start_timeout", "timeout"}
 
 // warnUnknown warns about an unknown key that is similar to a known one. Other unknown keys may
 // belong to other programs.
@@ -132,6 +138,23 @@ func (r *entryReader) readText(key string, v *yaml.Node) string {
 		r.addFault(v, "has a %q that is not a string", key)
 	}
 	return text
+}
+
+// readDuration returns 0 for a number: other programs write some times in seconds and some in milliseconds.
+func (r *entryReader) readDuration(key string, v *yaml.Node) time.Duration {
+	text, ok := strictyaml.ScalarText(v, true)
+	d, err := time.ParseDuration(text)
+	if ok && err == nil && d > 0 {
+		return d
+	}
+	if _, err := strconv.ParseFloat(text, 64); ok && err == nil {
+		r.file.Problems = append(r.file.Problems, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassParse, Code: "mcp-server",
+			Pos:     strictyaml.Pos{File: r.doc.Path, Line: v.Line, Col: v.Column},
+			Message: fmt.Sprintf("MCP server '%s' has a %q without a unit, which is not used", r.server.ID, key), Hint: `write it with one, such as "90s"`})
+		return 0
+	}
+	r.addFault(v, `has a %q that is not a time such as "90s" or "2m"`, key)
+	return 0
 }
 
 func (r *entryReader) readInDoubt(key string, v *yaml.Node) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -40,6 +41,8 @@ type Server struct {
 
 	URL     string
 	Headers map[string]string
+
+	StartTimeout, CallTimeout time.Duration // instead of those of Options; 0: those
 
 	problem error // why the server cannot run; nil: the entry is valid
 }

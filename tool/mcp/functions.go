@@ -22,16 +22,28 @@ const (
 // buildTools returns the tools of a server: the functions of raddle for it, then each of its own
 // tools if it has few. The errors are those of tools that are left out.
 func (s *server) buildTools(c *connection) (all []tool.Tool, left []error) {
-	id, list := s.config.ID, c.currentTools()
-	all = []tool.Tool{
+	list := c.currentTools()
+	all = append(s.commonTools(s.serverInstructions(c), invokeEffect(list)), s.readerTools(c)...)
+	if len(list) <= s.options.Direct {
+		direct, failed := s.directTools(list)
+		all, left = append(all, direct...), failed
+	}
+	return all, left
+}
+
+// commonTools returns the functions of raddle for a server, which also one that is still starting has: their calls wait for it. The effect is that of a call
+// of any of its tools.
+func (s *server) commonTools(instructions string, effect tool.Effect) []tool.Tool {
+	id := s.config.ID
+	return []tool.Tool{
 		{
 			Name: functionName("invoke", id),
 			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
-				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + s.serverInstructions(c),
+				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + instructions,
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
-			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
+			Effect: effect, Parallel: effect == tool.ReadOnly,
 			InDoubt: s.config.InDoubt, Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invokeTool,
 		},
 		{
@@ -50,12 +62,6 @@ func (s *server) buildTools(c *connection) (all []tool.Tool, left []error) {
 			Effect: tool.ReadOnly, Parallel: true, Run: s.describeTool,
 		},
 	}
-	all = append(all, s.readerTools(c)...)
-	if len(list) <= s.options.Direct {
-		direct, failed := s.directTools(list)
-		all, left = append(all, direct...), failed
-	}
-	return all, left
 }
 
 func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, error) {

@@ -35,8 +35,8 @@ func peer(mode string) error {
 		return serveRaw(mode)
 	}
 	if mode == "late" {
-		if _, err := os.Stat("started"); err != nil {
-			return serveLate()
+		if err := refuseFirst(); err != nil {
+			return err
 		}
 	}
 	switch mode {

@@ -26,11 +26,13 @@ type pipe struct {
 	*inbox
 	process *proc.Process
 	silent  *atomic.Bool // becomes true if the child closes its output and does not end
+	late    *atomic.Bool // true while another session follows
 
 	incoming chan jsonrpc.Message // closed after the child's last message
 	outgoing chan outgoingLine
 	closed   chan struct{}
 	closing  sync.Once
+	opening  sync.Once
 }
 
 // An outgoingLine is a line for the child.
@@ -39,31 +41,52 @@ type outgoingLine struct {
 	written chan<- error // has room for the result
 }
 
-// Connect implements sdk.Transport. It is called once.
+// Connect implements sdk.Transport. A second connection continues with what the child writes after the first one was closed.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) {
-	p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoingLine)
-	p.closed = make(chan struct{})
-	go p.readAll()
-	go p.writeAll()
-	return p, nil
+	p.opening.Do(func() {
+		p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoingLine)
+		p.closed = make(chan struct{})
+		go p.readAll()
+		go p.writeAll()
+	})
+	return &pipeSession{pipe: p, left: make(chan struct{})}, nil
+}
+
+// A pipeSession is one connection over a pipe.
+type pipeSession struct {
+	*pipe
+	left    chan struct{} // closed with the session
+	leaving sync.Once
 }
 
 // SessionID implements sdk.Connection.
-func (p *pipe) SessionID() string { return "" }
+func (p *pipeSession) SessionID() string { return "" }
 
 // Read returns the next message of the child. It implements sdk.Connection.
-func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (p *pipeSession) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m, ok := <-p.incoming:
 		if ok {
 			return m, nil
 		}
 		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
+	case <-p.left:
+		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
 	case <-p.closed:
 		return nil, fmt.Errorf("%w: %w", errPipe, io.EOF)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Close ends the session, and the child unless another session follows. It implements sdk.Connection.
+func (p *pipeSession) Close() error {
+	p.leaving.Do(func() { close(p.left) })
+	if p.late.Load() {
+		return nil
+	}
+	p.closing.Do(func() { close(p.closed) })
+	return p.process.Close()
 }
 
 // Write sends a message to the child. When ctx ends, Write returns, and a message of
@@ -145,10 +168,4 @@ func (p *pipe) readMessages() bool {
 			return true
 		}
 	}
-}
-
-// Close ends the child. It implements sdk.Connection.
-func (p *pipe) Close() error {
-	p.closing.Do(func() { close(p.closed) })
-	return p.process.Close()
 }

@@ -274,24 +274,33 @@ func (p *rawPeer) misbehave(how string, id int) {
 	fmt.Println(text)
 }
 
-// serveLate is a server of the newest protocol that starts slowly: it reads the first
-// request when the client has given up waiting and has sent "initialize". A start after
-// that is a quick one.
-func serveLate() error {
-	if err := os.WriteFile("started", nil, 0o600); err != nil {
+// refuseFirst is the beginning of a server of the newest protocol that starts slowly: it reads the first request when the client has given up waiting
+// and has sent "initialize", which it refuses. It does not start twice.
+func refuseFirst() error {
+	f, err := os.OpenFile("started", os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return err
 	}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	f.Close()
+	for line := []byte{}; ; {
+		var one [1]byte
+		if _, err := os.Stdin.Read(one[:]); err != nil {
+			return err
+		}
+		if line = append(line, one[0]); one[0] != '\n' {
+			continue
+		}
 		var m struct {
 			ID     *int
 			Method string
 		}
-		if err := json.Unmarshal(in.Bytes(), &m); err != nil {
+		if err := json.Unmarshal(line, &m); err != nil {
 			return err
 		}
 		if m.Method == "initialize" {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32600,"message":"connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted"}}`+"\n", *m.ID)
+			return nil
 		}
+		line = nil
 	}
-	return nil
 }

@@ -72,7 +72,7 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 		return nil, err
 	}
 	c.process = process
-	return &pipe{process: process, silent: &c.silent, inbox: newInbox(s.logStrayOutput, c.reportProgress)}, nil
+	return &pipe{process: process, silent: &c.silent, late: &c.late, inbox: newInbox(s.logStrayOutput, c.reportProgress)}, nil
 }
 
 // logStrayOutput logs the output of a server that is not a message.
