@@ -354,6 +354,14 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 			}
 		}
 	}
+	if servers := tb.openProject(n, known, set); servers != nil {
+		for _, id := range servers.IDs() {
+			if home[id] == nil {
+				home[id] = servers
+				known = append(known, id)
+			}
+		}
+	}
 	slices.Sort(known)
 	set.Servers = n.Servers
 	if slices.Equal(n.Servers, []string{"all"}) {
@@ -388,6 +396,12 @@ func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, er
 	if err != nil {
 		return nil, err
 	}
+	return tb.openFile(file, set), nil
+}
+
+// openFile opens the servers of a file that was read. The caller must hold mu.
+func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
+	path := file.Path
 	for _, p := range file.Problems {
 		set.Problems = append(set.Problems, flow.ToolProblem{Text: p.Message, Hint: p.Hint, Pos: p.Pos})
 	}
@@ -404,7 +418,7 @@ func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, er
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
 		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Seen: &tb.shared.servers})
 	tb.servers[path] = s
-	return s, nil
+	return s
 }
 
 // emitServerStart reports that a node waits for the start of a server, and when the wait is over.
