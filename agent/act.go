@@ -166,7 +166,7 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 	st.todo = &todo
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, a.Tools, a.Sources.list(Settled.Get(s), a.ListTools))
+	tools, err := listTools(run, a.Tools, a.Sources.listTools(Settled.Get(s), a.ListTools))
 	if err != nil && IsInterrupted(ctx) {
 		tools, err = a.Tools, nil // no call is made
 	}

@@ -12,7 +12,7 @@ import (
 // nil. A schema that cannot be used, for example because it refers to another document,
 // checks nothing: the tool itself decides.
 func CheckArguments(t tool.Tool, args json.RawMessage) error {
-	if err := toolschema.Check(t.Schema, args); err != nil {
+	if err := toolschema.CheckArguments(t.Schema, args); err != nil {
 		return fmt.Errorf("the arguments of %s do not match its schema: %w", t.Name, err)
 	}
 	return nil

@@ -22,8 +22,8 @@ type Sources struct {
 	Tools func(ctx context.Context, settled map[string]bool) ([]tool.Tool, error)
 }
 
-// settle returns which sources are there. It adds to the input what was found out.
-func (t *Think) settle(ctx context.Context, s graph.State, name string, in *modelInput) (map[string]bool, error) {
+// settleSources returns which sources are there. It adds to the input what was found out.
+func (t *Think) settleSources(ctx context.Context, s graph.State, name string, in *modelInput) (map[string]bool, error) {
 	known, begins := Settled.Get(s), in.begins || countReplies(Messages.Get(s), name) == 0
 	settled := map[string]bool{}
 	var open []string
@@ -65,7 +65,7 @@ func (t *Think) settle(ctx context.Context, s graph.State, name string, in *mode
 		in.writes = append(in.writes, Settled.Set(news))
 	}
 	if len(late) > 0 && !in.once && hasReplied(Messages.Get(s), name) {
-		in.announce(ctx, name, "[system note: these servers are ready now, and you can call their tools: "+strings.Join(late, ", ")+"]")
+		in.announceTools(ctx, name, "[system note: these servers are ready now, and you can call their tools: "+strings.Join(late, ", ")+"]")
 	}
 	return settled, nil
 }
@@ -75,15 +75,15 @@ func hasReplied(entries []Entry, name string) bool {
 	return slices.ContainsFunc(entries, func(e Entry) bool { return e.By == name && e.Reply != nil })
 }
 
-// announce adds a message of a node to the conversation.
-func (in *modelInput) announce(ctx context.Context, name, text string) {
+// announceTools adds a message of a node to the conversation.
+func (in *modelInput) announceTools(ctx context.Context, name, text string) {
 	e := stampEntry(ctx, Entry{Message: llm.User(text), By: name})
 	in.addEntry(e)
 	in.lines = append(in.lines, line{message: e.Message, entry: in.next - 1, by: name})
 }
 
-// list returns a function that lists the tools of the sources and further tools; nil: there are none.
-func (o Sources) list(settled map[string]bool, more func(context.Context) ([]tool.Tool, error)) func(context.Context) ([]tool.Tool, error) {
+// listTools returns a function that lists the tools of the sources and further tools; nil: there are none.
+func (o Sources) listTools(settled map[string]bool, more func(context.Context) ([]tool.Tool, error)) func(context.Context) ([]tool.Tool, error) {
 	if len(o.Names) == 0 {
 		return more
 	}

@@ -143,13 +143,13 @@ func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override, nam
 			return req, err
 		}
 	}
-	settled, err := t.settle(ctx, s, name, in)
+	settled, err := t.settleSources(ctx, s, name, in)
 	if err != nil {
 		return req, err
 	}
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, t.Tools, t.Sources.list(settled, t.ListTools))
+	tools, err := listTools(run, t.Tools, t.Sources.listTools(settled, t.ListTools))
 	if err != nil {
 		return req, err
 	}

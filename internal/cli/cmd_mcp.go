@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,8 @@ type mcpOptions struct {
 	env, headers []string
 }
 
-// file returns the file to change.
-func (o mcpOptions) file(env *environment) string {
+// chooseFile returns the file to change.
+func (o mcpOptions) chooseFile(env *environment) string {
 	if o.project {
 		return filepath.Join(env.process.Dirs.Work, toolbox.ProjectServersFile)
 	}
@@ -42,7 +43,21 @@ func newMCPServerCommands(env *environment) []*cobra.Command {
 	rm := newCommand(env, &removes, runMCPRm, &cobra.Command{Use: "rm NAME", Short: "Remove an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp rm docs"})
 	rm.Flags().BoolVar(&removes.project, "project", false, "remove it from .mcp.json of this directory")
 	return []*cobra.Command{add, newOutputCommand(env, "write it as `FORMAT`: text or json", runMCPLs, &cobra.Command{Use: "ls", Short: "List the MCP servers", Args: checkArgCount(0, 0, ""), Example: "  raddle mcp ls"}), rm,
-		newCommand(env, &noOptions{}, runMCPTest, &cobra.Command{Use: "test NAME", Short: "Start an MCP server and list its tools", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp test docs"})}
+		newCommand(env, &noOptions{}, runMCPTest, &cobra.Command{Use: "test NAME", Short: "Start an MCP server and list its tools", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp test docs"}),
+		newCommand(env, &noOptions{}, runMCPLogin, &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in the browser", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp login docs"}),
+		newCommand(env, &noOptions{}, runMCPLogout, &cobra.Command{Use: "logout NAME", Short: "Remove the stored login to an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp logout docs"})}
+}
+
+func runMCPLogin(ctx context.Context, env *environment, _ noOptions, args []string) error {
+	err := env.newGuide().LogInServer(ctx, args[0])
+	if errors.Is(err, term.ErrInterrupted) {
+		return silentExit{exitInterrupted}
+	}
+	return err
+}
+
+func runMCPLogout(_ context.Context, env *environment, _ noOptions, args []string) error {
+	return env.newGuide().LogOutServer(args[0])
 }
 
 func runMCPAdd(_ context.Context, env *environment, opts mcpOptions, args []string) error {
@@ -54,8 +69,8 @@ func runMCPAdd(_ context.Context, env *environment, opts mcpOptions, args []stri
 	if err != nil {
 		return err
 	}
-	path := opts.file(env)
-	if err := mcpsetup.Add(path, args[0], mcpsetup.Entry{Kind: opts.kind, Target: args[1:], Env: vars, Headers: headers, Shared: opts.project}); err != nil {
+	path := opts.chooseFile(env)
+	if err := mcpsetup.AddServer(path, args[0], mcpsetup.Entry{Kind: opts.kind, Target: args[1:], Env: vars, Headers: headers, Shared: opts.project}); err != nil {
 		return err
 	}
 	env.printNote("%s %s has the server %s. Try it: raddle mcp test %[3]s", env.err.Paint(term.Green, "✓"), env.process.Dirs.ShortPath(path), args[0])
@@ -63,8 +78,8 @@ func runMCPAdd(_ context.Context, env *environment, opts mcpOptions, args []stri
 }
 
 func runMCPRm(_ context.Context, env *environment, opts mcpOptions, args []string) error {
-	path := opts.file(env)
-	there, err := mcpsetup.Remove(path, args[0])
+	path := opts.chooseFile(env)
+	there, err := mcpsetup.RemoveServer(path, args[0])
 	if err == nil && !there {
 		err = badUsage("see: raddle mcp ls", "%s has no server %q", env.process.Dirs.ShortPath(path), args[0])
 	}

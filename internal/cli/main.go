@@ -32,7 +32,7 @@ func Main(args []string) int {
 
 	return runGuarded(env, func() int {
 		root := newRootCommand(env)
-		root.SetArgs(commandline.Rewrite(args))
+		root.SetArgs(commandline.RewriteArgs(args))
 		return finishCommand(env, root.Execute())
 	})
 }

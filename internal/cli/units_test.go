@@ -51,7 +51,7 @@ func TestRearrange(t *testing.T) {
 		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
 	}
 	for in, want := range tests {
-		if got := strings.Join(commandline.Rewrite(strings.Fields(in)), " "); got != want {
+		if got := strings.Join(commandline.RewriteArgs(strings.Fields(in)), " "); got != want {
 			t.Errorf("rearrange(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -16,12 +16,12 @@ var Commands = []string{
 // their value. A test compares them with the flags.
 var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user"}
 
-// Rewrite translates three spellings of the reference tool. The name
+// RewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the
 // session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
-func Rewrite(args []string) []string {
+func RewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
 	word := false // the first word that is not a flag has been seen

@@ -108,8 +108,8 @@ func (p anyPattern) String() string { return string(p) }
 
 func (p anyPattern) MatchString(string) bool { return true }
 
-// walk calls visit with a schema and with all schemas in it.
-func walk(path string, schema any, visit func(path string, schema any) error) error {
+// walkSchema calls visit with a schema and with all schemas in it.
+func walkSchema(path string, schema any, visit func(path string, schema any) error) error {
 	if err := visit(path, schema); err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func walk(path string, schema any, visit func(path string, schema any) error) er
 	for _, key := range []string{"properties", "$defs", "definitions", "patternProperties"} {
 		children, _ := n[key].(node)
 		for _, name := range slices.Sorted(maps.Keys(children)) {
-			if err := walk(path+"."+name, children[name], visit); err != nil {
+			if err := walkSchema(path+"."+name, children[name], visit); err != nil {
 				return err
 			}
 		}
 	}
 	for _, key := range []string{"items", "additionalProperties", "not"} {
 		if child, ok := n[key]; ok {
-			if err := walk(path+"."+key, child, visit); err != nil {
+			if err := walkSchema(path+"."+key, child, visit); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func walk(path string, schema any, visit func(path string, schema any) error) er
 	for _, key := range []string{"anyOf", "oneOf", "allOf", "prefixItems"} {
 		list, _ := n[key].([]any)
 		for i, child := range list {
-			if err := walk(fmt.Sprintf("%s.%s.%d", path, key, i), child, visit); err != nil {
+			if err := walkSchema(fmt.Sprintf("%s.%s.%d", path, key, i), child, visit); err != nil {
 				return err
 			}
 		}
@@ -170,17 +170,17 @@ func judgeOpenAISchema(schema json.RawMessage) error {
 		}
 	}
 	if n["properties"] == nil {
-		return errors.New("In context=(), object schema missing properties")
+		return errors.New("in context=(), object schema missing properties")
 	}
 	if err := checkDialect(schema); err != nil {
 		return err
 	}
-	return walk("$", n, func(path string, schema any) error {
+	return walkSchema("$", n, func(path string, schema any) error {
 		n, _ := schema.(node)
 		pattern, _ := n["pattern"].(string)
 		switch {
 		case hasType(n, "array") && n["items"] == nil:
-			return fmt.Errorf("In context=%s, array schema missing items", path)
+			return fmt.Errorf("in context=%s, array schema missing items", path)
 		case lookaround.MatchString(pattern):
 			return fmt.Errorf("regex lookaround is not supported. Found at %s.pattern", path)
 		}
@@ -209,7 +209,7 @@ func judgeAnthropicSchema(schema json.RawMessage) error {
 	if err := checkDialect(schema); err != nil {
 		return err
 	}
-	return walk("input_schema", n, func(path string, schema any) error {
+	return walkSchema("input_schema", n, func(path string, schema any) error {
 		if n, _ := schema.(node); n["$ref"] != nil {
 			return fmt.Errorf("%s: reference keywords such as $ref are not supported", path)
 		}
@@ -229,7 +229,7 @@ func judgeGeminiSchema(schema json.RawMessage) error {
 	if err := checkDialect(schema); err != nil {
 		return fmt.Errorf("reference to undefined schema: %w", err)
 	}
-	return walk("parameters", root, func(path string, schema any) error {
+	return walkSchema("parameters", root, func(path string, schema any) error {
 		n, ok := schema.(node)
 		if _, isBool := schema.(bool); isBool && strings.HasSuffix(path, ".additionalProperties") {
 			return nil
@@ -239,7 +239,7 @@ func judgeGeminiSchema(schema json.RawMessage) error {
 		}
 		for _, key := range slices.Sorted(maps.Keys(n)) {
 			if !slices.Contains(geminiKeywords, key) {
-				return fmt.Errorf("Unknown name %q at '%s': Cannot find field", key, path)
+				return fmt.Errorf("unknown name %q at '%s': Cannot find field", key, path)
 			}
 			if n["$ref"] != nil && !strings.HasPrefix(key, "$") && key != "description" {
 				return fmt.Errorf("%s: $ref was set alongside unsupported fields", path)
@@ -287,7 +287,7 @@ func judgeMoonshotSchema(schema json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return walk("parameters", root, func(path string, schema any) error {
+	return walkSchema("parameters", root, func(path string, schema any) error {
 		n, ok := schema.(node)
 		if !ok && !strings.HasSuffix(path, ".additionalProperties") {
 			return fmt.Errorf("%s: boolean schema", path)
@@ -309,11 +309,11 @@ func judgeLlamaSchema(schema json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return walk("parameters", root, func(path string, schema any) error {
+	return walkSchema("parameters", root, func(path string, schema any) error {
 		n, _ := schema.(node)
 		pattern, _ := n["pattern"].(string)
 		if pattern != "" && (!strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") || strings.Contains(pattern, "(?")) {
-			return fmt.Errorf("Failed to initialize samplers: failed to parse grammar: %s.pattern", path)
+			return fmt.Errorf("failed to initialize samplers: failed to parse grammar: %s.pattern", path)
 		}
 		return nil
 	})

@@ -62,19 +62,19 @@ func TestBrokenSchemas(t *testing.T) {
 			if err != nil || string(again.Schema) != string(schema) || again.Note != "" {
 				t.Errorf("the second repair makes %s, %q, %v of %s", again.Schema, again.Note, err, schema)
 			}
-			if err := toolschema.Check(c.Schema, c.Args); err != nil {
+			if err := toolschema.CheckArguments(c.Schema, c.Args); err != nil {
 				t.Errorf("the server's schema refuses %s: %v", c.Args, err)
 			}
-			if err := toolschema.Check(repaired.Schema, c.Args); err != nil {
+			if err := toolschema.CheckArguments(repaired.Schema, c.Args); err != nil {
 				t.Errorf("the repaired schema refuses %s: %v", c.Args, err)
 			}
-			if len(c.Wrong) > 0 && toolschema.Check(c.Schema, c.Wrong) == nil {
+			if len(c.Wrong) > 0 && toolschema.CheckArguments(c.Schema, c.Wrong) == nil {
 				t.Errorf("%s is not refused", c.Wrong)
 			}
-			if got := renamed(t, names, c.Args); toolschema.Check(schema, got) != nil || string(names.Restore(got)) != compact(t, c.Args) {
-				t.Errorf("the model sends %s, and the server gets %s", got, names.Restore(got))
+			if got := renameArguments(t, names, c.Args); toolschema.CheckArguments(schema, got) != nil || compactJSON(t, names.RestoreNames(got)) != compactJSON(t, c.Args) {
+				t.Errorf("the model sends %s, and the server gets %s", got, names.RestoreNames(got))
 			}
-			tools = append(tools, llm.ToolSpec{Name: "f", Description: repaired.Describe("does f"), Schema: schema}, llm.ToolSpec{Name: "g", Schema: repaired.Schema})
+			tools = append(tools, llm.ToolSpec{Name: "f", Description: repaired.AddNote("does f"), Schema: schema}, llm.ToolSpec{Name: "g", Schema: repaired.Schema})
 		})
 	}
 	for _, v := range allVendors() {
@@ -94,17 +94,17 @@ func TestBrokenSchemas(t *testing.T) {
 	}
 }
 
-// renamed returns arguments with the names that the model reads.
-func renamed(t *testing.T, names toolschema.Names, args json.RawMessage) json.RawMessage {
+// renameArguments returns arguments with the names that the model reads.
+func renameArguments(t *testing.T, names toolschema.Names, args json.RawMessage) json.RawMessage {
 	t.Helper()
 	back := map[string]string{}
 	for safe, name := range names {
 		back[name] = safe
 	}
-	return toolschema.Names(back).Restore(json.RawMessage(compact(t, args)))
+	return toolschema.Names(back).RestoreNames(json.RawMessage(compactJSON(t, args)))
 }
 
-func compact(t *testing.T, text json.RawMessage) string {
+func compactJSON(t *testing.T, text json.RawMessage) string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {

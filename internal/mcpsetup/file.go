@@ -29,9 +29,9 @@ type Entry struct {
 // largestFile is the size in bytes above which a file is not changed.
 const largestFile = 1 << 20
 
-// Add adds a server to a file, which need not exist.
-func Add(path, id string, e Entry) error {
-	value, err := e.build()
+// AddServer adds a server to a file, which need not exist.
+func AddServer(path, id string, e Entry) error {
+	value, err := e.buildValue()
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func Add(path, id string, e Entry) error {
 	return writeServers(path, root)
 }
 
-// build returns the value of the entry.
-func (e Entry) build() (*jsonvalue.Object, error) {
+// buildValue returns the value of the entry.
+func (e Entry) buildValue() (*jsonvalue.Object, error) {
 	o := jsonvalue.NewObject()
 	first := e.Target[0]
 	remote := strings.HasPrefix(first, "https://") || strings.HasPrefix(first, "http://")
@@ -64,7 +64,7 @@ func (e Entry) build() (*jsonvalue.Object, error) {
 	default:
 		o.Set("command", first)
 		if len(e.Target) > 1 {
-			o.Set("args", texts(e.Target[1:]))
+			o.Set("args", listTexts(e.Target[1:]))
 		}
 	}
 	for name, table := range map[string]map[string]string{"env": e.Env, "headers": e.Headers} {
@@ -83,15 +83,15 @@ func (e Entry) build() (*jsonvalue.Object, error) {
 	return o, nil
 }
 
-func texts(list []string) (values []any) {
+func listTexts(list []string) (values []any) {
 	for _, text := range list {
 		values = append(values, text)
 	}
 	return values
 }
 
-// Remove removes a server from a file, and reports whether it was there.
-func Remove(path, id string) (bool, error) {
+// RemoveServer removes a server from a file, and reports whether it was there.
+func RemoveServer(path, id string) (bool, error) {
 	root, servers, err := readServers(path)
 	if err != nil || !servers.Delete(id) {
 		return false, err

@@ -13,7 +13,7 @@ func TestFileKeepsWhatItHas(t *testing.T) {
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(path, "a", Entry{Target: []string{"npx", "-y", "server"}, Env: map[string]string{"B": "2", "A": "1"}}); err != nil {
+	if err := AddServer(path, "a", Entry{Target: []string{"npx", "-y", "server"}, Env: map[string]string{"B": "2", "A": "1"}}); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := os.ReadFile(path)
@@ -44,10 +44,10 @@ func TestFileKeepsWhatItHas(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("the file is %s", text)
 	}
-	if there, err := Remove(path, "z"); !there || err != nil {
+	if there, err := RemoveServer(path, "z"); !there || err != nil {
 		t.Error(there, err)
 	}
-	if there, err := Remove(path, "z"); there || err != nil {
+	if there, err := RemoveServer(path, "z"); there || err != nil {
 		t.Error(there, err)
 	}
 }
@@ -59,7 +59,7 @@ func TestFileWithComments(t *testing.T) {
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(path, "a", Entry{Target: []string{"x"}}); err == nil || !strings.Contains(err.Error(), "would lose comments") {
+	if err := AddServer(path, "a", Entry{Target: []string{"x"}}); err == nil || !strings.Contains(err.Error(), "would lose comments") {
 		t.Error(err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != before {

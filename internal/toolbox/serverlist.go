@@ -84,6 +84,19 @@ func (s *Shared) TryServer(ctx context.Context, id string) (tools []tool.Tool, l
 	return tools, left, nil
 }
 
+// FindLogin returns the address of a server on the network and how to log in to it, with references filled in.
+func (s *Shared) FindLogin(id string) (address string, login mcp.Login, err error) {
+	v, err := s.findServer(id)
+	if err != nil {
+		return "", login, err
+	}
+	if v.Command != "" {
+		return "", login, failure.NewUsage("write a credential into \"env\" of the entry if it needs one", "the MCP server %q runs on this machine: there is no login", id)
+	}
+	v, err = v.ExpandReferences(s.env.Lookup)
+	return v.URL, v.Login, err
+}
+
 // findServer returns the entry of a server of the user or of the project.
 func (s *Shared) findServer(id string) (mcp.Server, error) {
 	list, err := s.ListServers()

@@ -97,7 +97,7 @@ func (s *serverTools) startServers(ctx context.Context, ids []string) (settled m
 			settled[id] = false
 		}
 	}
-	answers := askFiles(s, usable, func(f *mcp.Servers, own []string) ([]string, []error) { return f.Start(ctx, own, startPatience) })
+	answers := askFiles(s, usable, func(f *mcp.Servers, own []string) ([]string, []error) { return f.StartServers(ctx, own, startPatience) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range answers {
@@ -127,7 +127,7 @@ func (s *serverTools) startServers(ctx context.Context, ids []string) (settled m
 // startingTools returns what a model can call of a server that is still starting.
 func (s *serverTools) startingTools(id string) []tool.Tool {
 	if f := s.home[id]; f != nil {
-		return f.Starting(id)
+		return f.ListStarting(id)
 	}
 	return nil
 }

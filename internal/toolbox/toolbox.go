@@ -19,6 +19,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/mcplogin"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
@@ -39,6 +40,8 @@ type Shared struct {
 	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
 	Embedder   func() memory.Embedder       // returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
 	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+
+	Logins *mcplogin.Tokens // to MCP servers; nil: none
 
 	env     environ.Environ
 	log     *slog.Logger // nil: no log
@@ -416,7 +419,7 @@ func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Seen: &tb.shared.servers})
+		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
 	tb.servers[path] = s
 	return s
 }

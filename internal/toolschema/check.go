@@ -8,19 +8,19 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Check returns why arguments do not match a schema, or nil. A schema that cannot be used, for example because it refers to another document, checks
+// CheckArguments returns why arguments do not match a schema, or nil. A schema that cannot be used, for example because it refers to another document, checks
 // nothing: the tool itself decides.
-func Check(schema, args json.RawMessage) error {
+func CheckArguments(schema, args json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	doc, err := decode(schema)
+	doc, err := decodeJSON(schema)
 	if err != nil {
 		return nil
 	}
 	correctTypes(doc)
 	var s jsonschema.Schema
-	if json.Unmarshal(encode(doc), &s) != nil {
+	if json.Unmarshal(encodeJSON(doc), &s) != nil {
 		return nil
 	}
 	resolved, err := s.Resolve(nil)

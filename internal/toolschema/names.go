@@ -16,7 +16,7 @@ type Names map[string]string
 
 // SafeNames replaces the names of arguments that providers refuse in a repaired schema. Names inside of arguments stay: no provider checks them.
 func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
-	root, err := decode(schema)
+	root, err := decodeJSON(schema)
 	node, ok := root.(object)
 	if err != nil || !ok {
 		return schema, nil
@@ -47,7 +47,7 @@ func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
 			}
 		}
 	}
-	return encode(node), names
+	return encodeJSON(node), names
 }
 
 // unsafeRunes matches the characters that providers refuse in the name of an argument.
@@ -71,8 +71,8 @@ func inventName(name string, taken func(string) bool) string {
 	}
 }
 
-// Restore returns arguments with the names that their tool expects.
-func (n Names) Restore(args json.RawMessage) json.RawMessage {
+// RestoreNames returns arguments with the names that their tool expects.
+func (n Names) RestoreNames(args json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if len(n) == 0 || json.Unmarshal(args, &fields) != nil || fields == nil {
 		return args
@@ -84,5 +84,5 @@ func (n Names) Restore(args json.RawMessage) json.RawMessage {
 		}
 		restored[name] = value
 	}
-	return encode(restored)
+	return encodeJSON(restored)
 }

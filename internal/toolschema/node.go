@@ -49,7 +49,7 @@ func (r *repairer) repairNode(node object, depth int) (fixed object, ok bool) {
 		return object{}, true
 	}
 	if ref, isRef := node["$ref"].(string); isRef {
-		node = r.follow(node)
+		node = r.followReference(node)
 		r.open = append(r.open, ref)
 		defer func() { r.open = r.open[:len(r.open)-1] }()
 	}
@@ -138,7 +138,7 @@ func (r *repairer) copyPlain(fixed, node object) {
 		fixed["uniqueItems"] = v
 	}
 	if list, ok := node["enum"].([]any); ok && len(list) > 0 {
-		fixed["enum"] = distinct(list)
+		fixed["enum"] = removeDuplicates(list)
 	}
 	for _, name := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
 		if n, ok := node[name].(json.Number); ok && isCount(n) {
@@ -185,10 +185,10 @@ func isPlainPattern(pattern string) bool {
 	return err == nil
 }
 
-func distinct(list []any) []any {
+func removeDuplicates(list []any) []any {
 	var seen []string
 	return slices.DeleteFunc(slices.Clone(list), func(v any) bool {
-		text := string(encode(v))
+		text := string(encodeJSON(v))
 		if slices.Contains(seen, text) {
 			return true
 		}
@@ -319,7 +319,7 @@ func (r *repairer) copyItems(fixed, node object, depth int, isList bool) {
 			own = object{}
 		}
 		order = append(order, strings.Join(typeNames(own["type"]), " or "))
-		if !slices.ContainsFunc(ways, func(v any) bool { return string(encode(v)) == string(encode(own)) }) {
+		if !slices.ContainsFunc(ways, func(v any) bool { return string(encodeJSON(v)) == string(encodeJSON(own)) }) {
 			ways = append(ways, own)
 		}
 	}

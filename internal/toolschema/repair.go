@@ -35,7 +35,7 @@ func Repair(schema json.RawMessage) (Repaired, error) {
 	if text := bytes.TrimSpace(schema); len(text) == 0 || string(text) == "null" || string(text) == "true" || string(text) == "[]" {
 		return Repaired{Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, nil
 	}
-	root, err := decode(schema)
+	root, err := decodeJSON(schema)
 	if err != nil {
 		return Repaired{}, fmt.Errorf("is not JSON: %w", err)
 	}
@@ -53,15 +53,15 @@ func Repair(schema json.RawMessage) (Repaired, error) {
 	case reflect.DeepEqual(fixed, root):
 		return Repaired{Schema: schema, Note: note}, nil
 	}
-	text := encode(fixed)
+	text := encodeJSON(fixed)
 	if len(text) > longestText {
 		return Repaired{}, fmt.Errorf("has %d KiB after its references are filled in, and the limit is %d KiB", len(text)>>10, longestText>>10)
 	}
 	return Repaired{Schema: text, Note: note}, nil
 }
 
-// decode returns a JSON value with its numbers as they are written.
-func decode(text json.RawMessage) (v any, err error) {
+// decodeJSON returns a JSON value with its numbers as they are written.
+func decodeJSON(text json.RawMessage) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
@@ -73,8 +73,8 @@ func decode(text json.RawMessage) (v any, err error) {
 	return v, nil
 }
 
-// encode returns the text of a value that decode has returned, or of a part of it.
-func encode(v any) json.RawMessage {
+// encodeJSON returns the text of a value that decodeJSON has returned, or of a part of it.
+func encodeJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -104,7 +104,7 @@ func (r *repairer) repairRoot(node object) (fixed object, note string, err error
 		}
 	}
 	if !allowsObject(node["type"]) {
-		return nil, "", fmt.Errorf("is that of a value of the type %s, and arguments are an object", encode(node["type"]))
+		return nil, "", fmt.Errorf("is that of a value of the type %s, and arguments are an object", encodeJSON(node["type"]))
 	}
 	node = maps.Clone(node)
 	node["type"] = "object"
@@ -151,7 +151,7 @@ func (r *repairer) repairRoot(node object) (fixed object, note string, err error
 
 // describeRules returns rules about the arguments as a whole as a sentence for the model.
 func (r *repairer) describeRules(rules object) string {
-	text := string(encode(rules))
+	text := string(encodeJSON(rules))
 	if strings.Contains(text, `"$ref"`) || len(text) > longestNote {
 		return "Not every combination of the arguments is valid: an error says what is wrong."
 	}
@@ -167,7 +167,7 @@ func allowsObject(t any) bool {
 // mergeAll returns a schema with its reference replaced and the schemas of allOf merged into it.
 func (r *repairer) mergeAll(node object, depth int) object {
 	r.nodes++
-	node = r.follow(node)
+	node = r.followReference(node)
 	list, ok := node["allOf"].([]any)
 	if node["allOf"] == nil || depth > deepest || r.nodes > mostNodes {
 		return node
@@ -280,16 +280,16 @@ func joinWays(list []any) object {
 	return joined
 }
 
-// follow returns a schema with its reference replaced by what it refers to. What stands beside the reference counts more. A reference that leads nowhere,
+// followReference returns a schema with its reference replaced by what it refers to. What stands beside the reference counts more. A reference that leads nowhere,
 // or to a schema that it is a part of, allows any value of the same type.
-func (r *repairer) follow(node object) object {
+func (r *repairer) followReference(node object) object {
 	ref, ok := node["$ref"].(string)
 	if !ok {
 		return node
 	}
 	beside := maps.Clone(node)
 	delete(beside, "$ref")
-	target, ok := r.lookup(ref)
+	target, ok := r.findTarget(ref)
 	switch {
 	case !ok:
 		if beside["description"] == nil {
@@ -301,7 +301,7 @@ func (r *repairer) follow(node object) object {
 		}
 	default:
 		r.open = append(r.open, ref)
-		target = r.follow(target)
+		target = r.followReference(target)
 		r.open = r.open[:len(r.open)-1]
 		for name, value := range target {
 			if _, has := beside[name]; !has {
@@ -312,8 +312,8 @@ func (r *repairer) follow(node object) object {
 	return beside
 }
 
-// lookup returns the schema that a reference within the document leads to.
-func (r *repairer) lookup(ref string) (object, bool) {
+// findTarget returns the schema that a reference within the document leads to.
+func (r *repairer) findTarget(ref string) (object, bool) {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil, false
@@ -362,8 +362,8 @@ func findAnchor(node object, name string, depth int) (object, bool) {
 	return nil, false
 }
 
-// Describe returns the description of a tool with the note.
-func (r Repaired) Describe(description string) string {
+// AddNote returns the description of a tool with the note.
+func (r Repaired) AddNote(description string) string {
 	if r.Note == "" || description == "" {
 		return description + r.Note
 	}

@@ -56,8 +56,8 @@ func TestRepairEnds(t *testing.T) {
 // What a root cannot say is said to the model in words.
 func TestRepairNotes(t *testing.T) {
 	got, err := Repair(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`))
-	if want := `does it` + "\n\n" + `The arguments must also match this JSON Schema: {"anyOf":[{"required":["a"]},{"required":["b"]}]}`; err != nil || got.Describe("does it") != want {
-		t.Errorf("%q, %v, want %q", got.Describe("does it"), err, want)
+	if want := `does it` + "\n\n" + `The arguments must also match this JSON Schema: {"anyOf":[{"required":["a"]},{"required":["b"]}]}`; err != nil || got.AddNote("does it") != want {
+		t.Errorf("%q, %v, want %q", got.AddNote("does it"), err, want)
 	}
 }
 

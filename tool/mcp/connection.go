@@ -49,17 +49,17 @@ type connection struct {
 // server that refuses "initialize" after it has missed the time for "server/discover" speaks a new protocol
 // and has started slowly: it is asked again, and gets the rest of the time. It is not started again.
 func (s *server) openConnection(config Server) (*connection, error) {
-	started, timeout := time.Now(), s.startTimeout()
+	started, timeout := time.Now(), s.options.startTimeoutOf(s.config)
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: it ends the stream of messages.
 	startTimer := time.AfterFunc(timeout, c.end)
 	transport, err := s.openTransport(c, config)
 	if err == nil {
-		c.session, err = s.initialize(c, transport, discoveryTimeout)
+		c.session, err = s.openSession(c, transport, discoveryTimeout)
 	}
 	if c.late.Swap(false) && c.ended.Err() == nil {
-		c.session, err = s.initialize(c, transport, timeout-time.Since(started))
+		c.session, err = s.openSession(c, transport, timeout-time.Since(started))
 	}
 	if err == nil {
 		go func() {
@@ -110,9 +110,9 @@ func (s *server) newClient(c *connection) *sdk.Client {
 	return client
 }
 
-// initialize makes the first requests. "server/discover", which servers of older protocols do not know and may not answer, has a time limit: they get
+// openSession makes the first requests. "server/discover", which servers of older protocols do not know and may not answer, has a time limit: they get
 // "initialize" then. If the server refuses that one, c.late becomes true and the process stays.
-func (s *server) initialize(c *connection, transport sdk.Transport, limit time.Duration) (*sdk.ClientSession, error) {
+func (s *server) openSession(c *connection, transport sdk.Transport, limit time.Duration) (*sdk.ClientSession, error) {
 	missed := false
 	client := s.newClient(c)
 	client.AddSendingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
@@ -229,7 +229,7 @@ func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 	if !c.stale.Load() {
 		return c, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, s.startTimeout())
+	limited, cancel := context.WithTimeout(ctx, s.options.startTimeoutOf(s.config))
 	defer cancel()
 	if err := s.refreshTools(limited, c); err != nil {
 		return nil, errors.New(s.redactText("its tools could not be listed: " + err.Error()))

@@ -43,10 +43,10 @@ func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 		schema, names := toolschema.SafeNames(repaired.Schema)
 		effect := toolEffect(t)
 		all = append(all, tool.Tool{
-			Name: name, Description: s.redactText(repaired.Describe(t.Description)), Schema: schema,
+			Name: name, Description: s.redactText(repaired.AddNote(t.Description)), Schema: schema,
 			Effect: effect, Parallel: effect == tool.ReadOnly, InDoubt: s.config.InDoubt,
 			Touches: func(args json.RawMessage) (tool.Touch, error) {
-				args = names.Restore(args)
+				args = names.RestoreNames(args)
 				return s.toolTouches(t, args), checkArguments(t, args)
 			},
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -54,7 +54,7 @@ func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 				if !ok {
 					return tool.FailedResult("the arguments of %s are not an object", name), nil
 				}
-				args = names.Restore(args)
+				args = names.RestoreNames(args)
 				if err := checkArguments(t, args); err != nil {
 					return tool.FailedResult("%v", err), nil
 				}
@@ -71,7 +71,7 @@ func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 
 // checkArguments returns why arguments do not match the schema of a tool as its server wrote it, or nil.
 func checkArguments(t *sdk.Tool, args json.RawMessage) error {
-	if err := toolschema.Check(originalSchema(t), args); err != nil {
+	if err := toolschema.CheckArguments(originalSchema(t), args); err != nil {
 		return fmt.Errorf("the arguments of %s do not match its schema: %w", t.Name, err)
 	}
 	return nil

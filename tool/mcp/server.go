@@ -153,14 +153,14 @@ func (s *server) redactText(text string) string {
 	return s.options.Redact(own.Text(text))
 }
 
-// startTimeout returns the time until the server must have answered and listed its tools.
-func (s *server) startTimeout() time.Duration {
-	return cmp.Or(s.config.StartTimeout, s.options.StartTimeout)
+// startTimeoutOf returns the time until the server must have answered and listed its tools.
+func (o *Options) startTimeoutOf(c Server) time.Duration {
+	return cmp.Or(c.StartTimeout, o.StartTimeout)
 }
 
-// callTimeout returns the time of one call.
-func (s *server) callTimeout() time.Duration {
-	return cmp.Or(s.config.CallTimeout, s.options.CallTimeout)
+// callTimeoutOf returns the time of one call.
+func (o *Options) callTimeoutOf(c Server) time.Duration {
+	return cmp.Or(c.CallTimeout, o.CallTimeout)
 }
 
 // recordSuccess records that a call was answered.

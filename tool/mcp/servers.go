@@ -52,6 +52,10 @@ type Options struct {
 	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
 	Waiting func(ctx context.Context, server string) (ended func())
 
+	// Token returns the token of a login to the server at an address, "" if there is none. rejected is the token that the server has refused; "" for a first
+	// request. nil: there are no logins. The credential in an entry counts before it.
+	Token func(ctx context.Context, address, rejected string) (string, error)
+
 	// Seen remembers what servers have said about their tools. Servers of one process share it; nil: these servers have one of their own.
 	Seen *Seen
 	// Redact removes further secrets from what servers say. Those that their

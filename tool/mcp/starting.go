@@ -8,9 +8,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// Start starts the named servers that do not run, all at the same time, and waits for each at most patience from the beginning of its start. It returns the ids of
+// StartServers starts the named servers that do not run, all at the same time, and waits for each at most patience from the beginning of its start. It returns the ids of
 // those whose tools are there, in the order of the names, and a *ServerError for each that cannot be used. The others are still starting.
-func (s *Servers) Start(ctx context.Context, ids []string, patience time.Duration) (ready []string, failed []error) {
+func (s *Servers) StartServers(ctx context.Context, ids []string, patience time.Duration) (ready []string, failed []error) {
 	over := make([]bool, len(ids))
 	errs := make([]error, len(ids))
 	var all sync.WaitGroup
@@ -52,8 +52,8 @@ func (s *server) startWithin(ctx context.Context, patience time.Duration) (over 
 	return err == nil, err
 }
 
-// Starting returns the functions for a server that is still starting: their calls wait for it.
-func (s *Servers) Starting(id string) []tool.Tool {
+// ListStarting returns the functions for a server that is still starting: their calls wait for it.
+func (s *Servers) ListStarting(id string) []tool.Tool {
 	v := s.findServer(id)
 	if v == nil {
 		return nil

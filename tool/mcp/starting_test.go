@@ -13,7 +13,7 @@ import (
 func TestSlowServerIsOfferedBeforeItIsThere(t *testing.T) {
 	s := open(t, entry(t, "good", "silent", "dies"), Options{StartTimeout: 30 * time.Second, Restarts: -1})
 	begun := time.Now()
-	ready, failed := s.Start(t.Context(), []string{"good", "silent", "dies", "nobody"}, 3*time.Second)
+	ready, failed := s.StartServers(t.Context(), []string{"good", "silent", "dies", "nobody"}, 3*time.Second)
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
@@ -30,11 +30,11 @@ func TestSlowServerIsOfferedBeforeItIsThere(t *testing.T) {
 		t.Errorf("failed: %v", failed)
 	}
 	begun = time.Now()
-	if ready, failed = s.Start(t.Context(), []string{"silent"}, 3*time.Second); len(ready)+len(failed) > 0 || time.Since(begun) > 2*time.Second {
+	if ready, failed = s.StartServers(t.Context(), []string{"silent"}, 3*time.Second); len(ready)+len(failed) > 0 || time.Since(begun) > 2*time.Second {
 		t.Errorf("the second time: %v, %v after %v", ready, failed, time.Since(begun))
 	}
 	names = nil
-	for _, v := range s.Starting("silent") {
+	for _, v := range s.ListStarting("silent") {
 		names = append(names, v.Name)
 	}
 	if fmt.Sprint(names) != "[mcp_invoke_silent mcp_search_silent mcp_describe_silent]" {
@@ -53,7 +53,7 @@ func TestTimesOfAnEntry(t *testing.T) {
 	if b := f.Servers[1]; b.CallTimeout != 0 || b.problem != nil {
 		t.Errorf("a number means %v, %v", b.CallTimeout, b.problem)
 	}
-	if c := f.Servers[2]; c.problem == nil || len(f.Problems) != 2 {
+	if c := f.Servers[2]; c.problem == nil || len(f.Problems) != 1 {
 		t.Errorf("the problems are %v", f.Problems)
 	}
 	s := open(t, entry(t, "silent"), Options{Restarts: -1})

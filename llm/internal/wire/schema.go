@@ -26,6 +26,6 @@ func repairTool(t llm.ToolSpec) llm.ToolSpec {
 		r.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	t.Schema = r.Schema
-	t.Description = r.Describe(t.Description)
+	t.Description = r.AddNote(t.Description)
 	return t
 }
