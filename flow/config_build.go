@@ -296,11 +296,13 @@ func serverSources(a *Agent, ids []string, needed bool) agent.Sources {
 	}
 	tools := func(ctx context.Context, settled map[string]bool) (list []tool.Tool, err error) {
 		var there []string
+		starting := false
 		for _, id := range ids {
 			switch ready, over := settled[id]; {
 			case ready:
 				there = append(there, id)
 			case !over && a.Tools.Starting != nil:
+				starting = true
 				list = append(list, a.Tools.Starting(id)...)
 			}
 		}
@@ -309,7 +311,7 @@ func serverSources(a *Agent, ids []string, needed bool) agent.Sources {
 			warn(ctx, failed)
 			list = append(served, list...)
 		}
-		if needed && len(list) == 0 && ctx.Err() == nil {
+		if needed && !starting && len(list) == 0 && ctx.Err() == nil {
 			return nil, errors.New("all tools of this agent come from its MCP servers, and none of them can be used: the warnings say why")
 		}
 		return list, ctx.Err()

@@ -420,12 +420,9 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	}
 	if set.Serve != nil {
 		set.Serve = func(context.Context, []string) (tools []tool.Tool, failed []error) {
-			for _, name := range b.player.servers {
-				tools = append(tools, tool.Tool{Name: name, Description: "recorded", Schema: []byte(`{"type":"object"}`)})
-			}
-			return tools, nil
+			return recordedTools(b.player.servers), nil
 		}
-		set.Start, set.Starting = b.player.startServers, func(string) []tool.Tool { return nil }
+		set.Start, set.Starting = b.player.startServers, b.player.startingTools
 	}
 	if set.Instructions != nil {
 		set.Instructions = func(ctx context.Context) (string, error) {
@@ -449,6 +446,25 @@ func (p *player) startServers(ctx context.Context, ids []string) (settled map[st
 		settled[id] = true
 	}
 	return settled, nil
+}
+
+// startingTools returns the functions for a server that was still starting, as far as they were called.
+func (p *player) startingTools(id string) []tool.Tool {
+	var names []string
+	for _, name := range p.servers {
+		if strings.HasSuffix(name, "_"+id) && !strings.HasPrefix(name, "mcp__") {
+			names = append(names, name)
+		}
+	}
+	return recordedTools(names)
+}
+
+// recordedTools returns tools whose calls are answered by the recording.
+func recordedTools(names []string) (tools []tool.Tool) {
+	for _, name := range names {
+		tools = append(tools, tool.Tool{Name: name, Description: "recorded", Schema: []byte(`{"type":"object"}`)})
+	}
+	return tools
 }
 
 // answer answers open questions as they were answered.
