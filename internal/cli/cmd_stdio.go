@@ -63,38 +63,12 @@ func runACP(ctx context.Context, env *environment, _ noOptions, args []string) e
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	var opened editorServices
-	err := acp.Serve(ctx, func(dir string) (*server.Service, error) { return opened.open(env, dir) }, agent, env.in, env.out)
+	opened := server.Directories{Log: env.devLog} // a session of the editor has a directory of its own
+	err := acp.Serve(ctx, opened.OpenService, agent, env.in, env.out)
 	stop() // the next signal ends the process
-	return errors.Join(err, opened.close())
-}
-
-// editorServices are the services of the directories in which an editor works.
-type editorServices struct{ closers []func(context.Context) error }
-
-// open opens the service of a directory. Calls must not overlap.
-func (o *editorServices) open(env *environment, dir string) (*server.Service, error) {
-	p, err := app.Open(app.Options{Work: dir, Log: env.devLog})
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	s, err := server.New(p, server.Options{AllowPaths: true, Log: env.devLog})
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	o.closers = append(o.closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), p.Close()) })
-	return s, nil
-}
-
-// close saves every run that still works.
-func (o *editorServices) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ending, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	var errs []error
-	for _, end := range o.closers {
-		errs = append(errs, end(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, opened.CloseServices(ending))
 }
 
 func newMCPCommand(env *environment) *cobra.Command {
