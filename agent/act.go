@@ -32,6 +32,7 @@ type Act struct {
 	Tools     []tool.Tool
 	Agents    []AgentTool                                    // further tools
 	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
+	Sources   Sources                                        // see Think.Sources
 	Gate      Gate                                           // nil: every call may be made
 	Headless  bool                                           // there is no person to ask: a call that needs consent is refused
 	Calls     Calls
@@ -165,7 +166,7 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 	st.todo = &todo
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, a.Tools, a.ListTools)
+	tools, err := listTools(run, a.Tools, a.Sources.listTools(Settled.Get(s), a.ListTools))
 	if err != nil && IsInterrupted(ctx) {
 		tools, err = a.Tools, nil // no call is made
 	}

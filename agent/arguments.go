@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"raddle.dev/internal/toolschema"
 	"raddle.dev/tool"
 )
 
@@ -12,22 +12,7 @@ import (
 // nil. A schema that cannot be used, for example because it refers to another document,
 // checks nothing: the tool itself decides.
 func CheckArguments(t tool.Tool, args json.RawMessage) error {
-	if len(t.Schema) == 0 {
-		return nil
-	}
-	var schema jsonschema.Schema
-	if json.Unmarshal(t.Schema, &schema) != nil {
-		return nil
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	var value any
-	if err := json.Unmarshal(args, &value); err != nil {
-		return fmt.Errorf("the arguments of %s cannot be read: %w", t.Name, err)
-	}
-	if err := resolved.Validate(value); err != nil {
+	if err := toolschema.CheckArguments(t.Schema, args); err != nil {
 		return fmt.Errorf("the arguments of %s do not match its schema: %w", t.Name, err)
 	}
 	return nil

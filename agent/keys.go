@@ -33,11 +33,13 @@ var (
 	// Overrides is what a turn changes in the configuration of its model nodes,
 	// by path: see Override.
 	Overrides = graph.Fold("overrides", mergeOverrides)
+	// Settled says which sources of tools are there (true) and which cannot be used (false): see Sources.
+	Settled = graph.Merge[string, bool]("settled")
 )
 
 // Keys returns the keys that the nodes of this package need, for Def.Keys.
 func Keys() []graph.AnyKey {
-	return []graph.AnyKey{Messages, Spent, Grants, Todo, Continued, Views, UserInput, OneShots, Overrides}
+	return []graph.AnyKey{Messages, Spent, Grants, Todo, Continued, Views, UserInput, OneShots, Overrides, Settled}
 }
 
 // Turn returns the writes that start a turn with what the user says. Use them

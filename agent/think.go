@@ -27,6 +27,7 @@ type Think struct {
 
 	Tools     []tool.Tool                                    // the tools that the model may call
 	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
+	Sources   Sources                                        // of further tools, which need time to start
 	Window    Window
 	Budget    Budget
 	Around    []ModelMiddleware   // the first outermost
@@ -83,7 +84,8 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		return graph.Update{}, err
 	}
 	st := &thinkStep{think: t, name: name, model: t.Retry.WrapModel(t.redactModel(wrapModel(t.Budget.MeterModel(model), t.Around)), countReplies(entries, name) == 0), writes: in.writes}
-	req, err := t.buildRequest(ctx, s, o)
+	req, err := t.buildRequest(ctx, s, o, name, &in)
+	st.writes = in.writes
 	if err != nil && IsInterrupted(ctx) {
 		return t.interruptTurn(ctx, name, in.writes)
 	}
@@ -132,8 +134,8 @@ func (st *thinkStep) warnIncomplete(ctx context.Context, s graph.State, reply ll
 	}
 }
 
-// buildRequest returns the request without its messages.
-func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override) (llm.Request, error) {
+// buildRequest returns the request without its messages. It adds to the input what it finds out about the sources of tools.
+func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override, name string, in *modelInput) (llm.Request, error) {
 	req := o.applyTo(t.Request)
 	if t.System != nil && o.System == nil {
 		var err error
@@ -141,9 +143,13 @@ func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override) (ll
 			return req, err
 		}
 	}
+	settled, err := t.settleSources(ctx, s, name, in)
+	if err != nil {
+		return req, err
+	}
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, t.Tools, t.ListTools)
+	tools, err := listTools(run, t.Tools, t.Sources.listTools(settled, t.ListTools))
 	if err != nil {
 		return req, err
 	}

@@ -191,9 +191,7 @@ func (c *conversation) loopConfig() agent.Config {
 		l.Tools = nil
 		return l
 	}
-	if l.ListTools = serverTools(a, a.Tools.Servers); l.ListTools != nil && len(a.Tools.Tools) == 0 {
-		l.ListTools = needTools(l.ListTools)
-	}
+	l.Sources = serverSources(a, a.Tools.Servers, len(a.Tools.Tools) == 0)
 	if f.Continue.Auto {
 		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.newPlaceholderFiller().fillText(f.Continue.Prompt), Plain: true}
 	}
@@ -271,34 +269,54 @@ func tightenBudget(l spec.Limits, b agent.Budget) agent.Budget {
 	return b
 }
 
-// serverTools returns a function that lists the tools of servers when they are
-// needed, or nil if there are no servers. A server that cannot be used causes a
-// warning: the other tools work. See needTools.
-func serverTools(a *Agent, ids []string) func(context.Context) ([]tool.Tool, error) {
+// serverSources returns the servers of an agent or of a node. A server that cannot be used causes a warning: the other tools work. If needed is true, it is an
+// error that no server can be used: a model without any tools would answer from memory.
+func serverSources(a *Agent, ids []string, needed bool) agent.Sources {
 	if len(ids) == 0 || a.Tools.Serve == nil {
-		return nil
+		return agent.Sources{}
 	}
-	return func(ctx context.Context) ([]tool.Tool, error) {
-		tools, failed := a.Tools.Serve(ctx, ids)
+	warn := func(ctx context.Context, failed []error) {
 		for _, err := range failed {
 			text := a.host.redact(err.Error())
 			a.host.log().Warn(text)
 			graph.Emit(ctx, agent.Warning{Text: text})
 		}
-		return tools, ctx.Err()
 	}
-}
-
-// needTools returns serve with an error if no server can be used. It is for an
-// agent that has no other tools: a model would answer from memory.
-func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Context) ([]tool.Tool, error) {
-	return func(ctx context.Context) ([]tool.Tool, error) {
-		tools, err := serve(ctx)
-		if err == nil && len(tools) == 0 {
-			err = errors.New("all tools of this agent come from its MCP servers, and none of them can be used: the warnings say why")
+	start := func(ctx context.Context, ids []string) (map[string]bool, error) {
+		if a.Tools.Start == nil {
+			settled := map[string]bool{}
+			for _, id := range ids {
+				settled[id] = true
+			}
+			return settled, nil
 		}
-		return tools, err
+		settled, failed := a.Tools.Start(ctx, ids)
+		warn(ctx, failed)
+		return settled, nil // of those that ctx has cut off nothing is known, as of those that are still starting
 	}
+	tools := func(ctx context.Context, settled map[string]bool) (list []tool.Tool, err error) {
+		var there []string
+		starting := false
+		for _, id := range ids {
+			switch ready, over := settled[id]; {
+			case ready:
+				there = append(there, id)
+			case !over && a.Tools.Starting != nil:
+				starting = true
+				list = append(list, a.Tools.Starting(id)...)
+			}
+		}
+		if len(there) > 0 {
+			served, failed := a.Tools.Serve(ctx, there)
+			warn(ctx, failed)
+			list = append(served, list...)
+		}
+		if needed && !starting && len(list) == 0 && ctx.Err() == nil {
+			return nil, errors.New("all tools of this agent come from its MCP servers, and none of them can be used: the warnings say why")
+		}
+		return list, ctx.Err()
+	}
+	return agent.Sources{Names: ids, Start: start, Tools: tools}
 }
 
 // beginTurn creates the system prompt, once for a thread, and adds what the user
@@ -365,8 +383,12 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 		}
 	}
 	p := c.newPlaceholderFiller()
-	if serve := serverTools(a, a.Tools.Servers); serve != nil && strings.Contains(text, "{{__tools__}}") {
-		served, err := serve(ctx)
+	if servers := serverSources(a, a.Tools.Servers, false); len(servers.Names) > 0 && strings.Contains(text, "{{__tools__}}") {
+		settled, err := servers.Start(ctx, servers.Names)
+		if err != nil {
+			return "", err
+		}
+		served, err := servers.Tools(ctx, settled)
 		if err != nil {
 			return "", err
 		}

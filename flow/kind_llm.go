@@ -329,7 +329,7 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 	c.Name, c.Tools, c.MaxIterations = n.ID, append(tools, skillTools(nodeSkills(a, n))...), b.maxIterations
 	c.Request = b.baseRequest(a)
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
-	c.ListTools = serverTools(a, servers)
+	c.Sources = serverSources(a, servers, false)
 	c.Retry = retryPolicy(a, b.patience, b.maxAttempts)
 	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: b.model == "", Tools: b.tools})}
 	def, err := c.Def()

@@ -37,6 +37,11 @@ type Toolset struct {
 	// servers that do not run yet, concurrently. A server that cannot be used
 	// is reported once and left out. nil: there are no servers.
 	Serve func(ctx context.Context, ids []string) ([]tool.Tool, []error)
+	// Start starts servers and returns which of them have their tools (true) and which cannot be used (false), for which it returns the errors that
+	// were not returned before. It waits a moment for each server, and leaves out those that are still starting. nil: Serve has to be called for all.
+	Start func(ctx context.Context, ids []string) (settled map[string]bool, failed []error)
+	// Starting returns what a model can call of a server that is still starting. It is set if Start is.
+	Starting func(id string) []tool.Tool
 	// Instructions runs the function of the script that returns the agent's
 	// instructions; nil: there is no script.
 	Instructions func(ctx context.Context) (string, error)

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/keystore"
+	"raddle.dev/internal/mcplogin"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/toolbox"
@@ -72,6 +73,7 @@ func Open(o Options) (*Process, error) {
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
 	p.Tools.StoredKeys = p.Keys.FileKeys
+	p.Tools.Logins = &mcplogin.Tokens{Keys: p.Keys, Secret: func(values ...string) { p.Tools.SecretSet().Add(values...) }}
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	p.Tools.OpenMemory, p.Tools.Embedder = p.Runs.OpenMemory, p.openMemoryEmbedder
 	return p, err

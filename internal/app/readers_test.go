@@ -21,7 +21,9 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/mcpsetup"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/runfile"
 	"raddle.dev/internal/skill"
@@ -30,6 +32,7 @@ import (
 	"raddle.dev/internal/testcase"
 	"raddle.dev/internal/testfile"
 	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/toolbox"
 	"raddle.dev/llm/script"
 	"raddle.dev/rag"
 	"raddle.dev/tool"
@@ -193,6 +196,16 @@ func toolReaders() []reader {
 			f := declare.Load(filepath.Join(dir, "tools.sh"))
 			return fmt.Sprint(f.Declarations, f.Problems)
 		}},
+		{of: "internal/mcpsetup/file.go readServers", name: "mcp.json", read: func(_ *testing.T, dir string) any {
+			there, err := mcpsetup.RemoveServer(filepath.Join(dir, "mcp.json"), "x")
+			return both(there, err)
+		}},
+		{of: "internal/toolbox/project.go readProject", name: ".mcp.json", read: func(t *testing.T, dir string) any {
+			own := t.TempDir()
+			s := toolbox.NewShared(config.Dirs{Work: dir, Config: own, Functions: own, State: own}, &config.Config{}, environ.Environ{}, nil)
+			list, err := s.ListServers()
+			return both(list, err)
+		}, beneath: true},
 		{of: "tool/mcp/file.go Load", name: "mcp.json", read: func(_ *testing.T, dir string) any {
 			f, err := mcp.Load(filepath.Join(dir, "mcp.json"))
 			return both(f, err)

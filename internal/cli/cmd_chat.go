@@ -13,6 +13,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/chat"
+	"raddle.dev/internal/commandline"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/term"
 	"raddle.dev/tool/permission"
@@ -187,7 +188,7 @@ func (b *chatBackend) Command(ctx context.Context, args []string) error {
 	quiet, verbose, color, level, way := env.quiet, env.verbose, env.color, env.logLevel, env.progress
 	root := newRootCommand(env) // its flags set the defaults
 	env.quiet, env.verbose, env.color, env.logLevel, env.progress = quiet, verbose, color, level, way
-	root.SetArgs(rewriteArgs(args))
+	root.SetArgs(commandline.RewriteArgs(args))
 	finishCommand(env, root.ExecuteContext(ctx))
 	return nil
 }

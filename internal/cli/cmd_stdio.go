@@ -63,51 +63,28 @@ func runACP(ctx context.Context, env *environment, _ noOptions, args []string) e
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	var opened editorServices
-	err := acp.Serve(ctx, func(dir string) (*server.Service, error) { return opened.open(env, dir) }, agent, env.in, env.out)
+	opened := server.Directories{Log: env.devLog} // a session of the editor has a directory of its own
+	err := acp.Serve(ctx, opened.OpenService, agent, env.in, env.out)
 	stop() // the next signal ends the process
-	return errors.Join(err, opened.close())
-}
-
-// editorServices are the services of the directories in which an editor works.
-type editorServices struct{ closers []func(context.Context) error }
-
-// open opens the service of a directory. Calls must not overlap.
-func (o *editorServices) open(env *environment, dir string) (*server.Service, error) {
-	p, err := app.Open(app.Options{Work: dir, Log: env.devLog})
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	s, err := server.New(p, server.Options{AllowPaths: true, Log: env.devLog})
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	o.closers = append(o.closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), p.Close()) })
-	return s, nil
-}
-
-// close saves every run that still works.
-func (o *editorServices) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	ending, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	var errs []error
-	for _, end := range o.closers {
-		errs = append(errs, end(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, opened.CloseServices(ending))
 }
 
 func newMCPCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runMCP, &cobra.Command{
+	cmd := newCommand(env, &noOptions{}, runMCP, &cobra.Command{
 		Use:   "mcp",
-		Short: "Offer the agents as tools of an MCP server, over stdin and stdout",
-		Long: `Speaks the Model Context Protocol with the program that starts it: each agent of the agents directory is a tool. A call starts a run,
+		Short: "Offer the agents as tools of an MCP server, over stdin and stdout; add, list, try and remove MCP servers",
+		Long: `Without a command, it speaks the Model Context Protocol with the program that starts it: each agent of the agents directory is a tool. A call starts a run,
 and cancelling the call cancels the run. Questions of a run are asked through the client if it can do that; otherwise the
 result of the call names them, and the tool raddle_answer continues the run. A call that needs permission can be
 allowed once, never for longer. Runs that still work when the client ends are saved: see raddle runs ls.`,
-		Example: `  {"mcpServers": {"raddle": {"command": "raddle", "args": ["mcp"]}}}    in the configuration of a client`,
-		Args:    checkArgCount(0, 0, ""),
+		Example: `  {"mcpServers": {"raddle": {"command": "raddle", "args": ["mcp"]}}}    in the configuration of a client
+  raddle mcp add docs https://docs.example.org/mcp`,
+		Args: refuseWords(env),
 	})
+	cmd.AddCommand(newMCPServerCommands(env)...)
+	return cmd
 }
 
 func runMCP(ctx context.Context, env *environment, _ noOptions, _ []string) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/commandline"
 	"raddle.dev/internal/term"
 )
 
@@ -31,7 +32,7 @@ func Main(args []string) int {
 
 	return runGuarded(env, func() int {
 		root := newRootCommand(env)
-		root.SetArgs(rewriteArgs(args))
+		root.SetArgs(commandline.RewriteArgs(args))
 		return finishCommand(env, root.Execute())
 	})
 }

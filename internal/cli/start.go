@@ -254,6 +254,10 @@ func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, request
 		return "The skills in " + name + " were not named by you. This agent would follow them: " + quoteNames(u.Files),
 			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
 			"; the agent does not see them until you consent at a terminal"
+	case u.Servers:
+		return "The MCP servers in " + name + " were not named by you. raddle would start them in this directory: " + quoteNames(u.Files),
+			"Start them, until this file changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
+			"; they are not started until you consent at a terminal"
 	case u.Agent:
 		otherwise = "; until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
 	default:

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/commandline"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
@@ -50,7 +51,7 @@ func TestRearrange(t *testing.T) {
 		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
 	}
 	for in, want := range tests {
-		if got := strings.Join(rewriteArgs(strings.Fields(in)), " "); got != want {
+		if got := strings.Join(commandline.RewriteArgs(strings.Fields(in)), " "); got != want {
 			t.Errorf("rearrange(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -61,8 +62,8 @@ func TestRearrangeKnowsTheCommands(t *testing.T) {
 	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
 	root := newRootCommand(env)
 	for _, c := range root.Commands() {
-		if !slices.Contains(commandNames, c.Name()) {
-			t.Errorf("commandNames lacks %s", c.Name())
+		if !slices.Contains(commandline.Commands, c.Name()) {
+			t.Errorf("commandline.Commands lacks %s", c.Name())
 		}
 	}
 	run, _, err := root.Find([]string{"run"})
@@ -72,8 +73,8 @@ func TestRearrangeKnowsTheCommands(t *testing.T) {
 	check := func(f *pflag.Flag) {
 		for _, spelling := range []string{"--" + f.Name, "-" + f.Shorthand} {
 			takes := f.Value.Type() != "bool" && spelling != "-"
-			if takes != slices.Contains(takesValue, spelling) {
-				t.Errorf("takesValue and the flags disagree about %s", spelling)
+			if takes != slices.Contains(commandline.TakesValue, spelling) {
+				t.Errorf("commandline.TakesValue and the flags disagree about %s", spelling)
 			}
 		}
 	}

@@ -48,6 +48,9 @@ func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) 
 	if err := v.Check(body); err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
+	if err := v.checkSchemas(body); err != nil {
+		return http.StatusBadRequest, err.Error()
+	}
 	return 0, ""
 }
 

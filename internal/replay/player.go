@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -419,11 +420,9 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	}
 	if set.Serve != nil {
 		set.Serve = func(context.Context, []string) (tools []tool.Tool, failed []error) {
-			for _, name := range b.player.servers {
-				tools = append(tools, tool.Tool{Name: name, Description: "recorded", Schema: []byte(`{"type":"object"}`)})
-			}
-			return tools, nil
+			return recordedTools(b.player.servers), nil
 		}
+		set.Start, set.Starting = b.player.startServers, b.player.startingTools
 	}
 	if set.Instructions != nil {
 		set.Instructions = func(ctx context.Context) (string, error) {
@@ -433,6 +432,39 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		}
 	}
 	return set, nil
+}
+
+// startServers returns which servers were there. Runs that did not record it had all of them.
+func (p *player) startServers(ctx context.Context, ids []string) (settled map[string]bool, failed []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	settled = map[string]bool{}
+	if err := json.Unmarshal(p.segment.effects[currentKey(ctx)].data, &settled); err == nil {
+		return settled, nil
+	}
+	for _, id := range ids {
+		settled[id] = true
+	}
+	return settled, nil
+}
+
+// startingTools returns the functions for a server that was still starting, as far as they were called.
+func (p *player) startingTools(id string) []tool.Tool {
+	var names []string
+	for _, name := range p.servers {
+		if strings.HasSuffix(name, "_"+id) && !strings.HasPrefix(name, "mcp__") {
+			names = append(names, name)
+		}
+	}
+	return recordedTools(names)
+}
+
+// recordedTools returns tools whose calls are answered by the recording.
+func recordedTools(names []string) (tools []tool.Tool) {
+	for _, name := range names {
+		tools = append(tools, tool.Tool{Name: name, Description: "recorded", Schema: []byte(`{"type":"object"}`)})
+	}
+	return tools
 }
 
 // answer answers open questions as they were answered.

@@ -3,21 +3,16 @@ package setup
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/loopback"
 )
 
 // A BrowserLogin gets a key of OpenRouter through the person's browser: the person agrees on OpenRouter's page, which sends a code to an address of
@@ -37,73 +32,30 @@ func NewOpenRouterLogin(show func(address string)) *BrowserLogin {
 	return &BrowserLogin{Page: "https://openrouter.ai/auth", Exchange: "https://openrouter.ai/api/v1/auth/keys", Wait: openRouterWait, Show: show}
 }
 
-// randomText returns a text that cannot be guessed, as addresses take it.
-func randomText() string {
-	b := make([]byte, 32)
-	_, _ = rand.Read(b) // it never fails
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
 // FetchKey waits for the person to agree and returns the key. It listens only on this machine, for one answer.
 func (l *BrowserLogin) FetchKey(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Wait)
 	defer cancel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := loopback.Listen(0)
 	if err != nil {
-		return "", fmt.Errorf("the answer of OpenRouter cannot be waited for: %w", err)
+		return "", err
 	}
-	verifier, state := randomText(), randomText()
-	codes := make(chan string, 1)
-	server := &http.Server{Handler: newCallback(state, codes), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(listener) }()
-	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // the browser gets its page
-		defer cancel()
-		_ = server.Shutdown(ending)
-		_ = server.Close()
-	}()
-	challenge := sha256.Sum256([]byte(verifier))
-	callback := fmt.Sprintf("http://localhost:%d/callback?state=%s", listener.Addr().(*net.TCPAddr).Port, state)
+	defer listener.Close()
+	verifier := loopback.RandomText()
 	l.Show(l.Page + "?" + url.Values{
-		"callback_url": {callback}, "code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
+		"callback_url":   {listener.Address("localhost") + "?state=" + listener.State},
+		"code_challenge": {loopback.Challenge(verifier)}, "code_challenge_method": {"S256"},
 	}.Encode())
-	select {
-	case code := <-codes:
-		return l.exchange(ctx, code, verifier)
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", failure.NewUsage("try again: raddle login openrouter", "the login was not confirmed within %v", l.Wait)
-		}
-		return "", ctx.Err()
+	answer, err := listener.Wait(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", failure.NewUsage("try again: raddle login openrouter", "the login was not confirmed within %v", l.Wait)
+	case err != nil:
+		return "", err
+	case answer.Get("code") == "":
+		return "", failure.NewUsage("try again: raddle login openrouter", "OpenRouter has sent no code")
 	}
-}
-
-// newCallback returns what takes the code: once, from a request to this machine that knows the state.
-func newCallback(state string, codes chan<- string) http.Handler {
-	var used atomic.Bool
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		w.Header().Set("Connection", "close")
-		host, _, _ := net.SplitHostPort(r.Host)
-		q := r.URL.Query()
-		const longest = 4096
-		code := q.Get("code")
-		switch {
-		case host != "localhost" && host != "127.0.0.1", subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1:
-			http.Error(w, "This is not the answer to the login that raddle waits for.", http.StatusForbidden)
-		case code == "" || len(code) > longest:
-			http.Error(w, "OpenRouter has sent no code. Look at your terminal.", http.StatusBadRequest)
-		case used.Swap(true):
-			http.Error(w, "This answer was used already.", http.StatusGone)
-		default:
-			codes <- code
-			_, _ = io.WriteString(w, "raddle has its answer. You can close this page and go back to your terminal.\n")
-		}
-	})
-	return mux
+	return l.exchange(ctx, answer.Get("code"), verifier)
 }
 
 // exchange returns the key for a code. Its errors quote neither.

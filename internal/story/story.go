@@ -214,6 +214,8 @@ func (s *Describer) describeEffect(m *runs.Moment) string {
 		return "ran its script" + tookText(m)
 	case m.Effect == "instructions":
 		return "the instructions are made"
+	case m.Effect == "sources" && !open && !failed:
+		return "looked which servers of tools are ready" + tookText(m)
 	case failed:
 		return cmp.Or(m.Effect, "an effect") + " failed" + tookText(m)
 	case open:

@@ -533,6 +533,7 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		}
 		return tools, nil
 	}
+	set.Start, set.Starting = nil, nil // all of them are there
 	return set, nil
 }
 

@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -18,6 +19,9 @@ type ImplicitDir struct {
 	// Packages reports whether it holds interpreters and packages, such as .venv. Until
 	// the user consents, those of the system are used. Files and Digest are empty.
 	Packages bool
+	// Servers reports whether Dir is the file in which the project lists MCP servers. Until the user consents, they are not started. Files say what
+	// they are.
+	Servers bool
 	// Skills reports whether it holds skills. Until the user consents, agents do not see them. Files are
 	// their names, and Digest is empty.
 	Skills bool
@@ -47,7 +51,7 @@ func (s *Shared) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
-	return append(append(list, s.findSkillDirs(a)...), s.findPackageDirs(a)...), nil
+	return slices.Concat(list, s.findProjectServers(a), s.findSkillDirs(a), s.findPackageDirs(a)), nil
 }
 
 // RecordConsent records that the user has agreed to a directory as it was shown. Runs
@@ -67,10 +71,10 @@ func (s *Shared) RecordConsent(u ImplicitDir) error {
 	return s.consentStore().RecordConsent(u.Dir, digest)
 }
 
-// RecordRefusal records that the user does not want packages or skills to be used, so that raddle does
+// RecordRefusal records that the user does not want packages, skills or servers of the project to be used, so that raddle does
 // not ask again. It has no effect on other directories.
 func (s *Shared) RecordRefusal(u ImplicitDir) error {
-	if !u.Packages && !u.Skills {
+	if !u.Packages && !u.Skills && !u.Servers {
 		return nil
 	}
 	return s.consentStore().RecordRefusal(u.Dir)

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/mcplogin"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
@@ -39,6 +40,8 @@ type Shared struct {
 	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
 	Embedder   func() memory.Embedder       // returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
 	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+
+	Logins *mcplogin.Tokens // to MCP servers; nil: none
 
 	env     environ.Environ
 	log     *slog.Logger // nil: no log
@@ -354,6 +357,14 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 			}
 		}
 	}
+	if servers := tb.openProject(n, known, set); servers != nil {
+		for _, id := range servers.IDs() {
+			if home[id] == nil {
+				home[id] = servers
+				known = append(known, id)
+			}
+		}
+	}
 	slices.Sort(known)
 	set.Servers = n.Servers
 	if slices.Equal(n.Servers, []string{"all"}) {
@@ -372,7 +383,8 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		found = append(found, id)
 	}
 	set.Servers = found
-	set.Serve = (&serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).listTools
+	tools := &serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}
+	set.Serve, set.Start, set.Starting = tools.listTools, tools.startServers, tools.startingTools
 	return nil
 }
 
@@ -387,6 +399,12 @@ func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, er
 	if err != nil {
 		return nil, err
 	}
+	return tb.openFile(file, set), nil
+}
+
+// openFile opens the servers of a file that was read. The caller must hold mu.
+func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
+	path := file.Path
 	for _, p := range file.Problems {
 		set.Problems = append(set.Problems, flow.ToolProblem{Text: p.Message, Hint: p.Hint, Pos: p.Pos})
 	}
@@ -401,9 +419,9 @@ func (tb *Toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, er
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Seen: &tb.shared.servers})
+		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
 	tb.servers[path] = s
-	return s, nil
+	return s
 }
 
 // emitServerStart reports that a node waits for the start of a server, and when the wait is over.
@@ -426,76 +444,4 @@ func (tb *Toolbox) Close() error {
 		}
 	}
 	return first
-}
-
-// serverTools lists the functions of an agent's servers.
-type serverTools struct {
-	home map[string]*mcp.Servers
-
-	mu       sync.Mutex
-	reported map[string]bool // failures that were reported
-	failed   map[string]bool // ids of servers that have never worked: they are not tried again
-	worked   map[string]bool // ids of servers that have worked
-}
-
-func (s *serverTools) listTools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
-	ids = s.usableServers(ids)
-	var files []*mcp.Servers
-	for _, id := range ids {
-		if f := s.home[id]; !slices.Contains(files, f) {
-			files = append(files, f)
-		}
-	}
-	type answer struct {
-		tools  []tool.Tool
-		failed []error
-	}
-	answers := make([]answer, len(files))
-	var all sync.WaitGroup
-	for i, f := range files {
-		var own []string
-		for _, id := range ids {
-			if s.home[id] == f {
-				own = append(own, id)
-			}
-		}
-		all.Go(func() { answers[i].tools, answers[i].failed = f.Tools(ctx, own) })
-	}
-	all.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := map[string]bool{}
-	for _, id := range ids {
-		left[id] = true
-	}
-	for _, a := range answers {
-		tools = append(tools, a.tools...)
-		for _, err := range a.failed {
-			if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {
-				s.failed[e.Server] = !s.worked[e.Server]
-				delete(left, e.Server)
-			}
-			if !s.reported[err.Error()] {
-				s.reported[err.Error()] = true
-				failed = append(failed, err)
-			}
-		}
-	}
-	for id := range left {
-		s.worked[id] = true
-	}
-	return tools, failed
-}
-
-// usableServers leaves out servers that could not be started: a conversation asks for its tools
-// in every step, and should not wait for the same failure again.
-func (s *serverTools) usableServers(ids []string) (list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range ids {
-		if !s.failed[id] {
-			list = append(list, id)
-		}
-	}
-	return list
 }

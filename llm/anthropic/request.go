@@ -66,7 +66,7 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
 	}
-	for _, t := range r.Tools {
+	for _, t := range wire.RepairTools(r.Tools) {
 		schema := t.Schema
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object"}`)

@@ -38,7 +38,7 @@ func TestRequests(t *testing.T) {
 			Messages: user,
 			Tools:    []llm.ToolSpec{{Name: "f", Description: "does f", Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`)}, {Name: "g"}},
 		}, `{` + head + `,"tools":[
-			{"name":"f","description":"does f","input_schema":{"type":"object","maximum":9007199254740993}},
+			{"name":"f","description":"does f","input_schema":{"type":"object","properties":{},"maximum":9007199254740993}},
 			{"name":"g","input_schema":{"type":"object"},` + mark + `}],"messages":[{"role":"user","content":[{"type":"text","text":"hi",` + mark + `}]}]}`},
 		{"media", llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
 			llm.Text{Text: "look"},

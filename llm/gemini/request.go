@@ -81,13 +81,15 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	}
 	if len(r.Tools) > 0 {
 		var functions []object
-		for _, t := range r.Tools {
+		for _, t := range wire.RepairTools(r.Tools) {
 			function := object{"name": t.Name}
 			if t.Description != "" {
 				function["description"] = t.Description
 			}
 			if len(t.Schema) > 0 {
-				function["parametersJsonSchema"] = t.Schema
+				if schema := narrowSchema(t.Schema); schema != nil {
+					function["parametersJsonSchema"] = schema
+				}
 			}
 			functions = append(functions, function)
 		}

@@ -54,7 +54,7 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	} else {
 		q.MaxTokens = max(0, r.MaxTokens)
 	}
-	for _, t := range r.Tools {
+	for _, t := range wire.RepairTools(r.Tools) {
 		function := object{"name": t.Name}
 		if t.Description != "" {
 			function["description"] = t.Description

@@ -31,7 +31,7 @@ func TestRequests(t *testing.T) {
 			Messages: []llm.Message{llm.User("hi")},
 			Tools:    []llm.ToolSpec{{Name: "f", Description: "does f", Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`)}, {Name: "g"}},
 		}, `{` + head + `,"messages":[{"role":"user","content":"hi"}],"tools":[
-			{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","maximum":9007199254740993}}},
+			{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","properties":{},"maximum":9007199254740993}}},
 			{"type":"function","function":{"name":"g"}}]}`},
 		{"media", llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
 			llm.Text{Text: "look"},

@@ -122,7 +122,7 @@ func (m *Responses) buildRequest(r llm.Request) (responsesRequest, error) {
 	if m.reasons {
 		q.Include = []string{"reasoning.encrypted_content"}
 	}
-	for _, t := range r.Tools {
+	for _, t := range wire.RepairTools(r.Tools) {
 		// strict is true if it is left out, and refuses most schemas that people write.
 		tool := object{"type": "function", "name": t.Name, "strict": false, "parameters": object{"type": "object", "properties": object{}}}
 		if t.Description != "" {

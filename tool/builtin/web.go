@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 
+	"raddle.dev/internal/netplace"
 	"raddle.dev/tool"
 )
 
@@ -130,7 +130,7 @@ func Download(ctx context.Context, address string) ([]byte, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("%q must be an address with https://", address)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !netplace.IsThisMachine(u.Hostname()):
 		return nil, fmt.Errorf("%s is not fetched: use https://, as what is sent without it can be changed on its way", u.Redacted())
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -155,12 +155,6 @@ func Download(ctx context.Context, address string) ([]byte, error) {
 		return []byte(text), err
 	}
 	return body, nil
-}
-
-// isLoopback reports whether the text of a host means this machine.
-func isLoopback(host string) bool {
-	at, err := netip.ParseAddr(host)
-	return isLocalName(host) || err == nil && at.Unmap().IsLoopback()
 }
 
 // pageText returns a page as text.

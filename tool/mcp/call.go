@@ -64,7 +64,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 		}
 		o = c.startCall(r, llm.Traceparent(ctx))
 	}
-	limit := time.NewTimer(s.options.CallTimeout)
+	limit := time.NewTimer(s.options.callTimeoutOf(s.config))
 	defer limit.Stop()
 	view := &progressView{show: func(text string) {
 		if r.Progress != nil {
@@ -87,7 +87,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 		case text := <-o.progress:
 			view.addReport(text)
 			if extensions++; extensions <= maxExtensions {
-				limit.Reset(s.options.CallTimeout)
+				limit.Reset(s.options.callTimeoutOf(s.config))
 			}
 		case q := <-o.asker.questions:
 			s.keepAsking(r.Key, o)
@@ -99,7 +99,7 @@ func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, 
 			o.cancel()
 			s.recordHang(o.conn)
 			return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
-				s.config.ID, s.options.CallTimeout)
+				s.config.ID, s.options.callTimeoutOf(s.config))
 		}
 	}
 }

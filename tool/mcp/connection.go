@@ -47,10 +47,11 @@ type connection struct {
 
 // openConnection starts the server, initializes the session and lists the tools, within the start timeout.
 func (s *server) openConnection(config Server) (*connection, error) {
+	timeout := s.options.startTimeoutOf(s.config)
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: it ends the stream of messages.
-	startTimer := time.AfterFunc(s.options.StartTimeout, c.end)
+	startTimer := time.AfterFunc(timeout, c.end)
 	transport, err := s.openTransport(c, config)
 	if err == nil {
 		c.session, err = s.openSession(c, transport)
@@ -77,7 +78,7 @@ func (s *server) openConnection(config Server) (*connection, error) {
 	case s.life.Err() != nil:
 		return nil, errClosed
 	case !inTime:
-		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quoteLast())
+		return nil, fmt.Errorf("it was not ready within %v and was ended%s", timeout, c.stderr.quoteLast())
 	}
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
@@ -235,7 +236,7 @@ func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 	if !c.stale.Load() {
 		return c, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.options.startTimeoutOf(s.config))
 	defer cancel()
 	if err := s.refreshTools(limited, c); err != nil {
 		return nil, errors.New(s.redactText("its tools could not be listed: " + err.Error()))

@@ -6,35 +6,59 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"raddle.dev/internal/toolschema"
 	"raddle.dev/tool"
 )
 
 // longestName is the length in bytes that every provider accepts for the name of a function.
 const longestName = 64
 
-// directTools returns the tools of a server under their own names. A tool whose schema no provider would accept is left out, and is an error
-// that names it: a provider refuses a whole request because of one schema.
-func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, faults []error) {
+// A ToolError is a tool that is not offered under its own name, because no provider accepts its schema. The model can still call it through the functions for
+// its server.
+type ToolError struct {
+	Server string // the id of its server
+	Tool   string // its name, free of secrets
+	Err    error  // why, as the end of a sentence about its schema; free of secrets
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("MCP server '%s': its tool %s is not offered under its own name, because its schema %v; mcp_invoke_%s still calls it", e.Server, e.Tool, e.Err, e.Server)
+}
+
+// Unwrap returns the cause.
+func (e *ToolError) Unwrap() error { return e.Err }
+
+// directTools returns the tools of a server under their own names, and a *ToolError for each one whose schema no provider accepts.
+func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 	for i, name := range s.directNames(list) {
 		t := list[i]
-		schema, err := tool.RepairSchema(inputSchema(t))
+		repaired, err := toolschema.Repair(originalSchema(t))
 		if err != nil {
-			faults = append(faults, &ToolError{Server: s.config.ID, Tool: s.redactText(t.Name), Err: errors.New(s.redactText(err.Error()))})
+			left = append(left, &ToolError{Server: s.config.ID, Tool: s.redactText(t.Name), Err: errors.New(s.redactText(err.Error()))})
 			continue
 		}
+		schema, names := toolschema.SafeNames(repaired.Schema)
 		effect := toolEffect(t)
 		all = append(all, tool.Tool{
-			Name: name, Description: s.redactText(t.Description), Schema: schema,
-			Effect: effect, Parallel: effect == tool.ReadOnly,
-			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return s.toolTouches(t, args), nil },
+			Name: name, Description: s.redactText(repaired.AddNote(t.Description)), Schema: schema,
+			Effect: effect, Parallel: effect == tool.ReadOnly, InDoubt: s.config.InDoubt,
+			Touches: func(args json.RawMessage) (tool.Touch, error) {
+				args = names.RestoreNames(args)
+				return s.toolTouches(t, args), checkArguments(t, args)
+			},
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := parseObject(c.Args)
 				if !ok {
 					return tool.FailedResult("the arguments of %s are not an object", name), nil
+				}
+				args = names.RestoreNames(args)
+				if err := checkArguments(t, args); err != nil {
+					return tool.FailedResult("%v", err), nil
 				}
 				res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: args, repeats: effect.MayRepeat()})
 				if err != nil {
@@ -44,7 +68,15 @@ func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, faults []error)
 			},
 		})
 	}
-	return all, faults
+	return all, left
+}
+
+// checkArguments returns why arguments do not match the schema of a tool as its server wrote it, or nil.
+func checkArguments(t *sdk.Tool, args json.RawMessage) error {
+	if err := toolschema.CheckArguments(originalSchema(t), args); err != nil {
+		return fmt.Errorf("the arguments of %s do not match its schema: %w", t.Name, err)
+	}
+	return nil
 }
 
 // directNames returns the names under which tools of the server are offered directly. Rules use
@@ -83,26 +115,13 @@ func safeName(name string, marked bool) string {
 	return safe[:min(len(safe), longestName-len(mark))] + mark
 }
 
-// inputSchema returns the schema of a tool's arguments as its server has written it; nil if that is no schema, such as the list that some
-// servers write for no arguments.
-func inputSchema(t *sdk.Tool) json.RawMessage {
-	if _, is := t.InputSchema.(map[string]any); !is {
-		return nil
-	}
+// originalSchema returns the schema of a tool's arguments as its server wrote it.
+func originalSchema(t *sdk.Tool) json.RawMessage {
 	text, err := json.Marshal(t.InputSchema)
 	if err != nil {
-		return nil // it came as JSON
+		return json.RawMessage(`{}`)
 	}
 	return text
-}
-
-// shownSchema returns the schema of a tool's arguments for a model that reads it.
-func shownSchema(t *sdk.Tool) json.RawMessage {
-	schema := inputSchema(t)
-	if repaired, err := tool.RepairSchema(schema); err == nil {
-		return repaired
-	}
-	return schema
 }
 
 // toolEffect returns the effect that the server declares. A tool without destructiveHint does not

@@ -66,13 +66,15 @@ func TestWords(t *testing.T) {
 // tool of which no call can be made is left out, with an error that names it and its server.
 func TestSchemasThatProvidersRefuse(t *testing.T) {
 	s := &server{config: Server{ID: "e", Pos: "mcp.json:1:2"}, options: &Options{Seen: &Seen{}, Redact: func(text string) string { return text }}}
-	const plain = `{"properties":{},"type":"object"}`
+	const plain = `{"type":"object","properties":{}}`
+	const left = `MCP server 'e': its tool bad is not offered under its own name, because its schema `
 	for text, want := range map[string]string{
-		`null`: plain, `"x"`: plain, `[]`: plain, `true`: plain, `{}`: plain, `{"type":["object","null"]}`: plain,
+		`null`: plain, `[]`: plain, `true`: plain, `{}`: `{"properties":{},"type":"object"}`, `{"type":["object","null"]}`: `{"properties":{},"type":"object"}`,
 		`{"properties":{"a":{}}}`: `{"properties":{"a":{}},"type":"object"}`, `{"type":"object","properties":{"b":{"type":"string"}}}`: `{"properties":{"b":{"type":"string"}},"type":"object"}`,
-		`{"type":"object","anyOf":[{"properties":{"a":{"type":"array"}}},{"properties":{"b":{}}}]}`: `{"description":"Give the arguments of one of these: a; or b","properties":{"a":{"items":{},"type":"array"},"b":{}},"type":"object"}`,
-		`{"type":"string"}`: `MCP server 'e': its tool "bad" is left out, because its schema describes a value of the type string, and arguments are an object`,
-		`{"type":"object","properties":{"a":{"$ref":"#/gone"}}}`: `MCP server 'e': its tool "bad" is left out, because its schema refers to "#/gone", which is not in it`,
+		`{"type":"object","anyOf":[{"properties":{"a":{"type":"array"}}},{"properties":{"b":{}}}]}`: `{"properties":{"a":{"items":{},"type":"array"},"b":{}},"type":"object"}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/gone"}}}`:                                    `{"properties":{"a":{"description":"Any value: the server does not describe it."}},"type":"object"}`,
+		`{"type":"string"}`: left + `is that of a value of the type "string", and arguments are an object; mcp_invoke_e still calls it`,
+		`"x"`:               left + `is not an object; mcp_invoke_e still calls it`,
 	} {
 		var list []*sdk.Tool
 		if err := json.Unmarshal([]byte(`[{"name":"bad","inputSchema":`+text+`},{"name":"good","inputSchema":{"type":"object","properties":{}}}]`), &list); err != nil {
@@ -87,6 +89,22 @@ func TestSchemasThatProvidersRefuse(t *testing.T) {
 			got = faults[0].Error()
 		}
 		if got != want || tools[len(tools)-1].Name != "mcp__e__good" {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A model that asks for the description of a tool reads its schema as the server wrote it, as that of an object.
+func TestDescribedSchema(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: `{"type":"object"}`, `"x"`: `{"type":"object"}`, `[]`: `{"type":"object"}`, `true`: `{"type":"object"}`, `{}`: `{"type":"object"}`,
+		`{"type":"string"}`: `{"type":"object"}`, `{"properties":{"a":{}}}`: `{"properties":{"a":{}},"type":"object"}`, `{"type":["object","null"]}`: `{"type":"object"}`,
+	} {
+		var tool sdk.Tool
+		if err := json.Unmarshal([]byte(`{"name":"x","inputSchema":`+text+`}`), &tool); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(describedSchema(&tool)); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}

@@ -3,7 +3,9 @@ package mcp
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -58,6 +60,12 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 			r.readInDoubt(key, v)
 		case "headers":
 			s.Headers = r.readTable(key, v)
+		case "oauth":
+			r.readLogin(v)
+		case "start_timeout":
+			s.StartTimeout = r.readDuration(key, v)
+		case "timeout":
+			s.CallTimeout = r.readDuration(key, v)
 		}
 	})
 	r.warnUnknown(value)
@@ -67,7 +75,7 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 }
 
 // entryKeys are the keys of an entry.
-var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers"}
+var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers", "oauth", "start_timeout", "timeout"}
 
 // warnUnknown warns about an unknown key that is similar to a known one. Other unknown keys may
 // belong to other programs.
@@ -132,6 +140,35 @@ func (r *entryReader) readText(key string, v *yaml.Node) string {
 		r.addFault(v, "has a %q that is not a string", key)
 	}
 	return text
+}
+
+// readLogin reads an object; a value of another kind may belong to another program.
+func (r *entryReader) readLogin(v *yaml.Node) {
+	if v = strictyaml.ResolveAlias(v); v.Kind != yaml.MappingNode {
+		return
+	}
+	table, login := r.readTable("oauth", v), &r.server.Login
+	login.ClientID, login.ClientSecret = table["client_id"], table["client_secret"]
+	if text, ok := table["port"]; ok {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			r.addFault(v, `has in "oauth" a "port" that is not a port`)
+		}
+		login.Port = int(port)
+	}
+}
+
+// readDuration returns 0 for a number of "timeout", which belongs to other programs: some write seconds and some milliseconds.
+func (r *entryReader) readDuration(key string, v *yaml.Node) time.Duration {
+	text, ok := strictyaml.ScalarText(v, true)
+	d, err := time.ParseDuration(text)
+	if ok && err == nil && d > 0 {
+		return d
+	}
+	if _, err := strconv.ParseFloat(text, 64); !ok || err != nil || key != "timeout" {
+		r.addFault(v, `has a %q that is not a time such as "90s" or "2m"`, key)
+	}
+	return 0
 }
 
 func (r *entryReader) readInDoubt(key string, v *yaml.Node) {

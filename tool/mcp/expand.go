@@ -29,6 +29,8 @@ func expandServer(s Server, lookup func(string) (string, bool)) (Server, []strin
 	s.Dir = e.expandText("", s.Dir)
 	s.URL = e.expandText("", s.URL)
 	s.Headers = e.expandTable(s.Headers)
+	s.Login.ClientID = e.expandText("", s.Login.ClientID)
+	s.Login.ClientSecret = e.expandText("client_secret", s.Login.ClientSecret)
 	e.secrets = append(e.secrets, redact.FindPasswords(s.URL)...)
 	e.secrets = append(e.secrets, redact.FindPasswords(s.Command)...)
 	e.secrets = append(e.secrets, redact.FindFlagSecrets(s.Args)...)
@@ -81,6 +83,15 @@ func (e *expansion) addSecret(v string) {
 	if _, token, ok := strings.Cut(v, " "); ok {
 		e.secrets = append(e.secrets, token)
 	}
+}
+
+// ExpandReferences returns an entry with its references filled in.
+func (s Server) ExpandReferences(lookup func(string) (string, bool)) (Server, error) {
+	if s.problem != nil {
+		return s, s.problem
+	}
+	s, _, err := expandServer(s, lookup)
+	return s, err
 }
 
 // Secrets returns the values of the file's entries that must not be seen, with

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -41,7 +42,17 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 
+	Login Login // how to log in to a server on the network
+
+	StartTimeout, CallTimeout time.Duration // instead of those of Options; 0: those
+
 	problem error // why the server cannot run; nil: the entry is valid
+}
+
+// A Login is what the user has registered with the authorization server of a server. The zero value is nothing: raddle registers itself.
+type Login struct {
+	ClientID, ClientSecret string
+	Port                   int // of this machine, to which the browser is sent; 0: any
 }
 
 // A Transport is the way to a server.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,18 +20,30 @@ const (
 )
 
 // buildTools returns the tools of a server: the functions of raddle for it, then each of its own
-// tools if it has few. The errors name tools that are left out.
-func (s *server) buildTools(c *connection) ([]tool.Tool, []error) {
-	id, list := s.config.ID, c.currentTools()
-	all := []tool.Tool{
+// tools if it has few. The errors are those of tools that are left out.
+func (s *server) buildTools(c *connection) (all []tool.Tool, left []error) {
+	list := c.currentTools()
+	all = append(s.commonTools(s.serverInstructions(c), invokeEffect(list)), s.readerTools(c)...)
+	if len(list) <= s.options.Direct {
+		direct, failed := s.directTools(list)
+		all, left = append(all, direct...), failed
+	}
+	return all, left
+}
+
+// commonTools returns the functions of raddle for a server, which also one that is still starting has: their calls wait for it. The effect is that of a call
+// of any of its tools.
+func (s *server) commonTools(instructions string, effect tool.Effect) []tool.Tool {
+	id := s.config.ID
+	return []tool.Tool{
 		{
 			Name: functionName("invoke", id),
 			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
-				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + s.serverInstructions(c),
+				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + instructions,
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
-			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
+			Effect: effect, Parallel: effect == tool.ReadOnly,
 			InDoubt: s.config.InDoubt, Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invokeTool,
 		},
 		{
@@ -49,12 +62,6 @@ func (s *server) buildTools(c *connection) ([]tool.Tool, []error) {
 			Effect: tool.ReadOnly, Parallel: true, Run: s.describeTool,
 		},
 	}
-	all = append(all, s.readerTools(c)...)
-	if len(list) > s.options.Direct {
-		return all, nil
-	}
-	own, faults := s.directTools(list)
-	return append(all, own...), faults
 }
 
 func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -103,7 +110,20 @@ func (s *server) describeTool(ctx context.Context, c tool.Call) (tool.Result, er
 	}{"object", struct {
 		Tool      property        `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
-	}{property{"string"}, shownSchema(t)}})), nil
+	}{property{"string"}, describedSchema(t)}})), nil
+}
+
+// describedSchema returns the schema of a tool's arguments as the model reads it in a result: as the server wrote it, but always that of an object.
+func describedSchema(t *sdk.Tool) json.RawMessage {
+	schema, ok := t.InputSchema.(map[string]any)
+	if !ok {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	if schema["type"] != "object" {
+		schema = maps.Clone(schema)
+		schema["type"] = "object"
+	}
+	return originalSchema(&sdk.Tool{InputSchema: schema})
 }
 
 func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -119,6 +139,9 @@ func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, erro
 	t, failed, err := s.findTool(ctx, name)
 	if failed != nil || err != nil {
 		return derefResult(failed), err
+	}
+	if err := checkArguments(t, with); err != nil {
+		return tool.FailedResult("%v", err), nil
 	}
 	res, err := s.callTool(ctx, request{Call: c, name: t.Name, arguments: with, repeats: toolEffect(t).MayRepeat()})
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// recordHTTPRequest records the request that a POST sends, so that the inbox knows its answer.
-func (r *requester) recordHTTPRequest(req *http.Request) error {
+// recordHTTPRequest records the request that a POST sends, so that the inbox knows its answer. It returns the body.
+func (r *requester) recordHTTPRequest(req *http.Request) ([]byte, error) {
 	if req.Method != http.MethodPost || req.Body == nil {
-		return nil
+		return nil, nil
 	}
 	text, err := io.ReadAll(req.Body)
 	req.Body.Close()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Body = io.NopCloser(bytes.NewReader(text))
 	if m, err := jsonrpc.DecodeMessage(text); err == nil {
 		r.inbox.recordRequest(m)
 	}
-	return nil
+	return text, nil
 }
 
 // filterBody returns the body of an answer without anything that is not a message.

@@ -86,7 +86,7 @@ func askServer[R any](ctx context.Context, s *server, do func(context.Context, *
 	if err != nil {
 		return tool.Result{}, s.wrapError(ctx, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.options.callTimeoutOf(s.config))
 	defer cancel()
 	defer context.AfterFunc(c.ended, cancel)()
 	res, err := do(limited, c.session)

@@ -82,8 +82,8 @@ func TestChangedDefinitionsAskAgain(t *testing.T) {
 				}
 				policy.Rules = append(policy.Rules, permission.Rules{Allow: []permission.Rule{r}})
 			}
-			own, _ := s.directTools(list)
-			d, err := policy.Decide(t.Context(), own[0], tool.Call{Args: json.RawMessage(`{}`)})
+			offered, _ := s.directTools(list)
+			d, err := policy.Decide(t.Context(), offered[0], tool.Call{Args: json.RawMessage(`{"key":"k"}`)})
 			if err != nil {
 				t.Fatal(err)
 			}

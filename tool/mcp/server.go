@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,10 @@ type server struct {
 
 // An attempt is a start that is in progress, has failed, or has led to a connection.
 type attempt struct {
-	done chan struct{} // closed when conn or err is set
-	conn *connection
-	err  error
+	begun time.Time
+	done  chan struct{} // closed when conn or err is set
+	conn  *connection
+	err   error
 }
 
 // errClosed is the error of starts and calls after Servers.Close.
@@ -84,7 +86,7 @@ func (s *server) currentAttempt() (*attempt, error) {
 		}
 		return nil, fmt.Errorf("it is not started again: %d starts in a row failed%s", s.failures, reason)
 	}
-	a := &attempt{done: make(chan struct{})}
+	a := &attempt{begun: time.Now(), done: make(chan struct{})}
 	s.current = a
 	go s.startAttempt(a, restartDelay(s.failures))
 	return a, nil
@@ -149,6 +151,16 @@ func (s *server) redactText(text string) string {
 	own := s.secrets
 	s.mu.Unlock()
 	return s.options.Redact(own.Text(text))
+}
+
+// startTimeoutOf returns the time until the server must have answered and listed its tools.
+func (o *Options) startTimeoutOf(c Server) time.Duration {
+	return cmp.Or(c.StartTimeout, o.StartTimeout)
+}
+
+// callTimeoutOf returns the time of one call.
+func (o *Options) callTimeoutOf(c Server) time.Duration {
+	return cmp.Or(c.CallTimeout, o.CallTimeout)
 }
 
 // recordSuccess records that a call was answered.

@@ -52,6 +52,10 @@ type Options struct {
 	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
 	Waiting func(ctx context.Context, server string) (ended func())
 
+	// Token returns the token of a login to the server at an address, "" if there is none. rejected is the token that the server has refused; "" for a first
+	// request. nil: there are no logins. The credential in an entry counts before it.
+	Token func(ctx context.Context, address, rejected string) (string, error)
+
 	// Seen remembers what servers have said about their tools. Servers of one process share it; nil: these servers have one of their own.
 	Seen *Seen
 	// Redact removes further secrets from what servers say. Those that their
@@ -126,20 +130,6 @@ func (e *ServerError) Error() string { return fmt.Sprintf("MCP server '%s': %v",
 
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.Err }
-
-// A ToolError is a tool that is left out, of a server that can be used.
-type ToolError struct {
-	Server string // the id of its server
-	Tool   string // its name, free of secrets
-	Err    error  // free of secrets
-}
-
-func (e *ToolError) Error() string {
-	return fmt.Sprintf("MCP server '%s': its tool %q is left out, because %v", e.Server, e.Tool, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ToolError) Unwrap() error { return e.Err }
 
 // IDs lists the servers of the file, sorted.
 func (s *Servers) IDs() []string {

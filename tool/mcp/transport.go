@@ -38,7 +38,7 @@ func (s *server) openTransport(c *connection, config Server) (sdk.Transport, err
 	var life context.Context
 	life, c.cancelRequests = context.WithCancel(context.Background())
 	client := &http.Client{
-		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.logStrayOutput, c.reportProgress)},
+		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.logStrayOutput, c.reportProgress), id: config.ID, at: at, token: s.options.tokenFunc(config)},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 10 || r.URL.Host != at.Host || r.URL.Scheme != at.Scheme {
 				return fmt.Errorf("the server redirects to %s: if that is right, write this address into the entry", r.URL.Host)
@@ -92,6 +92,73 @@ type requester struct {
 	headers map[string]string
 	life    context.Context
 	inbox   *inbox
+
+	id    string
+	at    *url.URL                                                   // of the server
+	token func(ctx context.Context, rejected string) (string, error) // see Options.Token; nil: there are no logins
+}
+
+// tokenFunc returns what gives tokens for a server; nil if the entry has a credential of its own.
+func (o *Options) tokenFunc(config Server) func(ctx context.Context, rejected string) (string, error) {
+	for name := range config.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return nil
+		}
+	}
+	if o.Token == nil {
+		return nil
+	}
+	return func(ctx context.Context, rejected string) (string, error) {
+		return o.Token(ctx, config.URL, rejected)
+	}
+}
+
+// addToken adds the token of a login to a request to the server itself. It returns the token.
+func (r *requester) addToken(req *http.Request, rejected string) (string, error) {
+	if r.token == nil || req.URL.Host != r.at.Host || req.URL.Scheme != r.at.Scheme {
+		return "", nil
+	}
+	token, err := r.token(req.Context(), rejected)
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, r.loginHint())
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return token, nil
+}
+
+// loginHint says what to do about a server that wants a login.
+func (r *requester) loginHint() string {
+	if r.token == nil {
+		return "put a valid credential into the headers of the entry"
+	}
+	return "log in with: raddle mcp login " + r.id + ", or put a valid credential into the headers of the entry"
+}
+
+// sendAuthorized sends a request. If the server refuses the token of a login, the request is sent once more with a new one.
+func (r *requester) sendAuthorized(req *http.Request, text []byte) (*http.Response, error) {
+	token, err := r.addToken(req, "")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := r.next.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || token == "" {
+		return resp, err
+	}
+	again := req.Clone(req.Context())
+	if next, err := r.addToken(again, token); err != nil || next == "" || next == token {
+		if err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+		return resp, nil
+	}
+	resp.Body.Close()
+	if text != nil {
+		again.Body = io.NopCloser(bytes.NewReader(text))
+	}
+	return r.next.RoundTrip(again)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -103,11 +170,12 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.headers)) {
 		req.Header.Set(name, r.headers[name])
 	}
-	if err := r.recordHTTPRequest(req); err != nil {
+	text, err := r.recordHTTPRequest(req)
+	if err != nil {
 		done()
 		return nil, err
 	}
-	resp, err := r.next.RoundTrip(req)
+	resp, err := r.sendAuthorized(req, text)
 	if err != nil {
 		done()
 		return nil, err
@@ -115,12 +183,13 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode == http.StatusUnauthorized {
 		resp.Body.Close()
 		done()
-		return nil, fmt.Errorf("%s requires authentication (401): put a valid credential into the headers of the entry", req.URL.Host)
+		return nil, fmt.Errorf("%s requires authentication (401): %s", req.URL.Host, r.loginHint())
 	}
 	resp.Body = &body{Reader: r.filterBody(resp), Closer: resp.Body, done: done}
 	return resp, nil
 }
 
+// An body ends its request when it is closed.
 type body struct {
 	io.Reader
 	io.Closer

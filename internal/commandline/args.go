@@ -1,27 +1,27 @@
-package cli
+package commandline
 
 import (
 	"slices"
 	"strings"
 )
 
-// commandNames are the words that a command line may begin with. A test compares
+// Commands are the words that a command line may begin with. A test compares
 // them with the commands.
-var commandNames = []string{
+var Commands = []string{
 	"acp", "agents", "answer", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "run", "runs", "schema", "serve", "store", "studio", "test", "tools", "version", "watch", "__complete", "__completeNoDesc",
 }
 
-// takesValue are the flags of run, and those of every command, whose next word is
+// TakesValue are the flags of run, and those of every command, whose next word is
 // their value. A test compares them with the flags.
-var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user"}
+var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user"}
 
-// rewriteArgs translates three spellings of the reference tool. The name
+// RewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the
 // session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
-func rewriteArgs(args []string) []string {
+func RewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
 	word := false // the first word that is not a flag has been seen
@@ -38,10 +38,10 @@ func rewriteArgs(args []string) []string {
 			at, value = i, strings.TrimPrefix(arg, "--agent=")
 			args = slices.Delete(slices.Clone(args), i, i+1)
 			i = len(args)
-		case slices.Contains(takesValue, arg):
+		case slices.Contains(TakesValue, arg):
 			i++
 		case !strings.HasPrefix(arg, "-") || arg == "-":
-			if !word && slices.Contains(commandNames, arg) {
+			if !word && slices.Contains(Commands, arg) {
 				return args
 			}
 			word = true
