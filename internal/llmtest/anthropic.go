@@ -141,7 +141,7 @@ func streamAnthropic(t Turn) string {
 	send("message_start", `,"message":{"id":"r","type":"message","role":"assistant","model":"claude-x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}`)
 	if t.Thought != "" {
 		block(`{"type":"thinking","thinking":"","signature":""}`,
-			`{"type":"thinking_delta","thinking":`+quoteJSON(t.Thought)+`}`, `{"type":"signature_delta","signature":"seal of `+t.Thought+`"}`)
+			`{"type":"thinking_delta","thinking":`+quoteJSON(t.Thought)+`}`, `{"type":"signature_delta","signature":`+quoteJSON("seal of "+t.Thought)+`}`)
 	}
 	if h := splitHalf(t.Text); t.Text != "" {
 		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+quoteJSON(h[0])+`}`, `{"type":"text_delta","text":`+quoteJSON(h[1])+`}`)

@@ -2,49 +2,14 @@ package llmtest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/llm"
-	"raddle.dev/llm/anthropic"
-	"raddle.dev/llm/gemini"
-	"raddle.dev/llm/ollama"
-	"raddle.dev/llm/openai"
 )
-
-func model(t *testing.T, v Vendor, url string) llm.Model {
-	t.Helper()
-	var m llm.Model
-	var err error
-	switch v.Name {
-	case "OpenAI":
-		m, err = openai.New(openai.Config{Model: "gpt-x", BaseURL: url})
-	case "OpenAI responses":
-		m, err = openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url})
-	case "Anthropic":
-		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
-	case "Ollama":
-		m, err = ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url})
-	case "Gemini":
-		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
-	default:
-		c := openai.Config{Model: "x", BaseURL: url}
-		if _, known := openai.FindProfile(v.Name); known {
-			c.Profile = v.Name
-		}
-		m, err = openai.New(c)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func allVendors() []Vendor {
-	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama()}, CompatibleServers()...)
-}
 
 var turns = []Turn{
 	{Thought: "zwei auf einmal", Text: "Žluťoučký kůň 馬", Calls: []Call{
@@ -75,11 +40,11 @@ func results(m llm.Message, apart bool) []llm.Message {
 
 // TestConversations plays several rounds against each vendor.
 func TestConversations(t *testing.T) {
-	for _, v := range allVendors() {
+	for _, v := range Vendors() {
 		for _, apart := range []bool{false, true} {
 			t.Run(v.Name, func(t *testing.T) {
 				s := StartServer(t, v, turns...)
-				talk(t, model(t, v, s.URL), apart)
+				talk(t, openModel(t, v, s.URL), apart)
 				last := string(s.RequestBodies()[len(turns)-1])
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
@@ -130,11 +95,53 @@ func talk(t *testing.T, m llm.Model, apart bool) []llm.Message {
 	return messages
 }
 
+// TestStructuredAnswers asks each vendor for an answer with a schema, after calls and their results.
+func TestStructuredAnswers(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)
+	for _, v := range Vendors() {
+		t.Run(v.Name, func(t *testing.T) {
+			s := StartServer(t, v, append(slices.Clone(turns), Turn{Thought: "as ordered", Text: `{"city":"Brno"}`})...)
+			m := openModel(t, v, s.URL)
+			messages := append(talk(t, m, false), llm.User("Which city?"))
+			reply, err := llm.Generate(t.Context(), m, llm.Request{Messages: messages, Schema: schema})
+			if err != nil || reply.Text() != `{"city":"Brno"}` {
+				t.Fatalf("%q, %v", reply.Text(), err)
+			}
+			if body := string(s.RequestBodies()[len(turns)]); !strings.Contains(body, `"required":["city"]`) {
+				t.Errorf("the schema is not in %s", body)
+			}
+		})
+	}
+}
+
+// TestInterruptedReplies leaves the reply of each vendor in its middle, and goes on with what was read of it.
+func TestInterruptedReplies(t *testing.T) {
+	for _, v := range Vendors() {
+		t.Run(v.Name, func(t *testing.T) {
+			s := StartServer(t, v, turns[0], Turn{Text: "ok"})
+			m := openModel(t, v, s.URL)
+			var read string
+			for d, err := range m.Stream(t.Context(), llm.Request{Messages: []llm.Message{llm.User("look")}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read += d.Text; read != "" {
+					break
+				}
+			}
+			messages := []llm.Message{llm.User("look"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: read}}}, llm.User("go on")}
+			if _, err := llm.Generate(t.Context(), m, llm.Request{Messages: messages}); err != nil || read == "" || read == turns[0].Text {
+				t.Errorf("after %q: %v", read, err)
+			}
+		})
+	}
+}
+
 // TestConversationsMove continues the conversation of one vendor at another.
 func TestConversationsMove(t *testing.T) {
-	vendors := allVendors()
+	vendors := Vendors()
 	for _, from := range vendors {
-		messages := talk(t, model(t, from, StartServer(t, from, turns...).URL), false)
+		messages := talk(t, openModel(t, from, StartServer(t, from, turns...).URL), false)
 		data, err := json.Marshal(messages)
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +156,7 @@ func TestConversationsMove(t *testing.T) {
 					t.Fatal(err)
 				}
 				s := StartServer(t, to, Turn{Text: "ok"})
-				if _, err := llm.Generate(t.Context(), model(t, to, s.URL), llm.Request{Messages: read}); err != nil {
+				if _, err := llm.Generate(t.Context(), openModel(t, to, s.URL), llm.Request{Messages: read}); err != nil {
 					t.Fatal(err)
 				}
 				if body := string(s.RequestBodies()[0]); strings.Contains(body, "auf einmal") || strings.Contains(body, "c2VhbCBvZi") {
@@ -172,10 +179,10 @@ func TestAwkwardRequests(t *testing.T) {
 		"broken arguments":   {llm.User("a"), {Role: llm.RoleAssistant, Parts: []llm.Part{call}}, answer},
 		"white space around": {llm.User("a"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "\n"}, call}}, answer, llm.User(" ")},
 	} {
-		for _, v := range allVendors() {
+		for _, v := range Vendors() {
 			t.Run(name+" at "+v.Name, func(t *testing.T) {
 				s := StartServer(t, v, Turn{Text: "ok"})
-				reply, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{System: "Be brief.", Messages: messages})
+				reply, err := llm.Generate(t.Context(), openModel(t, v, s.URL), llm.Request{System: "Be brief.", Messages: messages})
 				if err != nil || reply.Text() != "ok" {
 					t.Errorf("%q, %v", reply.Text(), err)
 				}
@@ -222,10 +229,10 @@ func TestWrongCalls(t *testing.T) {
 		"result behind a person":    {llm.User("a"), made(call("x", "f")), llm.User("b"), answered(result("x", "f"))},
 		"result behind a reply":     {llm.User("a"), made(call("x", "f")), made(llm.Text{Text: "hm"}), answered(result("x", "f")), llm.User("b")},
 	} {
-		for _, v := range allVendors() {
+		for _, v := range Vendors() {
 			t.Run(name+" at "+v.Name, func(t *testing.T) {
 				s := StartServer(t, v, Turn{Text: "ok"})
-				if _, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{Messages: messages}); err != nil {
+				if _, err := llm.Generate(t.Context(), openModel(t, v, s.URL), llm.Request{Messages: messages}); err != nil {
 					t.Fatal(err)
 				}
 				body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(s.RequestBodies()[0]))

@@ -77,14 +77,14 @@ func TestBrokenSchemas(t *testing.T) {
 			tools = append(tools, llm.ToolSpec{Name: "f", Description: repaired.AddNote("does f"), Schema: schema}, llm.ToolSpec{Name: "g", Schema: repaired.Schema})
 		})
 	}
-	for _, v := range allVendors() {
+	for _, v := range Vendors() {
 		t.Run(v.Name, func(t *testing.T) {
 			for _, tool := range tools {
 				if v.Name == "Anthropic" && tool.Name == "g" {
 					continue // names are replaced where the arguments can be given their names back
 				}
 				s := StartServer(t, v, Turn{Text: "yes"})
-				for _, err := range model(t, v, s.URL).Stream(t.Context(), llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{tool}}) {
+				for _, err := range openModel(t, v, s.URL).Stream(t.Context(), llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{tool}}) {
 					if err != nil {
 						t.Fatal(err)
 					}
