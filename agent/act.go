@@ -36,6 +36,7 @@ type Act struct {
 	Gate      Gate                                           // nil: every call may be made
 	Headless  bool                                           // there is no person to ask: a call that needs consent is refused
 	Calls     Calls
+	Serial    bool                // no calls run at the same time, whatever their tools allow
 	Budget    Budget              // its ToolCalls
 	Around    []ToolMiddleware    // the first outermost
 	Redact    func(string) string // removes secrets from the text of results before they are recorded; nil: nothing is removed
@@ -231,7 +232,7 @@ func (st *actStep) nextBatch(pending []llm.ToolCall) []llm.ToolCall {
 		return !ok || t.Parallel
 	}
 	n := 1
-	for parallel(pending[0]) && n < len(pending) && parallel(pending[n]) {
+	for !st.act.Serial && parallel(pending[0]) && n < len(pending) && parallel(pending[n]) {
 		n++
 	}
 	return pending[:n]

@@ -156,6 +156,22 @@ func TestTimeBudget(t *testing.T) {
 	})
 }
 
+// A request for at most one call in a reply also means that the calls of a reply that has several run one after the other.
+func TestSerialCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := tool.Tool{Name: "wait", Effect: tool.ReadOnly, Parallel: true, Run: func(context.Context, tool.Call) (tool.Result, error) {
+			time.Sleep(10 * time.Millisecond)
+			return tool.TextResult("over"), nil
+		}}
+		m := countReplies(both(call("a", "wait", `{}`), call("b", "wait", `{}`), call("c", "wait", `{}`)), say("ok"))
+		began := time.Now()
+		r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Request: llm.Request{Serial: true}, Tools: []tool.Tool{wait}})}
+		if res, err := r.Invoke(t.Context(), graph.Input{Set: agent.Turn("Go.")}); err != nil || res.Err != nil || time.Since(began) != 30*time.Millisecond {
+			t.Errorf("%v, %v, took %v", err, res.Err, time.Since(began))
+		}
+	})
+}
+
 // TestCallsAtOnce runs calls side by side, no more than allowed, with outcomes in
 // the order of the calls.
 func TestCallsAtOnce(t *testing.T) {

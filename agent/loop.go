@@ -78,7 +78,7 @@ func (c Config) Def() (graph.Def, error) {
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.systemFunc(), Models: c.Models, Visibility: c.Visibility, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
 		Tools: withAgents(tools, c.Agents), ListTools: c.ListTools, Sources: c.Sources, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
-	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, ListTools: c.ListTools, Sources: c.Sources, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
+	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, ListTools: c.ListTools, Sources: c.Sources, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Serial: c.Request.Serial, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
 	after := graph.End

@@ -58,7 +58,7 @@ func offered(r llm.Request) string {
 	return strings.Join(names, " ") + " | " + r.Messages[len(r.Messages)-1].Text()
 }
 
-// A source that is there later joins the next request, and the model is told. What was found out is in the journal: a run that is resumed elsewhere sends the same.
+// A source that is there later joins the next request, and the model learns it. What was found out is in the journal: a run that is resumed elsewhere sends the same.
 func TestSourcesJoin(t *testing.T) {
 	s := &servers{there: map[string]bool{"a": true, "bad": false}}
 	var requests []string

@@ -28,6 +28,7 @@ type llmNode struct {
 	model             string // empty: the graph's
 	temperature, topP *float64
 	reasoningEffort   string
+	parallelCalls     *bool  // nil: as the graph says
 	fallback          string // the node after a failure; empty: the next
 	maxAttempts       int
 	maxIterations     int
@@ -42,7 +43,7 @@ var llmKind = &kind{
 		Required: []string{"prompt"},
 		Optional: []string{
 			"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
-			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "retry_patience",
+			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "retry_patience",
 			"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
 		},
 		Scoped: "output",
@@ -54,6 +55,7 @@ var llmKind = &kind{
 			temperature:     m.ReadFloat("temperature"),
 			topP:            m.ReadFloat("top_p"),
 			reasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional),
+			parallelCalls:   m.ReadSwitch("parallel_calls"),
 			fallback:        m.ReadFallback(true),
 			maxAttempts:     m.ReadCount("max_attempts", 1),
 			maxIterations:   m.ReadCount("max_iterations", 10),
@@ -251,7 +253,8 @@ func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 // baseRequest returns a request with the settings of the node, else those of the graph, else those of the host.
 func (b *llmNode) baseRequest(a *Agent) llm.Request {
 	f, h := a.File, a.host
-	return llm.Request{Temperature: cmp.Or(b.temperature, f.Temperature, h.Temperature), TopP: cmp.Or(b.topP, f.TopP, h.TopP), Effort: cmp.Or(b.reasoningEffort, f.ReasoningEffort)}
+	serial := cmp.Or(b.parallelCalls, f.ParallelCalls)
+	return llm.Request{Serial: serial != nil && !*serial, Temperature: cmp.Or(b.temperature, f.Temperature, h.Temperature), TopP: cmp.Or(b.topP, f.TopP, h.TopP), Effort: cmp.Or(b.reasoningEffort, f.ReasoningEffort)}
 }
 
 // modelUse says which model a node calls, empty for the agent's, and how often.

@@ -35,6 +35,8 @@ type Request struct {
 	// Effort is how hard the model should think, as a value that the provider
 	// defines, such as "low" or "high". Empty: not sent.
 	Effort string `json:"effort,omitempty"`
+	// Serial asks for at most one tool call in a reply, where the provider can be told; a caller must make several calls one after the other.
+	Serial bool `json:"serial,omitempty"`
 	// Stop lists texts before which the reply ends; empty: not sent. Providers
 	// accept four or five, and reasoning models may reject them.
 	Stop []string `json:"stop,omitempty"`

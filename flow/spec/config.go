@@ -36,11 +36,12 @@ type Config struct {
 	Source strictyaml.Mapping
 }
 
-// Sampling says how the model of an agent is called.
+// Sampling says how the model of an agent, or those of the llm nodes of a graph, are called.
 type Sampling struct {
-	Model             string // empty: the caller's
+	Model             string // default model; empty: the caller's
 	Temperature, TopP *float64
 	ReasoningEffort   string
+	ParallelCalls     *bool               // nil: the model may make several calls at once
 	Patience          *strictyaml.Seconds // retry_patience; nil: the caller's
 }
 
@@ -151,6 +152,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Sampling = Sampling{
 		Model: m.ReadAlternatives("model"), Temperature: m.ReadFloat("temperature"), TopP: m.ReadFloat("top_p"),
 		ReasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional), Patience: m.ReadOptionalSeconds("retry_patience"),
+		ParallelCalls: m.ReadSwitch("parallel_calls"),
 	}
 	c.Prompting = Prompting{
 		Instructions: m.ReadText("instructions", strictyaml.Optional), Dynamic: m.ReadFlag("dynamic_instructions", false),

@@ -14,11 +14,8 @@ type File struct {
 	Name                 string
 	Description          string
 	Version              string
-	Model                string // default model of llm nodes; empty: the caller's
-	Temperature, TopP    *float64
-	ReasoningEffort      string
-	Patience             *strictyaml.Seconds // retry_patience of llm nodes; nil: a failed request is only repeated as max_attempts says
-	WorkingDir           string              // of script nodes that do not set it; empty: WorkingDirCaller
+	Sampling                    // of llm nodes; without retry_patience a failed request is only repeated as max_attempts says
+	WorkingDir           string // of script nodes that do not set it; empty: WorkingDirCaller
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string

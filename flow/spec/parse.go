@@ -90,6 +90,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	f.Temperature = m.ReadFloat("temperature")
 	f.TopP = m.ReadFloat("top_p")
 	f.ReasoningEffort = m.ReadText("reasoning_effort", strictyaml.Optional)
+	f.ParallelCalls = m.ReadSwitch("parallel_calls")
 	f.Patience = m.ReadOptionalSeconds("retry_patience")
 	f.WorkingDir = ReadWorkingDir(m)
 	f.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)

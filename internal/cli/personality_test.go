@@ -103,7 +103,7 @@ func startVendor(t *testing.T, w *workplace, v llmtest.Vendor, turns []llmtest.T
 }
 
 // A random conversation with each personality, with a picture, is killed at a random event and resumed: no recorded reply is requested again, and the requests
-// are those of a run that nobody killed. The run is exported, and a replay of the file elsewhere, without the provider, asks for the same.
+// are those of a run that was never killed. The run is exported, and a replay of the file elsewhere, without the provider, asks for the same.
 func TestKilledConversationsOfAllVendors(t *testing.T) {
 	t.Parallel()
 	needBash(t)

@@ -25,7 +25,7 @@ func TestOneBadSchemaOfAServer(t *testing.T) {
 		return schema
 	}
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
-	server.AddTool(&sdk.Tool{Name: "bad", Annotations: reads, InputSchema: object(map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": "#/$defs/gone"}}})}, answer)
+	server.AddTool(&sdk.Tool{Name: "bad", Annotations: reads, InputSchema: object(map[string]any{"oneOf": []any{map[string]any{"type": "string"}}})}, answer)
 	server.AddTool(&sdk.Tool{Name: "look", Annotations: reads, InputSchema: object(map[string]any{"anyOf": []any{map[string]any{"properties": map[string]any{"at": map[string]any{"type": "array"}}}}})}, answer)
 	w := newWorkplace(t, `
 -- shop/config.yaml --
@@ -43,7 +43,7 @@ mcp_servers: [desk]
 	if r.code != 0 || strings.Count(r.out, `"type":"tool_done"`) != 3 || strings.Count(r.out, `it is here`) < 3 {
 		t.Fatalf("%+v", r)
 	}
-	if n := strings.Count(r.err, `MCP server 'desk': its tool "bad" is left out, because its schema refers to "#/$defs/gone", which is not in it`); n != 1 {
+	if n := strings.Count(r.err, `MCP server 'desk': its tool bad is not offered under its own name, because its schema has no alternative in oneOf`); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, r.err)
 	}
 }

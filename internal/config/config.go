@@ -63,6 +63,8 @@ type Client struct {
 	Wire    string  // one of Wires; "": that of the type
 	Profile string  // how its server differs from OpenAI's; "": by its address
 	Context int     // window of its models in tokens; 0: what is known about each
+	Strict  string  // one of StrictModes: whether its models are held to schemas; "": auto
+	Cache   string  // one of CacheTimes: how long a prompt cache with marks keeps tokens; "": 5m
 	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them
@@ -75,6 +77,12 @@ type Client struct {
 
 // Wires are the interfaces of OpenAI that a client may name.
 var Wires = []string{"responses", "chat"}
+
+// StrictModes are the values of strict, of a client and of a model.
+var StrictModes = []string{"auto", "on", "off"}
+
+// CacheTimes are the values of cache_ttl.
+var CacheTimes = []string{"5m", "1h"}
 
 // ProxyNone is the value of a client's proxy that uses none.
 const ProxyNone = "none"
@@ -104,6 +112,7 @@ type Model struct {
 	Window, Output          int            // tokens of a request and its reply, and of a reply; 0: the value of the catalogue
 	InputPrice, OutputPrice *float64       // of a million tokens, in US dollars; nil: the value of the catalogue
 	NoTools                 bool           // it cannot call tools
+	Strict                  string         // as that of the client; "": that of the client
 	Body                    map[string]any // members of each request, besides those of the client
 }
 

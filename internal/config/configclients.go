@@ -19,13 +19,13 @@ import (
 )
 
 var (
-	clientKeys = []string{"api_base", "api_key", "api_key_command", "context", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "type", "wire"}
+	clientKeys = []string{"api_base", "api_key", "api_key_command", "cache_ttl", "context", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "strict", "type", "wire"}
 
 	// modelKeys are the keys of a model. Some are accepted because configurations contain
 	// them, and are ignored.
 	modelKeys = []string{
 		"name", "type", "extra_body", "reasoning_levels", "reasoning_effort_levels",
-		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens",
+		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens", "strict",
 		"supports_function_calling", "supports_reasoning", "supports_vision",
 	}
 	modelKinds = []string{"chat", "embedding", "reranker"}
@@ -85,6 +85,10 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			}
 		case key == "profile":
 			cl.Profile = s
+		case key == "strict":
+			cl.Strict = r.readChoice(v, key, s, StrictModes)
+		case key == "cache_ttl":
+			cl.Cache = r.readChoice(v, key, s, CacheTimes)
 		case key == "context":
 			if n, err := strconv.Atoi(s); err != nil || n <= 0 {
 				r.ReportFault(v, "", "context must be a number of tokens, such as 32768")
@@ -99,6 +103,14 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 	})
 	r.completeClient(n, &cl, c)
 	c.Clients = append(c.Clients, cl)
+}
+
+// readChoice returns a value that must be one of a list.
+func (r *configReader) readChoice(v *yaml.Node, key, value string, list []string) string {
+	if !slices.Contains(list, value) {
+		r.ReportFault(v, wording.SuggestNearest(value, list, ""), "%s must be one of %s, not %q", key, strings.Join(list, ", "), value)
+	}
+	return value
 }
 
 // readHeader reads a header of every request of a client.
@@ -216,8 +228,12 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		r.ReportFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):
 		r.ReportFault(n, "give one of them another name", "two clients are named %q", cl.Name)
-	case cl.Wire != "" && cl.Type != "openai" && cl.Type != "openai-compatible":
-		r.ReportFault(n, "", "client %q: only clients with type openai or openai-compatible have a choice of wire", cl.Name)
+	case cl.Wire != "" && cl.Type != "openai" && cl.Type != "openai-compatible" && cl.Type != "ollama":
+		r.ReportFault(n, "", "client %q: only clients with type openai, openai-compatible or ollama have a choice of wire", cl.Name)
+	case cl.Cache != "" && cl.Type != "anthropic":
+		r.ReportFault(n, "", "client %q: only clients with type anthropic have a cache_ttl", cl.Name)
+	case cl.Strict != "" && !slices.Contains([]string{"openai", "openai-compatible", "anthropic"}, cl.Type):
+		r.ReportFault(n, "", "client %q: only clients with type openai, openai-compatible or anthropic can be strict", cl.Name)
 	case cl.Profile != "" && cl.Type != "openai-compatible":
 		r.ReportFault(n, "", "client %q: only clients with type openai-compatible have a profile", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "" && cl.FindUnset("api_base") == nil:
@@ -276,6 +292,8 @@ func (r *configReader) readModelFact(key string, v *yaml.Node, m *Model) {
 		m.InputPrice, err = parseNumber(s, 0, math.MaxFloat64)
 	case "output_price":
 		m.OutputPrice, err = parseNumber(s, 0, math.MaxFloat64)
+	case "strict":
+		m.Strict = r.readChoice(v, key, s, StrictModes)
 	case "supports_function_calling":
 		var can *bool
 		can, err = parseBool(s)

@@ -46,6 +46,10 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 			continue
 		case "wire":
 			place.value = "chat"
+		case "strict":
+			place.value = "on"
+		case "cache_ttl":
+			place = referencePlace{file: "clients: [{type: anthropic, cache_ttl: VALUE}]\n", value: "1h"}
 		case "context":
 			place.value = "7"
 		case "profile":
@@ -72,6 +76,8 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 			place.file = "clients: [{type: openai, models: [{name: VALUE}]}]\n"
 		case "type":
 			place.value = "chat"
+		case "strict":
+			place.value = "on"
 		case "reasoning_levels", "reasoning_effort_levels":
 			place.file = strings.Replace(place.file, "VALUE", "[VALUE]", 1)
 		}

@@ -35,6 +35,9 @@ func checkAnthropic(body []byte) error {
 		MaxTokens        int `json:"max_tokens"`
 	}
 	var messages []anthropicMessage
+	if err := checkAnthropicRules(body); err != nil {
+		return err
+	}
 	if err := errors.Join(json.Unmarshal(body, &r), json.Unmarshal(r.Messages, &messages)); err != nil {
 		return err
 	}

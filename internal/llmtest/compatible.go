@@ -30,7 +30,8 @@ type chatRule struct {
 //   - deepseek: "The reasoning_content in the thinking mode must be passed back" for each message with calls (earendil-works/pi#3635).
 //   - moonshot: "thinking is enabled but reasoning_content is missing in assistant tool call message" (continuedev/continue#11600).
 //   - openrouter: reasoning_details of a Gemini model must come back as they came (earendil-works/pi#260).
-//   - gemini-openai: "Function call is missing a thought_signature"; calls have no index (crmne/ruby_llm#588, noho/dayu-agent#45).
+//   - gemini-openai: "Function call is missing a thought_signature"; calls have no index (crmne/ruby_llm#588, noho/dayu-agent#45); 'Unknown name
+//     "parallel_tool_calls"' (jackmpcollins/magentic#382).
 //   - llama.cpp: takes everything that it sends.
 //   - xai: "does not support parameter" for stop, penalties and, on most models, reasoning_effort (docs.x.ai, omnigent-ai/omnigent#1686); it
 //     sends no reasoning and takes none.
@@ -63,7 +64,7 @@ func CompatibleServers() []Vendor {
 		{name: "openrouter", refused: []string{"reasoning_content"}, judge: judgeOpenRouter, rewrite: func(stream string) string {
 			return thoughtOf.ReplaceAllString(stream, `{"reasoning":$1,"reasoning_details":[{"type":"reasoning.encrypted","data":"sealed","format":"google-gemini-v1","index":0}]}`)
 		}},
-		{name: "gemini-openai", refused: []string{"reasoning_content"}, judge: judgeGeminiChat, rewrite: func(stream string) string {
+		{name: "gemini-openai", refused: []string{"reasoning_content"}, fields: []string{"parallel_tool_calls"}, judge: judgeGeminiChat, rewrite: func(stream string) string {
 			return strings.ReplaceAll(stream, `"type":"function","function"`, `"type":"function","extra_content":{"google":{"thought_signature":"signed"}},"function"`)
 		}},
 		{name: "llama.cpp"},

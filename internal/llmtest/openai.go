@@ -29,7 +29,7 @@ type openAIMessage struct {
 // answer to have a call.
 func checkOpenAI(body []byte) error {
 	var r struct{ Messages []openAIMessage }
-	if err := json.Unmarshal(body, &r); err != nil {
+	if err := errors.Join(json.Unmarshal(body, &r), checkStrict(body)); err != nil {
 		return err
 	}
 	if len(r.Messages) == 0 {

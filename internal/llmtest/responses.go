@@ -141,6 +141,9 @@ func checkResponses(body []byte) error {
 			return fmt.Errorf("tools[%d]: %w", i, err)
 		}
 	}
+	if err := checkStrict(body); err != nil {
+		return err
+	}
 	return checkResponsesInput(r.Input)
 }
 

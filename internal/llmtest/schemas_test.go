@@ -9,13 +9,13 @@ import (
 	"raddle.dev/llm"
 )
 
-// A brokenSchema is the schema of a tool that somebody could not use, shortened.
+// A brokenSchema is the schema of a tool that a user could not use, shortened.
 type brokenSchema struct {
 	Source  string // the public report
 	Schema  json.RawMessage
 	Args    json.RawMessage // what the server takes
 	Wrong   json.RawMessage // what does not match the schema; empty: the schema cannot be read, or refuses nothing
-	LeftOut bool            `json:"left_out"` // no provider can be told about it
+	LeftOut bool            `json:"left_out"` // no provider accepts any form of it
 }
 
 func loadBrokenSchemas(t *testing.T) (list []brokenSchema) {

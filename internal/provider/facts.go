@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -93,6 +94,26 @@ func (k *Catalogue) readOwn() (*catalogue.Catalogue, error) {
 // findModel returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
 // the model's maker says, without a price.
 func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
+	m := k.findListed(c, name)
+	if c.Cache == "1h" {
+		m.Price = writeForAnHour(m.Price)
+	}
+	return m
+}
+
+// writeForAnHour returns a price with that of tokens which Anthropic keeps for an hour in its cache: twice that of input
+// (https://platform.claude.com/docs/en/build-with-claude/prompt-caching, "Pricing").
+func writeForAnHour(p agent.Price) agent.Price {
+	const times = 2
+	p.Written = times * p.Input
+	p.Long = slices.Clone(p.Long)
+	for i := range p.Long {
+		p.Long[i].Written = times * p.Long[i].Input
+	}
+	return p
+}
+
+func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 	provider := c.listedName()
 	if m, found := k.openFile().Find(provider, name); found || provider != "" {
 		return m

@@ -57,7 +57,7 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
 	}
 	wire := openai.Config{
-		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, Headers: c.Headers, Body: c.bodyOf(name), Profile: c.Profile,
+		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, Headers: c.Headers, Body: c.bodyOf(name), Profile: c.Profile, Strict: c.strictOf(name),
 		ReadTimeout: limits.ReadTimeout, StreamTimeout: limits.StreamTimeout, MaxReply: limits.MaxReply,
 	}
 	var err error
@@ -86,7 +86,7 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 		wire.BaseURL = cutVersion(c.Base)
 		return anthropic.New(anthropic.Config{
 			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
-			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
+			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply, CacheTTL: c.Cache, Strict: wire.Strict == "on",
 		})
 	case "gemini":
 		wire.BaseURL = cutVersion(c.Base)
@@ -101,6 +101,18 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 // usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.
 func (c *client) usesResponses() bool {
 	return c.Wire == "responses" || c.Wire == "" && c.Type == "openai"
+}
+
+// strictOf returns the mode of a model, "" for auto: its own, else that of the client.
+func (c *client) strictOf(name string) string {
+	mode := c.Strict
+	if own := c.findModel(name); own != nil && own.Strict != "" {
+		mode = own.Strict
+	}
+	if mode == "auto" {
+		return ""
+	}
+	return mode
 }
 
 // contextOf returns the window that config.yaml sets for a model in tokens, 0 if it sets none.

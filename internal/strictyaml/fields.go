@@ -365,6 +365,17 @@ func (fs *Fields) ReadOptionalFlag(name string) *bool {
 	return nil
 }
 
+// ReadSwitch reads true or false, also as on or off, in every kind of file.
+func (fs *Fields) ReadSwitch(name string) *bool {
+	n := fs.GetField(name, Optional)
+	if n == nil {
+		return nil
+	}
+	words := *fs
+	words.Forgiving = true
+	return new(words.decodeBool(n, name))
+}
+
 // switchWords are further words for true and false in a config.yaml: YAML 1.1 has them.
 var switchWords = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
 

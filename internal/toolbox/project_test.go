@@ -65,7 +65,7 @@ func TestProjectServersNeedConsent(t *testing.T) {
 	if servers, problems := open("extra"); servers != "" || !strings.Contains(problems, needs) {
 		t.Errorf("after a change: %q, %q", servers, problems)
 	}
-	// A link that leads out of the workspace is no file of the project.
+	// A link that leads out of the workspace is not a file of the project.
 	if err := os.Remove(file.Path); err != nil {
 		t.Fatal(err)
 	}

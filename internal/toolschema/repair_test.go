@@ -25,7 +25,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A schema that no provider can be told about is left out, and the reason is the end of a sentence.
+// A schema of which no provider accepts any form is left out, and the reason is the end of a sentence.
 func TestRepairRefuses(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"array"}`: `is that of a value of the type "array"`, `"x"`: "is not an object", `false`: "is not an object", `{`: "is not JSON",

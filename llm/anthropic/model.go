@@ -50,6 +50,8 @@ type Config struct {
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
 	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	CacheTTL    string            // how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the price of input; empty: "5m"
+	Strict      bool              // the model must hold to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
@@ -59,6 +61,8 @@ type Config struct {
 type Model struct {
 	name   string
 	client *wire.Client
+	mark   object            // of what the prompt cache keeps
+	strict bool              // see Config.Strict
 	url    string            // of the messages endpoint
 	header map[string]string // of every request
 }
@@ -78,7 +82,7 @@ func New(c Config) (*Model, error) {
 	}
 	base := client.BaseURL()
 	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1")
-	m := &Model{name: c.Model, client: client, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}}
+	m := &Model{name: c.Model, client: client, mark: cacheMark(c.CacheTTL), strict: c.Strict, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}}
 	if c.APIKey != "" {
 		m.header["x-api-key"] = c.APIKey
 	}

@@ -20,6 +20,7 @@ type request struct {
 	Stream        bool      `json:"stream"`
 	System        []block   `json:"system,omitempty"`
 	Tools         []tool    `json:"tools,omitempty"`
+	ToolChoice    object    `json:"tool_choice,omitempty"`
 	Messages      []message `json:"messages"`
 	Temperature   *float64  `json:"temperature,omitempty"`
 	TopP          *float64  `json:"top_p,omitempty"`
@@ -35,6 +36,7 @@ type tool struct {
 	Name         string          `json:"name"`
 	Description  string          `json:"description,omitempty"`
 	InputSchema  json.RawMessage `json:"input_schema"`
+	Strict       bool            `json:"strict,omitempty"`
 	CacheControl object          `json:"cache_control,omitempty"`
 }
 
@@ -61,17 +63,37 @@ type block struct {
 	CacheControl object          `json:"cache_control,omitempty"`
 }
 
+// mostStrictTools is the number of strict tools that a request may have.
+const mostStrictTools = 20
+
+// cacheMark returns the mark of what the prompt cache keeps. All marks of a request are equal: Anthropic refuses a longer time after a shorter one.
+func cacheMark(ttl string) object {
+	mark := object{"type": "ephemeral"}
+	if ttl != "" && ttl != "5m" {
+		mark["ttl"] = ttl
+	}
+	return mark
+}
+
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
 	}
+	left := mostStrictTools
 	for _, t := range wire.RepairTools(r.Tools) {
 		schema := t.Schema
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
-		q.Tools = append(q.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema})
+		strict := m.strict && left > 0 && wire.FitsStrict(schema)
+		if strict {
+			left--
+		}
+		q.Tools = append(q.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema, Strict: strict})
+	}
+	if r.Serial && len(q.Tools) > 0 {
+		q.ToolChoice = object{"type": "auto", "disable_parallel_tool_use": true}
 	}
 	if len(r.Schema) > 0 {
 		q.OutputConfig = object{"format": object{"type": "json_schema", "schema": r.Schema}}
@@ -83,7 +105,7 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		// A conversation must not be empty.
 		q.Messages, q.System = []message{{Role: "user", Content: q.System}}, nil
 	}
-	q.markCache()
+	q.markCache(m.mark)
 	return q, err
 }
 
@@ -114,11 +136,10 @@ func (q *request) setEffort(effort string) {
 // prompt, and after the last two turns of the user. The next request reads the
 // cache up to the last mark; this request reads it up to the mark before that,
 // however many results are between them.
-func (q *request) markCache() {
+func (q *request) markCache(mark object) {
 	if len(q.Tools) == 0 && !slices.ContainsFunc(q.Messages, func(m message) bool { return m.Role == "assistant" }) {
 		return
 	}
-	mark := object{"type": "ephemeral"}
 	if len(q.System) > 0 {
 		q.System[len(q.System)-1].CacheControl = mark
 	} else if len(q.Tools) > 0 {

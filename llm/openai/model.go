@@ -54,6 +54,9 @@ type Config struct {
 	Headers     map[string]string // sent with every request
 	Profile     string            // the name of the profile of the server, for New; empty: by its host
 	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	// Strict says whether the provider must hold the model to schemas of tools and replies that fit its rules: "on" or "off"; empty: where OpenAI's own
+	// models answer. A schema that does not fit is never strict.
+	Strict string
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
@@ -67,6 +70,7 @@ type Model struct {
 	header map[string]string // of every request
 	origin string
 	server Profile
+	strict bool
 	calls  wire.CallRule
 }
 
@@ -90,6 +94,7 @@ func New(c Config) (*Model, error) {
 			return nil, fmt.Errorf("openai: there is no profile %q", c.Profile)
 		}
 	}
+	m.strict = c.wantsStrict(m.server.Name == "openai")
 	if len(m.server.Body) > 0 {
 		c.Body = joinBodies(m.server.Body, c.Body)
 		if m.client, err = newClient(c); err != nil {
@@ -108,6 +113,9 @@ func joinBodies(profile, own map[string]any) map[string]any {
 	maps.Copy(body, own)
 	return body
 }
+
+// wantsStrict reports whether schemas that fit are strict. own is true where OpenAI's own models answer.
+func (c Config) wantsStrict(own bool) bool { return c.Strict == "on" || c.Strict == "" && own }
 
 func newClient(c Config) (*wire.Client, error) {
 	return wire.New(wire.Config{

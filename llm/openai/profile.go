@@ -21,6 +21,7 @@ type Profile struct {
 	Body   map[string]any // members that every request gets, unless Config.Body has others; it must not be changed
 
 	NoUsage  bool   // the server refuses stream_options, and reports usage without it
+	NoSerial bool   // the server refuses parallel_tool_calls
 	NewLimit bool   // the server requires max_completion_tokens
 	IDLength int    // ids of calls have exactly this many letters and digits; 0: OpenAI's rule
 	Source   string // where its rules are published
@@ -68,7 +69,7 @@ var profiles = []Profile{
 	{Name: "moonshot", Hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, Thoughts: ThoughtsRequired, Effort: EffortSwitch, Source: "platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; continuedev/continue#11806; platform.kimi.ai/docs/guide/use-reasoning-effort"},
 	{Name: "openrouter", Hosts: []string{"openrouter.ai"}, Thoughts: ThoughtsNever, Echo: []string{"reasoning_details"}, Effort: EffortNested, Source: "openrouter.ai/docs/guides/best-practices/reasoning-tokens; earendil-works/pi#260"},
 	{Name: "gemini-openai", Hosts: []string{"generativelanguage.googleapis.com", "aiplatform.googleapis.com"}, Thoughts: ThoughtsNever, CallEcho: []string{"extra_content"},
-		CallDefault: `{"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}`, Source: "ai.google.dev/gemini-api/docs/thought-signatures; crmne/ruby_llm#588"},
+		CallDefault: `{"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}`, NoSerial: true, Source: "ai.google.dev/gemini-api/docs/thought-signatures; crmne/ruby_llm#588, jackmpcollins/magentic#382"},
 	{Name: "xai", Hosts: []string{"api.x.ai"}, Thoughts: ThoughtsNever, Source: "docs.x.ai/docs/guides/reasoning"},
 	{Name: "together", Hosts: []string{"api.together.xyz", "api.together.ai"}, Thoughts: ThoughtsNever, Source: "docs.together.ai/docs/reasoning-overview"},
 	{Name: "fireworks", Hosts: []string{"api.fireworks.ai"}, Thoughts: ThoughtsPlain, Source: "docs.fireworks.ai/guides/reasoning"},

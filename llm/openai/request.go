@@ -3,7 +3,9 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -17,6 +19,7 @@ type request struct {
 	Stream              bool      `json:"stream"`
 	StreamOptions       object    `json:"stream_options,omitempty"`
 	Tools               []object  `json:"tools,omitempty"`
+	ParallelToolCalls   *bool     `json:"parallel_tool_calls,omitempty"`
 	Temperature         *float64  `json:"temperature,omitempty"`
 	TopP                *float64  `json:"top_p,omitempty"`
 	MaxTokens           int       `json:"max_tokens,omitempty"`
@@ -62,14 +65,28 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		if len(t.Schema) > 0 {
 			function["parameters"] = t.Schema
 		}
+		if m.strict && wire.FitsStrict(t.Schema) {
+			function["strict"] = true
+		}
 		q.Tools = append(q.Tools, object{"type": "function", "function": function})
 	}
+	if r.Serial && len(q.Tools) > 0 && !m.server.NoSerial && !refusesSerial(m.name) {
+		q.ParallelToolCalls = new(false)
+	}
 	if len(r.Schema) > 0 {
-		// Strict mode is not set, because it rejects most schemas that people
-		// write, such as one with an optional property.
-		q.ResponseFormat = object{"type": "json_schema", "json_schema": object{"name": "reply", "schema": r.Schema}}
+		format := object{"name": "reply", "schema": r.Schema}
+		if m.strict && wire.FitsStrict(r.Schema) {
+			format["strict"] = true
+		}
+		q.ResponseFormat = object{"type": "json_schema", "json_schema": format}
 	}
 	return q, err
+}
+
+// refusesSerial reports whether a model of OpenAI refuses parallel_tool_calls in chat completions: "Unsupported parameter … with this model".
+func refusesSerial(model string) bool {
+	name := model[strings.LastIndexByte(model, '/')+1:]
+	return slices.ContainsFunc([]string{"o1", "o3", "o4"}, func(family string) bool { return strings.HasPrefix(name, family) })
 }
 
 // setEffort names an effort as the server knows it.

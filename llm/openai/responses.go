@@ -30,6 +30,7 @@ type Responses struct {
 	origin  string
 	reasons bool // the model may reason, and can encrypt its reasoning
 	keyed   bool // the endpoint accepts a key for its prompt cache
+	strict  bool // schemas that fit are strict
 }
 
 var _ llm.Model = (*Responses)(nil)
@@ -44,6 +45,7 @@ func NewResponses(c Config) (*Responses, error) {
 	return &Responses{
 		name: c.Model, client: client, url: base.JoinPath("responses").String(), header: authHeader(base.Hostname(), c.APIKey),
 		origin: responsesOrigin + "@" + base.Host, reasons: mayReason(c.Model), keyed: isOpenAI(base.Hostname()),
+		strict: c.wantsStrict(isOpenAI(base.Hostname())),
 	}, nil
 }
 
@@ -89,6 +91,7 @@ type responsesRequest struct {
 	Model           string   `json:"model"`
 	Instructions    string   `json:"instructions,omitempty"`
 	Tools           []object `json:"tools,omitempty"`
+	Parallel        *bool    `json:"parallel_tool_calls,omitempty"`
 	Text            object   `json:"text,omitempty"`
 	Reasoning       object   `json:"reasoning,omitempty"`
 	Include         []string `json:"include,omitempty"`
@@ -124,7 +127,7 @@ func (m *Responses) buildRequest(r llm.Request) (responsesRequest, error) {
 	}
 	for _, t := range wire.RepairTools(r.Tools) {
 		// strict is true if it is left out, and refuses most schemas that people write.
-		tool := object{"type": "function", "name": t.Name, "strict": false, "parameters": object{"type": "object", "properties": object{}}}
+		tool := object{"type": "function", "name": t.Name, "strict": m.strict && wire.FitsStrict(t.Schema), "parameters": object{"type": "object", "properties": object{}}}
 		if t.Description != "" {
 			tool["description"] = t.Description
 		}
@@ -133,8 +136,11 @@ func (m *Responses) buildRequest(r llm.Request) (responsesRequest, error) {
 		}
 		q.Tools = append(q.Tools, tool)
 	}
+	if r.Serial && len(q.Tools) > 0 {
+		q.Parallel = new(false)
+	}
 	if len(r.Schema) > 0 {
-		q.Text = object{"format": object{"type": "json_schema", "name": "reply", "schema": r.Schema, "strict": false}}
+		q.Text = object{"format": object{"type": "json_schema", "name": "reply", "schema": r.Schema, "strict": m.strict && wire.FitsStrict(r.Schema)}}
 	}
 	if m.keyed {
 		q.PromptCacheKey = cacheKey(q)

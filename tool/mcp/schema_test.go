@@ -51,7 +51,7 @@ func serveTools(t *testing.T, list string) *Servers {
 	return open(t, f, Options{})
 }
 
-// One schema that nobody accepts leaves out its tool, with its name and that of its server. The others are offered.
+// A schema that no provider accepts leaves out its tool, with its name and that of its server. The others are offered.
 func TestOneBadSchemaLeavesOutItsTool(t *testing.T) {
 	s := serveTools(t, `[{"name":"good","inputSchema":{"type":"object","properties":{"say":{"type":"string"}}}},{"name":"bad","inputSchema":{"type":"string"}}]`)
 	list, failed := s.Tools(t.Context(), []string{"it"})

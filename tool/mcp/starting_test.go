@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A server that is slow keeps nobody waiting: what a model can call of it waits by itself.
+// A slow server does not delay a run: what a model can call of it waits by itself.
 func TestSlowServerIsOfferedBeforeItIsThere(t *testing.T) {
 	s := open(t, entry(t, "good", "silent", "dies"), Options{StartTimeout: 30 * time.Second, Restarts: -1})
 	begun := time.Now()
