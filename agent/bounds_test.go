@@ -163,7 +163,7 @@ func TestSerialCalls(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return tool.TextResult("over"), nil
 		}}
-		m := countReplies(both(call("a", "wait", `{}`), call("b", "wait", `{}`), call("c", "wait", `{}`)), say("ok"))
+		m := countReplies(both(call("a", "wait", `{}`), call("b", "wait", `{"n":1}`), call("c", "wait", `{"n":2}`)), say("ok"))
 		began := time.Now()
 		r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Request: llm.Request{Serial: true}, Tools: []tool.Tool{wait}})}
 		if res, err := r.Invoke(t.Context(), graph.Input{Set: agent.Turn("Go.")}); err != nil || res.Err != nil || time.Since(began) != 30*time.Millisecond {

@@ -30,6 +30,7 @@ type Price struct {
 	Input, Output float64
 	Cached        float64 // for the part of Input that the provider read from its cache; 0: the price of Input
 	Written       float64 // for the part of Input that the provider wrote to its cache; 0: the price of Input
+	Search        float64 // of one search that the provider makes by itself; 0: unknown
 	// Long are the prices of requests with many tokens, in any order. They count for the whole request and its reply.
 	Long []LongPrice
 }
@@ -53,7 +54,7 @@ func (p Price) CostOf(u llm.Usage) float64 {
 	const million = 1e6
 	plain := u.Input - u.Cached - u.Written
 	input := float64(plain)*at.Input + float64(u.Cached)*at.Cached + float64(u.Written)*at.Written
-	return (input + float64(u.Output)*at.Output) / million
+	return (input+float64(u.Output)*at.Output)/million + float64(u.Searches)*p.Search
 }
 
 // at returns the price of a request with a number of tokens: every part of it is set, and it is the same for all sizes.
@@ -80,6 +81,7 @@ func (p Price) Max(other Price) Price {
 		return Price{Input: max(a.Input, b.Input), Output: max(a.Output, b.Output), Cached: max(a.Cached, b.Cached), Written: max(a.Written, b.Written)}
 	}
 	all := higher(0)
+	all.Search = max(p.Search, other.Search)
 	for _, long := range slices.Concat(p.Long, other.Long) {
 		at := higher(long.Above + 1)
 		all.Long = append(all.Long, LongPrice{Above: long.Above, Input: at.Input, Output: at.Output, Cached: at.Cached, Written: at.Written})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"raddle.dev/llm"
@@ -103,6 +104,23 @@ type (
 		Text string `json:"text"`
 	}
 )
+
+// Notes returns what a person should know about what the provider of the model has done by itself: its searches, and the pages on which the text
+// is based. Each is a text of one or more lines.
+func (d ReplyDone) Notes() (list []string) {
+	for _, p := range d.Message.Parts {
+		if item, ok := p.(llm.Item); ok && item.Text != "" {
+			list = append(list, strings.Trim(item.Text, "[]"))
+		}
+	}
+	for _, p := range d.Message.Parts {
+		text, _ := p.(llm.Text)
+		for _, s := range text.Sources {
+			list = append(list, strings.TrimSpace("source: "+s.Title+" "+s.URL))
+		}
+	}
+	return list
+}
 
 // EventType returns "text_delta".
 func (TextDelta) EventType() string { return "text_delta" }

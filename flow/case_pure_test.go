@@ -268,7 +268,7 @@ func fileData(f *spec.File) *jsonvalue.Object {
 		jsonvalue.Member{Key: "model", Value: maybe(f.Model)}, jsonvalue.Member{Key: "temperature", Value: number(f.Temperature)}, jsonvalue.Member{Key: "top_p", Value: number(f.TopP)},
 		jsonvalue.Member{Key: "reasoning_effort", Value: maybe(f.ReasoningEffort)},
 	)
-	addParallelCalls(o, f.ParallelCalls)
+	addCallSettings(o, f.ParallelCalls, f.ProviderTools)
 	addPatience(o, f.Patience)
 	put(o, "global_tools", textList(f.GlobalTools, true), "mcp_servers", textList(f.MCPServers, true),
 		"conversation_starters", textList(f.ConversationStarters, true), "initial_state", f.InitialState, "start", f.Start)
@@ -350,17 +350,20 @@ func llmData(o *jsonvalue.Object, n *spec.Node, b *llmNode) {
 	}
 	put(o, "prompt", b.prompt.String(), "tools", textList(b.tools, false), "model", maybe(b.model),
 		"temperature", number(b.temperature), "top_p", number(b.topP), "reasoning_effort", maybe(b.reasoningEffort))
-	addParallelCalls(o, b.parallelCalls)
+	addCallSettings(o, b.parallelCalls, b.providerTools)
 	addPatience(o, b.patience)
 	put(o, "fallback", maybe(b.fallback), "max_attempts", int64(b.maxAttempts), "max_iterations", int64(b.maxIterations),
 		"output_schema", n.OutputSchema, "timeout", seconds(b.timeout))
 	addSkills(o, *n.Skills)
 }
 
-// addParallelCalls adds a field that the cases do not have where it is not written.
-func addParallelCalls(o *jsonvalue.Object, on *bool) {
-	if on != nil {
-		o.Set("parallel_calls", *on)
+// addCallSettings adds fields that the cases do not have where they are not written.
+func addCallSettings(o *jsonvalue.Object, parallel *bool, provided []string) {
+	if parallel != nil {
+		o.Set("parallel_calls", *parallel)
+	}
+	if provided != nil {
+		o.Set("provider_tools", textList(provided, false))
 	}
 }
 

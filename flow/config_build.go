@@ -172,7 +172,7 @@ func (c *conversation) loopConfig() agent.Config {
 	a, f := c.agent, c.agent.Config
 	id := a.modelID("")
 	s := f.Sampling
-	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort, Serial: s.ParallelCalls != nil && !*s.ParallelCalls}
+	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort, Serial: s.ParallelCalls != nil && !*s.ParallelCalls, Provided: s.ProviderTools}
 	if s.Model == "" {
 		req.Temperature, req.TopP = cmp.Or(s.Temperature, a.host.Temperature), cmp.Or(s.TopP, a.host.TopP)
 	}

@@ -168,6 +168,8 @@ type ModelFacts struct {
 	Free    bool // its calls cost nothing
 
 	EffortTokens bool // its effort may be a number of tokens
+
+	Provided []string // tools that its provider offers; nil if unknown
 }
 
 // SplitModels returns the models that an id names, in the order in which they are asked: those of a list such as
@@ -190,12 +192,8 @@ func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 	f.Output = least(f.Output, other.Output)
 	f.NoTools = f.NoTools || other.NoTools
 	f.EffortTokens = f.EffortTokens && other.EffortTokens
-	switch {
-	case f.Efforts == nil:
-		f.Efforts = other.Efforts
-	case other.Efforts != nil:
-		f.Efforts = slices.DeleteFunc(slices.Clone(f.Efforts), func(level string) bool { return !slices.Contains(other.Efforts, level) })
-	}
+	f.Efforts = intersect(f.Efforts, other.Efforts)
+	f.Provided = intersect(f.Provided, other.Provided)
 	switch {
 	case f.IsUnpriced() || other.IsUnpriced():
 		f.Price = agent.Price{}
@@ -210,6 +208,17 @@ func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 
 // IsUnpriced reports whether nobody knows what a call of the model costs.
 func (f ModelFacts) IsUnpriced() bool { return !f.Free && f.Price.IsZero() }
+
+// intersect returns what two lists have in common. A list that is nil is unknown.
+func intersect(a, b []string) []string {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(one string) bool { return !slices.Contains(b, one) })
+}
 
 // least returns the smaller of two limits, of which 0 is unknown.
 func least(a, b int) int {

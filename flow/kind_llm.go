@@ -28,8 +28,9 @@ type llmNode struct {
 	model             string // empty: the graph's
 	temperature, topP *float64
 	reasoningEffort   string
-	parallelCalls     *bool  // nil: as the graph says
-	fallback          string // the node after a failure; empty: the next
+	parallelCalls     *bool    // nil: as the graph says
+	providerTools     []string // nil: those of the graph
+	fallback          string   // the node after a failure; empty: the next
 	maxAttempts       int
 	maxIterations     int
 	timeout           *strictyaml.Seconds // nil: none
@@ -43,7 +44,7 @@ var llmKind = &kind{
 		Required: []string{"prompt"},
 		Optional: []string{
 			"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
-			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "retry_patience",
+			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "provider_tools", "retry_patience",
 			"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
 		},
 		Scoped: "output",
@@ -56,6 +57,7 @@ var llmKind = &kind{
 			topP:            m.ReadFloat("top_p"),
 			reasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional),
 			parallelCalls:   m.ReadSwitch("parallel_calls"),
+			providerTools:   m.ReadTexts("provider_tools", strictyaml.Optional),
 			fallback:        m.ReadFallback(true),
 			maxAttempts:     m.ReadCount("max_attempts", 1),
 			maxIterations:   m.ReadCount("max_iterations", 10),
@@ -254,7 +256,11 @@ func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 func (b *llmNode) baseRequest(a *Agent) llm.Request {
 	f, h := a.File, a.host
 	serial := cmp.Or(b.parallelCalls, f.ParallelCalls)
-	return llm.Request{Serial: serial != nil && !*serial, Temperature: cmp.Or(b.temperature, f.Temperature, h.Temperature), TopP: cmp.Or(b.topP, f.TopP, h.TopP), Effort: cmp.Or(b.reasoningEffort, f.ReasoningEffort)}
+	provided := b.providerTools
+	if provided == nil {
+		provided = f.ProviderTools
+	}
+	return llm.Request{Serial: serial != nil && !*serial, Provided: provided, Temperature: cmp.Or(b.temperature, f.Temperature, h.Temperature), TopP: cmp.Or(b.topP, f.TopP, h.TopP), Effort: cmp.Or(b.reasoningEffort, f.ReasoningEffort)}
 }
 
 // modelUse says which model a node calls, empty for the agent's, and how often.

@@ -375,6 +375,24 @@ func checkEffort(a *Agent, node, model, effort string, at strictyaml.Pos) (list 
 	return []strictyaml.Finding{found}
 }
 
+// checkProvided returns findings for tools that the provider of the model of an agent or a node does not have; at is where they stand.
+func checkProvided(a *Agent, node, model string, tools []string, at strictyaml.Pos) (list []strictyaml.Finding) {
+	id := a.modelID(model)
+	has := a.modelFacts(id).Provided
+	for _, name := range tools {
+		if has == nil || slices.Contains(has, name) {
+			continue
+		}
+		hint := "its provider has " + strings.Join(has, ", ")
+		if len(has) == 0 {
+			hint = "its provider has none that raddle knows: remove the line, or use another model"
+		}
+		list = append(list, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "provider-tools", Node: node, Pos: at,
+			Message: fmt.Sprintf("provider_tools: the provider of model '%s' does not have the tool '%s'", id, name), Hint: hint})
+	}
+	return list
+}
+
 // checkCostLimit returns a finding if an agent limits costs and the price of its model is unknown.
 func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
 	id := a.modelID("")
@@ -400,6 +418,11 @@ func collectFindings(a *Agent) []strictyaml.Finding {
 	for _, n := range a.File.Nodes {
 		if asks, is := n.Body.(*llmNode); is {
 			findings = append(findings, checkEffort(a, n.ID, asks.model, asks.reasoningEffort, n.At("reasoning_effort"))...)
+			tools, at := asks.providerTools, n.At("provider_tools")
+			if tools == nil {
+				tools, at = a.File.ProviderTools, a.At("provider_tools")
+			}
+			findings = append(findings, checkProvided(a, n.ID, asks.model, tools, at)...)
 		}
 	}
 	if a.host.Strict {
@@ -471,7 +494,8 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	if id := h.findUnknownModel(a.Dir, a.Config.Sampling.Model); h.Override == "" && id != "" {
 		return &fieldError{[]strictyaml.Finding{unknownModel(h, a, id)}, spec.Errorf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))}
 	}
-	faults := slices.Concat(checkEffort(a, "", a.Config.Sampling.Model, a.Config.Sampling.ReasoningEffort, a.At("reasoning_effort")), checkCostLimit(a))
+	faults := slices.Concat(checkEffort(a, "", a.Config.Sampling.Model, a.Config.Sampling.ReasoningEffort, a.At("reasoning_effort")),
+		checkProvided(a, "", a.Config.Sampling.Model, a.Config.Sampling.ProviderTools, a.At("provider_tools")), checkCostLimit(a))
 	if len(faults) > 0 {
 		return &fieldError{faults, spec.Errorf("Failed to load agent config at '%s': %s", path, faults[0].Message)}
 	}

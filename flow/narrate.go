@@ -231,6 +231,9 @@ func (n *Narrator) narrateEmission(f frame, v any) {
 		}
 		n.printLine(indent, "warning: %s", v.Text)
 	case agent.ReplyDone:
+		for _, note := range v.Notes() {
+			n.printLine(f.indent+"  "+f.label, "%s", wording.CutText(note, maxArgs, "..."))
+		}
 		if n.Detail && f.talks {
 			n.printLine(f.indent+"  "+f.label, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
 		}

@@ -85,9 +85,16 @@ type Part interface {
 
 // Text is plain text.
 type Text struct {
-	Text   string          `json:"text"`
-	Extra  json.RawMessage `json:"extra,omitempty"`  // see Part
-	Origin string          `json:"origin,omitempty"` // of Extra
+	Text    string          `json:"text"`
+	Sources []Source        `json:"sources,omitempty"` // that the provider names for the text, in its order
+	Extra   json.RawMessage `json:"extra,omitempty"`   // see Part
+	Origin  string          `json:"origin,omitempty"`  // of Extra
+}
+
+// A Source is a page on which a text is based, as the provider of the model says.
+type Source struct {
+	URL   string `json:"url"`
+	Title string `json:"title,omitempty"`
 }
 
 // An Image is a picture, given as bytes or as an address from which the

@@ -35,8 +35,11 @@ type Request struct {
 	// Effort is how hard the model should think, as a value that the provider
 	// defines, such as "low" or "high". Empty: not sent.
 	Effort string `json:"effort,omitempty"`
-	// Serial asks for at most one tool call in a reply, where the provider can be told; a caller must make several calls one after the other.
+	// Serial asks for at most one tool call in a reply, where the provider has a word for it; a caller must make several calls one after the other.
 	Serial bool `json:"serial,omitempty"`
+	// Provided names tools of the provider that the model may use by itself, such as ToolWebSearch; empty: none. What it did with them
+	// is in Items of the reply. A provider that does not have one refuses the request before it is sent.
+	Provided []string `json:"provided,omitempty"`
 	// Stop lists texts before which the reply ends; empty: not sent. Providers
 	// accept four or five, and reasoning models may reject them.
 	Stop []string `json:"stop,omitempty"`
@@ -44,6 +47,13 @@ type Request struct {
 	// satisfy. Providers enforce it to different degrees: validate the reply.
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
+
+// These are tools of providers.
+const (
+	ToolWebSearch       = "web_search"
+	ToolWebFetch        = "web_fetch"
+	ToolCodeInterpreter = "code_interpreter"
+)
 
 // A ToolSpec describes a function that the model may ask to call.
 type ToolSpec struct {
@@ -119,6 +129,7 @@ type Usage struct {
 	Cached    int `json:"cached,omitempty"`    // the part of Input that the provider read from its cache
 	Written   int `json:"written,omitempty"`   // the part of Input that the provider wrote to its cache; no token is in Cached and in Written
 	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was used for reasoning
+	Searches  int `json:"searches,omitempty"`  // of the web, by the provider; they are no tokens
 }
 
 // Add returns the sum of u and v.
@@ -129,6 +140,7 @@ func (u Usage) Add(v Usage) Usage {
 		Cached:    u.Cached + v.Cached,
 		Written:   u.Written + v.Written,
 		Reasoning: u.Reasoning + v.Reasoning,
+		Searches:  u.Searches + v.Searches,
 	}
 }
 

@@ -42,6 +42,7 @@ type Sampling struct {
 	Temperature, TopP *float64
 	ReasoningEffort   string
 	ParallelCalls     *bool               // nil: the model may make several calls at once
+	ProviderTools     []string            // tools of the provider that the model may use by itself
 	Patience          *strictyaml.Seconds // retry_patience; nil: the caller's
 }
 
@@ -152,7 +153,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Sampling = Sampling{
 		Model: m.ReadAlternatives("model"), Temperature: m.ReadFloat("temperature"), TopP: m.ReadFloat("top_p"),
 		ReasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional), Patience: m.ReadOptionalSeconds("retry_patience"),
-		ParallelCalls: m.ReadSwitch("parallel_calls"),
+		ParallelCalls: m.ReadSwitch("parallel_calls"), ProviderTools: m.ReadTexts("provider_tools", strictyaml.Optional),
 	}
 	c.Prompting = Prompting{
 		Instructions: m.ReadText("instructions", strictyaml.Optional), Dynamic: m.ReadFlag("dynamic_instructions", false),

@@ -91,6 +91,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	f.TopP = m.ReadFloat("top_p")
 	f.ReasoningEffort = m.ReadText("reasoning_effort", strictyaml.Optional)
 	f.ParallelCalls = m.ReadSwitch("parallel_calls")
+	f.ProviderTools = m.ReadTexts("provider_tools", strictyaml.Optional)
 	f.Patience = m.ReadOptionalSeconds("retry_patience")
 	f.WorkingDir = ReadWorkingDir(m)
 	f.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)

@@ -22,6 +22,8 @@ type geminiContent struct {
 		Text         *string
 		InlineData   json.RawMessage
 		FileData     json.RawMessage
+		ToolCall     json.RawMessage
+		ToolResponse json.RawMessage
 		FunctionCall *struct {
 			Name string
 			Args json.RawMessage
@@ -80,7 +82,7 @@ func (c geminiContent) functionNames() (calls, responses []string, err error) {
 				return nil, nil, fmt.Errorf("parts[%d]: the function response is not valid, or not at the beginning", i)
 			}
 			responses = append(responses, p.FunctionResponse.Name)
-		case (p.Text == nil || *p.Text == "") && p.InlineData == nil && p.FileData == nil:
+		case (p.Text == nil || *p.Text == "") && p.InlineData == nil && p.FileData == nil && p.ToolCall == nil && p.ToolResponse == nil:
 			return nil, nil, fmt.Errorf("parts[%d]: the part holds no data", i)
 		}
 	}

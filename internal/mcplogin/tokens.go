@@ -52,7 +52,7 @@ func loadGrant(keys *keystore.Store, server string) (g Grant, err error) {
 // concurrent use.
 type Tokens struct {
 	Keys   *keystore.Store
-	Secret func(values ...string) // gets what must not be seen; nil: nobody does
+	Secret func(values ...string) // gets what must not be seen; nil: nothing does
 
 	mu    sync.Mutex
 	known map[string]Grant // by the address of the server

@@ -49,6 +49,7 @@ func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 		for j := range r.clients[i].Models {
 			listed := &r.clients[i].Models[j]
 			if price, set := configuredPrice(listed); set && catalogue.IsVersion(name, listed.Name) {
+				price.Search = searchPrices[r.clients[i].listedName()]
 				return price, true
 			}
 		}

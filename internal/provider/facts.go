@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/plainfile"
+	"raddle.dev/llm"
 	"raddle.dev/llm/openai"
 )
 
@@ -95,11 +96,19 @@ func (k *Catalogue) readOwn() (*catalogue.Catalogue, error) {
 // the model's maker says, without a price.
 func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 	m := k.findListed(c, name)
+	if !m.Price.IsZero() {
+		m.Price.Search = searchPrices[c.listedName()]
+	}
 	if c.Cache == "1h" {
 		m.Price = writeForAnHour(m.Price)
 	}
 	return m
 }
+
+// searchPrices are the prices of one search of the web by the names of providers in the catalogue, which does not have them: 10 dollars for 1,000 at OpenAI
+// (https://platform.openai.com/docs/pricing) and Anthropic (https://platform.claude.com/docs/en/about-claude/pricing), 14 dollars at Google
+// (https://ai.google.dev/gemini-api/docs/pricing, of Gemini 3).
+var searchPrices = map[string]float64{"openai": 0.01, "azure": 0.01, "anthropic": 0.01, "google": 0.014}
 
 // writeForAnHour returns a price with that of tokens which Anthropic keeps for an hour in its cache: twice that of input
 // (https://platform.claude.com/docs/en/build-with-claude/prompt-caching, "Pricing").
@@ -156,6 +165,7 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
 		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
 	}
+	facts.Provided = c.providedTools()
 	if c.Context > 0 {
 		facts.Window = c.Context
 	}
@@ -166,6 +176,17 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 		facts.Price = assumedPrice(settings)
 	}
 	return facts
+}
+
+// providedTools returns the tools of the provider that the wire of a client carries; nil: unknown.
+func (c *client) providedTools() []string {
+	switch {
+	case c.usesResponses():
+		return []string{llm.ToolWebSearch, llm.ToolCodeInterpreter}
+	case c.Type == "anthropic", c.Type == "gemini":
+		return []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter}
+	}
+	return []string{}
 }
 
 // findModel returns what config.yaml says about a model of the client, nil if it does not list the model.
@@ -195,6 +216,7 @@ func overrideFacts(f flow.ModelFacts, m *config.Model) flow.ModelFacts {
 		f.Efforts = m.Efforts
 	}
 	if price, set := configuredPrice(m); set {
+		price.Search = f.Price.Search
 		f.Price = price
 		f.Free = price.IsZero()
 	}

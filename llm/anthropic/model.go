@@ -17,8 +17,10 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +35,10 @@ const (
 )
 
 // callRule contains Anthropic's rules for tool calls.
-var callRule = wire.CallRule{NameMax: 64, IDMax: 64}
+var callRule = wire.CallRule{NameMax: 64, IDMax: 64, Items: origin}
+
+// mostPauses is how often a reply that Anthropic has paused is continued. It pauses a reply in which its own tools have worked for long.
+const mostPauses = 20
 
 // DefaultMaxTokens is the limit of a reply if the request sets none. Every
 // available model supports it.
@@ -96,9 +101,21 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
-		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
-			return llm.Reply{}, err
+		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit), kept: map[int]*keptBlock{}, citations: map[int][]json.RawMessage{}}
+		said := body.Messages
+		for range mostPauses {
+			if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
+				return llm.Reply{}, err
+			}
+			if d.stop != pauseTurn || d.slots == d.first {
+				break
+			}
+			so, err := m.messageBlocks(d.buildReply(len(r.Messages)).Message)
+			if err != nil {
+				return llm.Reply{}, err
+			}
+			body.Messages = append(slices.Clip(said), message{Role: "assistant", Content: so})
+			d.startAgain()
 		}
 		return d.buildReply(len(r.Messages)), nil
 	})

@@ -33,9 +33,10 @@ type request struct {
 type object = map[string]any
 
 type tool struct {
+	Type         string          `json:"type,omitempty"` // of one of Anthropic's own
 	Name         string          `json:"name"`
 	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"input_schema"`
+	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	Strict       bool            `json:"strict,omitempty"`
 	CacheControl object          `json:"cache_control,omitempty"`
 }
@@ -61,6 +62,26 @@ type block struct {
 	Content      []block         `json:"content,omitempty"`
 	IsError      bool            `json:"is_error,omitempty"`
 	CacheControl object          `json:"cache_control,omitempty"`
+	Citations    json.RawMessage `json:"citations,omitempty"`
+
+	kept json.RawMessage // the whole block, as it came
+}
+
+// MarshalJSON encodes the block; one that was kept stays as it came.
+func (b block) MarshalJSON() ([]byte, error) {
+	if len(b.kept) > 0 {
+		return b.kept, nil
+	}
+	type plain block
+	return json.Marshal(plain(b))
+}
+
+// ownTools are Anthropic's own tools (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference). They are the versions that
+// every model of today has.
+var ownTools = map[string]any{
+	llm.ToolWebSearch:       tool{Type: "web_search_20250305", Name: "web_search"},
+	llm.ToolWebFetch:        tool{Type: "web_fetch_20250910", Name: "web_fetch"},
+	llm.ToolCodeInterpreter: tool{Type: "code_execution_20250825", Name: "code_execution"},
 }
 
 // mostStrictTools is the number of strict tools that a request may have.
@@ -92,6 +113,13 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		}
 		q.Tools = append(q.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema, Strict: strict})
 	}
+	own, err := m.client.ProvidedTools(r.Provided, ownTools)
+	if err != nil {
+		return q, err
+	}
+	for _, t := range own {
+		q.Tools = append(q.Tools, t.(tool))
+	}
 	if r.Serial && len(q.Tools) > 0 {
 		q.ToolChoice = object{"type": "auto", "disable_parallel_tool_use": true}
 	}
@@ -99,7 +127,6 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		q.OutputConfig = object{"format": object{"type": "json_schema", "schema": r.Schema}}
 	}
 	q.setEffort(r.Effort)
-	var err error
 	q.Messages, err = m.buildMessages(r.Messages)
 	if len(q.Messages) == 0 && r.System != "" {
 		// A conversation must not be empty.
@@ -207,7 +234,11 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 	switch p := p.(type) {
 	case llm.Text:
 		if role != llm.RoleTool {
-			return block{Type: "text", Text: p.Text}, true, nil
+			return block{Type: "text", Text: p.Text, Citations: citationsOf(p)}, true, nil
+		}
+	case llm.Item:
+		if role == llm.RoleAssistant {
+			return block{kept: p.Raw}, true, nil
 		}
 	case llm.Image:
 		if role == llm.RoleUser {
@@ -234,6 +265,15 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 		}
 	}
 	return block{}, false, m.client.UnsupportedError("a message of the role " + string(role) + " contains a part that is not allowed there")
+}
+
+// citationsOf returns the citations of a text that Anthropic's own tools have led to, nil if there are none.
+func citationsOf(p llm.Text) json.RawMessage {
+	var extra struct{ Citations json.RawMessage }
+	if p.Origin != origin || json.Unmarshal(p.Extra, &extra) != nil {
+		return nil
+	}
+	return extra.Citations
 }
 
 // thinkingBlock converts reasoning that Anthropic has signed. ok is false for

@@ -29,7 +29,7 @@ const (
 )
 
 // callRule contains Google's rules for tool calls.
-var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true}
+var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true, Items: origin}
 
 // A Config selects a model and its endpoint. Model and APIKey are required for
 // Google's own service.
@@ -104,6 +104,9 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		}
 		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
+			return llm.Reply{}, err
+		}
+		if err := d.addGrounding(); err != nil {
 			return llm.Reply{}, err
 		}
 		return d.buildReply(len(r.Messages)), nil

@@ -17,7 +17,8 @@ import (
 type request struct {
 	Contents          []*content `json:"contents"`
 	SystemInstruction *content   `json:"systemInstruction,omitempty"`
-	Tools             []object   `json:"tools,omitempty"`
+	Tools             []any      `json:"tools,omitempty"`
+	ToolConfig        object     `json:"toolConfig,omitempty"`
 	GenerationConfig  object     `json:"generationConfig"`
 }
 
@@ -45,6 +46,29 @@ type part struct {
 	FileData         object            `json:"fileData,omitempty"`
 	FunctionCall     *functionCall     `json:"functionCall,omitempty"`
 	FunctionResponse *functionResponse `json:"functionResponse,omitempty"`
+
+	// These are of Google's own tools. What has them goes back as it came.
+	ToolCall       object `json:"toolCall,omitempty"`
+	ToolResponse   object `json:"toolResponse,omitempty"`
+	ExecutableCode object `json:"executableCode,omitempty"`
+
+	kept json.RawMessage // the whole part, as it came
+}
+
+// MarshalJSON encodes the part; one that was kept stays as it came.
+func (p *part) MarshalJSON() ([]byte, error) {
+	if len(p.kept) > 0 {
+		return p.kept, nil
+	}
+	type plain part
+	return json.Marshal((*plain)(p))
+}
+
+// ownTools are Google's own tools (https://ai.google.dev/gemini-api/docs/tool-combination).
+var ownTools = map[string]any{
+	llm.ToolWebSearch:       object{"googleSearch": object{}},
+	llm.ToolWebFetch:        object{"urlContext": object{}},
+	llm.ToolCodeInterpreter: object{"codeExecution": object{}},
 }
 
 type blob struct {
@@ -93,8 +117,16 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 			}
 			functions = append(functions, function)
 		}
-		q.Tools = []object{{"functionDeclarations": functions}}
+		q.Tools = []any{object{"functionDeclarations": functions}}
 	}
+	own, err := m.client.ProvidedTools(r.Provided, ownTools)
+	if err != nil {
+		return q, err
+	}
+	if len(own) > 0 && len(q.Tools) > 0 {
+		q.ToolConfig = object{"includeServerSideToolInvocations": true} // "Please enable … to use Built-in tools with Function calling"
+	}
+	q.Tools = append(q.Tools, own...)
 	return q, nil
 }
 
@@ -202,6 +234,11 @@ func (m *Model) messageParts(msg llm.Message) (parts, attached []*part, err erro
 				FunctionCall:     &functionCall{ID: p.ID, Name: p.Name, Args: wire.ObjectArgs(p.Args)},
 				ThoughtSignature: validSignature(p.Signature, p.Origin),
 			}
+		case llm.Item:
+			if p.Kind == groundingKind {
+				continue
+			}
+			next = &part{kept: p.Raw}
 		case llm.ToolResult:
 			var more []*part
 			next, more, err = m.resultPart(p)
@@ -222,7 +259,7 @@ func isAllowedPart(role llm.Role, p llm.Part) bool {
 	switch p.(type) {
 	case llm.ToolResult:
 		return role == llm.RoleTool
-	case llm.ToolCall:
+	case llm.ToolCall, llm.Item:
 		return role == llm.RoleAssistant
 	}
 	return role != llm.RoleTool

@@ -1,6 +1,9 @@
 package gemini
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
@@ -17,10 +20,24 @@ type response struct {
 		BlockReasonMessage wire.Word `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
 	Candidates []struct {
-		Content       content   `json:"content"`
-		FinishReason  string    `json:"finishReason"`
-		FinishMessage wire.Word `json:"finishMessage"`
+		Content struct {
+			Parts []json.RawMessage `json:"parts"`
+		} `json:"content"`
+		FinishReason  string          `json:"finishReason"`
+		FinishMessage wire.Word       `json:"finishMessage"`
+		Grounding     json.RawMessage `json:"groundingMetadata"`
 	} `json:"candidates"`
+}
+
+// grounding says on what a reply is based.
+type grounding struct {
+	WebSearchQueries []string `json:"webSearchQueries"`
+	GroundingChunks  []struct {
+		Web struct {
+			URI   string `json:"uri"`
+			Title string `json:"title"`
+		} `json:"web"`
+	} `json:"groundingChunks"`
 }
 
 type tokens struct {
@@ -39,6 +56,9 @@ type decoder struct {
 	finish string
 	usage  llm.Usage
 	slots  wire.Slots
+
+	text    int             // the slot of the last text
+	grounds json.RawMessage // the last grounding that came: each one has what those before it had
 }
 
 // Complete implements wire.Decoder. The usage arrives together with the finish
@@ -76,10 +96,13 @@ func (d *decoder) applyResponse(r response) error {
 		return nil
 	}
 	candidate := r.Candidates[0] // only one is ever requested
-	for _, p := range candidate.Content.Parts {
-		if err := d.applyPart(p); err != nil {
+	for _, raw := range candidate.Content.Parts {
+		if err := d.applyPart(raw); err != nil {
 			return err
 		}
+	}
+	if len(candidate.Grounding) > 0 {
+		d.grounds = candidate.Grounding
 	}
 	switch f := candidate.FinishReason; f {
 	case "", "FINISH_REASON_UNSPECIFIED", "CONTINUATION":
@@ -91,10 +114,21 @@ func (d *decoder) applyResponse(r response) error {
 	return nil
 }
 
-func (d *decoder) applyPart(p *part) (err error) {
+func (d *decoder) applyPart(raw json.RawMessage) (err error) {
+	var p *part
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return d.client.MalformedError("the stream contains a part of an unknown form", err)
+	}
 	switch {
 	case p == nil:
 		return nil
+	case p.isOther():
+		kind, text := describePart(raw)
+		if kind == "" {
+			return nil
+		}
+		d.slots.Next(wire.OtherPart)
+		return d.parts.AddPart(llm.Item{Kind: kind, Text: text, Raw: raw, Origin: origin}, len(raw))
 	case p.FunctionCall != nil:
 		n := d.slots.Next(wire.OtherPart)
 		args := string(p.FunctionCall.Args)
@@ -116,12 +150,75 @@ func (d *decoder) applyPart(p *part) (err error) {
 	case p.Thought:
 		err = d.parts.AddReasoning(d.slots.Next(wire.ThoughtPart), p.Text)
 	default:
-		err = d.parts.AddText(d.slots.Next(wire.TextPart), p.Text)
+		d.text = d.slots.Next(wire.TextPart)
+		err = d.parts.AddText(d.text, p.Text)
 	}
 	if err != nil || p.ThoughtSignature == "" {
 		return err
 	}
 	return d.parts.Seal(d.slots.Next(wire.OtherPart), p.ThoughtSignature) // the signature of the text before it
+}
+
+// isOther reports whether a part of a reply has nothing that raddle understands. A signature without a text is that of the text before it.
+func (p *part) isOther() bool {
+	return p.FunctionCall == nil && p.InlineData == nil && p.Text == "" && !p.Thought && p.ThoughtSignature == "" || p.ToolCall != nil || p.ToolResponse != nil || p.ExecutableCode != nil
+}
+
+// describePart returns the name of a part that only Google understands, "" if it is empty, and what a person should know about it.
+func describePart(raw json.RawMessage) (kind, text string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return "", ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if name != "thoughtSignature" && name != "thought" && name != "text" {
+			kind = name
+		}
+	}
+	var p struct {
+		ExecutableCode      struct{ Code string }
+		CodeExecutionResult struct{ Output string }
+		ToolCall            struct {
+			ToolType string
+			Args     struct {
+				Queries []string
+				URLs    []string
+			}
+		}
+	}
+	_ = json.Unmarshal(raw, &p) // another form says less
+	switch {
+	case kind == "executableCode":
+		text = wire.DescribeCode(p.ExecutableCode.Code)
+	case kind == "codeExecutionResult" && p.CodeExecutionResult.Output != "":
+		text = "[It returned: " + strings.TrimSpace(p.CodeExecutionResult.Output) + "]"
+	case kind == "toolCall" && len(p.ToolCall.Args.Queries) > 0:
+		text = wire.DescribeSearch(p.ToolCall.Args.Queries...)
+	case kind == "toolCall" && len(p.ToolCall.Args.URLs) > 0:
+		text = wire.DescribeFetch(strings.Join(p.ToolCall.Args.URLs, ", "))
+	}
+	return kind, text
+}
+
+// groundingKind is the kind of the item that says on what a reply is based. It is not sent back: the API has no place for it.
+const groundingKind = "groundingMetadata"
+
+// addGrounding adds the pages on which the last text is based, and the searches that found them.
+func (d *decoder) addGrounding() error {
+	var g grounding
+	if len(d.grounds) == 0 || json.Unmarshal(d.grounds, &g) != nil {
+		return nil
+	}
+	d.usage.Searches = len(g.WebSearchQueries)
+	for _, c := range g.GroundingChunks {
+		if err := d.parts.AddSource(d.text, llm.Source{URL: c.Web.URI, Title: c.Web.Title}); err != nil {
+			return err
+		}
+	}
+	if len(g.WebSearchQueries) == 0 {
+		return nil
+	}
+	return d.parts.AddPart(llm.Item{Kind: groundingKind, Text: wire.DescribeSearch(g.WebSearchQueries...), Raw: d.grounds, Origin: origin}, len(d.grounds))
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

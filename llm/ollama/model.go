@@ -91,6 +91,9 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
+		if err := m.client.RefuseProvided(r.Provided); err != nil {
+			return llm.Reply{}, err
+		}
 		window, err := m.findWindow(ctx)
 		if err != nil {
 			return llm.Reply{}, err

@@ -40,6 +40,9 @@ type object = map[string]any
 type message = object
 
 func (m *Model) buildRequest(r llm.Request) (request, error) {
+	if err := m.client.RefuseProvided(r.Provided); err != nil {
+		return request{}, err
+	}
 	messages, err := m.buildMessages(r)
 	q := request{
 		Model: m.name, Messages: messages, Stream: true, Stop: r.Stop,

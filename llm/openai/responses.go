@@ -90,7 +90,7 @@ func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Del
 type responsesRequest struct {
 	Model           string   `json:"model"`
 	Instructions    string   `json:"instructions,omitempty"`
-	Tools           []object `json:"tools,omitempty"`
+	Tools           []any    `json:"tools,omitempty"`
 	Parallel        *bool    `json:"parallel_tool_calls,omitempty"`
 	Text            object   `json:"text,omitempty"`
 	Reasoning       object   `json:"reasoning,omitempty"`
@@ -102,6 +102,12 @@ type responsesRequest struct {
 	Store           bool     `json:"store"`
 	Stream          bool     `json:"stream"`
 	Input           []object `json:"input"`
+}
+
+// responsesTools are OpenAI's own tools.
+var responsesTools = map[string]any{
+	llm.ToolWebSearch:       object{"type": "web_search"},
+	llm.ToolCodeInterpreter: object{"type": "code_interpreter", "container": object{"type": "auto"}},
 }
 
 // leastOutput is the smallest limit of a reply that the API accepts.
@@ -139,13 +145,17 @@ func (m *Responses) buildRequest(r llm.Request) (responsesRequest, error) {
 	if r.Serial && len(q.Tools) > 0 {
 		q.Parallel = new(false)
 	}
+	own, err := m.client.ProvidedTools(r.Provided, responsesTools)
+	if err != nil {
+		return q, err
+	}
+	q.Tools = append(q.Tools, own...)
 	if len(r.Schema) > 0 {
 		q.Text = object{"format": object{"type": "json_schema", "name": "reply", "schema": r.Schema, "strict": m.strict && wire.FitsStrict(r.Schema)}}
 	}
 	if m.keyed {
 		q.PromptCacheKey = cacheKey(q)
 	}
-	var err error
 	q.Input, err = m.buildInput(r.Messages)
 	return q, err
 }

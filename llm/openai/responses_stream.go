@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 
 	"raddle.dev/llm"
@@ -62,9 +61,12 @@ type outputItem struct {
 		Text string `json:"text"`
 	} `json:"summary"`
 	Action struct {
-		Query string `json:"query"`
-		URL   string `json:"url"`
+		Type    string   `json:"type"`
+		Query   string   `json:"query"`
+		Queries []string `json:"queries"`
+		URL     string   `json:"url"`
 	} `json:"action"`
+	Code string `json:"code"` // of a program that ran
 }
 
 // A responsesDecoder reads the events of one reply. Each item of the output has as many slots of the assembly as it may have pieces of content.
@@ -78,6 +80,8 @@ type responsesDecoder struct {
 	stop    llm.StopReason // "" before the end
 	refused bool
 	usage   llm.Usage
+
+	searches int
 }
 
 // slots is the number of slots of one item: more pieces of content than any reply has.
@@ -167,6 +171,9 @@ func (d *responsesDecoder) closeItem(n wire.Count, raw json.RawMessage) error {
 	case "function_call":
 		return d.closeCall(slot, item, raw)
 	}
+	if item.Type == "web_search_call" && (item.Action.Type == "search" || item.Action.Type == "" && item.Action.Query != "") {
+		d.searches++
+	}
 	kept := withoutMembers(raw, "id")
 	return d.parts.AddPart(llm.Item{Kind: item.Type, Text: describeItem(item), Raw: kept, Origin: d.origin}, len(kept))
 }
@@ -184,7 +191,25 @@ func (d *responsesDecoder) closeMessage(n wire.Count, item outputItem, raw json.
 				return err
 			}
 		}
+		if err := d.addSources(slot, content.Annotations); err != nil {
+			return err
+		}
 		if err := d.parts.SetExtra(slot, withAnnotations(members, content.Annotations)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSources adds the pages that annotations of a text name.
+func (d *responsesDecoder) addSources(slot int, annotations json.RawMessage) error {
+	var list []struct{ Type, URL, Title string }
+	_ = json.Unmarshal(annotations, &list) // they are kept in any form
+	for _, a := range list {
+		if a.Type != "url_citation" {
+			continue
+		}
+		if err := d.parts.AddSource(slot, llm.Source{URL: a.URL, Title: a.Title}); err != nil {
 			return err
 		}
 	}
@@ -265,10 +290,14 @@ func withAnnotations(members, annotations json.RawMessage) json.RawMessage {
 // describeItem returns what a person should know about an item that the provider has worked on by itself.
 func describeItem(item outputItem) string {
 	switch {
+	case item.Type == "web_search_call" && len(item.Action.Queries) > 0:
+		return wire.DescribeSearch(item.Action.Queries...)
 	case item.Type == "web_search_call" && item.Action.Query != "":
-		return "[The provider searched the web for " + strconv.Quote(item.Action.Query) + ".]"
+		return wire.DescribeSearch(item.Action.Query)
 	case item.Type == "web_search_call" && item.Action.URL != "":
-		return "[The provider read " + item.Action.URL + ".]"
+		return wire.DescribeFetch(item.Action.URL)
+	case item.Type == "code_interpreter_call":
+		return wire.DescribeCode(item.Code)
 	}
 	return ""
 }
@@ -297,7 +326,7 @@ func (d *responsesDecoder) applyResponse(e responsesEvent) error {
 	u := r.Usage
 	d.usage = llm.Usage{
 		Input: int(u.InputTokens), Output: int(u.OutputTokens), Cached: int(u.InputTokensDetails.CachedTokens),
-		Written: int(u.InputTokensDetails.CacheWriteTokens), Reasoning: int(u.OutputTokensDetails.ReasoningTokens),
+		Written: int(u.InputTokensDetails.CacheWriteTokens), Reasoning: int(u.OutputTokensDetails.ReasoningTokens), Searches: d.searches,
 	}
 	d.stop = llm.StopEnd
 	if e.Type == "response.incomplete" {

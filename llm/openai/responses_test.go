@@ -78,7 +78,7 @@ func TestResponsesKeepWhatTheyDoNotUnderstand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (llm.Usage{Input: 10, Output: 5, Cached: 4, Written: 2, Reasoning: 3}); reply.Usage != want || reply.Stop != llm.StopTools {
+	if want := (llm.Usage{Input: 10, Output: 5, Cached: 4, Written: 2, Reasoning: 3, Searches: 1}); reply.Usage != want || reply.Stop != llm.StopTools {
 		t.Errorf("usage %+v, stop %s", reply.Usage, reply.Stop)
 	}
 	data, err := json.Marshal(reply.Message)

@@ -123,7 +123,7 @@ func (l *loader) parseEntry(n *yaml.Node, own map[string]func(*yaml.Node)) *entr
 func (l *loader) parseUsage(n *yaml.Node) (u llm.Usage) {
 	count := func(to *int) func(*yaml.Node) { return func(n *yaml.Node) { *to = l.parseNumber(n, 0) } }
 	l.readMapping(n, "usage", map[string]func(*yaml.Node){
-		"input": count(&u.Input), "output": count(&u.Output), "cached": count(&u.Cached), "written": count(&u.Written), "reasoning": count(&u.Reasoning),
+		"input": count(&u.Input), "output": count(&u.Output), "cached": count(&u.Cached), "written": count(&u.Written), "searches": count(&u.Searches), "reasoning": count(&u.Reasoning),
 	})
 	return u
 }

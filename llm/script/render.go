@@ -139,6 +139,7 @@ func (e *entry) yamlNode(style yaml.Style) (*yaml.Node, error) {
 		u.setCount("output", e.usage.Output)
 		u.setCount("cached", e.usage.Cached)
 		u.setCount("written", e.usage.Written)
+		u.setCount("searches", e.usage.Searches)
 		u.setCount("reasoning", e.usage.Reasoning)
 		m.set("usage", u.node)
 	}

@@ -521,6 +521,9 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 	case agent.ReplyDone:
 		r.endReasoning(ev)
 		r.countReply(ev, v)
+		for _, note := range v.Notes() {
+			r.printCut("  " + r.withLabel(ev.Path, note))
+		}
 	case agent.RetryScheduled:
 		for _, n := range r.nodesAbove(ev) {
 			n.requests = v.Request

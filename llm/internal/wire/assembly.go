@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
@@ -44,6 +45,7 @@ type block struct {
 	index      int      // of a call, among the calls
 	part       llm.Part // of a partBlock
 	extra      json.RawMessage
+	sources    []llm.Source
 }
 
 // A PartKind is the kind of the part that a provider sends next.
@@ -217,6 +219,28 @@ func (a *Assembly) AddPart(p llm.Part, size int) error {
 	return a.addSize(blockSize + size)
 }
 
+// SetPart makes a complete part of size bytes the one of slot n. It takes the place that the slot got when it first appeared.
+func (a *Assembly) SetPart(n int, p llm.Part, size int) (err error) {
+	b := a.slots[n]
+	if b == nil {
+		if b, err = a.openBlock(n, &block{kind: partBlock}); err != nil {
+			return err
+		}
+	}
+	b.part = p
+	return a.addSize(size)
+}
+
+// AddSource adds a page to those of the text of slot n, if there is such a text and it does not have the page.
+func (a *Assembly) AddSource(n int, s llm.Source) error {
+	b := a.slots[n]
+	if b == nil || b.kind != textBlock || s.URL == "" || slices.ContainsFunc(b.sources, func(o llm.Source) bool { return o.URL == s.URL }) {
+		return nil
+	}
+	b.sources = append(b.sources, s)
+	return a.addSize(len(s.URL) + len(s.Title))
+}
+
 // unnamedCall is the name of a call without a name. No tool has this name, so
 // the model is informed that the tool is unknown, and can call again.
 const unnamedCall = "unnamed"
@@ -230,7 +254,7 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) llm.Message {
 	for _, b := range a.blocks {
 		switch b.kind {
 		case textBlock:
-			part := llm.Text{Text: b.text.String(), Extra: b.extra}
+			part := llm.Text{Text: b.text.String(), Sources: b.sources, Extra: b.extra}
 			if len(part.Extra) > 0 {
 				part.Origin = a.origin
 			}
