@@ -16,8 +16,8 @@ type CallChanges struct {
 	Changes []tool.FileChange
 }
 
-// fileTools is the prefix of the names of the built-in tools that change files.
-const fileTools = "fs_"
+// mayChangeFiles reports whether a tool is one of the built-in tools that change files.
+func mayChangeFiles(name string) bool { return strings.HasPrefix(name, "fs_") || name == "apply_patch" }
 
 // ReadChanges returns what built-in tools did to files, as some records of a thread have it, oldest first. It
 // includes the calls of agents below the conversation. last is 0 for the end of the thread.
@@ -30,7 +30,7 @@ func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int6
 		if e.Seq < first {
 			break
 		}
-		if (last == 0 || e.Seq <= last) && e.Kind == journal.KindEffect && strings.HasPrefix(effectTool(e.ID), fileTools) {
+		if (last == 0 || e.Seq <= last) && e.Kind == journal.KindEffect && mayChangeFiles(effectTool(e.ID)) {
 			at = append(at, e.Seq)
 		}
 	}

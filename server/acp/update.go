@@ -147,7 +147,7 @@ var toolKinds = []struct {
 	kind    sdk.ToolKind
 }{
 	{"fs_cat", sdk.ToolKindRead}, {"fs_ls", sdk.ToolKindRead}, {"fs_read*", sdk.ToolKindRead}, {"fs_rm", sdk.ToolKindDelete}, {"fs_g*", sdk.ToolKindSearch},
-	{"fs_*", sdk.ToolKindEdit}, {"execute_command", sdk.ToolKindExecute}, {"fetch_*", sdk.ToolKindFetch}, {"web_*", sdk.ToolKindSearch}, {"search_*", sdk.ToolKindSearch},
+	{"fs_*", sdk.ToolKindEdit}, {"apply_patch", sdk.ToolKindEdit}, {"execute_command", sdk.ToolKindExecute}, {"fetch_*", sdk.ToolKindFetch}, {"web_*", sdk.ToolKindSearch}, {"search_*", sdk.ToolKindSearch},
 	{"todo__*", sdk.ToolKindThink},
 }
 

@@ -13,7 +13,8 @@ import (
 type param struct {
 	name     string
 	alias    string // another accepted name, which models guess; empty: none
-	number   bool   // a whole number; otherwise text
+	number   bool   // a whole number
+	flag     bool   // true or false; otherwise text
 	required bool
 	about    string
 }
@@ -24,8 +25,11 @@ func argumentSchema(params []param) json.RawMessage {
 	required := []string{}
 	for _, p := range params {
 		kind := "string"
-		if p.number {
+		switch {
+		case p.number:
 			kind = "integer"
+		case p.flag:
+			kind = "boolean"
 		}
 		properties = append(properties, fmt.Sprintf("%s:{\"type\":%q,\"description\":%s}", jsonText(p.name), kind, jsonText(p.about)))
 		if p.required {
@@ -91,6 +95,9 @@ func (p param) valueText(value json.RawMessage) (string, error) {
 		if _, err := strconv.Atoi(strings.TrimSpace(text)); err != nil {
 			return "", fmt.Errorf("the argument %s must be a whole number, not %s", p.name, value)
 		}
+	}
+	if p.flag && text != "true" && text != "false" {
+		return "", fmt.Errorf("the argument %s must be true or false, not %s", p.name, value)
 	}
 	return text, nil
 }

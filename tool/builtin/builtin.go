@@ -113,7 +113,7 @@ type definition struct {
 }
 
 // definitions are all tools.
-var definitions = slices.Concat(fileTools, findTools, commandTools, webTools, searchTools, messageTools, localTools, memoryTools)
+var definitions = slices.Concat(fileTools, []definition{*writeTool}, editTools, findTools, commandTools, webTools, searchTools, messageTools, localTools, memoryTools)
 
 // buildTool returns the tool of a definition for a host.
 func (d definition) buildTool(h Host) tool.Tool {

@@ -43,18 +43,13 @@ var fileTools = []definition{
 		name: "fs_rm", about: "Remove a file. A directory is removed only if it is empty.", effect: tool.Idempotent,
 		params: []param{pathParam}, touches: writesPath, run: removePath,
 	},
-	{
-		name: "fs_write", about: "Write a whole file, which need not exist. What was in it is lost.", effect: tool.Idempotent,
-		params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "Everything that is to be in the file"}},
-		touches: writesPath, run: writeFile,
-	},
-	{
-		name: "fs_patch",
-		about: "Change parts of a file by a unified diff. Each hunk begins with @@; its lines begin with a space (unchanged), - (removed) " +
-			"or + (added). Unchanged and removed lines must be in the file exactly so. Either all hunks are applied or none.",
-		params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "The diff"}},
-		touches: patchTouches, run: patchFile,
-	},
+}
+
+// writeTool writes a whole file.
+var writeTool = &definition{
+	name: "fs_write", about: "Write a whole file, which need not exist. What was in it is lost.", effect: tool.Idempotent,
+	params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "Everything that is to be in the file"}},
+	touches: writesPath, run: writeFile,
 }
 
 func readsPath(h Host, a arguments) (tool.Touch, error) {
@@ -120,13 +115,18 @@ func readFile(path string) ([]byte, error) {
 // fileError returns an error of the file system as a result for the model, with the path as the
 // model wrote it.
 func fileError(path string, err error) (tool.Result, error) {
+	return tool.FailedResult("%s", describeFileError(path, err)), nil
+}
+
+// describeFileError returns the text of an error of the file system, with the path as the model wrote it.
+func describeFileError(path string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
-		return tool.FailedResult("No such file or path: %s", path), nil
+		return "No such file or path: " + path
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
-	return tool.FailedResult("%s: %v", path, err), nil
+	return fmt.Sprintf("%s: %v", path, err)
 }
 
 func catFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
@@ -187,6 +187,8 @@ func replaceFile(path, text string) error {
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return fmt.Errorf("it is not a file")
+	case err == nil && info.Mode().Perm()&0o222 == 0:
+		return errors.New("is read-only: change its mode first if that is meant")
 	case err == nil:
 		mode = info.Mode().Perm()
 	case errors.Is(err, fs.ErrNotExist):

@@ -11,7 +11,7 @@ import (
 // groups are names that stand for several tools, or for a tool with another name, in the list of
 // tools of an agent.
 var groups = map[string][]string{
-	"fs":     {"fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
+	"fs":     {"apply_patch", "fs_cat", "fs_edit", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
 	"memory": {"memory__forget", "memory__save", "memory__search"},
 	"python": {"execute_py_code"},
 }

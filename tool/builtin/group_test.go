@@ -10,7 +10,7 @@ import (
 // TestLookupGroup: an agent may list groups of tools, and a search of the web by any service.
 func TestLookupGroup(t *testing.T) {
 	for name, want := range map[string]string{
-		"fs":                 "fs_cat fs_glob fs_grep fs_ls fs_mkdir fs_patch fs_read fs_rm fs_write",
+		"fs":                 "apply_patch fs_cat fs_edit fs_glob fs_grep fs_ls fs_mkdir fs_patch fs_read fs_rm fs_write",
 		"python":             "execute_py_code",
 		"fs_cat.sh":          "fs_cat",
 		"web_search":         "web_search",

@@ -67,6 +67,8 @@ func isSilent(name string, failed bool) bool {
 }
 
 // contentTools return what is in files or directories: the number of lines says enough.
+var changeTools = []string{"apply_patch", "fs_edit", "fs_patch", "fs_write"} // an error says why they changed nothing
+
 var contentTools = []string{"fs_cat", "fs_read", "fs_ls", "fs_glob"}
 
 // formatCall returns the lines of a call that has ended, painted: what it was about, how it ended, and what is worth reading of its result.
@@ -97,7 +99,7 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 			end += "  " + wording.FormatCount(len(lines), "line")
 		}
 		lines = nil
-	case v.Name == "fs_write" || v.Name == "fs_patch":
+	case slices.Contains(changeTools, v.Name):
 		end += "  unchanged"
 		lines = nil
 	}
