@@ -91,7 +91,7 @@ func newModelsTestCommand(env *environment) *cobra.Command {
 			"costs at most, and asks. For a server that it does not know, it finds the profile. Nothing is stored. The exit code is 0 if everything works\n" +
 			"that the model claims, and 1 otherwise.",
 		Example: "  raddle models test openai:gpt-5.4-mini\n  raddle models test mine:some-model --yes --output json",
-		Args:    checkArgCount(1, 1, "the model"),
+		Args:    checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(env),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "send it without asking first")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestMatrix(t *testing.T) {
 		t.Fatalf("%s lacks %q or %q", matrixPage, begin, end)
 	}
 	got := "\n" + makeMatrix(t) + "\n"
-	if d := cmp.Diff(old, got); d != "" && *update {
+	if d := cmp.Diff(strings.Split(old, "\n"), strings.Split(got, "\n")); d != "" && *update {
 		if err := os.WriteFile(matrixPage, []byte(head+begin+got+end+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,12 @@ func makeMatrix(t *testing.T) string {
 // playSteps plays the steps against a vendor, in the wire and with the profile that it has.
 func playSteps(t *testing.T, v Vendor) modeltest.Report {
 	t.Helper()
-	server := httptest.NewServer(v.NewHandler(func(body []byte) (Turn, int) { return Obey(body), http.StatusOK }))
+	requests, size := 0, 0
+	server := httptest.NewServer(v.NewHandler(func(body []byte) (Turn, int) {
+		requests++
+		size += len(attached.ReplaceAll(body, nil))
+		return Obey(body), http.StatusOK
+	}))
 	defer server.Close()
 	trial := &provider.Trial{ID: "x:x", Model: "x", Server: v.Name, Facts: flow.ModelFacts{Efforts: effortsOf(v)}}
 	report, err := modeltest.Run(t.Context(), modeltest.Target{Trial: trial, Open: func(_ context.Context, _ string, watch func(http.RoundTripper) http.RoundTripper) (llm.Model, error) {
@@ -88,8 +94,14 @@ func playSteps(t *testing.T, v Vendor) modeltest.Report {
 	if err != nil {
 		t.Errorf("%s: %v", v.Name, err)
 	}
+	if requests > report.Most.Requests || size > report.Most.Input {
+		t.Errorf("%s: %d requests with %d bytes, more than %+v", v.Name, requests, size, report.Most)
+	}
 	return report
 }
+
+// attached matches the bytes of pictures and documents.
+var attached = regexp.MustCompile(`[A-Za-z0-9+/]{100,}=*`)
 
 // effortsOf returns the efforts of a vendor's models; xAI's take none.
 func effortsOf(v Vendor) []string {
