@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/termtest"
 )
 
@@ -158,6 +159,9 @@ func TestModelsTestFindsProfiles(t *testing.T) {
 			report := w.testModel("lab:some-model", 0)
 			if p := report.Profile; p == nil || !p.Fits || p.Name != name {
 				t.Errorf("profile %+v, want %q", p, name)
+			}
+			if seen := []string{"openrouter", "gemini-openai", "litellm"}; slices.Contains(seen, v.Name) && len(report.Profile.Refusals) > 0 {
+				t.Errorf("the server had to refuse something before its replies were looked at: %v", report.Profile.Refusals)
 			}
 			if v.Name == "groq" && !slices.Equal(report.Profile.Same, []string{"cerebras"}) {
 				t.Errorf("%v", report.Profile.Same)
@@ -334,5 +338,29 @@ func TestModelsTestInterrupted(t *testing.T) {
 	s.ends(130, "")
 	if text := termtest.Render(columns, s.seen.String()); strings.Contains(text, "streamed answer") || strings.Contains(text, "The row") {
 		t.Error(text)
+	}
+}
+
+// Lines fit on narrow terminals, except for the row, which is copied.
+func TestModelsTestFits(t *testing.T) {
+	var deepSeek llmtest.Vendor
+	for _, v := range llmtest.CompatibleServers() {
+		if v.Name == "deepseek" {
+			deepSeek = v.WithLacks()
+		}
+	}
+	w := startTested(t, deepSeek, nil).workplace(t, "openai-compatible", "")
+	for _, cols := range []int{40, 60, 80} {
+		written, shown := w.show(cols, "models", "test", "lab:some-model", "--yes", "--color", "never")
+		for line := range strings.Lines(written) {
+			line = line[strings.LastIndex(line, "\x1b[J")+1:] // the live line before it is gone
+			line = strings.TrimRight(strings.TrimPrefix(line, "[J"), "\r\n")
+			if term.TextWidth(line) > cols && !strings.HasPrefix(line, "| deepseek |") {
+				t.Errorf("%d columns: %q", cols, line)
+			}
+		}
+		if !strings.Contains(shown, "✗ picture            bad") || strings.Contains(shown, "…") {
+			t.Errorf("%d columns:\n%s", cols, shown)
+		}
 	}
 }

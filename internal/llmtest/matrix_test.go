@@ -34,15 +34,11 @@ func TestMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- the table begins -->\n", "<!-- the table ends -->\n"
-	head, rest, found := strings.Cut(string(page), begin)
-	old, tail, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s lacks %q or %q", matrixPage, begin, end)
-	}
-	got := "\n" + makeMatrix(t) + "\n"
+	const heading = "\n## What the steps find\n"
+	head, old, _ := strings.Cut(string(page), heading)
+	got := "\n" + makeMatrix(t)
 	if d := cmp.Diff(strings.Split(old, "\n"), strings.Split(got, "\n")); d != "" && *update {
-		if err := os.WriteFile(matrixPage, []byte(head+begin+got+end+tail), 0o644); err != nil {
+		if err := os.WriteFile(matrixPage, []byte(head+heading+got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if d != "" {

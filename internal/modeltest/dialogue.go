@@ -178,14 +178,17 @@ func (s *profileSearch) rankOthers(t *tap) []openai.Profile {
 	return others
 }
 
-// strongEvidence is the weight of members of replies that only one family of servers sends.
-const strongEvidence = 4
-
 // followEvidence takes the profile of a server whose replies have members that must go back, before the server refuses a request without them.
 func (s *profileSearch) followEvidence(t *tap) {
-	if others := s.rankOthers(t); len(others) > 0 && weighEvidence(others[0], t) >= strongEvidence && weighEvidence(s.current, t) < strongEvidence {
+	others := s.rankOthers(t)
+	if !hasEchoes(s.current, t) && len(others) > 0 && hasEchoes(others[0], t) {
 		s.current = others[0]
 	}
+}
+
+// hasEchoes reports whether replies have had a member that goes back with the profile as it came.
+func hasEchoes(p openai.Profile, t *tap) bool {
+	return t.hasHeard(slices.Concat(p.Echo, p.CallEcho)...)
 }
 
 // weighEvidence says how well a profile explains the members of replies.
@@ -196,8 +199,8 @@ func weighEvidence(p openai.Profile, t *tap) (weight int) {
 		}
 		weight += n
 	}
-	for _, member := range append(slices.Clone(p.Echo), p.CallEcho...) {
-		add(strongEvidence, t.hasHeard(member))
+	if len(p.Echo)+len(p.CallEcho) > 0 {
+		add(4, hasEchoes(p, t)) // only one family of servers sends such members
 	}
 	switch p.Thoughts {
 	case openai.ThoughtsTyped:

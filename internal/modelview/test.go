@@ -123,7 +123,7 @@ func (v *TestView) ShowEnd(report modeltest.Report) {
 	if report.Profile != nil {
 		text += "\n" + v.describeProfile(*report.Profile)
 	}
-	v.Out.PrintText(text + "\nThe row for the table of the guide (raddle help matrix):\n" + report.Row)
+	v.Out.PrintText(text + "\n" + v.wrapText("The row for the table of the guide (raddle help matrix):") + report.Row)
 }
 
 // describeProfile says which profile fits.
