@@ -3,15 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/doctor"
-	"raddle.dev/internal/term"
 )
 
 // doctorOptions are the flags of "doctor".
@@ -65,7 +62,7 @@ func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args [
 			}
 		}
 	}
-	if err := env.printResult(opts.output, d.Results, func() string { return doctorText(env.out.Colors, d.Results) }); err != nil {
+	if err := env.printResult(opts.output, d.Results, func() string { return doctor.FormatResults(env.out.Colors, d.Results) }); err != nil {
 		return err
 	}
 	return failed
@@ -88,19 +85,4 @@ func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id str
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
 	d.CheckReply(ctx, id)
-}
-
-// doctorText returns results as lines.
-func doctorText(colors term.Colors, results []doctor.Result) string {
-	marks := map[string]string{doctor.OK: colors.Paint(term.Green, "✓"), doctor.Warning: colors.Paint(term.Yellow, "!"), doctor.Failed: colors.Paint(term.Red, "✗")}
-	var b strings.Builder
-	const width = 10
-	for _, r := range results {
-		indent := "\n" + strings.Repeat(" ", width+3)
-		fmt.Fprintf(&b, "%s %-*s %s\n", marks[r.Status], width, r.Check, strings.ReplaceAll(plainText(r.Text), "\n", indent))
-		if r.Next != "" {
-			fmt.Fprintf(&b, "  %-*s %s\n", width, "", "next: "+strings.ReplaceAll(plainText(r.Next), "\n", indent))
-		}
-	}
-	return b.String()
 }

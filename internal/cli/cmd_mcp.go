@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -49,11 +48,7 @@ func newMCPServerCommands(env *environment) []*cobra.Command {
 }
 
 func runMCPLogin(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	err := env.newGuide().LogInServer(ctx, args[0])
-	if errors.Is(err, term.ErrInterrupted) {
-		return silentExit{exitInterrupted}
-	}
-	return err
+	return endInterrupted(env.newGuide().LogInServer(ctx, args[0]))
 }
 
 func runMCPLogout(_ context.Context, env *environment, _ noOptions, args []string) error {

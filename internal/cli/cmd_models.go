@@ -2,21 +2,24 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/modeltest"
+	"raddle.dev/internal/modelview"
 	"raddle.dev/internal/provider"
-	"raddle.dev/internal/term"
 )
 
 func newModelsCommand(env *environment) *cobra.Command {
 	return newGroup(env, &cobra.Command{
 		Use:     "models COMMAND",
-		Short:   "List the models that can be called, and update what is known about them",
+		Short:   "List the models that can be called, test one, and update what is known about them",
 		Example: "  raddle models ls",
-	}, newModelsLsCommand(env), newModelsUpdateCommand(env))
+	}, newModelsLsCommand(env), newModelsTestCommand(env), newModelsUpdateCommand(env))
 }
 
 func newModelsUpdateCommand(env *environment) *cobra.Command {
@@ -60,7 +63,7 @@ func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []st
 		return nil
 	}
 	return env.printResult(opts.output, models, func() string {
-		return modelsText(models) + missingKeysText(env.process.Models.ListClients()) + catalogueText(env)
+		return modelview.FormatModels(models) + modelview.FormatMissingKeys(env.process.Models.ListClients()) + catalogueText(env)
 	})
 }
 
@@ -73,49 +76,51 @@ func catalogueText(env *environment) string {
 	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.Source), known.Date)
 }
 
-// missingKeysText returns the clients that only need a key, with the variables to set.
-func missingKeysText(clients []provider.ClientInfo) string {
-	var b strings.Builder
-	for _, c := range clients {
-		if c.Needs == "" {
-			continue
-		}
-		if b.Len() == 0 {
-			b.WriteString("\nWithout a key (set the variable, or store a key with raddle login CLIENT):\n")
-		}
-		fmt.Fprintf(&b, "  %-12s %s\n", c.Client, c.Needs)
-	}
-	return b.String()
+// modelsTestOptions are the flags of "models test".
+type modelsTestOptions struct {
+	yes    bool
+	output string
 }
 
-func modelsText(models []provider.Model) string {
-	table := term.NewTable("MODEL", "WINDOW", "USD PER MILLION IN", "OUT")
-	var others []string // clients of which no model is known by name
-	for _, m := range models {
-		if strings.HasSuffix(m.ID, ":") {
-			others = append(others, m.ID+"MODEL")
-			continue
-		}
-		window := "?"
-		if m.Window > 0 {
-			window = fmt.Sprint(m.Window)
-		}
-		table.AddRow(m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
-	}
-	text := table.Format(0)
-	if len(others) == len(models) {
-		text = ""
-	}
-	if len(others) > 0 {
-		text = joinNonEmpty("\n", text, "Any model of the server: "+joinWords(others)+"\n")
-	}
-	return text
+func newModelsTestCommand(env *environment) *cobra.Command {
+	var opts modelsTestOptions
+	cmd := newCommand(env, &opts, runModelsTest, &cobra.Command{
+		Use:   "test CLIENT:MODEL",
+		Short: "Play a short conversation with a model, and say what works",
+		Long: "raddle sends the model orders of a few words with your key: an answer, calls of a tool, a picture, a PDF, a schema. It first shows what that\n" +
+			"costs at most, and asks. For a server that it does not know, it finds the profile. Nothing is stored. The exit code is 0 if everything works\n" +
+			"that the model claims, and 1 otherwise.",
+		Example: "  raddle models test openai:gpt-5.4-mini\n  raddle models test mine:some-model --yes --output json",
+		Args:    checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(env),
+	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.yes, "yes", false, "send it without asking first")
+	return cmd
 }
 
-// formatPrice returns a price, or "?" if it is unknown.
-func formatPrice(price *float64) string {
-	if price == nil {
-		return "?"
+func runModelsTest(ctx context.Context, env *environment, opts modelsTestOptions, args []string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	target, err := modeltest.NewTarget(ctx, env.process.Models, args[0])
+	if err != nil {
+		return err
 	}
-	return fmt.Sprint(*price)
+	env.leave = "send nothing"
+	view := &modelview.TestView{Out: env.out, Screen: env.err, Hidden: opts.output == formatJSON}
+	if err := env.newGuide().AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
+		return endInterrupted(err)
+	}
+	report, err := modeltest.Run(ctx, target, view.ShowResult)
+	if ctx.Err() != nil {
+		return silentExit{exitInterrupted}
+	}
+	if view.Hidden {
+		err = errors.Join(err, env.printJSON(report))
+	} else if err == nil {
+		view.ShowEnd(report)
+	}
+	if err == nil && !report.Works {
+		return silentExit{exitFailed}
+	}
+	return err
 }

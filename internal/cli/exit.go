@@ -62,6 +62,14 @@ type silentExit struct{ code int }
 
 func (e silentExit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
+// endInterrupted returns the error of a question; Ctrl-C at it ends the command without a message.
+func endInterrupted(err error) error {
+	if errors.Is(err, term.ErrInterrupted) {
+		return silentExit{exitInterrupted}
+	}
+	return err
+}
+
 func badUsage(next, format string, args ...any) error {
 	return &exitError{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
 }

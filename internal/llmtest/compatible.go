@@ -19,6 +19,7 @@ type chatRule struct {
 	judge   func(m map[string]json.RawMessage) error // of an assistant's message; nil: takes all
 	typed   bool                                     // it takes reasoning as parts of the content
 	rewrite func(stream string) string               // of OpenAI's stream; nil: the same
+	lacks   func(body []byte) error                  // see [Vendor.WithLacks]
 }
 
 // CompatibleServers are servers that are compatible with OpenAI's chat completions, by the name of their profile, each with what it refuses:
@@ -42,6 +43,14 @@ type chatRule struct {
 //     back as they came.
 //   - without-done: ends the stream after the finish reason (ikawrakow/ik_llama.cpp#467, waybarrios/vllm-mlx#101).
 //   - without-reason: ends the stream with [DONE] and no finish reason (diegosouzapw/OmniRoute#7800, openclaw/openclaw#4298).
+//
+// What their models of today cannot do, for [Vendor.WithLacks]:
+//
+//   - groq: models of text take content as a text only: "value must be a string" (vercel/ai#2837, gptme/gptme#896).
+//   - deepseek: no pictures and no files: "unknown variant `image_url`, expected `text`" (yilewang/llm-for-zotero#143); no schema of an answer:
+//     "This response_format type is unavailable now" (llm-exe/llm-exe#662, UKGovernmentBEIS/inspect_ai#4916).
+//   - vllm: no files: "Unsupported chat content part type: 'file'" (vllm-project/vllm#57774).
+//   - llama.cpp: no files: "unsupported content[].type" (ggml-org/llama.cpp, tools/server/server-common.cpp).
 func CompatibleServers() []Vendor {
 	requireThought := func(message string) func(map[string]json.RawMessage) error {
 		return func(m map[string]json.RawMessage) error {
@@ -53,13 +62,13 @@ func CompatibleServers() []Vendor {
 	}
 	asReasoning := func(stream string) string { return strings.ReplaceAll(stream, `"reasoning_content":`, `"reasoning":`) }
 	rules := []chatRule{
-		{name: "groq", refused: []string{"reasoning_content"}, rewrite: asReasoning},
+		{name: "groq", lacks: lackParts("'messages.0.content' : value must be a string", "image_url", "file"), refused: []string{"reasoning_content"}, rewrite: asReasoning},
 		{name: "cerebras", refused: []string{"reasoning_content"}, rewrite: asReasoning},
 		{name: "mistral", refused: []string{"reasoning_content", "reasoning", "reasoning_details"}, fields: []string{"stream_options", "max_completion_tokens"},
 			judge: judgeMistral, typed: true, rewrite: func(stream string) string {
 				return thoughtOf.ReplaceAllString(stream, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":$1}]}]}`)
 			}},
-		{name: "deepseek", judge: requireThought("The `reasoning_content` in the thinking mode must be passed back to the API.")},
+		{name: "deepseek", lacks: lackDeepSeek, judge: requireThought("The `reasoning_content` in the thinking mode must be passed back to the API.")},
 		{name: "moonshot", judge: requireThought("thinking is enabled but reasoning_content is missing in assistant tool call message")},
 		{name: "openrouter", refused: []string{"reasoning_content"}, judge: judgeOpenRouter, rewrite: func(stream string) string {
 			return thoughtOf.ReplaceAllString(stream, `{"reasoning":$1,"reasoning_details":[{"type":"reasoning.encrypted","data":"sealed","format":"google-gemini-v1","index":0}]}`)
@@ -67,14 +76,11 @@ func CompatibleServers() []Vendor {
 		{name: "gemini-openai", refused: []string{"reasoning_content"}, fields: []string{"parallel_tool_calls"}, judge: judgeGeminiChat, rewrite: func(stream string) string {
 			return strings.ReplaceAll(stream, `"type":"function","function"`, `"type":"function","extra_content":{"google":{"thought_signature":"signed"}},"function"`)
 		}},
-		{name: "llama.cpp"},
+		{name: "llama.cpp", lacks: lackParts("unsupported content[].type", "file")},
 		{name: "xai", refused: []string{"reasoning_content", "reasoning"}, fields: []string{"stop", "presence_penalty", "frequency_penalty", "reasoning_effort"}, rewrite: func(stream string) string {
 			return thoughtOf.ReplaceAllString(stream, `{"content":""}`)
 		}},
-		{name: "vllm", rewrite: func(stream string) string {
-			const last = `data: {"id":"r","model":"gpt-x","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}` + "\n\ndata: [DONE]"
-			return strings.Replace(asReasoning(stream), "data: [DONE]", last, 1)
-		}},
+		{name: "vllm", lacks: lackParts("Unsupported chat content part type: '%s'.", "file"), rewrite: asReasoning},
 		{name: "litellm", judge: judgeLiteLLM, rewrite: func(stream string) string {
 			return thoughtOf.ReplaceAllString(stream, `{"reasoning_content":$1,"thinking_blocks":[{"type":"thinking","thinking":$1,"signature":"seal"}]}`)
 		}},
@@ -100,7 +106,7 @@ var thoughtOf = regexp.MustCompile(`\{"reasoning_content":("(?:[^"\\]|\\.)*")\}`
 var finishOf = regexp.MustCompile(`"finish_reason":"[a-z_]+"`)
 
 func (c chatRule) vendor() Vendor {
-	return Vendor{Name: c.name, Check: c.check, admit: admitPath("/chat/completions"), refuse: refuseOpenAI, stream: func(t Turn) string {
+	return Vendor{Name: c.name, Check: c.check, lacks: c.lacks, admit: admitPath("/chat/completions"), refuse: refuseOpenAI, stream: func(t Turn) string {
 		stream := streamOpenAI(t)
 		if c.rewrite != nil {
 			stream = c.rewrite(stream)
@@ -210,4 +216,27 @@ func judgeGeminiChat(m map[string]json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// lackParts returns what refuses parts of messages of some kinds, with a message that may name the kind.
+func lackParts(message string, kinds ...string) func(body []byte) error {
+	return func(body []byte) error {
+		for _, kind := range kinds {
+			if !bytes.Contains(body, []byte(`"type":"`+kind+`"`)) {
+				continue
+			}
+			if strings.Contains(message, "%s") {
+				return vendorErrorf(message, kind)
+			}
+			return vendorError(message)
+		}
+		return nil
+	}
+}
+
+func lackDeepSeek(body []byte) error {
+	if bytes.Contains(body, []byte(`"type":"json_schema"`)) {
+		return vendorError("This response_format type is unavailable now")
+	}
+	return lackParts("Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `%s`, expected `text`", "image_url", "file")(body)
 }

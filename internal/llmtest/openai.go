@@ -118,5 +118,6 @@ func streamOpenAI(t Turn) string {
 		finish = `"length"`
 	}
 	chunk(`{}`, finish)
+	b.WriteString(`data: {"id":"r","model":"gpt-x","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}` + "\n\n")
 	return b.String() + "data: [DONE]\n\n"
 }

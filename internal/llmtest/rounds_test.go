@@ -9,35 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/llm"
-	"raddle.dev/llm/anthropic"
-	"raddle.dev/llm/gemini"
-	"raddle.dev/llm/ollama"
-	"raddle.dev/llm/openai"
 )
 
 // openModel returns a model of a vendor.
 func openModel(t *testing.T, v Vendor, url string) llm.Model {
 	t.Helper()
-	var m llm.Model
-	var err error
-	switch v.Name {
-	case "OpenAI":
-		m, err = openai.New(openai.Config{Model: "gpt-x", BaseURL: url})
-	case "OpenAI responses":
-		m, err = openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url})
-	case "Anthropic":
-		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
-	case "Ollama":
-		m, err = ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url})
-	case "Gemini":
-		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
-	default:
-		c := openai.Config{Model: "x", BaseURL: url}
-		if _, known := openai.FindProfile(v.Name); known {
-			c.Profile = v.Name
-		}
-		m, err = openai.New(c)
-	}
+	m, err := openThrough(v, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,23 @@ type Vendor struct {
 	// media is the content type of a stream; "" means text/event-stream.
 	media  string
 	refuse func(message string) string
+	// lacks returns an error for what the vendor takes and its models cannot do. nil: there is nothing.
+	lacks func(body []byte) error
+}
+
+// WithLacks returns the vendor with models that cannot do what its models of today cannot do, such as to look at pictures. Without it, a vendor
+// refuses only requests that are not in its form.
+func (v Vendor) WithLacks() Vendor {
+	check, lacks := v.Check, v.lacks
+	if lacks != nil {
+		v.Check = func(body []byte) error {
+			if err := lacks(body); err != nil {
+				return err
+			}
+			return check(body)
+		}
+	}
+	return v
 }
 
 // judge returns the status and the reason with which the vendor refuses a request, 0 if it takes it.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -49,6 +50,8 @@ type client struct {
 	configured bool
 	stored     keystore.Place // where the key is if Key is ""; it is read for a call
 	command    *keyCommand    // that writes the key; nil: none
+
+	watch func(http.RoundTripper) http.RoundTripper // what its connections go through in a trial; nil: nothing
 }
 
 // needsKey reports whether a call without a key would fail: config.yaml names a

@@ -64,6 +64,7 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 	if wire.HTTPClient, err = throughProxy(c.Proxy); err != nil {
 		return nil, err
 	}
+	wire.HTTPClient = watchClient(wire.HTTPClient, c.watch)
 	switch c.Type {
 	case "openai", "openai-compatible":
 		if c.usesResponses() {

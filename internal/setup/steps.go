@@ -15,6 +15,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/doctor"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -187,6 +188,23 @@ func appendText(path, text string) error {
 func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
 	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: []string{"yes", "no"}}, g.Screen.Colors)
 	return answer == "yes", err
+}
+
+// AskToSend shows what a plan says, and asks whether to do it, unless the person has agreed already. It returns an error unless the answer is yes,
+// and without a terminal.
+func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
+	if agreed {
+		g.Note("%s", strings.TrimSpace(plan))
+		return nil
+	}
+	if g.Prompter == nil {
+		return failure.NewUsage("to send it without a question: --yes", "nothing is sent without a yes, and there is no terminal to ask at:\n%s", strings.TrimSpace(plan))
+	}
+	yes, err := g.AskYesNo(ctx, plan+"Send it?")
+	if err == nil && !yes || err == term.ErrLeftOpen {
+		return errors.New("nothing was sent")
+	}
+	return err
 }
 
 // ListSteps returns the commands that do what the questions would, and the model if one is set up already.
