@@ -54,8 +54,10 @@ type Model struct {
 
 	named []string // the levels that the provider itself knows
 
-	NoTools bool // it cannot call tools
-	Retired bool // its provider has said that it will end
+	Media   []string // what it takes, such as "text", "image" and "pdf"; nil if unknown
+	Schemas bool     // its answers can be held to a schema
+	NoTools bool     // it cannot call tools
+	Retired bool     // its provider has said that it will end
 }
 
 // Levels are the levels of reasoning effort of every model, from the least to the most.
@@ -136,8 +138,7 @@ func (c *Catalogue) readProvider(provider string) map[string]Model {
 	return all
 }
 
-// listedProvider and listedModel are the members of models.dev's api.json that a catalogue keeps. What a model takes and whether it can be held
-// to a schema is in the file, and nothing reads it yet.
+// listedProvider and listedModel are the members of models.dev's api.json that a catalogue keeps.
 type listedProvider struct {
 	Models map[string]listedModel `json:"models"`
 }
@@ -191,6 +192,7 @@ type listedMedia struct {
 func (l listedModel) facts(claude bool) Model {
 	m := Model{
 		Window: l.Limit.Context, Output: l.Limit.Output, NoTools: l.ToolCall != nil && !*l.ToolCall, Retired: l.Status == "deprecated",
+		Media: l.Modalities.Input, Schemas: l.Structured,
 	}
 	if l.Cost != nil {
 		m.Price = agent.Price{Input: l.Cost.Input, Output: l.Cost.Output, Cached: l.Cost.CacheRead, Written: l.Cost.CacheWrite}

@@ -85,13 +85,10 @@ type modelsTestOptions struct {
 func newModelsTestCommand(env *environment) *cobra.Command {
 	var opts modelsTestOptions
 	cmd := newCommand(env, &opts, runModelsTest, &cobra.Command{
-		Use:   "test CLIENT:MODEL",
-		Short: "Play a short conversation with a model, and say what works",
-		Long: "raddle sends the model orders of a few words with your key: an answer, calls of a tool, a picture, a PDF, a schema. It first shows what that\n" +
-			"costs at most, and asks. For a server that it does not know, it finds the profile. Nothing is stored. The exit code is 0 if everything works\n" +
-			"that the model claims, and 1 otherwise.",
+		Use: "test CLIENT:MODEL", Short: "Play a short conversation with a model, and say what works", Args: checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(env),
+		Long: "raddle sends the model short orders with your key, and first shows what they cost at most. For a server that it does not know, it finds the\n" +
+			"profile. Nothing is stored. The exit code is 0 if everything works that the model claims, and 1 otherwise.",
 		Example: "  raddle models test openai:gpt-5.4-mini\n  raddle models test mine:some-model --yes --output json",
-		Args:    checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(env),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "send it without asking first")
@@ -110,14 +107,12 @@ func runModelsTest(ctx context.Context, env *environment, opts modelsTestOptions
 	if err := env.newGuide().AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
 		return endInterrupted(err)
 	}
-	report, err := modeltest.Run(ctx, target, view.ShowResult)
+	report, err := view.RunTest(ctx, target)
 	if ctx.Err() != nil {
 		return silentExit{exitInterrupted}
 	}
 	if view.Hidden {
 		err = errors.Join(err, env.printJSON(report))
-	} else if err == nil {
-		view.ShowEnd(report)
 	}
 	if err == nil && !report.Works {
 		return silentExit{exitFailed}

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/provider"
 	"raddle.dev/llm"
+	"raddle.dev/rag/pdftext"
 )
 
 // A puppet answers with replies of a test.
@@ -164,8 +165,23 @@ func TestJudgements(t *testing.T) {
 			}
 		})
 	}
+	blind := when(asked("colour"), says("Blue"))
+	target := Target{Trial: &provider.Trial{ID: "x:y", Media: []string{"text", "image"}}, Open: func(_ context.Context, _ string, watch func(http.RoundTripper) http.RoundTripper) (llm.Model, error) {
+		return blind.through(watch(nowhere{})), nil
+	}}
+	if report, err := Run(t.Context(), target, func(Result) {}); err != nil || report.Works {
+		t.Errorf("the model claims that it sees pictures: %+v, %v", report, err)
+	}
 	if report, err := runPuppet(t, obeys, flow.ModelFacts{}); err != nil || !report.Works || report.Cost != nil || report.Most.Cost != nil {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// The document is a PDF with its word.
+func TestDocument(t *testing.T) {
+	text, err := pdftext.Read(t.Context(), writeDocument(), 1<<20)
+	if err != nil || strings.TrimSpace(text) != documentWord {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

@@ -95,7 +95,7 @@ func Run(ctx context.Context, target Target, show func(Result)) (Report, error) 
 
 // runStep plays one step, unless it makes no sense.
 func (s *dialogue) runStep(ctx context.Context, step Step, before []Result, show func(Result)) (Result, error) {
-	r := Result{Step: step.Name, Title: step.Title, Status: Untested, Claimed: !step.unsaid}
+	r := Result{Step: step.Name, Title: step.Title, Status: Untested, Claimed: step.claims == nil || step.claims(s.target.Trial)}
 	if step.tools && s.target.Trial.Facts.NoTools {
 		r.Detail, r.Claimed = "the model calls no tools", false
 		return r, nil
@@ -107,7 +107,7 @@ func (s *dialogue) runStep(ctx context.Context, step Step, before []Result, show
 	r.Status = running
 	show(r)
 	if s.search != nil {
-		s.search.paused = step.unsaid
+		s.search.paused = step.claims != nil
 	}
 	v := step.play(ctx, s)
 	if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/provider"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
@@ -18,10 +19,10 @@ type Step struct {
 	Means string // what it means for agents if it does not work
 	After string // the name of the step without which this one makes no sense; "": none
 
-	tools    bool // it is for models that can call tools
-	unsaid   bool // the catalogue does not say whether a model can do it, so that a failure is none of the model's claims
-	requests int  // how many it sends at most
-	media    int  // tokens of what is attached, at most
+	tools    bool                         // it is for models that can call tools
+	claims   func(t *provider.Trial) bool // whether the catalogue says that the model can do it; nil: every model can
+	requests int                          // how many it sends at most
+	media    int                          // tokens of what is attached, at most
 	play     func(ctx context.Context, s *dialogue) verdict
 }
 
@@ -41,12 +42,17 @@ func ListSteps() []Step {
 		{Name: "parallel", Title: "two calls at once", Means: "an agent ends with this error when the model calls two tools at once", After: "tool", tools: true, requests: 2, play: playParallel},
 		{Name: "round", Title: "second round", Means: "an agent ends with this error after its first tool call", After: "tool", tools: true, requests: 1, play: playRound},
 		{Name: "moved", Title: "another's history", Means: "a conversation that another model began cannot be continued with this one", After: "tool", tools: true, requests: 1, play: playMoved},
-		{Name: "picture", Title: "picture", Means: "do not attach pictures for this model", After: "answer", unsaid: true, requests: 1, media: 2_000, play: playPicture},
-		{Name: "pdf", Title: "PDF", Means: "do not attach PDFs for this model; give it their text", After: "answer", unsaid: true, requests: 1, media: 4_000, play: playDocument},
-		{Name: "schema", Title: "structured answer", Means: "an agent with an output schema ends with this error: ask for JSON in the prompt", After: "answer", unsaid: true, requests: 1, play: playSchema},
+		{Name: "picture", Title: "picture", Means: "do not attach pictures for this model", After: "answer", claims: claimsMedia("image"), requests: 1, media: 2_000, play: playPicture},
+		{Name: "pdf", Title: "PDF", Means: "do not attach PDFs for this model; give it their text", After: "answer", claims: claimsMedia("pdf"), requests: 1, media: 4_000, play: playDocument},
+		{Name: "schema", Title: "structured answer", Means: "an agent with an output schema ends with this error: ask for JSON in the prompt", After: "answer", claims: func(t *provider.Trial) bool { return t.Schemas }, requests: 1, play: playSchema},
 		{Name: "limit", Title: "limit of a reply", Means: "max_tokens does not end a reply", After: "answer", requests: 1, play: playLimit},
 		{Name: "usage", Title: "tokens counted", Means: "limits of costs and of the window count nothing", After: "answer", play: judgeUsage},
 	}
+}
+
+// claimsMedia returns whether the catalogue says that a model takes a kind of media.
+func claimsMedia(kind string) func(t *provider.Trial) bool {
+	return func(t *provider.Trial) bool { return slices.Contains(t.Media, kind) }
 }
 
 // mostReply is the limit of a reply in tokens: what models think before a few words fits in it.

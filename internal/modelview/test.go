@@ -2,6 +2,7 @@ package modelview
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -20,8 +21,18 @@ type TestView struct {
 // titleWidth is the width of the titles of steps.
 const titleWidth = 18
 
-// ShowResult shows which step runs, below the results, or what one has found.
-func (v *TestView) ShowResult(r modeltest.Result) {
+// RunTest plays the steps and shows what they find.
+func (v *TestView) RunTest(ctx context.Context, target modeltest.Target) (modeltest.Report, error) {
+	report, err := modeltest.Run(ctx, target, v.showResult)
+	v.Screen.ClearLive()
+	if err == nil && !v.Hidden {
+		v.showEnd(report)
+	}
+	return report, err
+}
+
+// showResult shows which step runs, below the results, or what one has found.
+func (v *TestView) showResult(r modeltest.Result) {
 	v.Screen.ClearLive()
 	switch {
 	case r.IsRunning() && v.Screen.IsTerminal():
@@ -96,8 +107,8 @@ func (v *TestView) DescribePlan(target modeltest.Target) string {
 	return text + v.wrapText(more)
 }
 
-// ShowEnd shows what the test has found in all.
-func (v *TestView) ShowEnd(report modeltest.Report) {
+// showEnd shows what the test has found in all.
+func (v *TestView) showEnd(report modeltest.Report) {
 	var failed, others []string
 	for _, r := range report.Steps {
 		switch {

@@ -20,6 +20,8 @@ type Trial struct {
 	Host    string // "": the provider's own
 	Unknown bool   // the server is compatible with OpenAI's chat completions, and raddle does not know its profile
 	Facts   flow.ModelFacts
+	Media   []string // what the catalogue says that it takes, such as "image" and "pdf"; nil if unknown
+	Schemas bool     // the catalogue says that its answers can be held to a schema
 
 	resolver *Resolver
 	client   *client
@@ -41,6 +43,8 @@ func FindTrial(r *Resolver, id string) (*Trial, error) {
 		return nil, failure.NewUsage("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	}
 	t := &Trial{ID: c.Name + ":" + name, Model: name, Server: c.Type, Facts: r.Facts("", c.Name+":"+name), resolver: r, client: c}
+	listed := r.known.findModel(c, name)
+	t.Media, t.Schemas = listed.Media, listed.Schemas
 	if address, err := url.Parse(c.Base); err == nil {
 		t.Host = address.Host
 	}
