@@ -220,6 +220,8 @@ var importRules = []importRule{
 		reason: "what a model is asked and answers is the same for every vendor and without a network"},
 	{of: "llm/anthropic", may: []string{"llm", "llm/internal/wire"},
 		reason: "one wire each: requests and events of one vendor, on what all wires share"},
+	{of: "llm/bedrock", may: []string{"llm", "llm/internal/wire"},
+		reason: "a wire knows one provider's protocol, and what all wires share; credentials are its caller's"},
 	{of: "llm/gemini", may: []string{"llm", "llm/internal/wire"},
 		reason: "one wire each: requests and events of one vendor, on what all wires share"},
 	{of: "llm/internal/wire", may: []string{"internal/redact", "llm", "internal/toolschema"},

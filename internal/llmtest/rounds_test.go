@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
 	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
@@ -25,6 +27,14 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 		m, err = openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url})
 	case "Anthropic":
 		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
+	case "Bedrock", "Bedrock Llama":
+		name := "eu.anthropic.claude-x-20260101-v1:0"
+		if v.Name != "Bedrock" {
+			name = "meta.llama-x:0"
+		}
+		m, err = bedrock.New(bedrock.Config{Model: name, Region: AWSRegion, BaseURL: url, Credentials: func(context.Context) (bedrock.Credentials, error) {
+			return bedrock.Credentials{KeyID: AWSKeyID, Secret: AWSSecret, Token: AWSToken}, nil
+		}})
 	case "Ollama":
 		m, err = ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url})
 	case "Gemini":
@@ -43,7 +53,7 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 }
 
 func allVendors() []Vendor {
-	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama()}, CompatibleServers()...)
+	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Bedrock(), BedrockLlama()}, CompatibleServers()...)
 }
 
 var turns = []Turn{
@@ -84,7 +94,7 @@ func TestConversations(t *testing.T) {
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
 					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "minimax": `"type":"reasoning.text"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
-					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
+					"Bedrock": `"signature":"seal of zwei auf einmal"`, "Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
 						t.Errorf("the last request lacks %s:\n%s", want, last)

@@ -30,12 +30,16 @@ type Vendor struct {
 	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0 for a request that it
 	// takes. nil takes all.
 	admit func(r *http.Request) (status int, reason string)
+	// checkRequest judges a request as a whole, instead of Check. nil: the body alone decides.
+	checkRequest func(r *http.Request, body []byte) (status int, reason string)
 	// serve answers requests that are no calls of the model, and reports whether it has. nil: there are none.
 	serve  func(w http.ResponseWriter, r *http.Request, body []byte) bool
 	stream func(Turn) string
 	// media is the content type of a stream; "" means text/event-stream.
 	media  string
 	refuse func(message string) string
+	// refusal adds to the headers of a refused request. nil: there is nothing to add.
+	refusal func(header http.Header, status int, reason string)
 }
 
 // judge returns the status and the reason with which the vendor refuses a request, 0 if it takes it.
@@ -45,7 +49,11 @@ func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) 
 			return status, reason
 		}
 	}
-	if err := v.Check(body); err != nil {
+	if v.checkRequest != nil {
+		if status, reason = v.checkRequest(r, body); status != 0 {
+			return status, reason
+		}
+	} else if err := v.Check(body); err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
 	if err := v.checkSchemas(body); err != nil {
@@ -57,6 +65,9 @@ func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) 
 // reject refuses a request.
 func (v Vendor) reject(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set("Content-Type", "application/json")
+	if v.refusal != nil {
+		v.refusal(w.Header(), status, reason)
+	}
 	w.WriteHeader(status)
 	io.WriteString(w, v.refuse(reason))
 }
