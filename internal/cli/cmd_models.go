@@ -73,7 +73,7 @@ func catalogueText(env *environment) string {
 	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.Source), known.Date)
 }
 
-// missingKeysText returns the clients that only need a key, with the variables to set.
+// missingKeysText returns the clients that only need a key, with the variables to set, and where the credentials of clouds are from.
 func missingKeysText(clients []provider.ClientInfo) string {
 	var b strings.Builder
 	for _, c := range clients {
@@ -84,6 +84,11 @@ func missingKeysText(clients []provider.ClientInfo) string {
 			b.WriteString("\nWithout a key (set the variable, or store a key with raddle login CLIENT):\n")
 		}
 		fmt.Fprintf(&b, "  %-12s %s\n", c.Client, c.Needs)
+	}
+	for _, c := range clients {
+		if text := c.DescribeCloud(); text != "" {
+			b.WriteString("\n" + plainText(text) + "\n")
+		}
 	}
 	return b.String()
 }

@@ -33,7 +33,7 @@ import (
 //   - Turns of reasoning only: "This model does not support assistant message prefill" (NousResearch/hermes-agent#105780).
 //   - Marks for the cache among the tools of Nova (danny-avila/LibreChat#13838), after a document (pizza-bot-app/pizza-bot#6), for
 //     models without a cache, and more than four.
-//   - Temperatures when a model of Anthropic thinks.
+//   - Temperatures when a model of Anthropic thinks, and limits when Nova thinks hard (vercel/ai, packages/amazon-bedrock).
 //
 // Reasoning of others, whose signature it does not know, is refused as Anthropic does it.
 func Bedrock() Vendor {
@@ -217,6 +217,9 @@ func checkBedrock(model string, body []byte) error {
 		return vendorError("Malformed input request: extraneous key [thinking] is not permitted")
 	case r.Additional["reasoning_effort"] != nil && !slices.Contains([]any{"low", "medium", "high"}, r.Additional["reasoning_effort"]):
 		return vendorErrorf("reasoning_effort: unknown variant `%v`, expected one of `high`, `low`, `medium`", r.Additional["reasoning_effort"])
+	}
+	if nova, is := r.Additional["reasoningConfig"].(map[string]any); is && nova["maxReasoningEffort"] == "high" && (r.InferenceConfig.MaxTokens != nil || r.InferenceConfig.Temperature != nil) {
+		return vendorError("When maxReasoningEffort is high, maxTokens, temperature and topP must be unset")
 	}
 	if budget, is := thinking["budget_tokens"].(float64); is && (r.InferenceConfig.MaxTokens == nil || float64(*r.InferenceConfig.MaxTokens) <= budget) {
 		return vendorError("`max_tokens` must be greater than `thinking.budget_tokens`")

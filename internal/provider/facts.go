@@ -24,6 +24,7 @@ var listedAs = map[string]string{
 	"openai": "openai", "anthropic": "anthropic", "gemini": "google", "gemini-openai": "google", "groq": "groq", "cerebras": "cerebras",
 	"mistral": "mistral", "deepseek": "deepseek", "moonshot": "moonshotai", "openrouter": "openrouter", "xai": "xai", "together": "togetherai",
 	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
+	"bedrock": "amazon-bedrock", "vertex": "google-vertex",
 }
 
 // makers are the providers that make their models themselves. Other servers have their models under the same ids, with the same limits.

@@ -8,7 +8,7 @@
 // The package reads nothing from the environment and does not retry.
 //
 // Requests for models of Anthropic and for Amazon's Nova that belong to a conversation are marked for Bedrock's prompt cache, as package anthropic
-// does it. Reasoning is requested when llm.Request.Effort is set, for models of Anthropic and OpenAI. Schemas of replies are a part of the
+// does it. Reasoning is requested when llm.Request.Effort is set, for models of Anthropic and OpenAI, and Nova 2. Schemas of replies are a part of the
 // instructions, because few models enforce them there.
 package bedrock
 

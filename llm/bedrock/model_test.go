@@ -266,6 +266,7 @@ func TestModelsDiffer(t *testing.T) {
 		{claude, llm.Request{Effort: "none", Temperature: &half}, `"temperature":0.5`, "enabled"},
 		{"openai.gpt-oss-120b-1:0", llm.Request{Effort: "xhigh"}, `"reasoning_effort":"high"`, ""},
 		{"openai.gpt-oss-120b-1:0", llm.Request{Effort: "none"}, `"reasoning_effort":"low"`, ""},
+		{"us.amazon.nova-2-x", llm.Request{Effort: "high", MaxTokens: 9, Temperature: &half}, `{"reasoningConfig":{"maxReasoningEffort":"high","type":"enabled"}}`, "inferenceConfig"},
 		{"meta.llama-x", llm.Request{Effort: "none"}, `"messages"`, "additional"},
 	} {
 		v := llmtest.Bedrock()

@@ -131,10 +131,12 @@ func (m *Model) setEffort(q *request, effort string) error {
 	case m.isAnthropic():
 		q.Additional["thinking"] = object{"type": "adaptive", "display": "summarized"}
 		q.Additional["output_config"] = object{"effort": effort}
+	case m.isNova() && strings.Contains(m.name, "nova-2") && slices.Contains([]string{"low", "medium", "high"}, effort):
+		q.Additional["reasoningConfig"] = object{"type": "enabled", "maxReasoningEffort": effort}
 	case m.maker == "openai" && !isBudget:
 		q.Additional["reasoning_effort"] = m.openAIEffort(effort)
 	case effort != "none":
-		return m.client.UnsupportedError("a reasoning effort for " + m.name + "; on Bedrock, raddle asks models of Anthropic for one, and models of OpenAI for a level; others: extra_body with additionalModelRequestFields")
+		return m.client.UnsupportedError("a reasoning effort for " + m.name + "; on Bedrock, raddle asks models of Anthropic for one, and models of OpenAI and Nova 2 for a level; others: extra_body with additionalModelRequestFields")
 	}
 	return nil
 }
@@ -153,12 +155,13 @@ func (m *Model) openAIEffort(effort string) string {
 	return effort
 }
 
-// setInference sets the limits and the sampling. Models of Anthropic refuse sampling when they think.
+// setInference sets the limits and the sampling. Models of Anthropic refuse sampling when they think, and Nova also a limit when it thinks hard.
 func (m *Model) setInference(q *request, r llm.Request) {
-	if r.MaxTokens > 0 {
+	thinksHard := m.isNova() && r.Effort == "high"
+	thinks := thinksHard || m.isAnthropic() && r.Effort != "" && r.Effort != "none"
+	if r.MaxTokens > 0 && !thinksHard {
 		q.Inference["maxTokens"] = r.MaxTokens
 	}
-	thinks := m.isAnthropic() && r.Effort != "" && r.Effort != "none"
 	if r.Temperature != nil && !thinks {
 		q.Inference["temperature"] = *r.Temperature
 	}
