@@ -3,6 +3,8 @@ package llmtest
 import (
 	"context"
 	"encoding/json"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -27,6 +29,12 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 		m, err = openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url})
 	case "Anthropic":
 		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
+	case "Vertex Anthropic":
+		m, err = anthropic.New(anthropic.Config{Model: "claude-x@20260101", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex})
+	case "Vertex Gemini":
+		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex})
+	case "Azure":
+		m, err = openai.NewResponses(openai.Config{Model: AzureDeployment, BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: AzureKey, HTTPClient: throughTo(url)})
 	case "Bedrock", "Bedrock Llama":
 		name := "eu.anthropic.claude-x-20260101-v1:0"
 		if v.Name != "Bedrock" {
@@ -52,8 +60,24 @@ func model(t *testing.T, v Vendor, url string) llm.Model {
 	return m
 }
 
+const vertexPath = "/v1/projects/" + GoogleProject + "/locations/" + GoogleLocation
+
+// authorizeVertex adds the access token that Vertex takes.
+func authorizeVertex(r *http.Request) ([]string, error) {
+	r.Header.Set("Authorization", "Bearer "+GoogleToken)
+	return []string{GoogleToken}, nil
+}
+
+// throughTo returns a client that reaches a test server, whatever host it asks for.
+func throughTo(url string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, strings.TrimPrefix(url, "http://"))
+	}}}
+}
+
 func allVendors() []Vendor {
-	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Bedrock(), BedrockLlama()}, CompatibleServers()...)
+	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Bedrock(), BedrockLlama(), VertexGemini(), VertexAnthropic(), Azure()}, CompatibleServers()...)
 }
 
 var turns = []Turn{
@@ -94,7 +118,7 @@ func TestConversations(t *testing.T) {
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
 					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "minimax": `"type":"reasoning.text"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
-					"Bedrock": `"signature":"seal of zwei auf einmal"`, "Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
+					"Bedrock": `"signature":"seal of zwei auf einmal"`, "Vertex Anthropic": `"signature":"seal of zwei auf einmal"`, "Vertex Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Azure": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
 						t.Errorf("the last request lacks %s:\n%s", want, last)

@@ -35,6 +35,7 @@ type node = map[string]any
 var SchemaRules = map[string]func(schema json.RawMessage) error{
 	"OpenAI": judgeOpenAISchema, "OpenAI responses": judgeOpenAISchema, "Anthropic": judgeAnthropicSchema, "Gemini": judgeGeminiSchema,
 	"moonshot": judgeMoonshotSchema, "llama.cpp": judgeLlamaSchema, "Bedrock": judgeAnthropicSchema,
+	"Vertex Gemini": judgeGeminiSchema, "Vertex Anthropic": judgeAnthropicSchema, "Azure": judgeOpenAISchema,
 }
 
 // checkSchemas returns an error unless the vendor accepts the schema of each tool of a request.

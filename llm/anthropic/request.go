@@ -15,7 +15,8 @@ import (
 // request is the body of a request. A field that llm.Request does not set is
 // not sent.
 type request struct {
-	Model         string    `json:"model"`
+	Model         string    `json:"model,omitempty"`
+	Version       string    `json:"anthropic_version,omitempty"` // on Vertex, instead of a model and a header
 	MaxTokens     int       `json:"max_tokens"`
 	Stream        bool      `json:"stream"`
 	System        []block   `json:"system,omitempty"`
@@ -63,6 +64,9 @@ type block struct {
 
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
+	if m.vertex {
+		q.Model, q.Version = "", vertexVersion
+	}
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
 	}
@@ -199,7 +203,7 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 		}
 	case llm.Reasoning:
 		if role == llm.RoleAssistant {
-			b, ok = thinkingBlock(p)
+			b, ok = m.thinkingBlock(p)
 			return b, ok, nil
 		}
 	case llm.ToolCall:
@@ -217,9 +221,9 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 
 // thinkingBlock converts reasoning that Anthropic has signed. ok is false for
 // other reasoning.
-func thinkingBlock(p llm.Reasoning) (block, bool) {
+func (m *Model) thinkingBlock(p llm.Reasoning) (block, bool) {
 	switch {
-	case p.Origin != origin || p.Signature == "":
+	case p.Origin != m.origin || p.Signature == "":
 		return block{}, false
 	case p.Redacted:
 		return block{Type: "redacted_thinking", Data: p.Signature}, true

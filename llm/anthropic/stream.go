@@ -58,6 +58,7 @@ type tokens struct {
 type decoder struct {
 	client *wire.Client
 	parts  *wire.Assembly
+	origin string
 	id     string
 	model  string
 	stop   string
@@ -106,7 +107,7 @@ func (d *decoder) startBlock(n int, b blockStart) error {
 		}
 		return d.parts.Seal(n, b.Signature)
 	case "redacted_thinking":
-		return d.parts.AddPart(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
+		return d.parts.AddPart(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: d.origin}, len(b.Data))
 	case "tool_use":
 		args := string(b.Input)
 		if args == "{}" || args == "null" {
