@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"raddle.dev/internal/testneed"
 )
 
 // A home is a home directory with files of AWS's programs.
@@ -113,6 +115,7 @@ func newAWSHome(t *testing.T) *home {
 
 // Each source is found, in the order that AWS's programs have, and its secrets are known before they are used.
 func TestAWSSources(t *testing.T) {
+	testneed.RequirePrograms(t, "sh")
 	portal, metadata := startAWS(t)
 	h := newAWSHome(t)
 	sso := "AWS_ENDPOINT_URL_SSO=" + portal.URL

@@ -191,7 +191,7 @@ func (g *Google) find(ctx context.Context, learned func(secrets ...string)) (str
 	case err != nil:
 		return "", never, err
 	case answer.Token == "":
-		return "", never, errors.New("Google's token service returned no token")
+		return "", never, errors.New("the token service of Google returned no token")
 	}
 	return answer.Token, asked.Add(time.Duration(answer.Seconds) * time.Second), nil
 }

@@ -95,6 +95,9 @@ func (k *Catalogue) readOwn() (*catalogue.Catalogue, error) {
 // the model's maker says, without a price.
 func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 	provider := c.listedName()
+	if c.Type == "vertex" {
+		return k.findOnVertex(name)
+	}
 	if m, found := k.openFile().Find(provider, name); found || provider != "" {
 		return m
 	}
@@ -110,6 +113,17 @@ func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 		}
 	}
 	return catalogue.Model{}
+}
+
+// findOnVertex returns what the catalogue says about a model of Vertex. Its list has no maker before the models of Google and Anthropic, and the
+// newest version of one of Anthropic's as @default.
+func (k *Catalogue) findOnVertex(name string) catalogue.Model {
+	own := strings.TrimPrefix(strings.TrimPrefix(name, "google/"), "anthropic/")
+	m, found := k.openFile().Find(listedAs["vertex"], own)
+	if !found {
+		m, _ = k.openFile().Find(listedAs["vertex"], own+"@default")
+	}
+	return m
 }
 
 // Facts implements [flow.Models].

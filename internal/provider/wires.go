@@ -28,7 +28,7 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if err != nil {
 		return nil, err
 	}
-	model, err := wireOf(c, name, *r.config)
+	model, err := wireOf(ctx, c, name, *r.config)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (m *leveledModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.
-func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
+func wireOf(ctx context.Context, c *client, name string, limits config.Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
 		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
@@ -94,6 +94,8 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 			Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
 			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
 		})
+	case "vertex":
+		return c.openVertex(ctx, name, wire)
 	case "gemini":
 		wire.BaseURL = cutVersion(c.Base)
 		return gemini.New(gemini.Config{
