@@ -129,9 +129,7 @@ func formatInfo(r *infoReport, short func(string) string) string {
 		if c.Base != "" {
 			line += " at " + c.Base
 		}
-		if c.Key != "" {
-			line += ", key from " + c.Key
-		}
+		line += c.DescribeAccess()
 		if len(c.Models) > 0 {
 			line += ": " + joinWords(c.Models)
 		}
@@ -139,6 +137,9 @@ func formatInfo(r *infoReport, short func(string) string) string {
 	}
 	var without []string
 	for _, c := range r.Clients {
+		if c.Lacks != "" {
+			text.AddField("no access", plainText(c.Client+": "+c.Lacks))
+		}
 		if c.Needs != "" {
 			without = append(without, c.Client)
 		}

@@ -61,13 +61,17 @@ type Client struct {
 	KeyLine int     // line of api_key in config.yaml; 0: there is no such key
 	Models  []Model // in file order; the client's bare name means the first chat model
 	Wire    string  // one of Wires; "": that of the type
-	Profile string  // how its server differs from OpenAI's; "": by its address
+	Profile string  // how its server differs from OpenAI's; "": by its address. Of a client of Bedrock: the profile of AWS's files
 	Context int     // window of its models in tokens; 0: what is known about each
 	Strict  string  // one of StrictModes: whether its models are held to schemas; "": auto
 	Cache   string  // one of CacheTimes: how long a prompt cache with marks keeps tokens; "": 5m
 	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them
+
+	Region            string // of Bedrock; "": as the environment or the profile says
+	Project, Location string // of Vertex; "": as the environment or the credentials say
+	Instance          bool   // the credentials of a cloud are those of the machine
 
 	KeyCommand   []string // program and arguments that write the key; nil: none
 	KeyCommandAt int      // its line in config.yaml

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	clientKeys = []string{"api_base", "api_key", "api_key_command", "cache_ttl", "context", "extra_body", "extra_headers", "models", "name", "profile", "proxy", "strict", "type", "wire"}
+	clientKeys = []string{"api_base", "api_key", "api_key_command", "cache_ttl", "context", "credentials", "extra_body", "extra_headers", "location", "models", "name", "profile", "project", "proxy", "region", "strict", "type", "wire"}
 
 	// modelKeys are the keys of a model. Some are accepted because configurations contain
 	// them, and are ignored.
@@ -89,6 +89,18 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			cl.Strict = r.readChoice(v, key, s, StrictModes)
 		case key == "cache_ttl":
 			cl.Cache = r.readChoice(v, key, s, CacheTimes)
+		case key == "region", key == "location":
+			if r.checkPlace(v, key, s); key == "region" {
+				cl.Region = s
+			} else {
+				cl.Location = s
+			}
+		case key == "project":
+			cl.Project = s
+		case key == "credentials":
+			if cl.Instance = s == "instance"; !cl.Instance {
+				r.ReportFault(v, "leave it out for those of your environment and your files", "credentials must be instance, which means those of the machine or the container")
+			}
 		case key == "context":
 			if n, err := strconv.Atoi(s); err != nil || n <= 0 {
 				r.ReportFault(v, "", "context must be a number of tokens, such as 32768")
@@ -111,6 +123,13 @@ func (r *configReader) readChoice(v *yaml.Node, key, value string, list []string
 		r.ReportFault(v, wording.SuggestNearest(value, list, ""), "%s must be one of %s, not %q", key, strings.Join(list, ", "), value)
 	}
 	return value
+}
+
+// checkPlace reports a region or a location that cannot be one: it becomes a part of an address.
+func (r *configReader) checkPlace(v *yaml.Node, key, text string) {
+	if text == "" || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		r.ReportFault(v, "", "%s must be a name such as us-east-1 or europe-west4", key)
+	}
 }
 
 // readHeader reads a header of every request of a client.
@@ -234,8 +253,14 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		r.ReportFault(n, "", "client %q: only clients with type anthropic have a cache_ttl", cl.Name)
 	case cl.Strict != "" && !slices.Contains([]string{"openai", "openai-compatible", "anthropic"}, cl.Type):
 		r.ReportFault(n, "", "client %q: only clients with type openai, openai-compatible or anthropic can be strict", cl.Name)
-	case cl.Profile != "" && cl.Type != "openai-compatible":
-		r.ReportFault(n, "", "client %q: only clients with type openai-compatible have a profile", cl.Name)
+	case cl.Profile != "" && cl.Type != "openai-compatible" && cl.Type != "bedrock":
+		r.ReportFault(n, "", "client %q: only clients with type openai-compatible or bedrock have a profile", cl.Name)
+	case cl.Region != "" && cl.Type != "bedrock":
+		r.ReportFault(n, "", "client %q: only clients with type bedrock have a region", cl.Name)
+	case (cl.Project != "" || cl.Location != "") && cl.Type != "vertex":
+		r.ReportFault(n, "", "client %q: only clients with type vertex have a project and a location", cl.Name)
+	case cl.Instance && cl.Type != "bedrock" && cl.Type != "vertex":
+		r.ReportFault(n, "", "client %q: only clients with type bedrock or vertex have credentials", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "" && cl.FindUnset("api_base") == nil:
 		r.ReportFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}

@@ -56,6 +56,12 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 			place.file = "clients: [{type: openai-compatible, api_base: 'http://a', profile: VALUE}]\n"
 		case "proxy":
 			place.value = ProxyNone
+		case "region":
+			place.file = "clients: [{type: bedrock, region: VALUE}]\n"
+		case "credentials":
+			place = referencePlace{file: "clients: [{type: bedrock, credentials: VALUE}]\n", value: "instance"}
+		case "project", "location":
+			place.file = "clients: [{type: vertex, " + key + ": VALUE}]\n"
 		case "extra_headers":
 			place.file = "clients: [{type: openai, extra_headers: {X-Team: VALUE}}]\n"
 		case "type":

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/provider"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
 	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
@@ -99,9 +100,9 @@ func playSteps(t *testing.T, v Vendor) modeltest.Report {
 // attached matches the bytes of pictures and documents.
 var attached = regexp.MustCompile(`[A-Za-z0-9+/]{100,}=*`)
 
-// effortsOf returns the efforts of a vendor's models; xAI's take none.
+// effortsOf returns the efforts of a vendor's models; those of xAI and Llama take none.
 func effortsOf(v Vendor) []string {
-	if v.Name == "xai" {
+	if v.Name == "xai" || v.Name == "Bedrock Llama" {
 		return []string{}
 	}
 	return []string{"none", "low", "high"}
@@ -120,6 +121,20 @@ func openThrough(v Vendor, url string, through *http.Client) (llm.Model, error) 
 		return ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url, HTTPClient: through})
 	case "Gemini":
 		return gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url, HTTPClient: through})
+	case "Vertex Anthropic":
+		return anthropic.New(anthropic.Config{Model: "claude-x@20260101", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex, HTTPClient: through})
+	case "Vertex Gemini":
+		return gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex, HTTPClient: through})
+	case "Azure":
+		return openai.NewResponses(openai.Config{Model: AzureDeployment, BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: AzureKey, HTTPClient: throughTo(url, through)})
+	case "Bedrock", "Bedrock Llama":
+		name := "eu.anthropic.claude-x-20260101-v1:0"
+		if v.Name != "Bedrock" {
+			name = "meta.llama-x:0"
+		}
+		return bedrock.New(bedrock.Config{Model: name, Region: AWSRegion, BaseURL: url, HTTPClient: through, Credentials: func(context.Context) (bedrock.Credentials, error) {
+			return bedrock.Credentials{KeyID: AWSKeyID, Secret: AWSSecret, Token: AWSToken}, nil
+		}})
 	}
 	c := openai.Config{Model: "x", BaseURL: url, HTTPClient: through}
 	if _, known := openai.FindProfile(v.Name); known {

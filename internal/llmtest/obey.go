@@ -22,6 +22,8 @@ func Obey(body []byte) Turn {
 		return Turn{Text: "one, two, three, fo", Cut: true}
 	case bytes.Contains(body, []byte(`"json_schema"`)), bytes.Contains(body, []byte(`"responseJsonSchema"`)), bytes.Contains(body, []byte(`"format":{`)):
 		return Turn{Text: fillSchema(body)}
+	case bytes.Contains(body, []byte("write only JSON that matches this schema")): // in the instructions, where the wire has no place for it
+		return Turn{Text: fillSchema(bytes.ReplaceAll(body, []byte(`\"`), []byte(`"`)))}
 	}
 	if data := findBase64(last, "iVBORw0KGgo"); data != nil {
 		return Turn{Text: nameColour(data)}
@@ -44,7 +46,7 @@ func Obey(body []byte) Turn {
 
 // These match orders, and what they are about.
 var (
-	smallLimit = regexp.MustCompile(`"(max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens|num_predict)":16\b`)
+	smallLimit = regexp.MustCompile(`"(max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens|maxTokens|num_predict)":16\b`)
 	callOrder  = regexp.MustCompile(`Call the tool (\w+) (for the city [^".]*)`)
 	cityName   = regexp.MustCompile(`for the city (\p{L}+)`)
 	wordOrder  = regexp.MustCompile(`Answer with the word: (\w+)`)

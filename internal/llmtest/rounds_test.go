@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,35 @@ func openModel(t *testing.T, v Vendor, url string) llm.Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+const vertexPath = "/v1/projects/" + GoogleProject + "/locations/" + GoogleLocation
+
+// authorizeVertex adds the access token that Vertex takes.
+func authorizeVertex(r *http.Request) ([]string, error) {
+	r.Header.Set("Authorization", "Bearer "+GoogleToken)
+	return []string{GoogleToken}, nil
+}
+
+// throughTo returns a client that reaches a test server, whatever host it asks for.
+func throughTo(url string, through *http.Client) *http.Client {
+	next := http.DefaultTransport
+	if through != nil {
+		next = through.Transport
+	}
+	return &http.Client{Transport: redirected{strings.TrimPrefix(url, "http://"), next}}
+}
+
+// redirected sends requests to another host than they name.
+type redirected struct {
+	host string
+	next http.RoundTripper
+}
+
+func (d redirected) RoundTrip(r *http.Request) (*http.Response, error) {
+	there := r.Clone(r.Context())
+	there.Host, there.URL.Host = r.URL.Host, d.host
+	return d.next.RoundTrip(there)
 }
 
 var turns = []Turn{
@@ -59,7 +89,7 @@ func TestConversations(t *testing.T) {
 				seal := map[string]string{"groq": `"reasoning":"zwei auf einmal"`, "cerebras": `"reasoning":"zwei auf einmal"`, "mistral": `"thinking":[{"text":"zwei auf einmal"`,
 					"deepseek": `"reasoning_content":"zwei auf einmal"`, "moonshot": `"reasoning_content":""`, "openrouter": `"data":"sealed"`, "gemini-openai": `"thought_signature":"signed"`,
 					"llama.cpp": `"reasoning_content":"zwei auf einmal"`, "vllm": `"reasoning_content":"zwei auf einmal"`, "litellm": `"signature":"seal"`, "minimax": `"type":"reasoning.text"`, "OpenAI responses": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
-					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
+					"Bedrock": `"signature":"seal of zwei auf einmal"`, "Vertex Anthropic": `"signature":"seal of zwei auf einmal"`, "Vertex Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Azure": `"encrypted_content":"` + sealOf("zwei auf einmal") + `"`, "Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`, "Ollama": `"thinking":"zwei auf einmal"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
 					if !strings.Contains(last, want) {
 						t.Errorf("the last request lacks %s:\n%s", want, last)
@@ -117,7 +147,7 @@ func TestStructuredAnswers(t *testing.T) {
 			if err != nil || reply.Text() != `{"city":"Brno"}` {
 				t.Fatalf("%q, %v", reply.Text(), err)
 			}
-			if body := string(s.RequestBodies()[len(turns)]); !strings.Contains(body, `"required":["city"]`) {
+			if body := string(s.RequestBodies()[len(turns)]); !strings.Contains(strings.ReplaceAll(body, `\"`, `"`), `"required":["city"]`) {
 				t.Errorf("the schema is not in %s", body)
 			}
 		})

@@ -34,7 +34,8 @@ type node = map[string]any
 //   - llama.cpp: "failed to parse grammar" for patterns that look ahead or match a part only (codefuturist/email-mcp#72).
 var SchemaRules = map[string]func(schema json.RawMessage) error{
 	"OpenAI": judgeOpenAISchema, "OpenAI responses": judgeOpenAISchema, "Anthropic": judgeAnthropicSchema, "Gemini": judgeGeminiSchema,
-	"moonshot": judgeMoonshotSchema, "llama.cpp": judgeLlamaSchema,
+	"moonshot": judgeMoonshotSchema, "llama.cpp": judgeLlamaSchema, "Bedrock": judgeAnthropicSchema,
+	"Vertex Gemini": judgeGeminiSchema, "Vertex Anthropic": judgeAnthropicSchema, "Azure": judgeOpenAISchema,
 }
 
 // checkSchemas returns an error unless the vendor accepts the schema of each tool of a request.
@@ -57,9 +58,18 @@ func (v Vendor) checkSchemas(body []byte) error {
 				ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
 			} `json:"functionDeclarations"`
 		}
+		ToolConfig struct{ Tools []bedrockTool } `json:"toolConfig"`
 	}
 	if err := json.Unmarshal(body, &r); err != nil {
 		return err
+	}
+	for i, t := range r.ToolConfig.Tools {
+		if t.ToolSpec == nil {
+			continue
+		}
+		if err := judge(t.ToolSpec.InputSchema.JSON); err != nil {
+			return fmt.Errorf("toolConfig.tools.%d.toolSpec.inputSchema: %w", i, err)
+		}
 	}
 	for i, t := range r.Tools {
 		list := []json.RawMessage{t.Parameters, t.InputSchema, t.Function.Parameters}

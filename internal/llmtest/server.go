@@ -30,6 +30,8 @@ type Vendor struct {
 	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0 for a request that it
 	// takes. nil takes all.
 	admit func(r *http.Request) (status int, reason string)
+	// checkRequest judges a request as a whole, instead of Check. nil: the body alone decides.
+	checkRequest func(r *http.Request, body []byte) (status int, reason string)
 	// serve answers requests that are no calls of the model, and reports whether it has. nil: there are none.
 	serve  func(w http.ResponseWriter, r *http.Request, body []byte) bool
 	stream func(Turn) string
@@ -38,6 +40,8 @@ type Vendor struct {
 	refuse func(message string) string
 	// lacks returns an error for what the vendor takes and its models cannot do. nil: there is nothing.
 	lacks func(body []byte) error
+	// refusal adds to the headers of a refused request. nil: there is nothing to add.
+	refusal func(header http.Header, status int, reason string)
 }
 
 // WithLacks returns the vendor with models that cannot do what its models of today cannot do, such as to look at pictures. Without it, a vendor
@@ -62,7 +66,11 @@ func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) 
 			return status, reason
 		}
 	}
-	if err := v.Check(body); err != nil {
+	if v.checkRequest != nil {
+		if status, reason = v.checkRequest(r, body); status != 0 {
+			return status, reason
+		}
+	} else if err := v.Check(body); err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
 	if err := v.checkSchemas(body); err != nil {
@@ -74,6 +82,9 @@ func (v Vendor) judge(r *http.Request, body []byte) (status int, reason string) 
 // reject refuses a request.
 func (v Vendor) reject(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set("Content-Type", "application/json")
+	if v.refusal != nil {
+		v.refusal(w.Header(), status, reason)
+	}
 	w.WriteHeader(status)
 	io.WriteString(w, v.refuse(reason))
 }

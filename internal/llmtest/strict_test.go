@@ -25,7 +25,8 @@ func strictTools(n int) (tools []llm.ToolSpec) {
 
 // Each vendor is asked for at most one call in its own words, or not at all.
 func TestSerialRequests(t *testing.T) {
-	words := map[string]string{"Anthropic": `"tool_choice":{"disable_parallel_tool_use":true,"type":"auto"}`, "Gemini": "", "Ollama": "", "gemini-openai": ""}
+	words := map[string]string{"Anthropic": `"tool_choice":{"disable_parallel_tool_use":true,"type":"auto"}`, "Gemini": "", "Ollama": "", "gemini-openai": "", "Bedrock": "", "Bedrock Llama": "", "Vertex Gemini": ""}
+	words["Vertex Anthropic"] = words["Anthropic"]
 	for _, v := range Vendors() {
 		t.Run(v.Name, func(t *testing.T) {
 			s := StartServer(t, v, Turn{Text: "ok"}, Turn{Text: "ok"}, Turn{Text: "ok"})

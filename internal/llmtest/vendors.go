@@ -4,7 +4,7 @@ import "strings"
 
 // Vendors returns all personalities.
 func Vendors() []Vendor {
-	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama()}, CompatibleServers()...)
+	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Bedrock(), BedrockLlama(), VertexGemini(), VertexAnthropic(), Azure()}, CompatibleServers()...)
 }
 
 // Client returns the settings of a client in config.yaml that reaches a vendor at an address, as a map of YAML in one line, and the id of its model.
@@ -18,6 +18,16 @@ func (v Vendor) Client(url string) (settings, model string) {
 		return `{name: v, type: anthropic, api_base: "` + url + `", api_key: none, models: [claude-x]}`, "v:claude-x"
 	case "Gemini":
 		return `{name: v, type: gemini, api_base: "` + url + `", api_key: none, models: [gemini-x]}`, "v:gemini-x"
+	case "Bedrock":
+		return `{name: v, type: bedrock, region: ` + AWSRegion + `, api_base: "` + url + `", api_key: "` + BedrockKey + `", models: ["eu.anthropic.claude-x-20260101-v1:0"]}`, "v:eu.anthropic.claude-x-20260101-v1:0"
+	case "Bedrock Llama":
+		return `{name: v, type: bedrock, region: ` + AWSRegion + `, api_base: "` + url + `", api_key: "` + BedrockKey + `", models: ["meta.llama-x:0"]}`, "v:meta.llama-x:0"
+	case "Vertex Gemini":
+		return `{name: v, type: vertex, project: ` + GoogleProject + `, location: ` + GoogleLocation + `, api_base: "` + url + `", api_key: ` + GoogleToken + `, models: [gemini-x]}`, "v:gemini-x"
+	case "Vertex Anthropic":
+		return `{name: v, type: vertex, project: ` + GoogleProject + `, location: ` + GoogleLocation + `, api_base: "` + url + `", api_key: ` + GoogleToken + `, models: ["claude-x@20260101"]}`, "v:claude-x@20260101"
+	case "Azure":
+		return `{name: v, type: openai, api_base: "http://example.openai.azure.com/openai/v1", proxy: "` + url + `", api_key: ` + AzureKey + `, models: [` + AzureDeployment + `]}`, "v:" + AzureDeployment
 	case "Ollama":
 		return `{name: v, type: ollama, api_base: "` + url + `", models: ["qwen3:8b"]}`, "v:qwen3:8b"
 	}

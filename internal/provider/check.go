@@ -71,7 +71,7 @@ func (r *Resolver) unknownModelError(dir, id string, kind failure.Kind) error {
 
 // CheckCallable returns an error if an agent cannot call its models, as far as that can
 // be seen without a call: invalid transcripts, and clients that cannot be
-// called yet. A graph may continue after a node fails, so that such an error
+// called. A graph may continue after a node fails, so that such an error
 // would be found late. CheckCallable does not check keys; the call does.
 func (r *Resolver) CheckCallable(a *flow.Agent) error {
 	for _, id := range a.Models() {
@@ -86,8 +86,6 @@ func (r *Resolver) checkCallable(dir, id string) error {
 	c, name := r.findClient(id)
 	file, isScript := strings.CutPrefix(id, "script:")
 	switch {
-	case c != nil && c.Type == "bedrock":
-		return notYet(c)
 	case c != nil && c.Type == "script":
 		file = name
 	case c != nil || !isScript:

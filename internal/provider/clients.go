@@ -37,7 +37,7 @@ var providers = []provider{
 // otherKeys are keys of model providers that raddle does not call by itself, and
 // that scripts do not get either.
 var otherKeys = []string{
-	"AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "COHERE_API_KEY", "FIREWORKS_API_KEY", "HUGGINGFACE_API_KEY", "JINA_API_KEY",
+	bedrockKey, "AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "COHERE_API_KEY", "FIREWORKS_API_KEY", "HUGGINGFACE_API_KEY", "JINA_API_KEY",
 	"MOONSHOT_API_KEY", "NVIDIA_API_KEY", "PERPLEXITY_API_KEY", "TOGETHER_API_KEY", "VOYAGE_API_KEY",
 }
 
@@ -52,6 +52,7 @@ type client struct {
 	command    *keyCommand    // that writes the key; nil: none
 
 	watch func(http.RoundTripper) http.RoundTripper // what its connections go through in a trial; nil: nothing
+	cloud *cloudAccess                              // instead of a key; nil: none
 }
 
 // needsKey reports whether a call without a key would fail: config.yaml names a
@@ -75,10 +76,12 @@ func providerOf(typ string) *provider {
 
 // collectClients returns the clients that models can be called from: the clients of
 // config.yaml, then the known providers that it does not name.
-func collectClients(c *config.Config, env environ.Environ) []client {
+func collectClients(c *config.Config, home string, env environ.Environ) []client {
 	var all []client
 	for _, cc := range c.Clients {
-		all = append(all, configuredClient(cc, env))
+		cl := configuredClient(cc, env)
+		cl.cloud = newCloudAccess(cl.Client, home, env)
+		all = append(all, cl)
 	}
 	for _, p := range providers {
 		if slices.ContainsFunc(all, func(c client) bool { return c.Name == p.name }) {
@@ -98,7 +101,7 @@ func collectClients(c *config.Config, env environ.Environ) []client {
 // addresses that their calls use.
 func CompleteClients(c *config.Config, env environ.Environ) []config.Client {
 	var all []config.Client
-	for _, cl := range collectClients(c, env) {
+	for _, cl := range collectClients(c, "", env) {
 		all = append(all, cl.Client)
 	}
 	return all
@@ -114,6 +117,9 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 	if p != nil && (cc.Base == "" || cc.Type == p.name) {
 		cl.keyNames = append(cl.keyNames, p.keys...)
 		at = append(at, p.at...)
+	}
+	if cc.Type == "bedrock" && cc.Profile == "" && !cc.Instance { // what the client itself names counts before the environment
+		cl.keyNames = append(cl.keyNames, bedrockKey)
 	}
 	switch {
 	case cc.KeyCommand != nil:
@@ -160,6 +166,10 @@ func (c *client) firstChatModel() string {
 func (c *client) isReady() bool {
 	if c.FindUnset("api_base") != nil {
 		return false
+	}
+	if c.cloud != nil && c.Key == "" && c.command == nil && c.stored == keystore.Nowhere && c.KeyVar == "" {
+		_, err := c.cloud.describe()
+		return err == nil
 	}
 	p := providerOf(c.Name)
 	return c.Key != "" || c.command != nil || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)

@@ -96,6 +96,8 @@ func (e *explainedModel) explain(f *llm.Error) string {
 			return text + ": " + why + "."
 		}
 		return text + "."
+	case f.Class == llm.Auth && c.cloud.advice(f) != "":
+		return endSentence(f.Message) + c.cloud.advice(f)
 	case f.Class != llm.Network || f.Code != llm.CodeRefused && f.Code != llm.CodeUnreachable:
 		return f.Message
 	case c.BaseAt > 0:

@@ -26,6 +26,7 @@ var listedAs = map[string]string{
 	"openai": "openai", "anthropic": "anthropic", "gemini": "google", "gemini-openai": "google", "groq": "groq", "cerebras": "cerebras",
 	"mistral": "mistral", "deepseek": "deepseek", "moonshot": "moonshotai", "openrouter": "openrouter", "xai": "xai", "together": "togetherai",
 	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
+	"bedrock": "amazon-bedrock", "vertex": "google-vertex",
 }
 
 // makers are the providers that make their models themselves. Other servers have their models under the same ids, with the same limits.
@@ -124,6 +125,9 @@ func writeForAnHour(p agent.Price) agent.Price {
 
 func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 	provider := c.listedName()
+	if c.Type == "vertex" {
+		return k.findOnVertex(name)
+	}
 	if m, found := k.openFile().Find(provider, name); found || provider != "" {
 		return m
 	}
@@ -139,6 +143,17 @@ func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 		}
 	}
 	return catalogue.Model{}
+}
+
+// findOnVertex returns what the catalogue says about a model of Vertex. Its list has no maker before the models of Google and Anthropic, and the
+// newest version of one of Anthropic's as @default.
+func (k *Catalogue) findOnVertex(name string) catalogue.Model {
+	own := strings.TrimPrefix(strings.TrimPrefix(name, "google/"), "anthropic/")
+	m, found := k.openFile().Find(listedAs["vertex"], own)
+	if !found {
+		m, _ = k.openFile().Find(listedAs["vertex"], own+"@default")
+	}
+	return m
 }
 
 // Facts implements [flow.Models].
@@ -183,7 +198,7 @@ func (c *client) providedTools() []string {
 	switch {
 	case c.usesResponses():
 		return []string{llm.ToolWebSearch, llm.ToolCodeInterpreter}
-	case c.Type == "anthropic", c.Type == "gemini":
+	case c.Type == "anthropic", c.Type == "gemini", c.Type == "vertex":
 		return []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter}
 	}
 	return []string{}

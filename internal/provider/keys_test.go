@@ -31,7 +31,7 @@ func openWith(t *testing.T, file string, env environ.Environ) *Resolver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewResolver(&c, config.Dirs{Config: dir, Work: dir}, env)
+	return NewResolver(&c, config.Dirs{Config: dir, Work: dir, Home: env.Get("HOME")}, env)
 }
 
 // ask sends a request to a model.

@@ -49,7 +49,7 @@ var _ flow.Models = (*Resolver)(nil)
 // NewResolver returns the models of the clients that a configuration and an environment
 // name. The clients of the configuration must not change afterwards.
 func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resolver {
-	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env), known: &Catalogue{path: filepath.Join(dirs.Config, CatalogueName)}}
+	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, dirs.Home, env), known: &Catalogue{path: filepath.Join(dirs.Config, CatalogueName)}}
 }
 
 // UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
@@ -59,6 +59,9 @@ func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string))
 	for i := range r.clients {
 		if c := &r.clients[i]; c.Key == "" && c.command == nil {
 			c.stored = keys.PlaceOf(c.Name)
+		}
+		if c := &r.clients[i]; c.cloud != nil {
+			c.cloud.learned = learned
 		}
 	}
 }
@@ -306,10 +309,12 @@ type ClientInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
-	Key    string   `json:"key,omitempty"`   // the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
-	Needs  string   `json:"needs,omitempty"` // the variable to set to a key; empty: there is a key, or none is needed
-	Unset  []string `json:"unset,omitempty"` // what config.yaml names and has no value, with its place
-	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
+	Key    string   `json:"key,omitempty"`         // the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
+	From   string   `json:"credentials,omitempty"` // where those of a cloud are from, if there is no key
+	Lacks  string   `json:"lacks,omitempty"`       // what is missing of the credentials of a cloud
+	Needs  string   `json:"needs,omitempty"`       // the variable to set to a key; empty: there is a key, or none is needed
+	Unset  []string `json:"unset,omitempty"`       // what config.yaml names and has no value, with its place
+	Ready  bool     `json:"ready"`                 // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
 }
 
@@ -338,7 +343,13 @@ func (r *Resolver) ListClients() []ClientInfo {
 		if info.Key == "" && c.stored != keystore.Nowhere {
 			info.Key = nameStored(c.stored)
 		}
-		if !info.Ready && info.Key == "" && len(c.keyNames) > 0 {
+		if c.cloud != nil && info.Key == "" {
+			var missing error
+			if info.From, missing = c.cloud.describe(); missing != nil {
+				info.Lacks = missing.Error()
+			}
+		}
+		if !info.Ready && info.Key == "" && info.Lacks == "" && len(c.keyNames) > 0 {
 			info.Needs = c.keyNames[0]
 		}
 		infos = append(infos, info)

@@ -21,7 +21,7 @@ func TestClients(t *testing.T) {
 		{Name: "groq", Type: "openai-compatible", Models: []config.Model{{Name: "e", Kind: "embedding"}, {Name: "c", Kind: "chat"}}},
 	}}
 	got := map[string][3]string{}
-	for _, cl := range collectClients(c, env) {
+	for _, cl := range collectClients(c, "", env) {
 		got[cl.Name] = [3]string{cl.Key, cl.Base, cl.firstChatModel()}
 	}
 	want := map[string][3]string{

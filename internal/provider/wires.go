@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
 	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
@@ -27,7 +28,7 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if err != nil {
 		return nil, err
 	}
-	model, err := wireOf(c, name, *r.config)
+	model, err := wireOf(ctx, c, name, *r.config)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (m *leveledModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.
-func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
+func wireOf(ctx context.Context, c *client, name string, limits config.Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
 		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
@@ -89,6 +90,13 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
 			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply, CacheTTL: c.Cache, Strict: wire.Strict == "on",
 		})
+	case "bedrock":
+		return c.openBedrock(bedrock.Config{
+			Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
+			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
+		})
+	case "vertex":
+		return c.openVertex(ctx, name, wire)
 	case "gemini":
 		wire.BaseURL = cutVersion(c.Base)
 		return gemini.New(gemini.Config{
@@ -96,7 +104,7 @@ func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
 		})
 	}
-	return nil, notYet(c)
+	return nil, failure.NewInvalid("", "client %q: models of type %s cannot be called", c.Name, c.Type)
 }
 
 // usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.
@@ -157,10 +165,6 @@ func throughProxy(proxy string) (*http.Client, error) {
 
 // connectTimeout is the longest time until a connection through a proxy stands.
 const connectTimeout = 10 * time.Second
-
-func notYet(c *client) *failure.Error {
-	return failure.NewInvalid("write type: openai and api_base: https://bedrock-runtime.REGION.amazonaws.com/openai/v1, with a Bedrock API key as api_key", "client %q: models of type %s cannot be called", c.Name, c.Type)
-}
 
 // ollamaBase turns a value of OLLAMA_HOST, such as "host:11434", into the
 // address of the API that is compatible with OpenAI's.

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,11 +32,12 @@ import (
 const (
 	defaultURL = "https://api.anthropic.com/"
 	version    = "2023-06-01" // of the API
-	origin     = "anthropic"
+
+	vertexVersion = "vertex-2023-10-16" // of the API on Vertex
 )
 
 // callRule contains Anthropic's rules for tool calls.
-var callRule = wire.CallRule{NameMax: 64, IDMax: 64, Items: origin}
+var callRule = wire.CallRule{NameMax: 64, IDMax: 64}
 
 // mostPauses is how often a reply that Anthropic has paused is continued. It pauses a reply in which its own tools have worked for long.
 const mostPauses = 20
@@ -60,6 +62,12 @@ type Config struct {
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+
+	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
+	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
+	Vertex bool
+	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey is all.
+	Authorize func(r *http.Request) (secrets []string, err error)
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
@@ -70,6 +78,8 @@ type Model struct {
 	strict bool              // see Config.Strict
 	url    string            // of the messages endpoint
 	header map[string]string // of every request
+	origin string
+	vertex bool
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -80,14 +90,22 @@ func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "anthropic", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply, Authorize: c.Authorize,
 	})
 	if err != nil {
 		return nil, err
 	}
 	base := client.BaseURL()
+	if c.Vertex {
+		m := &Model{name: c.Model, client: client, header: map[string]string{}, origin: "anthropic.vertex", vertex: true}
+		m.url = strings.TrimRight(base.String(), "/") + "/publishers/anthropic/models/" + url.PathEscape(c.Model) + ":streamRawPredict"
+		if c.APIKey != "" {
+			m.header["Authorization"] = "Bearer " + c.APIKey
+		}
+		return m, nil
+	}
 	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1")
-	m := &Model{name: c.Model, client: client, mark: cacheMark(c.CacheTTL), strict: c.Strict, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}}
+	m := &Model{name: c.Model, client: client, mark: cacheMark(c.CacheTTL), strict: c.Strict, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}, origin: "anthropic"}
 	if c.APIKey != "" {
 		m.header["x-api-key"] = c.APIKey
 	}
@@ -97,11 +115,13 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		body, err := m.buildRequest(wire.RepairCalls(r, callRule))
+		rule := callRule
+		rule.Items = m.origin
+		body, err := m.buildRequest(wire.RepairCalls(r, rule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit), kept: map[int]*keptBlock{}, citations: map[int][]json.RawMessage{}}
+		d := &decoder{client: m.client, origin: m.origin, parts: m.client.NewAssembly(m.origin, emit), kept: map[int]*keptBlock{}, citations: map[int][]json.RawMessage{}}
 		said := body.Messages
 		for range mostPauses {
 			if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {

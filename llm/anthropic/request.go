@@ -15,7 +15,8 @@ import (
 // request is the body of a request. A field that llm.Request does not set is
 // not sent.
 type request struct {
-	Model         string    `json:"model"`
+	Model         string    `json:"model,omitempty"`
+	Version       string    `json:"anthropic_version,omitempty"` // on Vertex, instead of a model and a header
 	MaxTokens     int       `json:"max_tokens"`
 	Stream        bool      `json:"stream"`
 	System        []block   `json:"system,omitempty"`
@@ -98,6 +99,9 @@ func cacheMark(ttl string) object {
 
 func (m *Model) buildRequest(r llm.Request) (request, error) {
 	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
+	if m.vertex {
+		q.Model, q.Version = "", vertexVersion
+	}
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
 	}
@@ -234,7 +238,7 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 	switch p := p.(type) {
 	case llm.Text:
 		if role != llm.RoleTool {
-			return block{Type: "text", Text: p.Text, Citations: citationsOf(p)}, true, nil
+			return block{Type: "text", Text: p.Text, Citations: m.citationsOf(p)}, true, nil
 		}
 	case llm.Item:
 		if role == llm.RoleAssistant {
@@ -251,7 +255,7 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 		}
 	case llm.Reasoning:
 		if role == llm.RoleAssistant {
-			b, ok = thinkingBlock(p)
+			b, ok = m.thinkingBlock(p)
 			return b, ok, nil
 		}
 	case llm.ToolCall:
@@ -268,9 +272,9 @@ func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err erro
 }
 
 // citationsOf returns the citations of a text that Anthropic's own tools have led to, nil if there are none.
-func citationsOf(p llm.Text) json.RawMessage {
+func (m *Model) citationsOf(p llm.Text) json.RawMessage {
 	var extra struct{ Citations json.RawMessage }
-	if p.Origin != origin || json.Unmarshal(p.Extra, &extra) != nil {
+	if p.Origin != m.origin || json.Unmarshal(p.Extra, &extra) != nil {
 		return nil
 	}
 	return extra.Citations
@@ -278,9 +282,9 @@ func citationsOf(p llm.Text) json.RawMessage {
 
 // thinkingBlock converts reasoning that Anthropic has signed. ok is false for
 // other reasoning.
-func thinkingBlock(p llm.Reasoning) (block, bool) {
+func (m *Model) thinkingBlock(p llm.Reasoning) (block, bool) {
 	switch {
-	case p.Origin != origin || p.Signature == "":
+	case p.Origin != m.origin || p.Signature == "":
 		return block{}, false
 	case p.Redacted:
 		return block{Type: "redacted_thinking", Data: p.Signature}, true

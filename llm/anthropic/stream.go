@@ -63,6 +63,7 @@ type tokens struct {
 type decoder struct {
 	client *wire.Client
 	parts  *wire.Assembly
+	origin string
 	id     string
 	model  string
 	stop   string
@@ -142,7 +143,7 @@ func (d *decoder) startBlock(n int, raw json.RawMessage) error {
 		}
 		return d.parts.Seal(n, b.Signature)
 	case "redacted_thinking":
-		return d.parts.AddPart(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
+		return d.parts.AddPart(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: d.origin}, len(b.Data))
 	case "tool_use":
 		args := string(b.Input)
 		if args == "{}" || args == "null" {
@@ -154,7 +155,7 @@ func (d *decoder) startBlock(n int, raw json.RawMessage) error {
 	}
 	d.kept[n] = &keptBlock{start: raw}
 	d.order = append(d.order, n)
-	return d.parts.SetPart(n, llm.Item{Kind: b.Type, Raw: raw, Origin: origin}, len(raw))
+	return d.parts.SetPart(n, llm.Item{Kind: b.Type, Raw: raw, Origin: d.origin}, len(raw))
 }
 
 func (d *decoder) applyDelta(n int, delta blockDelta) error {
@@ -206,8 +207,8 @@ func (d *decoder) finishKept() {
 			Type, Name string
 			Input      json.RawMessage
 		}
-		_ = json.Unmarshal(b.start, &call)                                                                                                  // it was read before
-		_ = d.parts.SetPart(n, llm.Item{Kind: call.Type, Text: wire.DescribeInput(call.Name, call.Input), Raw: b.start, Origin: origin}, 0) // it has room
+		_ = json.Unmarshal(b.start, &call)                                                                                                    // it was read before
+		_ = d.parts.SetPart(n, llm.Item{Kind: call.Type, Text: wire.DescribeInput(call.Name, call.Input), Raw: b.start, Origin: d.origin}, 0) // it has room
 	}
 }
 

@@ -25,11 +25,10 @@ import (
 const (
 	defaultURL     = "https://generativelanguage.googleapis.com/"
 	defaultVersion = "v1beta"
-	origin         = "gemini"
 )
 
 // callRule contains Google's rules for tool calls.
-var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true, Items: origin}
+var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true}
 
 // A Config selects a model and its endpoint. Model and APIKey are required for
 // Google's own service.
@@ -45,6 +44,12 @@ type Config struct {
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+
+	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
+	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
+	Vertex bool
+	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey is all.
+	Authorize func(r *http.Request) (secrets []string, err error)
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
@@ -52,6 +57,8 @@ type Model struct {
 	client *wire.Client
 	url    string            // of the model's streaming endpoint
 	header map[string]string // of every request
+	origin string
+	vertex bool
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -62,21 +69,32 @@ func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply, Authorize: c.Authorize,
 	})
 	if err != nil {
 		return nil, err
 	}
+	m := &Model{client: client, header: map[string]string{}, origin: "gemini"}
 	base := client.BaseURL()
-	if !strings.HasPrefix(path.Base(base.Path), "v1") {
+	switch {
+	case c.Vertex:
+		m.origin, m.vertex = "gemini.vertex", true
+		base = base.JoinPath("publishers/google/models/" + url.PathEscape(c.Model) + ":streamGenerateContent")
+	case !strings.HasPrefix(path.Base(base.Path), "v1"):
 		base = base.JoinPath(defaultVersion)
+		fallthrough
+	default:
+		base = base.JoinPath(modelPath(c.Model) + ":streamGenerateContent")
 	}
-	base = base.JoinPath(modelPath(c.Model) + ":streamGenerateContent")
 	query := base.Query()
 	query.Set("alt", "sse")
 	base.RawQuery = query.Encode()
-	m := &Model{client: client, url: base.String(), header: map[string]string{}}
-	if c.APIKey != "" {
+	m.url = base.String()
+	switch {
+	case c.APIKey == "":
+	case c.Vertex:
+		m.header["Authorization"] = "Bearer " + c.APIKey
+	default:
 		m.header["x-goog-api-key"] = c.APIKey
 	}
 	return m, nil
@@ -98,11 +116,13 @@ func modelPath(name string) string {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		body, err := m.buildRequest(wire.RepairCalls(r, callRule))
+		rule := callRule
+		rule.Items = m.origin
+		body, err := m.buildRequest(wire.RepairCalls(r, rule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
+		d := &decoder{client: m.client, origin: m.origin, parts: m.client.NewAssembly(m.origin, emit)}
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}

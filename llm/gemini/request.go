@@ -123,7 +123,7 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	if err != nil {
 		return q, err
 	}
-	if len(own) > 0 && len(q.Tools) > 0 {
+	if len(own) > 0 && len(q.Tools) > 0 && !m.vertex { // Vertex does not know the setting
 		q.ToolConfig = object{"includeServerSideToolInvocations": true} // "Please enable … to use Built-in tools with Function calling"
 	}
 	q.Tools = append(q.Tools, own...)
@@ -225,14 +225,14 @@ func (m *Model) messageParts(msg llm.Message) (parts, attached []*part, err erro
 		case llm.Reasoning: // reasoning is not sent back, but its signature belongs to the text before it
 			if i > 0 && len(parts) > 0 {
 				if t, ok := msg.Parts[i-1].(llm.Text); ok && t.Text != "" {
-					parts[len(parts)-1].ThoughtSignature = validSignature(p.Signature, p.Origin)
+					parts[len(parts)-1].ThoughtSignature = m.validSignature(p.Signature, p.Origin)
 				}
 			}
 			continue
 		case llm.ToolCall:
 			next = &part{
-				FunctionCall:     &functionCall{ID: p.ID, Name: p.Name, Args: wire.ObjectArgs(p.Args)},
-				ThoughtSignature: validSignature(p.Signature, p.Origin),
+				FunctionCall:     &functionCall{ID: m.callID(p.ID), Name: p.Name, Args: wire.ObjectArgs(p.Args)},
+				ThoughtSignature: m.validSignature(p.Signature, p.Origin),
 			}
 		case llm.Item:
 			if p.Kind == groundingKind {
@@ -275,11 +275,19 @@ func mediaPart(mime, url string, data []byte) *part {
 }
 
 // validSignature returns a signature that Google has made and accepts, or "".
-func validSignature(signature, from string) string {
-	if _, err := base64.StdEncoding.DecodeString(signature); err != nil || from != origin {
+func (m *Model) validSignature(signature, from string) string {
+	if _, err := base64.StdEncoding.DecodeString(signature); err != nil || from != m.origin {
 		return ""
 	}
 	return signature
+}
+
+// callID returns the id of a call for a request. Vertex refuses ids: it pairs calls and results by their order.
+func (m *Model) callID(id string) string {
+	if m.vertex {
+		return ""
+	}
+	return id
 }
 
 func (m *Model) resultPart(p llm.ToolResult) (*part, []*part, error) {
@@ -300,5 +308,5 @@ func (m *Model) resultPart(p llm.ToolResult) (*part, []*part, error) {
 		}
 	}
 	text := llm.Message{Parts: p.Content}.Text()
-	return &part{FunctionResponse: &functionResponse{ID: p.CallID, Name: p.Name, Response: object{key: text}}}, attached, nil
+	return &part{FunctionResponse: &functionResponse{ID: m.callID(p.CallID), Name: p.Name, Response: object{key: text}}}, attached, nil
 }

@@ -50,6 +50,7 @@ type tokens struct {
 // A decoder reads the responses of one stream.
 type decoder struct {
 	client *wire.Client
+	origin string
 	parts  *wire.Assembly
 	id     string
 	model  string
@@ -128,7 +129,7 @@ func (d *decoder) applyPart(raw json.RawMessage) (err error) {
 			return nil
 		}
 		d.slots.Next(wire.OtherPart)
-		return d.parts.AddPart(llm.Item{Kind: kind, Text: text, Raw: raw, Origin: origin}, len(raw))
+		return d.parts.AddPart(llm.Item{Kind: kind, Text: text, Raw: raw, Origin: d.origin}, len(raw))
 	case p.FunctionCall != nil:
 		n := d.slots.Next(wire.OtherPart)
 		args := string(p.FunctionCall.Args)
@@ -218,7 +219,7 @@ func (d *decoder) addGrounding() error {
 	if len(g.WebSearchQueries) == 0 {
 		return nil
 	}
-	return d.parts.AddPart(llm.Item{Kind: groundingKind, Text: wire.DescribeSearch(g.WebSearchQueries...), Raw: d.grounds, Origin: origin}, len(d.grounds))
+	return d.parts.AddPart(llm.Item{Kind: groundingKind, Text: wire.DescribeSearch(g.WebSearchQueries...), Raw: d.grounds, Origin: d.origin}, len(d.grounds))
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

@@ -53,6 +53,13 @@ func (c *Client) expectEvents(resp *http.Response) error {
 		return c.responseError(resp)
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if c.media != "" && kind == c.media {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{c.translate(resp.Body), resp.Body}
+		return nil
+	}
 	switch kind {
 	case "text/event-stream":
 		return nil

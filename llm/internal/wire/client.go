@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,6 +53,13 @@ type Config struct {
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
+
+	// Authorize adds to a request, which is complete otherwise, what the server accepts it by, and returns the secrets that no message may have.
+	// nil: the headers of the provider's package are enough.
+	Authorize func(r *http.Request) (secrets []string, err error)
+	// Media is the content type of streams that are no server-sent events, and Translate makes such events of one; "": there are none.
+	Media     string
+	Translate func(stream io.Reader) io.Reader
 }
 
 // A Client sends requests to one endpoint and receives event streams. It is
@@ -67,6 +75,10 @@ type Client struct {
 	keyName string
 	hasKey  bool
 	secrets *redact.Set
+
+	authorize func(r *http.Request) (secrets []string, err error)
+	media     string
+	translate func(stream io.Reader) io.Reader
 }
 
 // New checks c and returns a Client. A missing key is an *llm.Error of class
@@ -83,7 +95,7 @@ func New(c Config) (*Client, error) {
 	}
 	own := &Client{
 		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, members: c.Body, keyName: c.KeyName, hasKey: c.Key != "",
-		secrets: newSecretSet(c.Key, address, c.Headers),
+		secrets: newSecretSet(c.Key, address, c.Headers), authorize: c.Authorize, media: c.Media, translate: c.Translate,
 	}
 	if own.read <= 0 {
 		own.read = readTimeout
@@ -188,7 +200,7 @@ func (c *Client) sendRequest(req *http.Request) (*http.Response, error) {
 			timed.Header.Set(k, v)
 		}
 	}
-	resp, err := c.http.Do(timed)
+	resp, err := c.send(timed)
 	timer.Stop()
 	if err != nil {
 		err = c.ClassifyError(ctx, err)
@@ -197,4 +209,16 @@ func (c *Client) sendRequest(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &body{client: c, ctx: ctx, end: end, timer: timer, rc: resp.Body}
 	return resp, nil
+}
+
+// send authorizes a request and sends it.
+func (c *Client) send(r *http.Request) (*http.Response, error) {
+	if c.authorize != nil {
+		secrets, err := c.authorize(r)
+		c.secrets.Add(secrets...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.http.Do(r)
 }

@@ -153,6 +153,9 @@ func (c *Client) responseError(resp *http.Response) error {
 		t.message = c.bodyExcerpt(data)
 	}
 	t.message = cmp.Or(t.message, http.StatusText(resp.StatusCode))
+	if code, _, _ := strings.Cut(resp.Header.Get("X-Amzn-Errortype"), ":"); code != "" { // AWS says it there only
+		t.codes = append([]string{code}, t.codes...)
+	}
 	e := c.buildError(t, resp.StatusCode)
 	if wait := retryAfter(resp.Header); wait > 0 {
 		e.RetryAfter = wait
@@ -210,6 +213,8 @@ func contradicts(of, code llm.Class, status int) bool {
 // errorAdvice returns what the user can do, preceded by a separator.
 func (c *Client) errorAdvice(e *llm.Error) string {
 	switch {
+	case e.Class == llm.Auth && c.authorize != nil:
+		return "" // what authorizes knows what to do
 	case e.Class == llm.Auth && !c.hasKey:
 		return "; no API key was sent: set " + c.keyName
 	case e.Class == llm.Auth:

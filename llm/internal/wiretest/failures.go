@@ -1,6 +1,7 @@
 package wiretest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,16 @@ type Provider struct {
 	Error func(status int, message string) string
 	// StreamError is an event, within a stream, that says the provider is overloaded.
 	StreamError string
+	Media       string // content type of its streams; "": server-sent events
+	Malformed   string // an event that is not JSON; "": a server-sent one
+}
+
+// streamHandler answers with the text of a stream.
+func (p Provider) streamHandler(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", cmp.Or(p.Media, "text/event-stream; charset=utf-8"))
+		SendText(w, text)
+	}
 }
 
 // long is a read timeout that no test reaches; short is one that the test waits for.
@@ -146,7 +157,7 @@ func checkStatuses(t *testing.T, p Provider) {
 		want{class: llm.Overloaded, prefix: "provider overloaded (503): ", contains: []string{"Service Unavailable"}}.checkError(t, err)
 	})
 	t.Run("redirect", func(t *testing.T) {
-		elsewhere := StartServer(t, StreamHandler(p.Start+p.Rest))
+		elsewhere := StartServer(t, p.streamHandler(p.Start+p.Rest))
 		s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "/login")
 			w.WriteHeader(http.StatusTemporaryRedirect)
@@ -167,16 +178,16 @@ func checkStreams(t *testing.T, p Provider) {
 		handler http.HandlerFunc
 		want    want
 	}{
-		{"ends early", StreamHandler(p.Start), cut},
-		{"ends inside an event", StreamHandler(p.Start + p.Rest[:len(p.Rest)/8]), cut},
+		{"ends early", p.streamHandler(p.Start), cut},
+		{"ends inside an event", p.streamHandler(p.Start + p.Rest[:len(p.Rest)/8]), cut},
 		{"reset", func(w http.ResponseWriter, r *http.Request) {
-			StreamHandler(p.Start)(w, r)
+			p.streamHandler(p.Start)(w, r)
 			dropConnection(t, w)
 		}, cut},
 		{"reset before the answer", func(w http.ResponseWriter, r *http.Request) { dropConnection(t, w) }, cut},
-		{"malformed", StreamHandler(p.Start + "data: {\"oops\n\n" + p.Rest),
+		{"malformed", p.streamHandler(p.Start + cmp.Or(p.Malformed, "data: {\"oops\n\n") + p.Rest),
 			want{class: llm.Server, prefix: "server error: ", contains: []string{"not JSON"}}},
-		{"overloaded in the stream", StreamHandler(p.Start + p.StreamError),
+		{"overloaded in the stream", p.streamHandler(p.Start + p.StreamError),
 			want{class: llm.Overloaded, prefix: "provider overloaded", contains: []string{"too busy"}}},
 		{"page", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -200,6 +211,9 @@ func checkStreams(t *testing.T, p Provider) {
 		})
 	}
 	for _, kind := range []string{"", "text/plain", "application/json"} {
+		if p.Media != "" {
+			break // only its content type says what it is
+		}
 		t.Run("events as "+kind, func(t *testing.T) {
 			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header()["Content-Type"] = []string{kind}
@@ -244,7 +258,7 @@ func checkHangs(t *testing.T, p Provider) {
 		t.Run(name, func(t *testing.T) {
 			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if start != "" {
-					StreamHandler(start)(w, r)
+					p.streamHandler(start)(w, r)
 				}
 				<-r.Context().Done()
 			})
@@ -275,7 +289,7 @@ func checkContexts(t *testing.T, p Provider) {
 		t.Run(c.name, func(t *testing.T) {
 			left := make(chan struct{})
 			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
-				StreamHandler(p.Start)(w, r)
+				p.streamHandler(p.Start)(w, r)
 				<-r.Context().Done()
 				close(left)
 			})
@@ -299,7 +313,7 @@ func checkContexts(t *testing.T, p Provider) {
 		})
 	}
 	t.Run("before the call", func(t *testing.T) {
-		s := StartServer(t, StreamHandler(p.Start+p.Rest))
+		s := StartServer(t, p.streamHandler(p.Start+p.Rest))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := llm.Generate(ctx, p.New(t, s.URL, long), request)
@@ -312,7 +326,7 @@ func checkContexts(t *testing.T, p Provider) {
 func checkLeave(t *testing.T, p Provider) {
 	left := make(chan struct{})
 	s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
-		StreamHandler(p.Start)(w, r)
+		p.streamHandler(p.Start)(w, r)
 		<-r.Context().Done()
 		close(left)
 	})
@@ -326,7 +340,7 @@ func checkLeave(t *testing.T, p Provider) {
 }
 
 func singleUse(t *testing.T, p Provider) {
-	s := StartServer(t, StreamHandler(p.Start+p.Rest))
+	s := StartServer(t, p.streamHandler(p.Start+p.Rest))
 	seq := p.New(t, s.URL, long).Stream(t.Context(), request)
 	var texts []string
 	for d, err := range seq {
