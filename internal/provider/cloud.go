@@ -61,6 +61,20 @@ func (a *cloudAccess) region() string {
 	return cmp.Or(a.client.Region, bedrock.RegionOf(a.client.Base), a.aws.Region())
 }
 
+// address returns the address of a client of a cloud as people see it, "" if it is not known without asking.
+func (a *cloudAccess) address() string {
+	switch {
+	case a.client.Base != "":
+		return a.client.Base
+	case a.aws != nil:
+		return bedrock.ServiceURL(a.region())
+	case a.location() == "" || a.client.Instance && a.client.Project == "":
+		return ""
+	}
+	base, _ := a.vertexBase(context.Background()) // what is missing is said elsewhere
+	return base
+}
+
 // describe says where the credentials are from. The error says what is missing.
 func (a *cloudAccess) describe() (string, error) {
 	if a.google != nil {
