@@ -93,8 +93,7 @@ func (a *cloudAccess) describe() (string, error) {
 
 // location returns the location of a client of Vertex, "" if nothing names one.
 func (a *cloudAccess) location() string {
-	location, _ := a.env.LookupFirst([]string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"})
-	return cmp.Or(a.client.Location, location)
+	return cmp.Or(a.client.Location, a.env.Get("GOOGLE_CLOUD_LOCATION"))
 }
 
 // project returns the project of a client of Vertex, "" if nothing names one.
