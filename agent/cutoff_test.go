@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
 	"raddle.dev/llm/openai"
 	"raddle.dev/tool"
@@ -23,7 +24,10 @@ func TestArgumentsThatATokenLimitCutOff(t *testing.T) {
 	}{
 		"openai":    {llmtest.OpenAI(), func(url string) (llm.Model, error) { return openai.New(openai.Config{Model: "m", BaseURL: url}) }},
 		"anthropic": {llmtest.Anthropic(), func(url string) (llm.Model, error) { return anthropic.New(anthropic.Config{Model: "m", BaseURL: url}) }},
-		"gemini":    {llmtest.Gemini(), func(url string) (llm.Model, error) { return gemini.New(gemini.Config{Model: "m", BaseURL: url}) }},
+		"bedrock": {llmtest.Bedrock(), func(url string) (llm.Model, error) {
+			return bedrock.New(bedrock.Config{Model: "anthropic.claude-m", Region: llmtest.AWSRegion, BaseURL: url, APIKey: llmtest.BedrockKey})
+		}},
+		"gemini": {llmtest.Gemini(), func(url string) (llm.Model, error) { return gemini.New(gemini.Config{Model: "m", BaseURL: url}) }},
 	}
 	for name, v := range vendors {
 		for _, args := range []string{`{"text":"a long te`, `{"text":"a","n":`, ``} {

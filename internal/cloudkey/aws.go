@@ -103,7 +103,7 @@ func (a *AWS) source() (awsSource, error) {
 
 // profileName returns the name of the profile that counts.
 func (a *AWS) profileName() string {
-	return cmp.Or(a.Profile, a.Env.Get("AWS_PROFILE"), a.Env.Get("AWS_DEFAULT_PROFILE"), "default")
+	return cmp.Or(a.Profile, a.Env.Get("AWS_PROFILE"), "default")
 }
 
 // Describe says where the credentials are from, for people. It is "" if there are none; the error then says why.

@@ -144,7 +144,7 @@ func (g *Google) QuotaProject() string {
 
 // Project returns the project of the environment, of the credentials or of the machine, "" if there is none.
 func (g *Google) Project(ctx context.Context) string {
-	if project, ok := g.Env.LookupFirst([]string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"}); ok {
+	if project := g.Env.Get("GOOGLE_CLOUD_PROJECT"); project != "" {
 		return project
 	}
 	if !g.Instance {

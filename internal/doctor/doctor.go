@@ -142,6 +142,10 @@ func (d *Doctor) checkModel(id string) bool {
 		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: fmt.Sprintf("%s: what %s holds can be no key of %s: %s", id, info.Key, info.Client, why),
 			Next: "raddle login " + info.Client + "  (and remove the other one)", Err: &llm.Error{Class: llm.Auth}})
 		return false
+	case info.Lacks != "":
+		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: id + ": " + info.Lacks, Err: &llm.Error{Class: llm.Auth}})
+	case info.From != "":
+		d.addOK("model", "%s, credentials from %s", id, info.From)
 	case !info.Ready:
 		next := "raddle login " + info.Client
 		if info.Needs != "" {

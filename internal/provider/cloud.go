@@ -61,6 +61,20 @@ func (a *cloudAccess) region() string {
 	return cmp.Or(a.client.Region, bedrock.RegionOf(a.client.Base), a.aws.Region())
 }
 
+// address returns the address of a client of a cloud as people see it, "" if it is not known without asking.
+func (a *cloudAccess) address() string {
+	switch {
+	case a.client.Base != "":
+		return a.client.Base
+	case a.aws != nil:
+		return bedrock.ServiceURL(a.region())
+	case a.location() == "" || a.client.Instance && a.client.Project == "":
+		return ""
+	}
+	base, _ := a.vertexBase(context.Background()) // what is missing is said elsewhere
+	return base
+}
+
 // describe says where the credentials are from. The error says what is missing.
 func (a *cloudAccess) describe() (string, error) {
 	if a.google != nil {
@@ -79,8 +93,7 @@ func (a *cloudAccess) describe() (string, error) {
 
 // location returns the location of a client of Vertex, "" if nothing names one.
 func (a *cloudAccess) location() string {
-	location, _ := a.env.LookupFirst([]string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"})
-	return cmp.Or(a.client.Location, location)
+	return cmp.Or(a.client.Location, a.env.Get("GOOGLE_CLOUD_LOCATION"))
 }
 
 // project returns the project of a client of Vertex, "" if nothing names one.

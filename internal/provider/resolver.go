@@ -343,6 +343,9 @@ func (r *Resolver) ListClients() []ClientInfo {
 		if info.Key == "" && c.stored != keystore.Nowhere {
 			info.Key = nameStored(c.stored)
 		}
+		if c.cloud != nil {
+			info.Base = redact.RedactURL(c.cloud.address())
+		}
 		if c.cloud != nil && info.Key == "" {
 			var missing error
 			if info.From, missing = c.cloud.describe(); missing != nil {

@@ -98,7 +98,7 @@ const otherError = "_OTHER"
 
 // providerNames are the providers whose names in the conventions differ from those of raddle's clients.
 var providerNames = map[string]string{
-	"gemini": "gcp.gemini", "vertexai": "gcp.vertex_ai", "bedrock": "aws.bedrock", "azure-openai": "azure.ai.openai",
+	"gemini": "gcp.gemini", "vertexai": "gcp.vertex_ai", "vertex": "gcp.vertex_ai", "bedrock": "aws.bedrock", "azure-openai": "azure.ai.openai",
 	"mistral": "mistral_ai", "xai": "x_ai", "moonshot": "moonshot_ai",
 }
 

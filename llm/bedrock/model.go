@@ -71,10 +71,10 @@ var _ llm.Model = (*Model)(nil)
 // New checks c and returns a Model; it opens no connection. Missing credentials are an *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	region := cmp.Or(c.Region, RegionOf(c.BaseURL))
-	address := cmp.Or(c.BaseURL, serviceURL(region))
+	address := cmp.Or(c.BaseURL, ServiceURL(region))
 	c.KeyName = cmp.Or(c.KeyName, "AWS_BEARER_TOKEN_BEDROCK")
 	settings := wire.Config{
-		Name: "bedrock", Model: c.Model, Default: serviceURL("us-east-1"), BaseURL: address, Key: c.APIKey, KeyName: c.KeyName,
+		Name: "bedrock", Model: c.Model, Default: ServiceURL("us-east-1"), BaseURL: address, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
 		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
 		Media: eventMedia, Translate: translateFrames,
@@ -105,8 +105,8 @@ func New(c Config) (*Model, error) {
 	return m, nil
 }
 
-// serviceURL returns the address of Bedrock in a region, "" without one.
-func serviceURL(region string) string {
+// ServiceURL returns the address of Bedrock in a region, "" without one.
+func ServiceURL(region string) string {
 	if region == "" {
 		return ""
 	}
