@@ -16,7 +16,7 @@ import (
 // serveProtectedTools is an MCP server that wants a login, with its authorization server. What it refuses is tested in internal/mcplogin.
 func serveProtectedTools(t *testing.T) *httptest.Server {
 	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/.well-known/oauth-protected-resource":
@@ -57,6 +57,7 @@ func serveProtectedTools(t *testing.T) *httptest.Server {
 			http.NotFound(w, r)
 		}
 	}))
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

@@ -44,6 +44,20 @@ func newFake(t *testing.T, bad string) *fakeAuthority {
 	return f
 }
 
+// paths returns the paths of the requests so far.
+func (f *fakeAuthority) paths() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.seen)
+}
+
+// tokens returns the tokens that count now.
+func (f *fakeAuthority) tokens() (access, refresh string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.access, f.refresh
+}
+
 func (f *fakeAuthority) writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -178,7 +192,7 @@ func TestLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Access != f.access || g.Refresh != f.refresh || g.Issuer != f.URL+"/as" || g.ClientID != "made-for-raddle" || time.Until(g.Expires) < 50*time.Minute {
+	if access, refresh := f.tokens(); g.Access != access || g.Refresh != refresh || g.Issuer != f.URL+"/as" || g.ClientID != "made-for-raddle" || time.Until(g.Expires) < 50*time.Minute {
 		t.Errorf("the grant is %+v", g)
 	}
 	// A server that says nothing about its metadata has them at the known place.
@@ -186,8 +200,8 @@ func TestLogin(t *testing.T) {
 	if _, err := (&Login{Server: f.URL + "/mcp", Show: openPage(t), Wait: 300 * time.Millisecond}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was not confirmed") {
 		t.Errorf("without a scope the fake refuses, after all metadata were read: %v", err)
 	}
-	if !slices.Contains(f.seen, "/authorize") {
-		t.Errorf("the paths were %v", f.seen)
+	if seen := f.paths(); !slices.Contains(seen, "/authorize") {
+		t.Errorf("the paths were %v", seen)
 	}
 }
 
@@ -223,7 +237,7 @@ func TestLoginIsRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "the-code") {
 				t.Errorf("%v, want %q", err, want)
 			}
-			if f.access != "" {
+			if access, _ := f.tokens(); access != "" {
 				t.Error("a token was given")
 			}
 		})
@@ -247,8 +261,8 @@ func TestLoginDoesNotReachThisMachine(t *testing.T) {
 	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "127.0.0.1 is this machine, and the server is not there") {
 		t.Errorf("the error is %v", err)
 	}
-	if len(f.seen) > 0 {
-		t.Errorf("it was asked for %v", f.seen)
+	if seen := f.paths(); len(seen) > 0 {
+		t.Errorf("it was asked for %v", seen)
 	}
 }
 
@@ -288,10 +302,11 @@ func TestTokensAreRenewed(t *testing.T) {
 		t.Errorf("the tokens are %q and %q", first, token(g.Server+"/other", ""))
 	}
 	second := token(g.Server, first)
-	if second == first || second != f.access || token(g.Server, first) != second || token(g.Server, "") != second {
+	access, refresh := f.tokens()
+	if second == first || second != access || token(g.Server, first) != second || token(g.Server, "") != second {
 		t.Errorf("the second token is %q", second)
 	}
-	for _, want := range []string{first, second, f.refresh} {
+	for _, want := range []string{first, second, refresh} {
 		if !slices.Contains(secrets, want) {
 			t.Errorf("%q is not kept secret", want)
 		}
@@ -310,7 +325,9 @@ func TestTokensAreRenewed(t *testing.T) {
 	if text, err := tokens.Token(t.Context(), f.URL+"/x", ""); text != "" || err == nil {
 		t.Errorf("%q, %v", text, err)
 	}
+	f.mu.Lock()
 	f.refresh = ""
+	f.mu.Unlock()
 	if text, err := tokens.Token(t.Context(), f.URL+"/mcp", second); text != "" || err == nil || !strings.Contains(err.Error(), "cannot be renewed") || strings.Contains(err.Error(), "refresh-token") {
 		t.Errorf("%q, %v", text, err)
 	}
