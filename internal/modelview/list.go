@@ -45,7 +45,7 @@ func formatPrice(price *float64) string {
 	return fmt.Sprint(*price)
 }
 
-// FormatMissingKeys returns the clients that only need a key, with the variables to set.
+// FormatMissingKeys returns the clients that only need a key, with the variables to set, and where the credentials of clouds are from.
 func FormatMissingKeys(clients []provider.ClientInfo) string {
 	var b strings.Builder
 	for _, c := range clients {
@@ -56,6 +56,11 @@ func FormatMissingKeys(clients []provider.ClientInfo) string {
 			b.WriteString("\nWithout a key (set the variable, or store a key with raddle login CLIENT):\n")
 		}
 		fmt.Fprintf(&b, "  %-12s %s\n", c.Client, c.Needs)
+	}
+	for _, c := range clients {
+		if text := c.DescribeCloud(); text != "" {
+			b.WriteString("\n" + term.CleanText(text) + "\n")
+		}
 	}
 	return b.String()
 }
