@@ -78,8 +78,30 @@ func embeddedAddrs(at netip.Addr) (list []netip.Addr) {
 	return list
 }
 
+// DescribePrivateHost returns what [DescribePrivate] does of a host, as far as its text says: an address, or a name of this machine.
+func DescribePrivateHost(host string) string {
+	if at, err := netip.ParseAddr(host); err == nil {
+		return DescribePrivate(at)
+	}
+	if IsLocalName(host) {
+		return "this machine"
+	}
+	return ""
+}
+
+// IsWebPort reports whether a port is one of the web, which a permission for a host means without naming it.
+func IsWebPort(port int) bool { return port == 80 || port == 443 }
+
 // IsThisMachine reports whether the host of an address means this machine, as far as its text says.
 func IsThisMachine(host string) bool {
 	at, err := netip.ParseAddr(host)
 	return IsLocalName(host) || err == nil && at.Unmap().IsLoopback()
+}
+
+// NamesAddress reports whether a host is a text for an address itself, so that a permission for the host is one for the address, wherever that
+// is: the host is the address, or a name of this machine and the address is its loopback.
+func NamesAddress(host string, at netip.Addr) bool {
+	at = at.Unmap().WithZone("")
+	named, err := netip.ParseAddr(host)
+	return err == nil && named.Unmap().WithZone("") == at || IsLocalName(host) && at.IsLoopback()
 }

@@ -24,7 +24,7 @@ func TestCapture(t *testing.T) {
 	for _, c := range cases {
 		for _, chunk := range []int{1, 3, 5, 20} {
 			t.Run(fmt.Sprintf("limit %d, %d bytes by %d", c.limit, c.write, chunk), func(t *testing.T) {
-				kept := capture{limit: c.limit}
+				kept := Capture{limit: c.limit}
 				for rest := digits[:c.write]; rest != ""; {
 					n := min(chunk, len(rest))
 					if k, err := kept.Write([]byte(rest[:n])); k != n || err != nil {
@@ -32,10 +32,10 @@ func TestCapture(t *testing.T) {
 					}
 					rest = rest[n:]
 				}
-				if got := string(kept.joinedOutput()); got != c.want {
+				if got := string(kept.KeptBytes()); got != c.want {
 					t.Errorf("kept %q, want %q", got, c.want)
 				}
-				if got := kept.droppedBytes(); got != c.dropped {
+				if got := kept.CountDropped(); got != c.dropped {
 					t.Errorf("dropped %d, want %d", got, c.dropped)
 				}
 			})
@@ -44,7 +44,7 @@ func TestCapture(t *testing.T) {
 }
 
 func TestCaptureMemoryGrowsWithTheOutput(t *testing.T) {
-	kept := capture{limit: DefaultLimit}
+	kept := Capture{limit: DefaultLimit}
 	kept.Write([]byte(strings.Repeat("x", 1000)))
 	if got := cap(kept.head) + cap(kept.tail); got > 10_000 {
 		t.Errorf("%d bytes of memory for 1000 bytes of output", got)

@@ -21,6 +21,7 @@ type child struct {
 	group   group // of the child and what it starts
 	started time.Time
 	took    time.Duration
+	tooMuch chan struct{} // closed when an output is longer than the command may print
 	exited  chan struct{} // closed when the child has ended; on Linux it is a zombie until finish
 	waitErr error         // why waiting failed; the state of the process says how it ended
 
@@ -33,7 +34,7 @@ type child struct {
 // An output is the reading end of stdout or stderr and what was read from it.
 type output struct {
 	pipe *os.File
-	kept capture
+	kept Capture
 	err  error // set before drained is closed
 }
 
@@ -43,8 +44,11 @@ func startChild(c Command) (*child, error) {
 	if err != nil {
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
-	ch := &child{cmd: cmd, exited: make(chan struct{}), drained: make(chan struct{})}
+	ch := &child{cmd: cmd, tooMuch: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{})}
 	childEnds, err := ch.openPipes(c)
+	if err == nil && c.Inside != nil {
+		err = c.Inside(cmd)
+	}
 	if err == nil {
 		ch.started = time.Now()
 		err = ch.startProcess()
@@ -89,15 +93,19 @@ func (ch *child) openPipes(c Command) (childEnds []*os.File, err error) {
 		ch.lendTerminal(c.Terminal)
 		return nil, nil
 	}
+	over := sync.OnceFunc(func() { close(ch.tooMuch) })
 	for i := range ch.outputs {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return childEnds, err
 		}
-		ch.outputs[i] = output{pipe: r, kept: capture{limit: c.limitOrDefault()}}
+		ch.outputs[i] = output{pipe: r, kept: Capture{limit: c.limitOrDefault(), most: c.MaxOutput, over: over}}
 		childEnds = append(childEnds, w)
 	}
 	ch.cmd.Stdout, ch.cmd.Stderr = childEnds[0], childEnds[1]
+	if c.StdinFile != nil {
+		ch.cmd.Stdin = c.StdinFile
+	}
 	if len(c.Stdin) == 0 {
 		return childEnds, nil
 	}
@@ -164,7 +172,7 @@ func (ch *child) superviseExit(ctx context.Context, c Command) error {
 	return err
 }
 
-// waitFirst waits for the first of three events: the end of the child, of its time, or of ctx. If several occur, the end of the child counts.
+// waitFirst waits for the first of four events: the end of the child, of its time, of the output that it may print, or of ctx. If several occur, the end of the child counts.
 func (ch *child) waitFirst(ctx context.Context, c Command) error {
 	var over <-chan time.Time
 	if c.Timeout > 0 {
@@ -179,6 +187,8 @@ func (ch *child) waitFirst(ctx context.Context, c Command) error {
 		err = newStoppedError(ctx, c.Path)
 	case <-over:
 		err = &TimeoutError{Path: c.Path, After: c.Timeout}
+	case <-ch.tooMuch:
+		err = &OutputError{Path: c.Path, After: c.MaxOutput}
 	}
 	select {
 	case <-ch.exited:
@@ -195,8 +205,8 @@ func (ch *child) reapAndReport(c Command, err error) (Result, error) {
 	readErr := ch.drainOutputs()
 	stdout, stderr := &ch.outputs[0].kept, &ch.outputs[1].kept
 	res := Result{
-		Stdout: stdout.joinedOutput(), StdoutDropped: stdout.droppedBytes(),
-		Stderr: stderr.joinedOutput(), StderrDropped: stderr.droppedBytes(),
+		Stdout: stdout.KeptBytes(), StdoutDropped: stdout.CountDropped(),
+		Stderr: stderr.KeptBytes(), StderrDropped: stderr.CountDropped(),
 		ExitCode: -1, Duration: ch.took,
 	}
 	state := ch.cmd.ProcessState

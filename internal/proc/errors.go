@@ -50,6 +50,16 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("%s timed out after %
 // Timeout reports true, as the errors of package net do.
 func (e *TimeoutError) Timeout() bool { return true }
 
+// An OutputError reports a child that was ended because one of its outputs was longer than its MaxOutput.
+type OutputError struct {
+	Path  string // as in Command
+	After int64  // the MaxOutput of the Command, in bytes
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("%s printed more than %d bytes", e.Path, e.After)
+}
+
 // newStoppedError returns the error of a child that was ended, or not started, because of its context.
 func newStoppedError(ctx context.Context, path string) error {
 	err, cause := ctx.Err(), context.Cause(ctx)

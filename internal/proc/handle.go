@@ -64,6 +64,19 @@ func EndHandle(h Handle) (bool, error) {
 	return !s.dead, h.waitGone()
 }
 
+// CurrentHandle returns the handle of this process, with which a later one can ask whether it is alive. [EndHandle] refuses it.
+func CurrentHandle() Handle {
+	s, _ := inspectProcess(os.Getpid())
+	return Handle{PID: os.Getpid(), Start: s.start}
+}
+
+// IsAlive reports whether the process that h names is alive. One that cannot be distinguished from another one with its id counts as alive if
+// there is any.
+func (h Handle) IsAlive() bool {
+	s, ok := inspectProcess(h.PID)
+	return ok && !s.dead && (h.Start == "" || s.start == h.Start)
+}
+
 // waitGone waits until the process has ended. It is not a child of this process, so it can only be polled.
 func (h Handle) waitGone() error {
 	deadline := time.Now().Add(endWait)

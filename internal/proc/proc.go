@@ -24,6 +24,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"runtime"
 	"time"
 )
@@ -48,6 +50,8 @@ type Command struct {
 	Env []string
 	// Stdin is what the child reads; empty: nothing.
 	Stdin []byte
+	// StdinFile, if set, is what the child reads in place of Stdin, such as one end of a pipe. Only [Run] uses it, and leaves it open.
+	StdinFile *os.File
 	// Terminal, if set, is lent to the child in place of Stdin and of the two outputs that are kept. Only [Run] can lend it.
 	Terminal *Terminal
 	// Timeout ends the child after this time; zero: no limit.
@@ -57,6 +61,8 @@ type Command struct {
 	Grace time.Duration
 	// Limit is the number of bytes kept of each of the two outputs: of a longer one, its beginning and its end are kept; zero: [DefaultLimit].
 	Limit int
+	// MaxOutput ends the child when one of its two outputs is longer than this number of bytes; zero: no limit.
+	MaxOutput int64
 	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, every process that still has it in its environment when the
 	// command has ended is killed as well, even if it has left the group.
 	Mark string
@@ -64,6 +70,9 @@ type Command struct {
 	Watch io.Writer
 	// WatchStderr is like Watch, for stderr. It may be the same writer if that is safe for concurrent use.
 	WatchStderr io.Writer
+	// Inside, if set, changes how the child is started, such as in a sandbox. It is called with the complete command before the child
+	// starts; an error is that of the start.
+	Inside func(*exec.Cmd) error
 	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
 	// kills the group, and Run returns it.
 	Started func(Handle) error
@@ -86,8 +95,8 @@ type Result struct {
 // Run starts the command, waits for its end and collects what it wrote.
 //
 // A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that ran longer than its
-// Timeout a [*TimeoutError]. If ctx ends first, the error wraps ctx.Err() and the cause. In the last two cases the group is sent
-// SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled in together with any error.
+// Timeout a [*TimeoutError], one that printed more than its MaxOutput an [*OutputError]. If ctx ends first, the error wraps ctx.Err() and the
+// cause. In the last three cases the group is sent SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled in together with any error.
 //
 // When the child has ended and the output is closed, Run kills the remaining processes of the group: a process that is to outlive the command
 // must leave the group and close its output (setsid and redirections).

@@ -91,6 +91,11 @@ func (p *Process) startCommand(c Command) (errs *os.File, err error) {
 	if err == nil {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 		p.child = &child{cmd: cmd, exited: make(chan struct{}), started: time.Now()}
+		if c.Inside != nil {
+			err = c.Inside(cmd)
+		}
+	}
+	if err == nil {
 		err = p.child.startProcess()
 	}
 	if err != nil {

@@ -23,69 +23,82 @@ const (
 	unlockedAge = time.Hour
 )
 
-// process is the directory of this process. It exists while something in it is in use.
-var process struct {
-	sync.Mutex
+// An owner is the directory of this process in a root. It exists while something in it is in use.
+type owner struct {
 	dir   string
 	lock  *os.File
 	users int
 }
 
+// owners are those of this process, by their root.
+var owners = struct {
+	sync.Mutex
+	of map[string]*owner
+}{of: map[string]*owner{}}
+
 // New creates an empty directory that only this user can read, in the system's directory for temporary files. remove deletes it with all
 // its contents; it may be called more than once. New is safe for concurrent use.
-func New(pattern string) (dir string, remove func(), err error) {
-	process.Lock()
-	defer process.Unlock()
-	if process.users == 0 {
-		if err := openProcess(); err != nil {
+func New(pattern string) (dir string, remove func(), err error) { return NewIn(os.TempDir(), pattern) }
+
+// NewIn is like New, for a directory that exists in place of the system's. The caller also calls [RemoveStaleIn].
+func NewIn(root, pattern string) (dir string, remove func(), err error) {
+	owners.Lock()
+	defer owners.Unlock()
+	o := owners.of[root]
+	if o == nil {
+		if o, err = openOwner(root); err != nil {
 			return "", nil, err
 		}
+		owners.of[root] = o
 	}
-	if dir, err = os.MkdirTemp(process.dir, pattern); err != nil {
-		if process.users == 0 {
-			closeProcess()
+	if dir, err = os.MkdirTemp(o.dir, pattern); err != nil {
+		if o.users == 0 {
+			closeOwner(root, o)
 		}
-		return "", nil, err
+		return "", nil, fmt.Errorf("temporary directory: %w", err)
 	}
-	process.users++
-	return dir, sync.OnceFunc(func() { releaseDir(dir) }), nil
+	o.users++
+	return dir, sync.OnceFunc(func() { removeDir(root, o, dir) }), nil
 }
 
-func releaseDir(dir string) {
+// removeDir deletes a directory, and that of the process if it was the last one in it.
+func removeDir(root string, o *owner, dir string) {
 	_ = os.RemoveAll(dir)
-	process.Lock()
-	defer process.Unlock()
-	if process.users--; process.users == 0 {
-		closeProcess()
+	owners.Lock()
+	defer owners.Unlock()
+	if o.users--; o.users == 0 {
+		closeOwner(root, o)
 	}
 }
 
-// openProcess creates the directory of the process. The directory gets its name after it is locked, so that no other process considers it stale.
-func openProcess() error {
-	unlocked, err := os.MkdirTemp("", unlockedPrefix)
+// openOwner creates the directory of the process. The directory gets its name after it is locked, so that no other process considers it stale.
+func openOwner(root string) (*owner, error) {
+	unlocked, err := os.MkdirTemp(root, unlockedPrefix)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dir := filepath.Join(filepath.Dir(unlocked), prefix+strings.TrimPrefix(filepath.Base(unlocked), unlockedPrefix))
 	lock, err := lockDir(unlocked, dir)
 	if err != nil {
-		return errors.Join(fmt.Errorf("temporary directory: %w", err), os.RemoveAll(unlocked))
+		return nil, errors.Join(fmt.Errorf("temporary directory: %w", err), os.RemoveAll(unlocked))
 	}
-	process.dir, process.lock = dir, lock
-	return nil
+	return &owner{dir: dir, lock: lock}, nil
 }
 
-// closeProcess removes the directory of the process, and its lock file last.
-func closeProcess() {
-	_ = os.RemoveAll(process.dir)
-	_ = process.lock.Close()
-	_ = os.RemoveAll(process.dir) // on systems where a locked file cannot be removed
+// closeOwner removes the directory of the process, and its lock file last. The caller holds the lock of owners.
+func closeOwner(root string, o *owner) {
+	_ = os.RemoveAll(o.dir)
+	_ = o.lock.Close()
+	_ = os.RemoveAll(o.dir) // on systems where a locked file cannot be removed
+	delete(owners.of, root)
 }
 
 // RemoveStale removes what killed processes of this user have left behind. What it cannot remove stays until the next
 // call.
-func RemoveStale() {
-	root := os.TempDir()
+func RemoveStale() { RemoveStaleIn(os.TempDir()) }
+
+// RemoveStaleIn is like RemoveStale, for the directories of [NewIn].
+func RemoveStaleIn(root string) {
 	f, err := os.Open(root)
 	if err != nil {
 		return
