@@ -36,7 +36,7 @@ func TestApply(t *testing.T) {
 		"a lost blank":                        {"a\n\nb\n", "@@\n a\n\n-b\n+c\n", "a\n\nc\n", ""},
 		"windows":                             {"a\r\nb\r\n", "@@\n a\n-b\n+c\n", "a\r\nc\r\n", ""},
 		"a patch of windows":                  {"a\nb\n", "@@\r\n a\r\n-b\r\n+c\r\n", "a\nc\n", ""},
-		"mixed line ends stay":                {"a\r\nb\nc\r\nd\n", "@@\n a\n-b\n+B\n+B2\n c\n", "a\r\nB\r\nB2\r\nc\r\nd\n", ""},
+		"mixed line ends stay":                {"a\r\nb\nc\r\nd\n", "@@\n a\n-b\n+B\n+B2\n c\n", "a\r\nB\nB2\nc\r\nd\n", ""},
 		"old line ends":                       {"a\rb\rc\r", "@@\n a\n-b\n+B\n", "a\rB\rc\r", ""},
 		"a mark of the byte order":            {"\ufeffa\nb\n", "@@\n-a\n+A\n b\n", "\ufeffA\nb\n", ""},
 		"a mark in the patch":                 {"a\nb\n", "\ufeff@@\n-a\n+A\n", "A\nb\n", ""},

@@ -109,7 +109,7 @@ func (h *Hunk) describe(i int) string {
 	return fmt.Sprintf("hunk %d (line %d of the patch)", i+1, h.at)
 }
 
-// newLines returns the lines that take the place of the old ones. Lines that stay are those of the file; new lines get its indentation if that differs from the patch's.
+// newLines returns the lines that take the place of the old ones, and for each the line of the file whose line end it gets, -1 for none. Lines that stay are those of the file; new lines get its indentation if that differs from the patch's.
 func (h *Hunk) newLines(t *text, from int, by tolerance) (lines []string, kept []int, err error) {
 	indents := map[string]string{}
 	if by == allBlanks || by == anyOfThem {
@@ -129,18 +129,33 @@ func (h *Hunk) newLines(t *text, from int, by tolerance) (lines []string, kept [
 		}
 	}
 	at := from
+	var removed, added []int // of one change: lines of the file, and places in lines
 	for _, l := range h.lines {
 		switch l.op {
 		case ' ':
+			pairEnds(kept, removed, added)
+			removed, added = nil, nil
 			lines, kept = append(lines, t.lines[at]), append(kept, at)
 			at++
 		case '-':
+			removed = append(removed, at)
 			at++
 		case '+':
+			added = append(added, len(lines))
 			lines, kept = append(lines, translateIndent(l.text, indents)), append(kept, -1)
 		}
 	}
+	pairEnds(kept, removed, added)
 	return lines, kept, nil
+}
+
+// pairEnds gives each new line of a change the line end of the line that it replaces: in a file of mixed line ends only what changes is changed.
+func pairEnds(kept, removed, added []int) {
+	for i, place := range added {
+		if i < len(removed) {
+			kept[place] = removed[i]
+		}
+	}
 }
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }

@@ -3,9 +3,10 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"raddle.dev/internal/pattern"
 )
 
 // An Operation is what a patch does with a file.
@@ -66,7 +67,7 @@ func (p *parser) has(prefix string) bool {
 func (p *parser) cutFence() {
 	for i, l := range p.lines {
 		fence := strings.TrimSpace(l)
-		if strings.HasPrefix(fence, "@@") || strings.HasPrefix(fence, "*** ") || searchHead.MatchString(l) {
+		if strings.HasPrefix(fence, "@@") || strings.HasPrefix(fence, "*** ") || searchHead().MatchString(l) {
 			return // a fence in it is part of the text
 		}
 		if !strings.HasPrefix(fence, "```") && !strings.HasPrefix(fence, "~~~") {
@@ -97,7 +98,7 @@ func (p *parser) current() *File {
 	return &p.files[len(p.files)-1]
 }
 
-var hunkHead = regexp.MustCompile(`^@@+ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@`)
+var hunkHead = pattern.CompileLater(`^@@+ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)?(?: @@|\s*$)`)
 
 // readDiff reads a unified diff. What stands before the first file or hunk is skipped.
 func (p *parser) readDiff() error {
@@ -107,8 +108,7 @@ func (p *parser) readDiff() error {
 		switch {
 		case strings.HasPrefix(l, "@@"):
 			h, more := p.readHead(i)
-			f := p.current()
-			f.Hunks = append(f.Hunks, h)
+			p.current().addHunk(h)
 			begun = true
 			i += more
 		case p.isFileHead(i):
@@ -130,23 +130,42 @@ func (p *parser) readDiff() error {
 	return nil
 }
 
+// addHunk adds a hunk. One before it that has a head and no lines is a part of its head.
+func (f *File) addHunk(h *Hunk) {
+	if n := len(f.Hunks); n > 0 && len(f.Hunks[n-1].lines) == 0 {
+		head := f.Hunks[n-1]
+		f.Hunks = f.Hunks[:n-1]
+		h.anchors = append(head.anchors, h.anchors...)
+		if h.number == 0 && !h.top {
+			h.number, h.top = head.number, head.top
+		}
+	}
+	f.Hunks = append(f.Hunks, h)
+}
+
 // readHead reads the head of a hunk, and the headings in the lines that follow it directly.
 func (p *parser) readHead(i int) (h *Hunk, more int) {
 	h = &Hunk{at: p.first + i + 1}
-	if m := hunkHead.FindStringSubmatch(p.lines[i]); m != nil {
+	if m := hunkHead().FindStringSubmatch(p.lines[i]); m != nil {
 		h.number, _ = strconv.Atoi(m[1])
 		h.top = h.number == 0
 		return h, 0
 	}
 	for ; i < len(p.lines) && strings.HasPrefix(p.lines[i], "@@"); i, more = i+1, more+1 {
-		if more > 0 && (hunkHead.MatchString(p.lines[i]) || strings.Trim(p.lines[i], "@ ") == "") {
+		if more > 0 && (hunkHead().MatchString(p.lines[i]) || strings.Trim(p.lines[i], "@ ") == "") {
 			break // the next hunk
 		}
-		if anchor := strings.TrimSpace(strings.TrimSuffix(strings.TrimLeft(p.lines[i], "@"), "@@")); anchor != "" {
-			h.anchors = append(h.anchors, anchor)
-		}
+		h.addAnchor(p.lines[i])
 	}
 	return h, more - 1
+}
+
+// addAnchor takes the heading of a line that begins with @@. Dots, which some models write for the numbers, are none.
+func (h *Hunk) addAnchor(l string) {
+	anchor := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(strings.TrimLeft(l, "@")), "@@"))
+	if strings.Trim(anchor, ".…, +-") != "" {
+		h.anchors = append(h.anchors, anchor)
+	}
 }
 
 // isFileHead reports whether the names of a file begin in line i.
@@ -250,7 +269,7 @@ func (p *parser) readEnvelope() error {
 		}
 		switch {
 		case name == "*** Begin Patch" || name == "*** End Patch":
-			h = nil
+			h, begun = nil, false // what follows the end is no part of the patch
 			continue
 		case name == "*** Update File" || name == "*** Add File" || name == "*** Delete File":
 			if value == "" {
@@ -280,15 +299,15 @@ func (p *parser) readEnvelope() error {
 		case f.Do == Delete:
 			return fmt.Errorf("line %d of the patch: nothing follows the name of a file that is deleted: %.60q", at, l)
 		case strings.HasPrefix(l, "@@"):
-			if h == nil || len(h.lines) > 0 || len(h.anchors) == 0 {
+			if h == nil || len(h.lines) > 0 {
 				h = &Hunk{at: at}
 				f.Hunks = append(f.Hunks, h)
 			}
-			if m := hunkHead.FindStringSubmatch(l); m != nil {
+			if m := hunkHead().FindStringSubmatch(l); m != nil {
 				h.number, _ = strconv.Atoi(m[1])
 				h.top = h.number == 0
-			} else if anchor := strings.TrimSpace(strings.TrimSuffix(strings.TrimLeft(l, "@"), "@@")); anchor != "" {
-				h.anchors = append(h.anchors, anchor)
+			} else {
+				h.addAnchor(l)
 			}
 		default:
 			if h == nil || h.atEnd {
@@ -309,15 +328,17 @@ func (p *parser) readEnvelope() error {
 	return nil
 }
 
+// The lines of a block, in the spellings of the programs that ask models for blocks.
 var (
-	searchHead  = regexp.MustCompile(`^\s*<{5,9} ?SEARCH\s*$`)
-	searchMid   = regexp.MustCompile(`^\s*={5,9}\s*$`)
-	replaceTail = regexp.MustCompile(`^\s*>{5,9} ?REPLACE\s*$`)
+	searchHead  = pattern.CompileLater(`^\s*(<{5,9}|-{7}) ?SEARCH>?\s*$`)
+	searchMid   = pattern.CompileLater(`^\s*(={5,9})\s*$`)
+	replaceTail = pattern.CompileLater(`^\s*(>{5,9}|\+{7}) ?REPLACE\s*$`)
+	startLine   = pattern.CompileLater(`^:(start|end)_line: ?(\d+)\s*$`)
 )
 
 func (p *parser) hasSearch() bool {
 	for _, l := range p.lines {
-		if searchHead.MatchString(l) {
+		if searchHead().MatchString(l) {
 			return true
 		}
 	}
@@ -327,7 +348,7 @@ func (p *parser) hasSearch() bool {
 // readBlocks reads blocks of SEARCH and REPLACE. The name of a file may stand in the line above a block, or above its fence.
 func (p *parser) readBlocks() error {
 	for i := 0; i < len(p.lines); i++ {
-		if !searchHead.MatchString(p.lines[i]) {
+		if !searchHead().MatchString(p.lines[i]) {
 			continue
 		}
 		at := p.first + i + 1
@@ -339,21 +360,72 @@ func (p *parser) readBlocks() error {
 			}
 		}
 		h := &Hunk{at: at, name: fmt.Sprintf("the block in line %d of the patch", at)}
-		var old, now []string
-		for i++; i < len(p.lines) && !searchMid.MatchString(p.lines[i]); i++ {
-			old = append(old, p.lines[i])
+		old, now, end, err := p.cutBlock(i)
+		if err != nil {
+			return fmt.Errorf("%s %w", h.name, err)
 		}
-		for i++; i < len(p.lines) && !replaceTail.MatchString(p.lines[i]); i++ {
-			now = append(now, p.lines[i])
-		}
-		if i >= len(p.lines) {
-			return fmt.Errorf("the block in line %d of the patch has no end: after SEARCH come =======, the new lines and >>>>>>> REPLACE", at)
-		}
-		h.lines = diffLines(old, now)
+		h.lines = diffLines(h.cutLineNumbers(old), now)
 		f := p.current()
 		f.Hunks = append(f.Hunks, h)
+		i = end
 	}
 	return nil
+}
+
+// cutBlock returns the lines of the block whose head is in line i, and the line of its end. The line between the two parts has as many signs as the
+// head; only if there is none, another number counts.
+func (p *parser) cutBlock(i int) (old, now []string, end int, err error) {
+	signs := len(strings.TrimSpace(searchHead().FindStringSubmatch(p.lines[i])[1]))
+	var same, other []int
+	for end = i + 1; end < len(p.lines) && !replaceTail().MatchString(p.lines[end]); end++ {
+		m := searchMid().FindStringSubmatch(p.lines[end])
+		switch {
+		case searchHead().MatchString(p.lines[end]):
+			return nil, nil, 0, fmt.Errorf("has no end: another SEARCH begins in line %d, before >>>>>>> REPLACE", p.first+end+1)
+		case m == nil:
+		case len(m[1]) == signs:
+			same = append(same, end)
+		default:
+			other = append(other, end)
+		}
+	}
+	if len(same) == 0 {
+		same = other
+	}
+	switch {
+	case end >= len(p.lines) || len(same) == 0:
+		return nil, nil, 0, errors.New("has no end: after SEARCH come =======, the new lines and >>>>>>> REPLACE")
+	case len(same) > 1:
+		return nil, nil, 0, fmt.Errorf("has several lines that may divide it (=======), in the lines %s of the patch: write the change as a diff", listNumbers(same, p.first+1))
+	}
+	return p.lines[i+1 : same[0]], p.lines[same[0]+1 : end], end, nil
+}
+
+func listNumbers(list []int, plus int) string {
+	var all []string
+	for _, n := range list {
+		all = append(all, strconv.Itoa(n+plus))
+	}
+	return strings.Join(all, ", ")
+}
+
+// cutLineNumbers takes the lines that say where the old lines stand off them: ":start_line:12", and a line of dashes behind.
+func (h *Hunk) cutLineNumbers(old []string) []string {
+	rest := old
+	for len(rest) > 0 {
+		m := startLine().FindStringSubmatch(rest[0])
+		if m == nil {
+			break
+		}
+		if m[1] == "start" {
+			h.number, _ = strconv.Atoi(m[2])
+		}
+		rest = rest[1:]
+	}
+	if len(rest) < len(old) && len(rest) > 0 && strings.Trim(rest[0], "-") == "" && rest[0] != "" {
+		rest = rest[1:]
+	}
+	return rest
 }
 
 // nameAbove returns the name of a file above a block, "" if there is none.
@@ -363,7 +435,7 @@ func (p *parser) nameAbove(i int) string {
 		switch {
 		case strings.HasPrefix(l, "```"):
 			continue
-		case l == "" || replaceTail.MatchString(l) || strings.ContainsAny(l, " \t"):
+		case l == "" || replaceTail().MatchString(l) || strings.ContainsAny(l, " \t"):
 			return ""
 		}
 		return strings.Trim(l, "`*:")

@@ -24,9 +24,22 @@ func (r *Result) widenRegions(t *text) {
 
 // Lines returns the changed lines as they are now, with their numbers and a few lines around them.
 func (r Result) Lines() string {
+	text, _ := r.showLines()
+	return text
+}
+
+// ShowsAll reports whether Lines has every changed line whole.
+func (r Result) ShowsAll() bool {
+	_, whole := r.showLines()
+	return whole
+}
+
+// showLines returns the changed lines, and whether nothing of them is left out.
+func (r Result) showLines() (text string, whole bool) {
 	lines := splitText(r.Text).lines
 	var b strings.Builder
 	left, done := mostShown, 0
+	whole = true
 	for i, where := range r.where {
 		from := max(where.from, done)
 		if from >= where.to {
@@ -38,15 +51,15 @@ func (r Result) Lines() string {
 		for at := from; at < where.to; at++ {
 			if left--; left < 0 {
 				b.WriteString("   ... and more\n")
-				return b.String()
+				return b.String(), false
 			}
 			l := lines[at]
 			if len(l) > longestLine {
-				l = strings.ToValidUTF8(l[:longestLine], "") + "..."
+				l, whole = strings.ToValidUTF8(l[:longestLine], "")+"...", false
 			}
 			fmt.Fprintf(&b, "%6d  %s\n", at+1, l)
 		}
 		done = where.to
 	}
-	return b.String()
+	return b.String(), whole
 }

@@ -62,13 +62,16 @@ func (t *text) endNear(i int) string {
 // A region is a range of lines of a changed file, counted from 0: from is the first one, to the one behind the last.
 type region struct{ from, to int }
 
-// replaceLines puts lines in the place of those from from to to. The line ends of lines that stay are kept: kept[i] is the line of the file that
-// lines[i] is, -1 for a new one.
+// replaceLines puts lines in the place of those from from to to. kept[i] is the line of the file whose line end lines[i] gets, -1 if that is the one
+// of the line before.
 func (t *text) replaceLines(from, to int, lines []string, kept []int) {
 	near := t.endNear(from)
 	ends := make([]string, len(lines))
 	for i := range lines {
 		ends[i] = near
+		if i > 0 {
+			ends[i] = ends[i-1]
+		}
 		if kept[i] >= 0 && t.ends[kept[i]] != "" {
 			ends[i] = t.ends[kept[i]]
 		}
