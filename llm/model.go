@@ -62,7 +62,20 @@ type ToolSpec struct {
 	// Schema is the JSON Schema of the arguments, which are an object. Empty:
 	// no arguments.
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Form says in which form the tool changes files, if the request has other tools that do the same in other forms: then a program that knows the model
+	// may leave out those in forms that the model was not trained on. Empty: the tool is always offered.
+	Form Form `json:"form,omitempty"`
 }
+
+// A Form is a way in which models write changes of files.
+type Form string
+
+// The forms.
+const (
+	FormReplace Form = "replace" // the old and the new text
+	FormPatch   Form = "patch"   // the envelope of OpenAI's models, which begins with "*** Begin Patch"
+	FormDiff    Form = "diff"    // a unified diff
+)
 
 // A Delta is one piece of a streaming reply. Exactly one of its fields is set.
 type Delta struct {

@@ -75,7 +75,8 @@ func RedactRequest(r Request, text func(string) string) Request {
 	if r.Tools != nil {
 		tools := make([]ToolSpec, len(r.Tools))
 		for i, t := range r.Tools {
-			tools[i] = ToolSpec{Name: t.Name, Description: text(t.Description), Schema: redactJSON(t.Schema, text)}
+			t.Description, t.Schema = text(t.Description), redactJSON(t.Schema, text)
+			tools[i] = t
 		}
 		r.Tools = tools
 	}

@@ -15,6 +15,7 @@ type Result struct {
 	Content []llm.Part   `json:"-"` // what the model reads
 	Error   bool         `json:"error,omitempty"`
 	Changes []FileChange `json:"-"` // what the call did to files; recorded, and never sent to a model
+	Seen    []SeenFile   `json:"-"` // the files whose content the model knows by this call; recorded, and never sent to a model
 }
 
 // done is the text of a result that has none: a model that reads an empty result tends to repeat
@@ -71,18 +72,34 @@ func (r Result) MessagePart(call llm.ToolCall) llm.ToolResult {
 	return llm.ToolResult{CallID: call.ID, Name: call.Name, Content: content, Error: r.Error}
 }
 
-// MarshalJSON encodes the result with its parts' type tags, and with the contents of the files that it changed.
+// MarshalJSON encodes the result with its parts' type tags, with the contents of the files that it changed, and with the files that it has seen.
 func (r Result) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(llm.ToolResult{Content: r.Content, Error: r.Error})
-	if err != nil || len(r.Changes) == 0 {
-		return text, err
+	if err != nil {
+		return nil, err
 	}
-	changes, err := marshalChanges(r.Changes)
-	return slices.Concat(text[:len(text)-1], []byte(changesMember), changes, []byte("}")), err
+	if len(r.Changes) > 0 {
+		changes, err := marshalChanges(r.Changes)
+		if err != nil {
+			return nil, err
+		}
+		text = slices.Concat(text[:len(text)-1], []byte(changesMember), changes, []byte("}"))
+	}
+	if len(r.Seen) > 0 {
+		seen, err := json.Marshal(r.Seen)
+		if err != nil {
+			return nil, err
+		}
+		text = slices.Concat(text[:len(text)-1], []byte(seenMember), seen, []byte("}"))
+	}
+	return text, nil
 }
 
-// changesMember begins the changes in the JSON of a result.
-const changesMember = `,"changes":`
+// These begin the changes and the seen files in the JSON of a result.
+const (
+	changesMember = `,"changes":`
+	seenMember    = `,"seen":`
+)
 
 // UnmarshalJSON decodes what MarshalJSON wrote.
 func (r *Result) UnmarshalJSON(data []byte) error {
@@ -91,14 +108,17 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Result{Content: t.Content, Error: t.Error}
-	if !bytes.Contains(data, []byte(`"changes"`)) { // as in most results
+	if !bytes.Contains(data, []byte(`"changes"`)) && !bytes.Contains(data, []byte(`"seen"`)) { // as in most results
 		return nil
 	}
-	var more struct{ Changes json.RawMessage }
-	if err := json.Unmarshal(data, &more); err != nil || more.Changes == nil {
+	var more struct {
+		Changes json.RawMessage
+		Seen    []SeenFile
+	}
+	err := json.Unmarshal(data, &more)
+	if r.Seen = more.Seen; err != nil || more.Changes == nil {
 		return err
 	}
-	var err error
 	r.Changes, err = unmarshalChanges(more.Changes)
 	return err
 }

@@ -16,6 +16,8 @@ func TestResultText(t *testing.T) {
 		want   string
 		failed bool
 	}{
+		"seen files": {tool.Result{Seen: []tool.SeenFile{{Path: "/w/a", Hash: "h", Lines: "abcd", Stamp: "1 2"}, {Path: "/w/b"}}, Changes: []tool.FileChange{{Path: "/w/a", Kind: tool.FileRemoved, Before: image("x")}}},
+			`"DONE"`, false},
 		"nothing":  {tool.TextResult(""), `"DONE"`, false},
 		"text":     {tool.TextResult("a <b> & c\n"), `{"output":"a <b> & c\n"}`, false},
 		"value":    {tool.JSONResult(json.RawMessage(`{"b":1,"a":2}`)), `{"b":1,"a":2}`, false},

@@ -20,11 +20,13 @@ type Tool struct {
 	Name        string          // unique among the tools of a request
 	Description string          // sent to the model
 	Schema      json.RawMessage // JSON Schema of the arguments, an object; empty: no arguments
+	Form        llm.Form        // see llm.ToolSpec
 
 	Effect   Effect // what a repetition does; decides what happens to a call that a crash left in doubt
 	Parallel bool   // a call may run while other calls of the same reply do
 	InDoubt  Doubt  // what happens to such a call, unless it may be repeated
 	Polls    bool   // the same call many times is its normal use, and never counts as a loop
+	Sees     bool   // its results have the content of files, and say of which: see Result.Seen
 
 	// Repeats reports whether a call with these arguments may simply be made again; nil: as
 	// Effect says.
@@ -34,6 +36,12 @@ type Tool struct {
 	// known. An error means that the tool cannot use the arguments: the model reads the error, and
 	// the tool does not run.
 	Touches func(args json.RawMessage) (Touch, error)
+
+	// Check returns why a call with these arguments cannot be made, before anyone is asked about it. nil: the schema decides.
+	Check func(args json.RawMessage) error
+	// Refuse returns the result of a call that would change nothing as things are, so that no person is asked about it; nil: the call can be made. Refuse
+	// itself may be nil.
+	Refuse func(c Call) *Result
 
 	// Run makes the call. If the task itself fails, Run returns a Result with Error set: the model
 	// reads it and continues. The model also reads an error, as a [FailedResult], with these
@@ -45,7 +53,7 @@ type Tool struct {
 
 // Spec returns the description of the tool that the model reads.
 func (t Tool) Spec() llm.ToolSpec {
-	return llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema}
+	return llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema, Form: t.Form}
 }
 
 // MayRepeat reports whether a call with these arguments may simply be made again when a
@@ -75,6 +83,10 @@ type Call struct {
 	// not after Run has returned.
 	Output func(text string)
 
+	// Seen returns how the conversation that makes the call has seen a file last; nil: it has not seen it. The path is absolute, without links. If Seen itself is
+	// nil, there is no conversation, or it has no tool that Sees: then the caller knows what it overwrites.
+	Seen func(path string) *SeenFile
+
 	// Permit says how the call was permitted; nil: no one judged it, because the caller itself wants it.
 	Permit *Permit
 }
@@ -84,9 +96,14 @@ type Permit struct {
 	// Allowed reports whether a rule or a person allowed the commands of the call. If it is false, they
 	// run only because they are known to be harmless, and get no secrets in their environment.
 	Allowed bool
-	// Unasked reports whether the call runs a command that no rule and no person allowed, beside none that needs that. In its environment
+	// Unasked reports whether the call runs a command that no rule and no person allowed, and none that needs that. In its environment
 	// git takes no programs from a repository: the repository may have changed since the call was judged.
 	Unasked bool
+	// Boxed reports whether the call must run its commands in the box: nothing else lets them run.
+	Boxed bool
+	// Hosts are what the commands may reach from the box in addition to what rules allow: names, with a port that is none of the web. Without Boxed
+	// they mean nothing.
+	Hosts []string
 	// Granted are the rules that the answer of a person gives for this call.
 	Granted []string
 	// Judge says why the call could not be made with other arguments without a question; nil: it could. granted are rules
@@ -98,6 +115,9 @@ type Permit struct {
 func (p *Permit) Answer(granted []string) *Permit {
 	if p == nil {
 		return nil
+	}
+	if p.Boxed { // the answer is about hosts: the commands stay in the box
+		return &Permit{Unasked: p.Unasked, Boxed: true, Hosts: p.Hosts, Granted: granted, Judge: p.Judge}
 	}
 	return &Permit{Allowed: true, Granted: granted, Judge: p.Judge}
 }
@@ -123,7 +143,8 @@ type Touch struct {
 	// files that a rule denies.
 	Lists    []string
 	Commands []string // shell source that would be run
-	Network  []string // hosts, "*" where the call itself decides
+	Boxes    bool     // the call can run Commands in a box: see [Permit]
+	Network  []string // hosts, "*" where the call itself decides; with Boxes, what Commands reach from the box
 	// Private are those of Network that are this machine or lie in a private network. Only a rule that names
 	// them allows them: not one about every host.
 	Private []string
@@ -136,6 +157,8 @@ type Touch struct {
 	Definition string
 	// Changed reports whether Definition was another one before in this process: then a rule by name does not allow the call.
 	Changed bool
+	// Like is the tool as a call of which this one is judged: its rules hold as well, and answers give rules for it. Empty: there is none.
+	Like string
 	// Passed is the call that this one passes on, if the function calls tools by their names. The
 	// rules for that tool hold as well. nil: there is none.
 	Passed *PassedCall

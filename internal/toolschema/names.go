@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+
+	"raddle.dev/internal/pattern"
 )
 
 // safeName matches the names of arguments that every provider accepts.
-var safeName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var safeName = pattern.CompileLater(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // Names maps the names of arguments that a model reads to those that their tool expects. It holds only those that differ.
 type Names map[string]string
@@ -24,7 +25,7 @@ func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
 	properties, _ := node["properties"].(object)
 	names, safe := Names{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if safeName.MatchString(name) {
+		if safeName().MatchString(name) {
 			continue
 		}
 		next := inventName(name, func(s string) bool { return properties[s] != nil || names[s] != "" })
@@ -51,12 +52,12 @@ func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
 }
 
 // unsafeRunes matches the characters that providers refuse in the name of an argument.
-var unsafeRunes = regexp.MustCompile(`[^a-zA-Z0-9_.-]`)
+var unsafeRunes = pattern.CompileLater(`[^a-zA-Z0-9_.-]`)
 
 // inventName returns a name that providers accept and that is not taken.
 func inventName(name string, taken func(string) bool) string {
 	const longest = 64
-	base := unsafeRunes.ReplaceAllString(name, "_")
+	base := unsafeRunes().ReplaceAllString(name, "_")
 	if base == "" {
 		base = "_"
 	}

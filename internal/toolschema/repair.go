@@ -280,7 +280,7 @@ func joinWays(list []any) object {
 	return joined
 }
 
-// followReference returns a schema with its reference replaced by what it refers to. What stands beside the reference counts more. A reference that leads nowhere,
+// followReference returns a schema with its reference replaced by what it refers to. Other members of the schema count more. A reference that leads nowhere,
 // or to a schema that it is a part of, allows any value of the same type.
 func (r *repairer) followReference(node object) object {
 	ref, ok := node["$ref"].(string)

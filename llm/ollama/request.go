@@ -88,7 +88,7 @@ func thinkValue(effort string) any {
 	return true
 }
 
-// buildMessages returns a message in the form of the API. Each result of a tool is a message of its own, and what it has beside text follows
+// buildMessages returns a message in the form of the API. Each result of a tool is a message of its own, and what it has in addition to text follows
 // as a message of the user.
 func (m *Model) buildMessages(msg llm.Message) ([]*message, error) {
 	switch msg.Role {

@@ -3,11 +3,11 @@ package script
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/llm"
 )
 
@@ -34,7 +34,7 @@ func lastOutcomeText(r llm.Request) string {
 }
 
 // place matches the placeholder of a value of an outcome.
-var place = regexp.MustCompile(`\{\{outcome\.(-?[0-9]+)((?:\.[A-Za-z0-9_-]+)*)\}\}`)
+var place = pattern.CompileLater(`\{\{outcome\.(-?[0-9]+)((?:\.[A-Za-z0-9_-]+)*)\}\}`)
 
 // fillValues replaces the placeholders of a reply with values of the conversation's
 // outcomes.
@@ -45,8 +45,8 @@ func (e *entry) fillValues(r llm.Request) (*entry, error) {
 	filled, all := *e, outcomeTexts(r)
 	var failed error
 	put := func(text string, escape func(string) string) string {
-		return place.ReplaceAllStringFunc(text, func(found string) string {
-			parts := place.FindStringSubmatch(found)
+		return place().ReplaceAllStringFunc(text, func(found string) string {
+			parts := place().FindStringSubmatch(found)
 			value, err := valueAt(all, parts[1], strings.TrimPrefix(parts[2], "."))
 			if err != nil && failed == nil {
 				failed = fmt.Errorf("%s of the reply in line %d: %w", found, e.line, err)
@@ -65,7 +65,7 @@ func (e *entry) fillValues(r llm.Request) (*entry, error) {
 
 // hasPlaceholders reports whether a reply has placeholders.
 func (e *entry) hasPlaceholders() bool {
-	return place.MatchString(e.text) || slices.ContainsFunc(e.calls, func(c llm.ToolCall) bool { return place.Match(c.Args) })
+	return place().MatchString(e.text) || slices.ContainsFunc(e.calls, func(c llm.ToolCall) bool { return place().Match(c.Args) })
 }
 
 // inString returns a text as it is written between the quotes of a JSON string.

@@ -274,18 +274,16 @@ func (b *bashParser) readParameter(tag, rest string) {
 	}
 	b.addFunctionUse(line, o.Default.Fn, o.ChoiceFn)
 	k := &b.current.command
-	if tag == "arg" {
-		k.Positional = append(k.Positional, o)
+	if hasOption(k.Options, o.Var) || hasOption(k.Positional, o.Var) {
+		b.file.addProblem(line, "", "@%s(line %d) has '%s' already exists: the line is ignored, rename one of them", tag, line, o.Name)
 		return
 	}
-	for _, other := range k.Options {
-		if other.Var == o.Var {
-			b.file.addProblem(line, "", "@%s(line %d) has '%s' already exists: the line is ignored, rename one of them", tag, line, o.Name)
-			return
-		}
-	}
 	p := o.buildProperty(more)
-	k.Options = append(k.Options, o)
+	if tag == "arg" {
+		k.Positional = append(k.Positional, o)
+	} else {
+		k.Options = append(k.Options, o)
+	}
 	b.current.schema.putProperty(p)
 }
 

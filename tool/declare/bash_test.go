@@ -2,13 +2,14 @@ package declare
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // short is a declaration in one line: name(property[!] type, ...).
@@ -31,13 +32,7 @@ func short(t *testing.T, d Declaration) string {
 		if slices.Contains(s.Required, p.name) {
 			mark = "!"
 		}
-		text := p.name + mark + " " + p.kind
-		if p.items != "" {
-			text += "[" + p.items + "]"
-		}
-		if p.enum != nil {
-			text += " " + strings.Join(p.enum, "|")
-		}
+		text := p.name + mark + " " + p.shortType()
 		parts = append(parts, text)
 	}
 	return d.Name + "(" + strings.Join(parts, ", ") + ")"
@@ -47,11 +42,71 @@ func short(t *testing.T, d Declaration) string {
 type orderedKeys []shortProperty
 
 type shortProperty struct {
-	name, kind, items string
-	enum              []string
+	name string
+	shortSchema
+}
+
+// shortSchema is a schema that shows itself in a few words.
+type shortSchema struct {
+	Type                 any
+	Format               string
+	Items                *shortSchema
+	Enum                 []any
+	AnyOf                []*shortSchema
+	MinItems, MaxItems   int
+	Properties           orderedKeys
+	Required             []string
+	AdditionalProperties any
+}
+
+func (s *shortSchema) shortType() string {
+	text, _ := s.Type.(string)
+	if list, ok := s.Type.([]any); ok {
+		text = fmt.Sprint(list[0]) + "?"
+	}
+	if text == "object" && s.Properties != nil {
+		var parts []string
+		for _, p := range s.Properties {
+			mark := ""
+			if slices.Contains(s.Required, p.name) {
+				mark = "!"
+			}
+			parts = append(parts, p.name+mark+" "+p.shortType())
+		}
+		text = "{" + strings.Join(parts, ", ") + "}"
+	}
+	if more, ok := s.AdditionalProperties.(map[string]any); ok {
+		inner := &shortSchema{}
+		raw, _ := json.Marshal(more)
+		_ = json.Unmarshal(raw, inner)
+		text += "{" + inner.shortType() + "}"
+	}
+	if s.Items != nil {
+		text += "[" + s.Items.shortType() + "]"
+	}
+	if s.MinItems > 0 || s.MaxItems > 0 {
+		text += fmt.Sprintf("%d..%d", s.MinItems, s.MaxItems)
+	}
+	var all []string
+	for _, m := range s.AnyOf {
+		all = append(all, m.shortType())
+	}
+	text += strings.Join(all, "/")
+	if s.Format != "" {
+		text += "@" + s.Format
+	}
+	var values []string
+	for _, v := range s.Enum {
+		values = append(values, fmt.Sprint(v))
+	}
+	if values != nil {
+		text += " " + strings.Join(values, "|")
+	}
+	return cmp.Or(strings.TrimSpace(text), "any")
 }
 
 func (o *orderedKeys) UnmarshalJSON(data []byte) error {
+	*o = orderedKeys{}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if _, err := dec.Token(); err != nil {
 		return err
@@ -61,15 +116,11 @@ func (o *orderedKeys) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		var v struct {
-			Type  string
-			Items struct{ Type string }
-			Enum  []string
-		}
+		var v shortSchema
 		if err := dec.Decode(&v); err != nil {
 			return err
 		}
-		*o = append(*o, shortProperty{key.(string), v.Type, v.Items.Type, v.Enum})
+		*o = append(*o, shortProperty{key.(string), v})
 	}
 	return nil
 }
@@ -162,19 +213,25 @@ func TestBashOptions(t *testing.T) {
 		"@option --a*,":                  "a array[string]",
 		"@option --a+":                   "a! array[string]",
 		"@option --a+| <INT>":            "a! array[string]",
-		"@option --a~":                   "a string",
+		"@option --a~":                   "a array[string]1..0",
 		"@option --a=1 <INT>":            "a integer",
 		"@option --a!  <INT> two blanks": "a! string",
 		"@option --a <int>":              "a integer",
 		"@option --a <Num> text":         "a number",
-		"@option --a <INT*>":             "a string",
-		"@option --a <A> <INT>":          "a string",
+		"@option --a <INT*>":             "a array[string]",
+		"@option --a <A> <INT>":          "a array[string]2..2",
 		"@option --a <<x> y> text":       "a string",
 		"@option --int":                  "int integer",
 		"@option --num!":                 "num! number",
 		"@option --a[x|y z|'p|q']":       "a string x|y z|p|q",
 		"@option --a![x]":                "a! string x",
-		"@option --a+[x|y]":              "a! array[string] x|y",
+		"@option --a+[x|y]":              "a! array[string x|y]",
+		"@option --a*[x|y]":              "a array[string x|y]",
+		"@option --a*,[x|y]":             "a array[string x|y]",
+		"@option --a*/[a|b|c]":           "a array[string a|b|c]",
+		"@option --a+,[=x|y]":            "a array[string x|y]",
+		"@option --a~[x|y]":              "a array[string x|y]1..0",
+		"@option --a[1|2] <INT>":         "a string 1|2",
 		"@option --a![=x|y]":             "a string x|y",
 		"@option --a[=x]":                "syntax",
 		"@option --a[`_f`]":              "a string",
@@ -206,7 +263,19 @@ func TestBashOptions(t *testing.T) {
 		"@option":                        "syntax",
 		"@option --a[x":                  "syntax",
 		"@option --a[x]y":                "syntax",
-		"@arg x! text":                   "",
+		"@arg x! text":                   "x! string",
+		"@arg x":                         "x string",
+		"@arg x=1 <INT> text":            "x integer",
+		"@arg x*":                        "x array[string]",
+		"@arg x+":                        "x! array[string]",
+		"@arg x~":                        "x array[string]1..0",
+		"@arg x[a|b]":                    "x string a|b",
+		"@arg x![a|b]":                   "x! string a|b",
+		"@arg x[=a|b]":                   "x string a|b",
+		"@arg x*,[a|b]":                  "x array[string a|b]",
+		"@arg x[`_f`]":                   "x string",
+		"@arg x $$":                      "x string",
+		"@arg x-y! <NUM> text":           "x_y! number",
 		"@arg x[a|b]=`_f` <INT>":         "syntax",
 		"@env lower-case":                "syntax",
 		"@env NAME*":                     "syntax",
@@ -246,8 +315,9 @@ func TestBashFiles(t *testing.T) {
 		"private":          {"# @cmd A.\n_a() { :; }\n# @cmd\n_instructions() { :; }\n# @cmd B.\nb::c() { :; }\n# @cmd D.\nd() { :; }\n", "d()", nil},
 		"inherited": {"# @meta inherit-flag-options\n# @option --root! R\n# @flag --both B\n# @cmd A.\n# @option --own O\n# @option --both <INT> B\na() { :; }\n",
 			"a(root! string, own string, both integer)", nil},
-		"indented": {"  # @cmd No.\n  no() { :; }\n# @cmd Yes.\n   # @option --no No\n\tno() { :; }\nyes() { :; }\n", "yes()", nil},
-		"alias":    {"# @cmd A.\n# @alias x,y\n# @version 1\n# @author me\na() { :; }\n", "a()", nil},
+		"inherited without words": {"# @meta inherit-flag-options\n# @arg no N\n# @option --root! R\n# @cmd A.\n# @arg own! O\na() { :; }\n", "a(root! string, own! string)", nil},
+		"indented":                {"  # @cmd No.\n  no() { :; }\n# @cmd Yes.\n   # @option --no No\n\tno() { :; }\nyes() { :; }\n", "yes()", nil},
+		"alias":                   {"# @cmd A.\n# @alias x,y\n# @version 1\n# @author me\na() { :; }\n", "a()", nil},
 		"unknown tag": {"# @describe T.\n# @see other\n# @option --a\n# mail me@x.org\n# @ nothing\nmain() { :; }\n", "t(a string)",
 			[]string{"t.sh:2: @see(line 2) is unknown tag"}},
 		"tag after function": {"# @cmd A.\na() { :; }\n# @option --late\n# @cmd B.\nb() { :; }\n", "a() b()",
@@ -259,12 +329,13 @@ func TestBashFiles(t *testing.T) {
 		"no main":        {"# @describe T.\n", "t()", []string{"t.sh: there is no function main"}},
 		"one broken of two": {"# @cmd A.\n# @option --a[\na() { :; }\n# @cmd B.\nb() { :; }\n", "b()",
 			[]string{"t.sh:2: syntax error at line 2"}},
-		"missing function": {"# @describe T.\n# @option --a[`_none`]\nmain() { :; }\n", "t(a string)", []string{"t.sh:2: _none(line 2) is missing"}},
-		"duplicate option": {"# @describe T.\n# @option --a-b\n# @flag --a_b\nmain() { :; }\n", "t(a_b string)", []string{"t.sh:3: @flag(line 3) has '--a_b' already exists"}},
-		"duplicate tool":   {"# @cmd A.\na-b() { :; }\n# @cmd B.\na_b() { :; }\n", "a_b()", []string{"t.sh:4: the tool 'a_b' is declared already"}},
-		"unknown effect":   {"# @cmd A.\n# raddle: harmless\na() { :; }\n# raddle: read-only\n", "a()", []string{"t.sh:2: the effect 'harmless' is unknown", "t.sh:4: an effect is declared below @cmd"}},
-		"block":            {"# @describe T.\nmain() { :; }\n# ARGC-BUILD {\n# @cmd In the block\n_argc_run() {\n}\n# ARGC-BUILD }\n", "t()", nil},
-		"eval":             {"# @describe T.\nmain() { :; }\neval \"$(argc --argc-eval \"$0\" \"$@\")\"\n", "t()", nil},
+		"missing function":   {"# @describe T.\n# @option --a[`_none`]\nmain() { :; }\n", "t(a string)", []string{"t.sh:2: _none(line 2) is missing"}},
+		"duplicate argument": {"# @describe T.\n# @option --a-b\n# @arg a-b\nmain() { :; }\n", "t(a_b string)", []string{"t.sh:3: @arg(line 3) has 'a-b' already exists"}},
+		"duplicate option":   {"# @describe T.\n# @option --a-b\n# @flag --a_b\nmain() { :; }\n", "t(a_b string)", []string{"t.sh:3: @flag(line 3) has '--a_b' already exists"}},
+		"duplicate tool":     {"# @cmd A.\na-b() { :; }\n# @cmd B.\na_b() { :; }\n", "a_b()", []string{"t.sh:4: the tool 'a_b' is declared already"}},
+		"unknown effect":     {"# @cmd A.\n# raddle: harmless\na() { :; }\n# raddle: read-only\n", "a()", []string{"t.sh:2: the effect 'harmless' is unknown", "t.sh:4: an effect is declared below @cmd"}},
+		"block":              {"# @describe T.\nmain() { :; }\n# ARGC-BUILD {\n# @cmd In the block\n_argc_run() {\n}\n# ARGC-BUILD }\n", "t()", nil},
+		"eval":               {"# @describe T.\nmain() { :; }\neval \"$(argc --argc-eval \"$0\" \"$@\")\"\n", "t()", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := ParseBash("t.sh", []byte(c.src))
@@ -292,13 +363,13 @@ func TestBashCommand(t *testing.T) {
 	want := &Command{
 		Options: []Option{
 			{Key: "a_b", Name: "--a-b", Var: "argc_a_b", Multi: true, Delimiter: ",", Min: 1, Max: 1, Env: "A_B", Notations: []string{"X"}},
-			{Key: "p", Name: "--p", Var: "argc_p", Min: 1, Max: 2, Notations: []string{"A", "B?"}, any: true},
+			{Key: "p", Name: "--p", Var: "argc_p", Min: 1, Max: 2, Notations: []string{"A", "B?"}},
 		},
-		Positional: []Option{{Key: "f", Name: "f", Var: "argc_f", Min: 1, Max: 1, Default: Value{Text: "1", Given: true}, Notations: []string{"F"}}},
+		Positional: []Option{{Key: "f", Name: "f", Var: "argc_f", Min: 1, Max: 1, Default: Value{Text: "1", Given: true}, Notations: []string{"F"}, any: true}},
 		Env:        []EnvVar{{Name: "KEY", Required: true}, {Name: "MODE", Choices: []string{"x", "y"}, Default: Value{Text: "x", Given: true}}},
 		Requires:   []string{"a", "b", "c"}, Dotenv: ".env",
 	}
-	if diff := cmp.Diff(want, f.Declarations[0].Command, cmp.AllowUnexported(Option{})); diff != "" {
+	if diff := gocmp.Diff(want, f.Declarations[0].Command, gocmp.AllowUnexported(Option{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

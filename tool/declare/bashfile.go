@@ -2,6 +2,7 @@ package declare
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -83,10 +84,15 @@ func (b *bashParser) inheritFromRoot(c *block) {
 func (b *bashParser) inheritOptions(c *block) {
 	var options []Option
 	var properties []property
-	for i, o := range b.root.command.Options {
-		if !hasOption(c.command.Options, o.Var) {
-			options = append(options, o)
-			properties = append(properties, b.root.schema.properties[i])
+	for _, o := range b.root.command.Options {
+		if hasOption(c.command.Options, o.Var) || hasOption(c.command.Positional, o.Var) {
+			continue
+		}
+		options = append(options, o)
+		for _, p := range b.root.schema.properties {
+			if p.name == o.Key {
+				properties = append(properties, p)
+			}
 		}
 	}
 	c.command.Options = append(options, c.command.Options...)
@@ -135,7 +141,7 @@ func (b *bashParser) buildDeclaration(c *block) *Declaration {
 		}
 	}
 	s := schema{kind: "object", properties: c.schema.properties, required: []string{}}
-	for _, o := range c.command.Options {
+	for _, o := range slices.Concat(c.command.Options, c.command.Positional) {
 		if o.Required {
 			s.required = append(s.required, o.Key)
 		}

@@ -1,13 +1,16 @@
 package declare
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // A Command says how to call a bash function with its arguments. Its options,
 // environment and required programs include those that it inherits from the
 // file's root.
 type Command struct {
 	Options    []Option // of @option and @flag
-	Positional []Option // of @arg: a model cannot give them, but they may have defaults
+	Positional []Option // of @arg, in their order
 	Env        []EnvVar // of @env
 	Requires   []string // programs or functions that must exist, of @meta require-tools
 	Dotenv     string   // file of variables to read, of @meta dotenv; empty: none
@@ -59,7 +62,7 @@ func (o Option) IsArray() bool { return !o.Flag && (o.Multi || o.Max != 1) }
 // single string without choices.
 func (o Option) AnyText() bool { return o.any }
 
-// Label returns the option as messages show it: "--tag [TAG]...".
+// Label returns the option as messages show it: "--tag [TAG]...", or "<FILE>" for @arg.
 func (o Option) Label() string {
 	if o.Flag {
 		return o.Name
@@ -68,6 +71,12 @@ func (o Option) Label() string {
 		return o.Name + " <" + strings.Join(o.Notations, "> <") + ">"
 	}
 	n := o.Notations[0]
+	if !strings.HasPrefix(o.Name, "-") && !strings.HasPrefix(o.Name, "+") { // of @arg
+		if o.IsArray() {
+			return "<" + n + ">..."
+		}
+		return "<" + n + ">"
+	}
 	switch {
 	case o.Multi && o.Required:
 		return o.Name + " <" + n + ">..."
@@ -116,19 +125,40 @@ func (o *Option) deriveFields(prefix, name string) {
 	}
 }
 
-// buildProperty returns the option as a model sees it.
+// buildProperty returns the option as a model sees it. The choices of a list are those of its items.
 func (o *Option) buildProperty(description string) property {
-	p := property{o.Key, schema{kind: "string", description: description, enum: o.Choices}}
+	p := property{name: o.Key, schema: schema{kind: "string", description: description, enum: textsJSON(o.Choices)}}
 	switch {
 	case o.Flag:
 		p.kind = "boolean"
-	case o.Multi:
-		p.kind, p.items = "array", &schema{kind: "string"}
-	case o.Notations[0] == "INT":
-		p.kind = "integer"
-	case o.Notations[0] == "NUM":
-		p.kind = "number"
+	case o.IsArray():
+		p.kind, p.enum, p.items = "array", nil, &schema{kind: "string", enum: p.enum}
+		if !o.Multi {
+			p.minItems, p.maxItems = o.Min, max(o.Max, 0)
+		}
+	case o.Number() != "":
+		p.kind = o.Number()
 	}
 	o.any = p.kind == "string" && len(o.Choices) == 0 && o.ChoiceFn == ""
 	return p
+}
+
+// Number returns the type of an option whose only value is a number, "integer" or "number"; empty: it is none.
+func (o Option) Number() string {
+	if o.Flag || o.IsArray() || len(o.Choices) > 0 {
+		return ""
+	}
+	return map[string]string{"INT": "integer", "NUM": "number"}[o.Notations[0]]
+}
+
+// FitNumber returns the text of a number as the option takes it: a whole number without a fraction. ok is false if the option takes
+// numbers and the text is none.
+func (o Option) FitNumber(text string) (fitted string, ok bool) {
+	kind := o.Number()
+	if kind == "" {
+		return text, true
+	}
+	s := schema{kind: kind}
+	raw, ok := s.fitScalar(json.RawMessage(textJSON(text)))
+	return string(raw), ok
 }

@@ -59,6 +59,8 @@ type Declaration struct {
 	Agent    bool     // one function of several in its file: called as a sub-command
 	Params   []string // the parameters' names in the order of the source; nil for bash
 	Command  *Command // options and environment of a bash function; nil for other languages
+
+	arguments *schema // of a Python or TypeScript function
 }
 
 // MarshalJSON returns the declaration as raddle sends it to providers: name, description

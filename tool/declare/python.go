@@ -6,12 +6,14 @@ import "strings"
 // docstrings. Of a file in a directory called tools only the function run is
 // declared, under the file's name; of any other file every function of the
 // module whose name does not begin with an underscore. Functions within
-// classes, conditions and functions, and those that are async, are not seen.
+// classes, conditions and functions are not seen. A type that cannot be
+// understood is a problem, and the argument is any value.
 // A comment "# raddle: read-only" right above a function declares its effect, and
 // "# raddle: in-doubt retry" what is done with a call that was cut off.
 func ParsePython(path string, src []byte) File {
 	f := File{Path: path, Language: LanguagePython}
 	sc := scanner{src: string(src), line: 1, comment: "#"}
+	types := readTypes(sc.src)
 	var about annotations
 	var wrong Problem
 	for {
@@ -30,19 +32,34 @@ func ParsePython(path string, src []byte) File {
 				}
 			}
 		}
-		switch {
-		case st.indent > 0 || strings.HasPrefix(st.text, "@"):
+		if st.indent > 0 || strings.HasPrefix(st.text, "@") {
 			continue // a decorator: what stands above it is for its function
-		case strings.HasPrefix(st.text, "def ") || strings.HasPrefix(st.text, "def\t"):
-			f.pythonFunction(&sc, st, about, wrong)
+		}
+		if head, ok := functionHead(st.text); ok {
+			st.text = head
+			f.pythonFunction(&pythonSource{&sc, types}, st, about, wrong)
 		}
 		about, wrong = annotations{}, Problem{}
 	}
 	return f
 }
 
+// functionHead returns the statement of a function without "async", which makes no difference to its caller.
+func functionHead(text string) (head string, ok bool) {
+	if rest, async := strings.CutPrefix(text, "async"); async && rest != "" && isBlank(rest[0]) {
+		text = strings.TrimLeft(rest, " \t")
+	}
+	return text, strings.HasPrefix(text, "def ") || strings.HasPrefix(text, "def\t")
+}
+
+// A pythonSource is a Python file that is being read, with its types.
+type pythonSource struct {
+	sc    *scanner
+	types *typeReader
+}
+
 // pythonFunction declares one function, unless it is private.
-func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wrong Problem) {
+func (f *File) pythonFunction(src *pythonSource, st statement, about annotations, wrong Problem) {
 	name, params, rest, ok := splitSignature(st.text)
 	if !ok {
 		f.addProblem(st.line, name, "failed to parse python: the signature of '%s' is not complete", name)
@@ -50,7 +67,7 @@ func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wron
 	}
 	doc, documented := parseDocstring(strings.TrimSpace(rest))
 	if rest = strings.TrimSpace(rest); rest == "" || strings.HasPrefix(rest, "#") {
-		doc, documented = sc.peekDocstring(st.indent)
+		doc, documented = src.sc.peekDocstring(st.indent)
 	}
 	if f.isPrivate(name) {
 		return
@@ -72,8 +89,8 @@ func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wron
 		f.addProblem(st.line, name, "failed to parse python: in function '%s': %s", name, complaint)
 		return
 	}
-	s := pythonSchema(all, docArguments(doc))
-	d.Schema = s.jsonText()
+	d.arguments = f.pythonSchema(name, st.line, all, docArguments(doc), src.types)
+	d.Schema = d.arguments.jsonText()
 	for _, p := range all {
 		d.Params = append(d.Params, p.name)
 	}
@@ -135,8 +152,8 @@ func splitSignature(text string) (name, params, rest string, ok bool) {
 type parameter struct {
 	name       string
 	annotation string
-	defaulted  bool
-	kind       byte // 'p' by position, 'k' by keyword, '*' and '^' the rest by position and by keyword
+	value      string // the default; empty: there is none
+	kind       byte   // 'p' by position, 'k' by keyword, '*' and '^' the rest by position and by keyword
 }
 
 // parseParameters splits a parameter list and puts it in the order of the
@@ -161,7 +178,7 @@ func parseParameters(text string) (all []parameter, complaint string) {
 			part, p.kind, group, at = rest, '*', 2, 1
 		}
 		if i := defaultIndex(part); i >= 0 {
-			part, p.defaulted = part[:i], true
+			part, p.value = part[:i], strings.TrimSpace(part[i+1:])
 		}
 		p.name, p.annotation, _ = strings.Cut(part, ":")
 		p.name, p.annotation = strings.TrimSpace(p.name), strings.TrimSpace(p.annotation)
@@ -213,28 +230,52 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// pythonSchema returns the schema of the parameters.
-func pythonSchema(all []parameter, docs map[string]docArgument) *schema {
+// pythonSchema returns the schema of the parameters. *args is a list and **kwargs an object, under their names.
+func (f *File) pythonSchema(function string, line int, all []parameter, docs map[string]docArgument, types *typeReader) *schema {
 	s := &schema{kind: "object"}
 	for _, p := range all {
 		doc := docs[p.name]
-		kind := &hint{schema: schema{kind: "string"}}
+		types.unknown, types.read = nil, 0
+		var h *hint
 		switch {
-		case p.kind == '*':
-			inner := hintOf(p.annotation)
-			kind = &hint{schema: schema{kind: "array", items: &inner.schema}, optional: true}
-		case p.kind == '^':
-			kind.optional = true
 		case p.annotation != "":
-			kind = hintOf(p.annotation)
+			h = types.readHint(p.annotation)
 		case doc.kind != "":
-			kind = docHint(doc.kind)
+			h = types.docHint(doc.kind)
+		default:
+			h = defaultHint(p.value)
 		}
-		kind.description = doc.text
-		if !p.defaulted && !kind.optional && !doc.optional {
+		switch p.kind {
+		case '*':
+			h = &hint{schema: schema{kind: "array", items: &h.schema}, optional: true}
+		case '^':
+			if p.annotation == "" {
+				h = &hint{}
+			}
+			h = &hint{schema: schema{kind: "object", extra: &h.schema}, optional: true}
+		}
+		f.reportTypes(line, function, p.name, types.unknown)
+		if doc.text != "" {
+			h.description = doc.text
+		}
+		own := property{name: p.name, schema: h.schema}
+		optional := h.optional || doc.optional
+		if p.value == "" && optional && p.kind != '*' && p.kind != '^' {
+			own.missing = 'n'
+			own.nullable = true
+		}
+		if p.value == "" && !optional {
 			s.required = append(s.required, p.name)
 		}
-		s.putProperty(property{p.name, kind.schema})
+		s.putProperty(own)
 	}
 	return s
+}
+
+// reportTypes adds a problem for the types of an argument that are not understood.
+func (f *File) reportTypes(line int, function, name string, unknown []string) {
+	if len(unknown) > 0 {
+		f.addProblem(line, "", "the type %s of the argument '%s' of '%s' is not understood, so the model may give any value: write a type that JSON has (see tools.md of the guide)",
+			strings.Join(unknown, ", "), name, function)
+	}
 }

@@ -5,10 +5,12 @@ import "strings"
 // ParseTypeScript declares the exported functions of a TypeScript file by their
 // signatures and the JSDoc comments above them. Of a file in a directory called
 // tools only the function run is declared, under the file's name. A line
-// "@raddle read-only" of the comment declares an effect.
+// "@raddle read-only" of the comment declares an effect. A type that cannot be
+// understood is a problem, and the argument is any value.
 func ParseTypeScript(path string, src []byte) File {
 	f := File{Path: path, Language: LanguageTypeScript}
 	ts := &tsScanner{src: string(src)}
+	types := readTSTypes(ts.src)
 	depth, doc := 0, ""
 	for {
 		tok := ts.nextToken()
@@ -30,14 +32,14 @@ func ParseTypeScript(path string, src []byte) File {
 		case isClosing(tok):
 			depth--
 		case tok == "export" && depth == 0:
-			f.declareExported(ts, doc)
+			f.declareExported(ts, types, doc)
 		}
 		doc = ""
 	}
 }
 
 // declareExported declares what follows "export", if it is a function with a body.
-func (f *File) declareExported(ts *tsScanner, doc string) {
+func (f *File) declareExported(ts *tsScanner, types *tsTypes, doc string) {
 	start := *ts
 	tok := ts.nextCode()
 	for tok == "default" || tok == "async" {
@@ -69,16 +71,17 @@ func (f *File) declareExported(ts *tsScanner, doc string) {
 	if !ts.hasBody() || f.isPrivate(name) {
 		return
 	}
-	f.typescriptFunction(tsFunction{name, params, doc, line}, ts, base)
+	f.typescriptFunction(tsFunction{name, params, doc, line, base}, ts, types)
 }
 
 // A tsFunction is what was read of one function.
 type tsFunction struct {
 	name, params, doc string
 	line              int
+	at                int // of the parameters in the file
 }
 
-func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
+func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, types *tsTypes) {
 	d := f.newDeclaration(fn.name, fn.line)
 	text, docs, notes := parseJSDoc(fn.doc)
 	d.Description = text
@@ -95,30 +98,50 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
 	}
 	s := &schema{kind: "object"}
 	for _, part := range splitTS(fn.params, ',') {
-		at := base + strings.Index(fn.params, part)
+		at := fn.at + strings.Index(fn.params, part)
 		p := strings.TrimSpace(dropTSComments(part))
 		if p == "" {
 			continue
 		}
-		name, kind, optional, wrong := tsParameter(p)
+		p, value, optional := cutTSDefault(p)
+		name, kind, question, wrong := tsParameter(p)
 		if wrong != "" {
 			line := ts.lineAt(at + len(part) - len(strings.TrimLeft(part, " \t\r\n")))
 			f.addProblem(line, fn.name, "line %d: %s, in function '%s'", line, wrong, fn.name)
 			return
 		}
-		h := tsHint(kind)
-		h.description = docs[name]
-		if !optional && !h.optional {
-			s.required = append(s.required, name)
+		types.unknown, types.read = nil, 0
+		h := types.readHint(kind)
+		if kind == "" {
+			h = defaultHint(value)
+			h.kind = strings.Replace(h.kind, "integer", "number", 1)
 		}
-		s.putProperty(property{name, h.schema})
+		f.reportTypes(fn.line, fn.name, name, types.unknown)
+		if docs[name] != "" {
+			h.description = docs[name]
+		}
+		own := property{name: name, schema: h.schema}
+		if !optional && !question && !h.optional {
+			s.required = append(s.required, name)
+		} else if !optional && h.nullable {
+			own.missing = 'n' // where null is a value and undefined may be none
+		}
+		s.putProperty(own)
 		d.Params = append(d.Params, name)
 	}
-	d.Schema = s.jsonText()
+	d.Schema, d.arguments = s.jsonText(), s
 	f.placeDeclaration(d)
 }
 
-// tsParameter splits "name?: type = default".
+// cutTSDefault cuts the default off a parameter.
+func cutTSDefault(text string) (parameter, value string, given bool) {
+	if i := topTS(text, 0, '='); i >= 0 {
+		return text[:i], strings.TrimSpace(text[i+1:]), true
+	}
+	return text, "", false
+}
+
+// tsParameter splits "name?: type".
 func tsParameter(text string) (name, kind string, optional bool, wrong string) {
 	switch {
 	case strings.HasPrefix(text, "..."):
@@ -126,97 +149,18 @@ func tsParameter(text string) (name, kind string, optional bool, wrong string) {
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["):
 		return "", "", false, "destructured parameters are not supported in tool functions. Use flat parameters instead (e.g. 'a: string, b: string')"
 	}
-	if i := topTS(text, 0, '='); i >= 0 {
-		text, optional = text[:i], true
-	}
 	if i := topTS(text, 0, ':'); i >= 0 {
 		text, kind = text[:i], strings.TrimSpace(text[i+1:])
 	}
-	name, question := strings.CutSuffix(strings.TrimSpace(text), "?")
+	name, optional = strings.CutSuffix(strings.TrimSpace(text), "?")
 	name = strings.TrimSpace(name)
 	if !isScriptName(name) {
 		return "", "", false, "a parameter is not a name"
 	}
-	return name, kind, optional || question, ""
+	return name, kind, optional, ""
 }
 
 func isScriptName(s string) bool { return isIdentifier(strings.ReplaceAll(s, "$", "_")) }
-
-// tsHint reads a TypeScript type. What is not in the table of types is a string.
-func tsHint(text string) *hint {
-	text = strings.TrimPrefix(strings.TrimSpace(dropTSComments(text)), "|")
-	text = strings.TrimSpace(text)
-	if len(text) > maxType {
-		return &hint{schema: schema{kind: "string"}}
-	}
-	if members := splitTS(text, '|'); len(members) > 1 {
-		return tsUnion(members)
-	}
-	if end := bracketsTS(text, 0); strings.HasPrefix(text, "(") && end == len(text)-1 {
-		return tsHint(text[1:end])
-	}
-	text = strings.TrimSpace(strings.TrimPrefix(text, "readonly "))
-	if inner, ok := strings.CutSuffix(text, "[]"); ok {
-		return &hint{schema: schema{kind: "array", items: &tsHint(inner).schema}}
-	}
-	for _, generic := range []string{"Array<", "ReadonlyArray<"} {
-		if inner, ok := strings.CutPrefix(text, generic); ok && strings.HasSuffix(inner, ">") {
-			return &hint{schema: schema{kind: "array", items: &tsHint(inner[:len(inner)-1]).schema}}
-		}
-	}
-	h := &hint{schema: schema{kind: "string"}}
-	switch text {
-	case "number", "boolean":
-		h.kind = text
-	default:
-		if v, ok := tsLiteral(text); ok {
-			h.enum = []string{v}
-		}
-	}
-	return h
-}
-
-// tsUnion returns an enumeration where all members are literals, else the first
-// member that is a type; null and undefined make it optional.
-func tsUnion(members []string) *hint {
-	var first *hint
-	var enum []string
-	optional, literals := false, true
-	for _, m := range members {
-		m = strings.TrimSpace(m)
-		switch m {
-		case "":
-			continue
-		case "null", "undefined", "void":
-			optional = true
-			continue
-		}
-		v, ok := tsLiteral(m)
-		enum, literals = append(enum, v), literals && ok
-		if first == nil {
-			first = tsHint(m)
-		}
-	}
-	if first == nil {
-		first = &hint{schema: schema{kind: "string"}}
-	} else if literals {
-		first = &hint{schema: schema{kind: "string", enum: enum}}
-	}
-	first.optional = first.optional || optional
-	return first
-}
-
-// tsLiteral returns the text of a literal type: a text in quotes, a number, a truth value.
-func tsLiteral(s string) (string, bool) {
-	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && quoteEnd(s, 0) == len(s) {
-		return unescapePython(s[1 : len(s)-1]), true
-	}
-	digits := strings.TrimLeft(strings.TrimPrefix(s, "-"), "0123456789._")
-	if s == "true" || s == "false" || s != "" && s != "-" && digits == "" {
-		return s, true
-	}
-	return "", false
-}
 
 // parseJSDoc reads a comment: the text before the first tag, the parameters, and
 // the annotations.

@@ -50,7 +50,7 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 			b.addAbsent(o)
 		}
 	}
-	b.addPositional(r.Command.Positional, r.positional)
+	b.addPositional(r.Command.Positional, given, r.positional, env)
 	for _, v := range r.Command.Env {
 		b.addEnv(v)
 	}
@@ -62,25 +62,39 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 	return b.words.Bytes(), b.wrong
 }
 
-// addPositional sets the values of @arg. A model gives no words, so only defaults count then.
-func (b *bashCall) addPositional(list []declare.Option, words []string) {
-	for _, p := range list {
+// addPositional sets the values of @arg: those that a call gives by their names, or the words of a command line in their order. A value
+// that is missing before one that is given is an empty word.
+func (b *bashCall) addPositional(list []declare.Option, given map[string]json.RawMessage, words []string, env *environment) {
+	last := -1 // the one that the call gives
+	for i, p := range list {
+		if _, ok := b.argumentValues(p, given[p.Var]); ok {
+			last = i
+		}
+	}
+	for i, p := range list {
+		values, ok := b.argumentValues(p, given[p.Var])
 		switch {
-		case len(words) == 0:
-			if b.addAbsent(p); p.Default.Given {
+		case ok:
+		case p.IsArray() && len(words) > 0:
+			values, words = words, nil
+		case len(words) > 0:
+			values, words = words[:1], words[1:]
+		}
+		switch {
+		case len(values) == 0:
+			if b.addAbsent(p); !p.IsArray() && (p.Default.Given || i < last || env.vars[p.Env] != "") {
 				b.addInstruction("positional", p.Var)
 			}
+			continue
 		case p.IsArray():
-			b.checkChoices(p, words)
-			b.addInstruction("list", p.Var, words...)
-			b.addInstruction("positionals", p.Var, words...)
-			words = nil
+			b.addInstruction("list", p.Var, values...)
+			b.addInstruction("positionals", p.Var, values...)
 		default:
-			b.checkChoices(p, words[:1])
-			b.addInstruction("set", p.Var, words[0])
+			b.addInstruction("set", p.Var, values[0])
 			b.addInstruction("positional", p.Var)
-			words = words[1:]
 		}
+		b.checkValues(p, values)
+		b.line = append(b.line, values...)
 	}
 	if len(words) > 0 {
 		b.refuseCall("error: unexpected argument `%s` found", words[0])
@@ -97,9 +111,9 @@ func (r *scriptCall) givenArguments(b *bashCall) map[string]json.RawMessage {
 	}
 	sort.Strings(keys)
 	for _, key := range keys {
-		o := findOption(r.Command.Options, key)
+		o := findOption(r.Command, key)
 		if o == nil {
-			b.refuseCall("error: unexpected argument `--%s` found", strings.ReplaceAll(key, "_", "-"))
+			b.refuseCall("error: unexpected argument `--%s` found\n  [arguments: %s]", strings.ReplaceAll(key, "_", "-"), strings.Join(optionKeys(r.Command), ", "))
 			continue
 		}
 		given[o.Var] = r.data[key]
@@ -107,17 +121,48 @@ func (r *scriptCall) givenArguments(b *bashCall) map[string]json.RawMessage {
 	return given
 }
 
+// checkOptions returns what is wrong with the arguments of a call of a bash function beyond what bashCall knows, "" if nothing is: required ones
+// that are missing, in the words of run.sh, and lists and objects for one text. A call that no one is asked about may bring these; a person would
+// be shown something else than what the function gets. An argument that an environment variable may replace is not missing.
+func (r *scriptCall) checkOptions() string {
+	missing := ""
+	given := r.givenArguments(&bashCall{})
+	for _, o := range slices.Concat(r.Command.Options, r.Command.Positional) {
+		raw, ok := given[o.Var]
+		raw = bytes.TrimSpace(raw)
+		switch {
+		case !ok && o.Required && o.Env == "":
+			missing += "\n  " + o.Label()
+		case ok && !o.IsArray() && (raw[0] == '[' || raw[0] == '{'):
+			return fmt.Sprintf("error: invalid value `%s` for `%s`: it must be one value, not a list or an object", raw, o.Label())
+		}
+	}
+	if missing == "" {
+		return ""
+	}
+	return "error: the following required arguments were not provided:" + missing
+}
+
 // twin are names that models take for each other.
 var twin = map[string]string{"content": "contents", "contents": "content"}
 
-// findOption finds an option by its key.
-func findOption(options []declare.Option, key string) *declare.Option {
+// findOption finds what a function takes by its key, nil if there is nothing.
+func findOption(c *declare.Command, key string) *declare.Option {
 	key = strings.ReplaceAll(key, "-", "_")
-	i := slices.IndexFunc(options, func(o declare.Option) bool { return o.Key == key })
-	if i < 0 {
-		return nil
+	for _, list := range [][]declare.Option{c.Options, c.Positional} {
+		if i := slices.IndexFunc(list, func(o declare.Option) bool { return o.Key == key }); i >= 0 {
+			return &list[i]
+		}
 	}
-	return &options[i]
+	return nil
+}
+
+// optionKeys returns the names of what a function takes.
+func optionKeys(c *declare.Command) (keys []string) {
+	for _, o := range slices.Concat(c.Options, c.Positional) {
+		keys = append(keys, o.Key)
+	}
+	return keys
 }
 
 // addAbsent says what happens for an option that was not given.
@@ -135,30 +180,16 @@ func (b *bashCall) addAbsent(o declare.Option) {
 	}
 }
 
-// addOption sets what was given, and reports whether that was a value at all: an
-// empty list is none, nor is null, except for a required option that takes any text.
+// addOption sets what was given, and reports whether that was a value at all.
 func (b *bashCall) addOption(o declare.Option, raw json.RawMessage) bool {
 	if o.Flag {
 		return b.addFlag(o, raw)
 	}
-	raw = bytes.TrimSpace(raw)
-	if string(raw) == "null" && (!o.AnyText() || !o.Required) {
-		return false
+	values, ok := b.argumentValues(o, raw)
+	if !ok || len(values) == 0 {
+		return ok
 	}
-	var items []json.RawMessage
-	if raw[0] == '[' && (o.IsArray() || json.Unmarshal(raw, &items) == nil && len(items) < 2) {
-		_ = json.Unmarshal(raw, &items) // it is valid, as a part of what was decoded
-		if len(items) == 0 {
-			return false
-		}
-	} else if raw[0] == '[' {
-		b.refuseCall("error: the argument `%s` cannot be used multiple times", o.Name)
-		return true
-	} else {
-		items = []json.RawMessage{raw}
-	}
-	values := b.optionValues(o, items)
-	b.checkChoices(o, values)
+	b.checkValues(o, values)
 	for _, v := range values {
 		b.line = append(b.line, o.Name, v)
 	}
@@ -170,11 +201,40 @@ func (b *bashCall) addOption(o declare.Option, raw json.RawMessage) bool {
 	return true
 }
 
+// argumentValues returns the texts of what was given. ok is false if that is no value: an empty list is none, nor is null, except for a required
+// option that takes any text. Of several values for an option that takes one there are none, and the call is refused.
+func (b *bashCall) argumentValues(o declare.Option, raw json.RawMessage) (values []string, ok bool) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" && (!o.AnyText() || !o.Required) {
+		return nil, false
+	}
+	var items []json.RawMessage // not {raw}: Unmarshal would write over it
+	if raw[0] != '[' {
+		items = append(items, raw)
+	} else {
+		_ = json.Unmarshal(raw, &items) // it is valid, as a part of what was decoded
+		switch {
+		case len(items) == 0:
+			return nil, false
+		case len(items) > 1 && !o.IsArray():
+			b.refuseCall("error: the argument `%s` cannot be used multiple times", o.Name)
+			return nil, true
+		}
+	}
+	return b.optionValues(o, items), true
+}
+
 // optionValues returns the texts of an option's values, split at its delimiter.
 func (b *bashCall) optionValues(o declare.Option, items []json.RawMessage) []string {
 	var values []string
 	for _, item := range items {
 		v := argumentText(item)
+		if fitted, ok := o.FitNumber(v); ok {
+			v = fitted
+		} else {
+			what := map[string]string{"integer": "a whole number", "number": "a number"}[o.Number()]
+			b.refuseCall("error: invalid value `%s` for `%s`: it must be %s", v, o.Label(), what)
+		}
 		if o.Delimiter == "" {
 			values = append(values, v)
 			continue
@@ -189,8 +249,8 @@ func (b *bashCall) optionValues(o declare.Option, items []json.RawMessage) []str
 	return values
 }
 
-// checkChoices holds the values against the option's choices.
-func (b *bashCall) checkChoices(o declare.Option, values []string) {
+// checkValues holds the values against the option's choices.
+func (b *bashCall) checkValues(o declare.Option, values []string) {
 	if o.ChoiceFn != "" && !o.Unchecked {
 		b.addInstruction("choice-fn", o.Notations[0], append([]string{o.ChoiceFn}, values...)...)
 	}
@@ -215,7 +275,7 @@ func (b *bashCall) addFlag(o declare.Option, raw json.RawMessage) bool {
 	default:
 		n, err := strconv.Atoi(v)
 		if !o.Multi || err != nil || n < 0 {
-			b.refuseCall("error: flag `%s` don't accept any value", o.Name)
+			b.refuseCall("error: flag `%s` don't accept any value\n  [possible values: true, false]", o.Name)
 			return true
 		}
 		if n == 0 {

@@ -73,6 +73,7 @@ set -euo pipefail
 # @option --split*, Split
 # @option --num <INT> A number
 # @option --pick[=a|b|c c] A choice
+# @option --picks*,[a|b|c] Choices
 # @option --day[` + "`_days`" + `] A choice that is computed
 # @option --hint[?` + "`_days`" + `] A choice that is not held
 # @option --when=` + "`_now`" + ` A default that is computed
@@ -83,12 +84,14 @@ set -euo pipefail
 # @flag -v --verbose A flag
 # @flag --loud* A flag that counts
 # @arg file=README.md A positional
+# @arg level[low|high] A choice by its place
+# @arg more* The rest by their place
 _days() { printf 'mon\ntue\n'; }
 _now() { echo now; }
 main() {
 	_show argc_text argc_tag argc_split argc_num argc_pick argc_day argc_hint argc_when argc_bound argc_foo_bar argc_pair argc_rest \
-		argc_verbose argc_loud argc_file argc__fn
-	printf 'positionals [%s] of %d\n' "$1" "$#" >>"$LLM_OUTPUT"
+		argc_verbose argc_loud argc_file argc__fn argc_picks argc_level argc_more
+	printf 'positionals [%s] of %d' "$1" "$#" >>"$LLM_OUTPUT"; printf ' %s' "$@" >>"$LLM_OUTPUT"; printf '\n' >>"$LLM_OUTPUT"
 	printf 'args' >>"$LLM_OUTPUT"; printf ' [%s]' "${argc__args[@]}" >>"$LLM_OUTPUT"
 }
 ` + show
@@ -99,6 +102,7 @@ var defaults = map[string]string{
 	"argc_pick": "argc_pick [a]", "argc_day": "argc_day unset", "argc_hint": "argc_hint unset", "argc_when": "argc_when [now]",
 	"argc_bound": "argc_bound unset", "argc_foo_bar": "argc_foo_bar unset", "argc_pair": "argc_pair unset", "argc_rest": "argc_rest unset",
 	"argc_verbose": "argc_verbose unset", "argc_loud": "argc_loud unset", "argc_file": "argc_file [README.md]", "argc__fn": "argc__fn [main]",
+	"argc_picks": "argc_picks unset", "argc_level": "argc_level unset", "argc_more": "argc_more unset",
 }
 
 func shown(t *testing.T, r tool.Result) string {
@@ -152,6 +156,11 @@ func TestBashArguments(t *testing.T) {
 		"flag as text":         {`{"text":"x","verbose":"true"}`, "argc_verbose [1]"},
 		"flag not set":         {`{"text":"x","verbose":false}`, "argc_verbose unset"},
 		"flag that counts":     {`{"text":"x","loud":3}`, "argc_loud [3]"},
+		"whole number":         {`{"text":"x","num":7.0}`, "argc_num [7]"},
+		"number in a text":     {`{"text":"x","num":"12"}`, "argc_num [12]"},
+		"choices":              {`{"text":"x","picks":["a","c,b"]}`, "argc_picks [a] [c] [b]"},
+		"by its place":         {`{"text":"x","file":"a b","level":"low","more":["-c","d"]}`, "positionals [a b] of 4 a b low -c d"},
+		"without the first":    {`{"text":"x","level":"high"}`, "argc_level [high]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := shown(t, call(t, tl, c.args))
@@ -160,12 +169,16 @@ func TestBashArguments(t *testing.T) {
 				t.Errorf("want %q in\n%s", c.line, got)
 			}
 			for name, line := range defaults {
-				if name != key && name != "argc_text" && !strings.Contains(got, line+"\n") {
+				if key != "positionals" && name != key && name != "argc_text" && !strings.Contains(got, line+"\n") {
 					t.Errorf("want also %q in\n%s", line, got)
 				}
 			}
-			if !strings.Contains(got, "positionals [README.md] of 1\n") {
-				t.Errorf("the default of @arg is missing:\n%s", got)
+			want := "positionals [README.md] of 1 README.md\n"
+			if key == "positionals" {
+				want = c.line + "\n"
+			}
+			if !strings.Contains(got, want) && key != "argc_level" {
+				t.Errorf("want %q in:\n%s", want, got)
 			}
 		})
 	}
@@ -201,13 +214,18 @@ func TestBashRefusals(t *testing.T) {
 		`{}`:                                 "error: the following required arguments were not provided:\n  --text <TEXT>",
 		`{"text":"x","pick":"d"}`:            "error: invalid value `d` for `<PICK>`\n  [possible values: a, b, c c]",
 		`{"text":"x","day":"sun"}`:           "error: invalid value `sun` for `<DAY>`\n  [possible values: mon, tue]",
-		`{"text":"x","colour":"red"}`:        "error: unexpected argument `--colour` found",
+		`{"text":"x","colour":"red"}`:        "error: unexpected argument `--colour` found\n  [arguments: text, tag, split, num, pick, picks, day, hint, when, bound, foo_bar, pair, rest, verbose, loud, file, level, more]",
+		`{"text":"x","num":"many"}`:          "error: invalid value `many` for `--num <INT>`: it must be a whole number",
+		`{"text":"x","num":1.5}`:             "error: invalid value `1.5` for `--num <INT>`: it must be a whole number",
+		`{"text":"x","picks":["a","q"]}`:     "error: invalid value `q` for `<PICKS>`\n  [possible values: a, b, c]",
+		`{"text":"x","level":"mid"}`:         "error: invalid value `mid` for `<LEVEL>`\n  [possible values: low, high]",
+		`{"text":"x","file":["a","b"]}`:      "error: the argument `file` cannot be used multiple times",
 		`{"text":["x","y"]}`:                 "error: the argument `--text` cannot be used multiple times",
 		`{"text":"x","pair":["1"]}`:          "error: incorrect number of values for `--pair <A> <B>`",
-		`{"text":"x","verbose":"loud"}`:      "error: flag `--verbose` don't accept any value",
+		`{"text":"x","verbose":"loud"}`:      "error: flag `--verbose` don't accept any value\n  [possible values: true, false]",
 		`{"text":"a\u0000b"}`:                "error: an argument holds a NUL character, which a bash tool cannot take",
 		`[1]`:                                "error: invalid JSON data: the arguments are not a JSON object",
-		`{"text":"x","text2":"y","aaa":"z"}`: "error: unexpected argument `--aaa` found",
+		`{"text":"x","text2":"y","aaa":"z"}`: "error: unexpected argument `--aaa` found\n  [arguments: text, tag, split, num, pick, picks, day, hint, when, bound, foo_bar, pair, rest, verbose, loud, file, level, more]",
 	} {
 		want := tool.JSONResult(map[string]string{"tool_call_error": "Tool call 'every_kind' exited with code 1", "stderr": want})
 		var object failureBody

@@ -43,19 +43,16 @@ type script struct {
 
 // runTool is the tool's function.
 func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) {
-	data, err := parseObject(c.Args)
-	if err != nil {
-		return s.refusalResult("error: invalid JSON data: the arguments are not a JSON object"), nil
+	r := &scriptCall{script: s, call: c}
+	if wrong, err := r.readArguments(); err != nil || wrong != "" {
+		return s.refusalResult(wrong), err
 	}
 	dir, remove, err := tempdir.New("tool-*")
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
 	}
 	defer remove()
-	r := &scriptCall{script: s, dir: dir, call: c, data: data}
-	if err := r.renameArguments(); err != nil {
-		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
-	}
+	r.dir = dir
 	if wrong := r.refuseTooLarge(); wrong != "" {
 		return s.refusalResult(wrong), nil
 	}
@@ -68,6 +65,42 @@ func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) 
 	}
 	res, err := r.runProcess(ctx, cmd)
 	return r.buildResult(ctx, res, err)
+}
+
+// checkArguments returns why a call with these arguments cannot be made, as far as that is known before the script runs.
+func (s *script) checkArguments(args json.RawMessage) error {
+	r := &scriptCall{script: s, call: tool.Call{Args: args}}
+	wrong, err := r.readArguments()
+	if wrong == "" && err == nil && r.language == declare.LanguageBash {
+		if _, wrong = r.bashCall(r.buildEnvironment()); wrong == "" {
+			wrong = r.checkOptions()
+		}
+	}
+	if wrong != "" {
+		return errors.New(strings.TrimPrefix(wrong, "error: "))
+	}
+	return err
+}
+
+// readArguments reads the arguments as the function takes them. wrong is what the model has to change.
+func (r *scriptCall) readArguments() (wrong string, err error) {
+	if r.data, err = parseObject(r.call.Args); err != nil {
+		return "error: invalid JSON data: the arguments are not a JSON object", nil
+	}
+	if err := r.renameArguments(); err != nil {
+		return "", fmt.Errorf("run %s: %w", r.Name, err)
+	}
+	return r.fitArguments(), nil
+}
+
+// fitArguments takes the arguments in the form that the function wants. It returns what is wrong with them.
+func (r *scriptCall) fitArguments() (wrong string) {
+	data, faults := r.FitArguments(r.data)
+	if len(faults) > 0 {
+		return "error: " + strings.Join(faults, "\nerror: ")
+	}
+	r.data = data
+	return ""
 }
 
 // A scriptCall is one running call of a script.
@@ -142,7 +175,7 @@ func (r *scriptCall) renameArguments() error {
 // hasArgument reports whether the function has an argument of that name.
 func (r *scriptCall) hasArgument(name string) bool {
 	if r.Command != nil {
-		return findOption(r.Command.Options, name) != nil
+		return findOption(r.Command, name) != nil
 	}
 	return slices.Contains(r.Params, name)
 }

@@ -21,11 +21,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
@@ -178,7 +178,7 @@ func (h *Host) buildTools(f declare.File, own bool) []tool.Tool {
 		s := &script{host: h, file: absolutePath(f.Path), language: f.Language, own: own, Declaration: d}
 		tools = append(tools, tool.Tool{
 			Name: d.Name, Description: d.Description, Schema: d.Schema,
-			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Run: s.runTool,
+			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Check: s.checkArguments, Run: s.runTool,
 		})
 		if d.Effect == tool.Undeclared && isGuarded(f, i, guards) {
 			tools[len(tools)-1].Touches = func(json.RawMessage) (tool.Touch, error) {
@@ -191,7 +191,7 @@ func (h *Host) buildTools(f declare.File, own bool) []tool.Tool {
 
 // guard matches a call of one of the functions by which a script says that a person
 // should be asked.
-var guard = regexp.MustCompile(`^[^#]*\bguard_(operation|path)\b`)
+var guard = pattern.CompileLater(`^[^#]*\bguard_(operation|path)\b`)
 
 // largestScript is the size in bytes of the largest script whose text is searched.
 const largestScript = 4 << 20
@@ -207,7 +207,7 @@ func guardLines(f declare.File) (lines []int) {
 	}
 	n := 0
 	for line := range strings.Lines(string(text)) {
-		if n++; guard.MatchString(line) {
+		if n++; guard().MatchString(line) {
 			lines = append(lines, n)
 		}
 	}

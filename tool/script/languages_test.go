@@ -105,8 +105,8 @@ func TestPython(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ tool, args, want string }{
-		"unknown argument": {"echo", `{"text":"a","colour":"b"}`, `unexpected keyword argument 'colour'`},
-		"missing argument": {"echo", `{}`, `missing 1 required positional argument: 'text'`},
+		"unknown argument": {"echo", `{"text":"a","colour":"b"}`, "echo has no argument `colour`: its arguments are `text`, `tags`, `n`"},
+		"missing argument": {"echo", `{}`, "the argument `text` is missing: it must be a text"},
 		"exception":        {"fails", `{}`, `ValueError: no such thing","stdout":"on the way"}`},
 		"exit":             {"leaves", `{}`, `"stderr":"not today"`},
 	} {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,9 @@ func (h *Host) RunWords(ctx context.Context, file string, own bool, words []stri
 	r := &scriptCall{script: &script{host: &in, file: absolutePath(file), language: f.Language, own: own, Declaration: *d}, dir: dir}
 	if r.data, r.positional, err = parseWords(d, words); err != nil {
 		return 0, &UsageError{err.Error(), help}
+	}
+	if wrong := r.fitArguments(); wrong != "" {
+		return 0, &UsageError{strings.TrimPrefix(wrong, "error: "), help}
 	}
 	if r.call.Args, err = json.Marshal(r.data); err != nil {
 		return 0, fmt.Errorf("run %s: %w", d.Name, err)
@@ -140,7 +144,7 @@ func listArguments(d declare.Declaration) (list []string) {
 		for _, p := range listProperties(d.Schema) {
 			label := "--" + strings.ReplaceAll(p.name, "_", "-")
 			if p.kind != "boolean" {
-				label += " <" + p.kind + ">"
+				label += " <" + cmp.Or(p.kind, "value") + ">"
 			}
 			add(label, p.required)
 		}
@@ -284,6 +288,8 @@ func encodeValues(a *argument, kind string, values []string) (json.RawMessage, e
 		return json.Marshal(values[0])
 	case json.Valid([]byte(values[0])) && len(values) == 1 && (!a.list || strings.HasPrefix(values[0], "[")):
 		return json.RawMessage(values[0]), nil
+	case !a.list && kind == "": // it may be a text
+		return json.Marshal(values[0])
 	case !a.list:
 		return nil, fmt.Errorf("%q is not of type %s", values[0], kind)
 	}

@@ -29,7 +29,7 @@ none() { :; }
 `
 
 const wordsPython = `
-def act(city: str, nights: int = 1, rates: list[float] | None = None, late: bool = False, tier_name: str = "low"):
+def act(city: str, nights: int = 1, rates: list[float] | None = None, late: bool = False, tier_name: str = "low", what: int | str = 1):
     """Acts."""
 `
 
@@ -40,25 +40,26 @@ func TestWordsBecomeArguments(t *testing.T) {
 		words []string
 		want  string // the arguments as JSON, then the words; or "error: " and what is wrong
 	}{
-		"nothing":                 {bash, []string{"all"}, `{} []`},
-		"options":                 {bash, []string{"all", "--name", "a b", "--max-rows=3"}, `{"max_rows":"3","name":"a b"} []`},
-		"short names":             {bash, []string{"all", "-n", "x", "-f", "-f"}, `{"force":2,"name":"x"} []`},
-		"lists":                   {bash, []string{"all", "--tag", "a", "--tag=b"}, `{"tag":["a","b"]} []`},
-		"values that go together": {bash, []string{"all", "--pair", "a", "b", "c"}, `{"pair":["a","b"]} [c]`},
-		"words":                   {bash, []string{"all", "x", "--name", "n", "y", "--", "--z"}, `{"name":"n"} [x y --z]`},
-		"numbers below zero":      {bash, []string{"all", "-3"}, `{} [-3]`},
-		"a text like JSON":        {bash, []string{"all", "--name", "{}"}, `{"name":"{}"} []`},
-		"JSON":                    {bash, []string{"none", `{}`}, `{} []`},
-		"a name with dashes":      {python, []string{"act", "--tier-name", "high"}, `{"tier_name":"high"} []`},
-		"types":                   {python, []string{"act", "--city", "7", "--nights", "7", "--late", "--rates", "1", "--rates", "2.5"}, `{"city":"7","late":true,"nights":7,"rates":[1,2.5]} []`},
-		"a list as JSON":          {python, []string{"act", "--rates", "[1, 2]"}, `{"rates":[1,2]} []`},
-		"JSON for Python":         {python, []string{"act", `{"city": "Rome"}`}, `{"city":"Rome"} []`},
-		"false":                   {python, []string{"act", "--late=false"}, `{"late":false} []`},
-		"an unknown option":       {bash, []string{"all", "--nane", "x"}, "error: all has no argument `--nane`"},
-		"no value":                {bash, []string{"all", "--name"}, "error: the argument `--name` has no value"},
-		"twice":                   {bash, []string{"all", "--name", "a", "--name", "b"}, "error: the argument `--name`: it cannot be used multiple times"},
-		"a word too many":         {bash, []string{"none", "x"}, "error: none takes no argument `x` without a name"},
-		"no number":               {python, []string{"act", "--nights", "x"}, "error: the argument `--nights`: \"x\" is not of type integer"},
+		"nothing":                  {bash, []string{"all"}, `{} []`},
+		"options":                  {bash, []string{"all", "--name", "a b", "--max-rows=3"}, `{"max_rows":"3","name":"a b"} []`},
+		"short names":              {bash, []string{"all", "-n", "x", "-f", "-f"}, `{"force":2,"name":"x"} []`},
+		"lists":                    {bash, []string{"all", "--tag", "a", "--tag=b"}, `{"tag":["a","b"]} []`},
+		"values that go together":  {bash, []string{"all", "--pair", "a", "b", "c"}, `{"pair":["a","b"]} [c]`},
+		"words":                    {bash, []string{"all", "x", "--name", "n", "y", "--", "--z"}, `{"name":"n"} [x y --z]`},
+		"numbers below zero":       {bash, []string{"all", "-3"}, `{} [-3]`},
+		"a text like JSON":         {bash, []string{"all", "--name", "{}"}, `{"name":"{}"} []`},
+		"JSON":                     {bash, []string{"none", `{}`}, `{} []`},
+		"a name with dashes":       {python, []string{"act", "--tier-name", "high"}, `{"tier_name":"high"} []`},
+		"types":                    {python, []string{"act", "--city", "7", "--nights", "7", "--late", "--rates", "1", "--rates", "2.5"}, `{"city":"7","late":true,"nights":7,"rates":[1,2.5]} []`},
+		"a list as JSON":           {python, []string{"act", "--rates", "[1, 2]"}, `{"rates":[1,2]} []`},
+		"JSON for Python":          {python, []string{"act", `{"city": "Rome"}`}, `{"city":"Rome"} []`},
+		"a value of several types": {python, []string{"act", "--what", "some text"}, `{"what":"some text"} []`},
+		"false":                    {python, []string{"act", "--late=false"}, `{"late":false} []`},
+		"an unknown option":        {bash, []string{"all", "--nane", "x"}, "error: all has no argument `--nane`"},
+		"no value":                 {bash, []string{"all", "--name"}, "error: the argument `--name` has no value"},
+		"twice":                    {bash, []string{"all", "--name", "a", "--name", "b"}, "error: the argument `--name`: it cannot be used multiple times"},
+		"a word too many":          {bash, []string{"none", "x"}, "error: none takes no argument `x` without a name"},
+		"no number":                {python, []string{"act", "--nights", "x"}, "error: the argument `--nights`: \"x\" is not of type integer"},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestWordsReachABashFunction(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"all":              "required",
-		"all --max-rows x": "required", // bash checks what a model's call checks
+		"all --max-rows x": "invalid value `x` for `--max-rows <INT>`: it must be a whole number",
 		"other":            `all.sh has no function "other"`,
 		"":                 "the name of the function is missing",
 	} {
