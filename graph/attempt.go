@@ -253,6 +253,15 @@ func UserOf(ctx context.Context) string {
 	return c.frame.drive.user
 }
 
+// ThreadOf returns the thread of the run that ctx belongs to; "" outside a node.
+func ThreadOf(ctx context.Context) string {
+	c := callerOf(ctx)
+	if c == nil {
+		return ""
+	}
+	return c.frame.drive.thread
+}
+
 // Visit returns the number of steps of the run in which the node that ctx belongs to
 // has run, including this one; 0 outside a node.
 func Visit(ctx context.Context) int {

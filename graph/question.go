@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
@@ -78,29 +75,6 @@ type Question struct {
 	// Rejected says why the last answer did not fit, if it was recorded: the question is
 	// open again.
 	Rejected string `json:"rejected,omitempty"`
-}
-
-// Answer answers one question.
-type Answer struct {
-	// ID is that of the question; "" if only one is open. In Input.Ahead it may also be
-	// the name or the path of its node or of a node above that, or "" for the next
-	// question, in the order of tasks.
-	ID string
-
-	// Value is the answer. It is stored as JSON.
-	Value any
-
-	// Refused says that there will be no answer, and why: Interrupt returns a
-	// *RefusedError. If empty, Value is the answer.
-	Refused string
-
-	// By is the name of who answers, for those who look at the run later. It is recorded with
-	// the answer; "": no name. Answers given with Input.Ahead have none.
-	By string
-
-	// Ahead is for Node.CheckAnswer: the answer was given with Input.Ahead. Resume
-	// ignores it.
-	Ahead bool
 }
 
 // Interrupt asks a question and returns the answer. As long as there is none, it
@@ -179,19 +153,6 @@ func (a attempt) endQuestion(name string, err error) {
 	}
 }
 
-// decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
-func decodeAnswer[A any](raw []byte) (a A, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the decoder of %T: %v", a, p)
-		}
-	}()
-	if err = json.Unmarshal(raw, &a); err != nil {
-		err = fmt.Errorf("the answer %s does not fit %T: %w", raw, a, err)
-	}
-	return a, err
-}
-
 // askQuestion returns the JSON of the answer, or ErrWaiting. n is the question's ordinal among
 // those of its name, and key identifies it in the
 // frame.
@@ -255,25 +216,6 @@ func newQuestion(ask *Ask, node string, typ reflect.Type) Question {
 	return q
 }
 
-// recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
-// node refuses that answer, the question is open again and the error is ErrWaiting.
-func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, wrong error) error {
-	j, path := a.drive.journal, a.frame.path
-	head := wire.PutTexts(nil, path, key, asked.Base)
-	records := []journal.Record{{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()}, {Kind: journal.KindAnswer, Head: answerHead(path, key, asked.Ahead, asked.Refused), Data: asked.Answer}}
-	if wrong != nil {
-		asked.Question.Rejected = wrong.Error()
-		records = append(records, journal.Record{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()})
-	}
-	if err := j.AddRecords(a.drive.savesEach(), records...); err != nil {
-		return err
-	}
-	if wrong != nil {
-		return cmp.Or(a.markWaiting(Question(asked.Question)), ErrWaiting)
-	}
-	return a.answeredNow(key, asked)
-}
-
 // askAgain opens a question again after an answer that did not fit.
 func (a attempt) askAgain(key string, why error) error {
 	was := a.findQuestion(key)
@@ -302,102 +244,6 @@ func (a attempt) findQuestion(key string) *fold.AskedQuestion {
 	return q
 }
 
-// answeredNow keeps a question with an answer given ahead, for the events of the step
-// and for the next attempt.
-func (a attempt) answeredNow(key string, q *fold.AskedQuestion) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.checkNotHungLocked(); err != nil {
-		return err
-	}
-	in := a.ensureInner()
-	fold.SetEntry(&in.asks, key, q)
-	in.notes = append(in.notes, QuestionAsked{Question(q.Question)}, QuestionAnswered{ID: q.Question.ID, Ahead: q.Ahead > 0, Refused: q.Refused})
-	return nil
-}
-
-// recallAnswer returns the answer that the journal holds for a question, if any.
-func (a attempt) recallAnswer(q *fold.AskedQuestion) ([]byte, error) {
-	if !q.Answered {
-		return nil, cmp.Or(a.markWaiting(Question(q.Question)), ErrWaiting)
-	}
-	return answerOf(q.Answer, q.Refused)
-}
-
-func answerOf(value []byte, refused string) ([]byte, error) {
-	if refused != "" {
-		return nil, &RefusedError{Reason: refused, Value: value}
-	}
-	return value, nil
-}
-
-func answerHead(path, key string, ahead int, refused string) []byte {
-	return wire.PutString(wire.PutInt(wire.PutTexts(nil, path, key), ahead), refused)
-}
-
-// describeMismatch returns why an answer does not fit a question, or "".
-func describeMismatch(q *Question, answer []byte, refused string) string {
-	if refused != "" {
-		return ""
-	}
-	switch got := value.JSONTypeOf(answer); {
-	case q.Integer != "" && got == "number" && isInteger(string(answer), q.Integer):
-	case q.Integer != "":
-		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, answer)
-	case q.Type != "" && got != q.Type:
-		return fmt.Sprintf("it must be %s, not %s", withArticle(q.Type), withArticle(got))
-	}
-	if q.Free || q.Type != "string" {
-		return ""
-	}
-	var s string
-	if json.Unmarshal(answer, &s) == nil && slices.Contains(q.Options, s) {
-		return ""
-	}
-	return "it must be one of " + strings.Join(q.Options, ", ")
-}
-
-// isInteger reports whether a JSON number is a value of a Go type of integers.
-func isInteger(number, typ string) bool {
-	var err error
-	if bits := value.IntegerSizes[typ]; typ[0] == 'u' {
-		_, err = strconv.ParseUint(number, 10, bits)
-	} else {
-		_, err = strconv.ParseInt(number, 10, bits)
-	}
-	return err == nil
-}
-
-// withArticle puts an article before the name of a type.
-func withArticle(typ string) string {
-	switch typ {
-	case "array", "object":
-		return "an " + typ
-	case "null", "nothing":
-		return typ
-	}
-	return "a " + typ
-}
-
-// recordAnswers checks the answers given to a resume, all before any is recorded. Then it
-// gathers the drive's claim and their records: the claim first, because the time before
-// it does not count as active.
-func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
-	open, values, err := d.settings.Graph.checkAnswers(s, answers)
-	if err != nil {
-		return err
-	}
-	if err := d.journal.AddRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
-		return err
-	}
-	for i, a := range answers {
-		o := open[i]
-		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
-		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Refused: a.Refused, By: a.By})
-	}
-	return nil
-}
-
 // questionState is what a drive knows of questions and answers.
 type questionState struct {
 	answered []QuestionAnswered // recorded by the drive itself, not yet delivered
@@ -409,20 +255,6 @@ type questionState struct {
 	ahead []fold.PresetAnswer
 	asked map[string]int  // questions by node path
 	shown map[string]bool // questions delivered, if answers were given ahead
-}
-
-// addPresetAnswers stores the answers given with the start, and returns them encoded.
-func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
-	b := wire.PutInt(nil, len(answers))
-	for _, a := range answers {
-		v, err := value.MarshalAnswer(a.Value)
-		if err != nil {
-			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
-		}
-		b = wire.PutString(wire.PutString(wire.PutString(b, a.ID), v), a.Refused)
-		s.ahead = append(s.ahead, fold.PresetAnswer{ID: a.ID, Value: v, Refused: a.Refused})
-	}
-	return b, nil
 }
 
 // registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that
@@ -445,70 +277,6 @@ func (s *questionState) registerQuestion(q *Question, base string, n *compiledNo
 		ahead, wrong = s.takeShared(q, n)
 	}
 	return ahead, wrong
-}
-
-// replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
-// the question stays open.
-func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
-	if s.reply == nil || q.Kind == KindRemote {
-		return nil
-	}
-	v, ok := s.reply(*q)
-	if !ok {
-		return nil
-	}
-	b, err := value.MarshalAnswer(v)
-	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
-		return nil
-	}
-	return b
-}
-
-// takeNamed uses up the first answer that names the question itself. The caller must
-// hold s.mu.
-func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ahead int, wrong error) {
-	for i := range s.ahead {
-		a := &s.ahead[i]
-		if a.Used || a.ID != name || q.Kind == KindRemote {
-			continue
-		}
-		a.Used = true
-		if why := describeMismatch(q, a.Value, a.Refused); why != "" {
-			return i + 1, errors.New(why)
-		}
-		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.Refused}, a.Value)
-	}
-	return 0, nil
-}
-
-// takeShared uses up an answer that other questions could use too: first one that names
-// the node, then one that names a graph or node around it, the nearest first, then the
-// first that names nothing. A question that has refused an answer takes no other: that
-// one was meant for the next question. The caller must hold s.mu.
-func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wrong error) {
-	if len(s.ahead) == 0 || q.Rejected != "" || q.Kind == KindRemote {
-		return 0, nil
-	}
-	found, nearest := -1, 0
-	for i := range s.ahead {
-		a := &s.ahead[i]
-		distance, named := q.NamedBy(a.ID)
-		if !named && a.ID == "" {
-			distance, named = math.MaxInt, true
-		}
-		if a.Used || !named || found >= 0 && distance >= nearest || describeMismatch(q, a.Value, a.Refused) != "" {
-			continue
-		}
-		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.Refused}, a.Value)
-		if why == nil || len(q.Options) == 0 {
-			found, nearest, wrong = i, distance, why
-		}
-	}
-	if found < 0 {
-		return 0, nil
-	}
-	s.ahead[found].Used = true
-	return found + 1, wrong
 }
 
 // NamedBy reports whether a word names the question: its ID, its node, or a graph or
@@ -538,90 +306,6 @@ func isNamed(word, part string) bool {
 // hasConcurrentTasks reports whether other tasks of the run may run concurrently with this one.
 func (t *task) hasConcurrentTasks() bool { return t.frame.concurrent || len(t.frame.next.tasks) > 1 }
 
-// assignPresetAnswers gives answers that several questions could use to those that are open when
-// all tasks of the root's step have stopped: in the order of the tasks, not in the
-// order of asking. It returns true if it gave any; then the step continues from what
-// the journal holds of it. If a child has stopped at a break, the answers stay for the
-// resume.
-func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
-	if f.breaks != nil || !d.questions.hasUnusedAnswer() {
-		return false, nil
-	}
-	if err := d.journal.Flush(); err != nil {
-		return false, err
-	}
-	s, err := d.journal.LoadThread()
-	if err != nil {
-		return false, err
-	}
-	var given []journal.Record
-	d.questions.mu.Lock()
-	for _, o := range s.OpenQuestions() {
-		i, wrong := d.questions.takeShared((*Question)(&o.Asked.Question), d.settings.Graph.findAskingNode(s, o))
-		if i == 0 {
-			continue
-		}
-		a := &d.questions.ahead[i-1]
-		if wrong != nil {
-			o.Asked.Question.Rejected = wrong.Error()
-			given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value},
-				journal.Record{Kind: journal.KindQuestion, Head: wire.PutTexts(nil, o.Path, o.Key, o.Asked.Base), Data: o.Asked.Question.Encode()})
-			continue
-		}
-		o.Asked.Answered, o.Asked.Now, o.Asked.Ahead, o.Asked.Answer, o.Asked.Refused = true, true, i, a.Value, a.Refused
-		given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value})
-		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Ahead: true, Refused: a.Refused})
-	}
-	d.questions.mu.Unlock()
-	if given == nil {
-		return false, nil
-	}
-	if err := d.journal.AddRecords(true, given...); err != nil {
-		return false, err
-	}
-	d.deliverAnswers(f)
-	f.raw, f.frames = s.EnsureFrame(""), s.Frames
-	return true, nil
-}
-
-// hasUnusedAnswer reports whether an answer given ahead is still unused.
-func (s *questionState) hasUnusedAnswer() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.ahead {
-		if !s.ahead[i].Used {
-			return true
-		}
-	}
-	return false
-}
-
-// unusedAnswers lists the answers given ahead that no question has used.
-func (s *questionState) unusedAnswers() (list []Answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, given := range s.ahead {
-		if given.Used {
-			continue
-		}
-		a := Answer{ID: given.ID, Refused: given.Refused}
-		if json.Unmarshal(given.Value, &a.Value) == nil {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// deliverAnswers delivers the answers that the drive itself has recorded.
-func (d *drive) deliverAnswers(f *frame) {
-	if d.topics&TopicQuestion != 0 {
-		for _, a := range d.questions.answered {
-			d.out.deliverEvent(Event{Step: f.step, Body: a})
-		}
-	}
-	d.questions.answered = nil
-}
-
 // markQuestionDelivered reports whether the drive has already delivered a question: a step that
 // continues with answers given ahead finds the others still open.
 func (s *questionState) markQuestionDelivered(q *Question) bool {
@@ -633,87 +317,6 @@ func (s *questionState) markQuestionDelivered(q *Question) bool {
 	was := s.shown[q.ID] && q.Rejected == ""
 	fold.SetEntry(&s.shown, q.ID, true)
 	return was
-}
-
-// CheckAnswers reports whether Resume would accept the answers. The error is the one
-// that Resume would return, usually an *AnswerError. Nothing is recorded.
-func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Answer) error {
-	if !r.Graph.isCompiled() {
-		return errNoGraph
-	}
-	if r.Store == nil {
-		return errors.New("graph: checking answers needs a store; give the Runner one")
-	}
-	s, err := fold.LoadThread(ctx, r.Store, thread, 0)
-	switch {
-	case err != nil:
-		return err
-	case s.Head == 0:
-		return fmt.Errorf("%w: %s", journal.ErrNoThread, thread)
-	case s.Run.Status.Final() && len(answers) > 0:
-		return &AnswerError{ID: answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
-	}
-	_, _, err = r.Graph.checkAnswers(s, answers)
-	return err
-}
-
-// checkAnswers returns the question of each answer and the JSON of its value. The
-// error is an *AnswerError.
-func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.OpenQuestion, values [][]byte, err error) {
-	open := s.OpenQuestions()
-	var ids []string
-	for _, o := range open {
-		ids = append(ids, o.Asked.Question.ID)
-	}
-	wrong := func(a Answer, why error) error {
-		return &AnswerError{ID: a.ID, Open: ids, Reason: why.Error(), Err: why}
-	}
-	for _, a := range answers {
-		if a.ID == "" {
-			if len(open) != 1 {
-				return nil, nil, wrong(a, fmt.Errorf("it names no question, and %d are open", len(open)))
-			}
-			a.ID = ids[0]
-		}
-		at := slices.Index(ids, a.ID)
-		if at < 0 {
-			return nil, nil, wrong(a, errors.New("no such question is open"))
-		}
-		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
-			return nil, nil, wrong(a, errors.New("answered twice"))
-		}
-		b, err := value.MarshalAnswer(a.Value)
-		if err != nil {
-			return nil, nil, wrong(a, err)
-		}
-		q := (*Question)(&open[at].Asked.Question)
-		if why := describeMismatch(q, b, a.Refused); why != "" {
-			return nil, nil, wrong(a, errors.New(why))
-		}
-		if err := g.findAskingNode(s, open[at]).checkAnswer(q, a, b); err != nil {
-			return nil, nil, wrong(a, err)
-		}
-		asked, values = append(asked, open[at]), append(values, b)
-	}
-	return asked, values, nil
-}
-
-// checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n
-// is nil, every answer is accepted.
-func (n *compiledNode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
-	if n == nil || n.CheckAnswer == nil || a.Refused != "" {
-		return nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = panics.NewError("CheckAnswer of node "+n.Name, p)
-		}
-	}()
-	a.Value = nil
-	if err := json.Unmarshal(value, &a.Value); err != nil {
-		return err
-	}
-	return n.CheckAnswer(*q, a)
 }
 
 // findAskingNode returns the node that asked a question, or nil if the graph no longer has it.

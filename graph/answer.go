@@ -1,0 +1,277 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/journal"
+)
+
+// Answer answers one question.
+type Answer struct {
+	// ID is that of the question; "" if only one is open. In Input.Ahead it may also be
+	// the name or the path of its node or of a node above that, or "" for the next
+	// question, in the order of tasks.
+	ID string
+
+	// Value is the answer. It is stored as JSON.
+	Value any
+
+	// Refused says that there will be no answer, and why: Interrupt returns a
+	// *RefusedError. If empty, Value is the answer.
+	Refused string
+
+	// By is the name of who answers, for those who look at the run later. It is recorded with
+	// the answer; "": no name. Answers given with Input.Ahead have none.
+	By string
+
+	// Ahead is for Node.CheckAnswer: the answer was given with Input.Ahead. Resume
+	// ignores it.
+	Ahead bool
+}
+
+// decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
+func decodeAnswer[A any](raw []byte) (a A, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in the decoder of %T: %v", a, p)
+		}
+	}()
+	if err = json.Unmarshal(raw, &a); err != nil {
+		err = fmt.Errorf("the answer %s does not fit %T: %w", raw, a, err)
+	}
+	return a, err
+}
+
+// recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
+// node refuses that answer, the question is open again and the error is ErrWaiting.
+func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, wrong error) error {
+	j, path := a.drive.journal, a.frame.path
+	head := wire.PutTexts(nil, path, key, asked.Base)
+	records := []journal.Record{{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()}, {Kind: journal.KindAnswer, Head: answerHead(path, key, asked.Ahead, asked.Refused), Data: asked.Answer}}
+	if wrong != nil {
+		asked.Question.Rejected = wrong.Error()
+		records = append(records, journal.Record{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()})
+	}
+	if err := j.AddRecords(a.drive.savesEach(), records...); err != nil {
+		return err
+	}
+	if wrong != nil {
+		return cmp.Or(a.markWaiting(Question(asked.Question)), ErrWaiting)
+	}
+	return a.answeredNow(key, asked)
+}
+
+// answeredNow keeps a question with an answer given ahead, for the events of the step
+// and for the next attempt.
+func (a attempt) answeredNow(key string, q *fold.AskedQuestion) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.checkNotHungLocked(); err != nil {
+		return err
+	}
+	in := a.ensureInner()
+	fold.SetEntry(&in.asks, key, q)
+	in.notes = append(in.notes, QuestionAsked{Question(q.Question)}, QuestionAnswered{ID: q.Question.ID, Ahead: q.Ahead > 0, Refused: q.Refused})
+	return nil
+}
+
+// recallAnswer returns the answer that the journal holds for a question, if any.
+func (a attempt) recallAnswer(q *fold.AskedQuestion) ([]byte, error) {
+	if !q.Answered {
+		return nil, cmp.Or(a.markWaiting(Question(q.Question)), ErrWaiting)
+	}
+	return answerOf(q.Answer, q.Refused)
+}
+
+func answerOf(value []byte, refused string) ([]byte, error) {
+	if refused != "" {
+		return nil, &RefusedError{Reason: refused, Value: value}
+	}
+	return value, nil
+}
+
+func answerHead(path, key string, ahead int, refused string) []byte {
+	return wire.PutString(wire.PutInt(wire.PutTexts(nil, path, key), ahead), refused)
+}
+
+// describeMismatch returns why an answer does not fit a question, or "".
+func describeMismatch(q *Question, answer []byte, refused string) string {
+	if refused != "" {
+		return ""
+	}
+	switch got := value.JSONTypeOf(answer); {
+	case q.Integer != "" && got == "number" && isInteger(string(answer), q.Integer):
+	case q.Integer != "":
+		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, answer)
+	case q.Type != "" && got != q.Type:
+		return fmt.Sprintf("it must be %s, not %s", withArticle(q.Type), withArticle(got))
+	}
+	if q.Free || q.Type != "string" {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(answer, &s) == nil && slices.Contains(q.Options, s) {
+		return ""
+	}
+	return "it must be one of " + strings.Join(q.Options, ", ")
+}
+
+// isInteger reports whether a JSON number is a value of a Go type of integers.
+func isInteger(number, typ string) bool {
+	var err error
+	if bits := value.IntegerSizes[typ]; typ[0] == 'u' {
+		_, err = strconv.ParseUint(number, 10, bits)
+	} else {
+		_, err = strconv.ParseInt(number, 10, bits)
+	}
+	return err == nil
+}
+
+// withArticle puts an article before the name of a type.
+func withArticle(typ string) string {
+	switch typ {
+	case "array", "object":
+		return "an " + typ
+	case "null", "nothing":
+		return typ
+	}
+	return "a " + typ
+}
+
+// recordAnswers checks the answers given to a resume, all before any is recorded. Then it
+// gathers the drive's claim and their records: the claim first, because the time before
+// it does not count as active.
+func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
+	open, values, err := d.settings.Graph.checkAnswers(s, answers)
+	if err != nil {
+		return err
+	}
+	if err := d.journal.AddRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
+		return err
+	}
+	for i, a := range answers {
+		o := open[i]
+		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
+		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Refused: a.Refused, By: a.By})
+	}
+	return nil
+}
+
+// replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
+// the question stays open.
+func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
+	if s.reply == nil || q.Kind == KindRemote {
+		return nil
+	}
+	v, ok := s.reply(*q)
+	if !ok {
+		return nil
+	}
+	b, err := value.MarshalAnswer(v)
+	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
+		return nil
+	}
+	return b
+}
+
+// deliverAnswers delivers the answers that the drive itself has recorded.
+func (d *drive) deliverAnswers(f *frame) {
+	if d.topics&TopicQuestion != 0 {
+		for _, a := range d.questions.answered {
+			d.out.deliverEvent(Event{Step: f.step, Body: a})
+		}
+	}
+	d.questions.answered = nil
+}
+
+// CheckAnswers reports whether Resume would accept the answers. The error is the one
+// that Resume would return, usually an *AnswerError. Nothing is recorded.
+func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Answer) error {
+	if !r.Graph.isCompiled() {
+		return errNoGraph
+	}
+	if r.Store == nil {
+		return errors.New("graph: checking answers needs a store; give the Runner one")
+	}
+	s, err := fold.LoadThread(ctx, r.Store, thread, 0)
+	switch {
+	case err != nil:
+		return err
+	case s.Head == 0:
+		return fmt.Errorf("%w: %s", journal.ErrNoThread, thread)
+	case s.Run.Status.Final() && len(answers) > 0:
+		return &AnswerError{ID: answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
+	}
+	_, _, err = r.Graph.checkAnswers(s, answers)
+	return err
+}
+
+// checkAnswers returns the question of each answer and the JSON of its value. The
+// error is an *AnswerError.
+func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.OpenQuestion, values [][]byte, err error) {
+	open := s.OpenQuestions()
+	var ids []string
+	for _, o := range open {
+		ids = append(ids, o.Asked.Question.ID)
+	}
+	wrong := func(a Answer, why error) error {
+		return &AnswerError{ID: a.ID, Open: ids, Reason: why.Error(), Err: why}
+	}
+	for _, a := range answers {
+		if a.ID == "" {
+			if len(open) != 1 {
+				return nil, nil, wrong(a, fmt.Errorf("it names no question, and %d are open", len(open)))
+			}
+			a.ID = ids[0]
+		}
+		at := slices.Index(ids, a.ID)
+		if at < 0 {
+			return nil, nil, wrong(a, errors.New("no such question is open"))
+		}
+		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
+			return nil, nil, wrong(a, errors.New("answered twice"))
+		}
+		b, err := value.MarshalAnswer(a.Value)
+		if err != nil {
+			return nil, nil, wrong(a, err)
+		}
+		q := (*Question)(&open[at].Asked.Question)
+		if why := describeMismatch(q, b, a.Refused); why != "" {
+			return nil, nil, wrong(a, errors.New(why))
+		}
+		if err := g.findAskingNode(s, open[at]).checkAnswer(q, a, b); err != nil {
+			return nil, nil, wrong(a, err)
+		}
+		asked, values = append(asked, open[at]), append(values, b)
+	}
+	return asked, values, nil
+}
+
+// checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n
+// is nil, every answer is accepted.
+func (n *compiledNode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
+	if n == nil || n.CheckAnswer == nil || a.Refused != "" {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = panics.NewError("CheckAnswer of node "+n.Name, p)
+		}
+	}()
+	a.Value = nil
+	if err := json.Unmarshal(value, &a.Value); err != nil {
+		return err
+	}
+	return n.CheckAnswer(*q, a)
+}
