@@ -33,7 +33,9 @@ type Act struct {
 	Agents    []AgentTool                                    // further tools
 	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 	Sources   Sources                                        // see Think.Sources
+	Kits      Kits                                           // of further tools, which calls take up and put away
 	Gate      Gate                                           // nil: every call may be made
+	Hooks     FindHooks                                      // around calls; nil: none
 	Headless  bool                                           // there is no person to ask: a call that needs consent is refused
 	Calls     Calls
 	Serial    bool                // no calls run at the same time, whatever their tools allow
@@ -65,11 +67,14 @@ type actStep struct {
 	round  round
 	todo   *TodoList
 	events bool
+	known  func(path string) *tool.SeenFile // see tool.Call.Seen
 
-	mu        sync.Mutex // guards the fields below
-	grants    []string   // what a person allowed for the run
-	newGrants []string   // grants added in this step
-	spent     Spend      // by agents and models that calls used
+	mu        sync.Mutex      // guards the fields below
+	seen      []tool.SeenFile // by the calls of this step
+	grants    []string        // what a person allowed for the run
+	newGrants []string        // grants added in this step
+	newKits   map[string]Kit
+	spent     Spend // by agents and models that calls used
 }
 
 // Node returns the tools node of a graph.
@@ -118,7 +123,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	entries = []Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}
+	entries = []Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by, Seen: st.listSeen()})}
 	if err == nil && IsInterrupted(ctx) {
 		entries = append(entries, interruptedEntry(ctx, r.by, ""))
 		graph.Emit(ctx, TurnInterrupted{})
@@ -126,6 +131,9 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	u := graph.Put(Messages.Set(entries), Spent.Set(st.spent.add(Spend{ToolCalls: len(results)})))
 	if len(st.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(st.newGrants))
+	}
+	if len(st.newKits) > 0 {
+		u.Writes = append(u.Writes, InUse.Set(st.newKits))
 	}
 	if st.todo.changed {
 		u.Writes = append(u.Writes, Todo.Set(*st.todo))
@@ -167,7 +175,7 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 	st.todo = &todo
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, a.Tools, a.Sources.listTools(Settled.Get(s), a.ListTools))
+	tools, err := listTools(run, a.Tools, a.Kits.joinTools(s, a.Kits.joinSources(a.Sources, s).listTools(Settled.Get(s), a.ListTools)))
 	if err != nil && IsInterrupted(ctx) {
 		tools, err = a.Tools, nil // no call is made
 	}
@@ -175,6 +183,7 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 		return nil, err
 	}
 	tools = overrideOf(s, r.by).filterTools(tools)
+	st.known = a.knownFiles(Messages.Get(s), tools)
 	st.tools = make(map[string]tool.Tool, len(tools))
 	for _, t := range tools {
 		st.tools[t.Name] = t
@@ -307,10 +316,13 @@ func (st *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result
 	if do := todoActions[t.Name]; do != nil { // changes only the state
 		return st.emitDone(ctx, c, do(st.todo, args)), nil
 	}
-	r, err := st.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
+	r, err := st.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args, Seen: st.known})
 	if isInterruption(err) && ctx.Err() == nil {
 		markInterrupted(ctx)
 		return st.interruptCall(ctx, c)
+	}
+	if err == nil {
+		st.noteKits(t, tool.Call{Args: args}, &r)
 	}
 	return r, err
 }

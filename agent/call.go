@@ -54,15 +54,23 @@ type callRecord struct {
 	// Edited are the arguments with which the call was made, if a person has
 	// changed them.
 	Edited json.RawMessage `json:"edited,omitempty"`
+	// Notes are what hooks have said to the model before the call.
+	Notes []string `json:"notes,omitempty"`
+	// Refused reports whether the call was not made.
+	Refused bool `json:"refused,omitempty"`
+	// Permission is how it was decided whether the call may be made, in the record of its first try.
+	Permission *Permission `json:"permission,omitempty"`
 }
 
 // outcome returns what the model reads.
 func (r *callRecord) outcome() tool.Result {
-	if len(r.Edited) == 0 {
-		return *r.Result
-	}
 	result := *r.Result
-	result.Content = append([]llm.Part{llm.Text{Text: describeEdit(r.Edited)}}, result.Content...)
+	if len(r.Edited) > 0 {
+		result.Content = append([]llm.Part{llm.Text{Text: describeEdit(r.Edited)}}, result.Content...)
+	}
+	for _, note := range slices.Backward(r.Notes) {
+		result.Content = append([]llm.Part{llm.Text{Text: note + "\n"}}, result.Content...)
+	}
 	return result
 }
 
@@ -85,18 +93,27 @@ func ReadOutcome(data []byte) (*tool.Result, *tool.Question, error) {
 // with its own intent.
 func (st *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var edited json.RawMessage // the arguments of a person, if they replace those of the model
+	var before hooked
 	for try := 1; ; try++ {
 		e := callEffect(t.Name, c.ID, try)
 		m, ok, err := loadRecorded[callRecord](ctx, e.Name, e.Key)
+		if err == nil && try == 1 {
+			before, err = st.runBefore(ctx, t, c, ok)
+			c.Args = before.args
+		}
 		if err == nil && !ok {
-			m, err = st.beginTry(ctx, t, c, e, try, edited)
+			m, err = st.beginTry(ctx, t, c, callTry{e, try, edited, before})
 		}
 		if err != nil {
 			return tool.Result{}, err
 		}
 		if m.Result != nil {
 			st.addSpent(m.Spent)
-			return m.outcome(), nil
+			st.addSeen(m.Result.Seen)
+			if m.Refused {
+				return m.outcome(), nil
+			}
+			return st.runAfter(ctx, t, madeCall(c, m), m.outcome())
 		}
 		if try == 1 && edited == nil {
 			if c.Args, edited, err = st.loadEdits(ctx, c); err != nil {
@@ -120,6 +137,22 @@ func (st *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.
 	}
 }
 
+// madeCall returns a call with the arguments with which it was made.
+func madeCall(c tool.Call, m callRecord) tool.Call {
+	if len(m.Edited) > 0 {
+		c.Args = m.Edited
+	}
+	return c
+}
+
+// A callTry is one try of a call.
+type callTry struct {
+	effect graph.Effect
+	number int
+	edited json.RawMessage // the arguments of a person, if they replace those of the model
+	before hooked
+}
+
 // callEffect returns the effect of one try of a call.
 func callEffect(name, id string, try int) graph.Effect {
 	if try > 1 {
@@ -140,6 +173,9 @@ func (st *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key
 	if st.act.Headless {
 		return tool.Answer{Prompt: q.Prompt, Refused: "no one is present to answer"}, nil
 	}
+	if err := st.announceQuestion(ctx, t, c, "call "+key, q.Prompt); err != nil {
+		return tool.Answer{}, err
+	}
 	value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "call " + key, Kind: q.Kind, Prompt: st.act.redact(q.Prompt), Options: q.Options, Free: true,
 		Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
 	if refusal := refusalOf(err); refusal != nil {
@@ -154,18 +190,24 @@ func (st *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key
 
 // beginTry makes one try of a call, if it is permitted. A refusal is recorded too,
 // so that a resume with different rules does not make the call.
-func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int, edited json.RawMessage) (callRecord, error) {
-	if try == 1 {
-		permitted, changed, refused, err := st.requestPermission(ctx, t, c)
-		if err != nil {
+func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, try callTry) (callRecord, error) {
+	e := try.effect
+	var permission *Permission
+	if try.number == 1 {
+		p := permitted{call: c, refused: try.before.refused}
+		if p.refused != nil {
+			p.why = st.refuseCall(byHook, t.Name, try.before.why)
+		} else if err := st.requestPermission(ctx, t, &p); err != nil {
 			return callRecord{}, err
 		}
-		if c = permitted; changed {
-			edited = c.Args
+		if c, permission = p.call, p.why; p.edited {
+			try.edited = c.Args
 		}
-		if refused != nil {
-			r := st.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
-			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &r, Edited: edited}, nil })
+		if p.refused != nil {
+			r := st.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *p.refused)
+			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) {
+				return callRecord{Result: &r, Edited: try.edited, Refused: true, Permission: permission}, nil
+			})
 		}
 	}
 	if !t.MayRepeat(c.Args) {
@@ -180,14 +222,14 @@ func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e gra
 		cost := &toolSpend{}
 		r, err := st.runWithEvents(withToolSpend(graph.NameQuestions(ctx, "tool "+c.ID), cost), t, c) // each parallel call gets the answers to its own questions
 		if q := (*tool.Question)(nil); errors.As(err, &q) {
-			return callRecord{Ask: q, Spent: cost.spent}, nil
+			return callRecord{Ask: q, Spent: cost.spent, Permission: permission}, nil
 		} else if errors.Is(err, tool.ErrCutOff) {
-			return callRecord{}, nil
+			return callRecord{Permission: permission}, nil
 		}
 		if err == nil {
 			counted()
 		}
-		return callRecord{Result: &r, Spent: cost.spent, Edited: edited}, err
+		return callRecord{Result: &r, Spent: cost.spent, Edited: try.edited, Notes: try.before.notes, Permission: permission}, err
 	})
 }
 
@@ -227,7 +269,7 @@ func (st *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) 
 		return r, context.Cause(ctx)
 	case cut:
 		markInterrupted(ctx)
-		r = cutOutcome(t, c.Args, r.Changes)
+		r = cutOutcome(t, c.Args, r)
 	default:
 		r = tool.FailedResult("%v", err)
 	}
@@ -292,8 +334,12 @@ func (r *ToolRetry) shouldRetry(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redactResult removes secrets from the texts of a result, and the contents of files with secrets from its changes.
+// redactResult removes secrets from the texts of a result, the contents of files with secrets from its changes, and their sums from what it has seen.
 func (st *actStep) redactResult(r tool.Result) tool.Result {
+	r.Seen = slices.Clone(r.Seen)
+	for i, f := range r.Seen {
+		r.Seen[i] = f.Redact(st.act.redact)
+	}
 	if st.act.Redact == nil {
 		return r
 	}

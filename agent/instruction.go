@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/pattern"
 )
 
 // An Instruction is a system prompt with placeholders: {name} or {{name}} is
@@ -50,16 +50,16 @@ func FromMap[V any](m map[string]V) Source {
 }
 
 // place matches possible placeholders, in two braces or in one.
-var place = regexp.MustCompile(`\{\{([A-Za-z0-9_:]+\??)\}\}|\{([A-Za-z0-9_:]+\??)\}`)
+var place = pattern.CompileLater(`\{\{([A-Za-z0-9_:]+\??)\}\}|\{([A-Za-z0-9_:]+\??)\}`)
 
-var placeName = regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)(\?)?$`)
+var placeName = pattern.CompileLater(`^(?:([A-Za-z][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)(\?)?$`)
 
 // System fills in the instruction. With Strict, the error names every missing
 // value.
 func (i Instruction) System(s graph.State) (string, error) {
 	var faults []error
-	text := place.ReplaceAllStringFunc(i.Text, func(whole string) string {
-		part := placeName.FindStringSubmatch(strings.Trim(whole, "{}"))
+	text := place().ReplaceAllStringFunc(i.Text, func(whole string) string {
+		part := placeName().FindStringSubmatch(strings.Trim(whole, "{}"))
 		if part == nil {
 			return whole
 		}

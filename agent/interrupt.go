@@ -247,13 +247,13 @@ func forgetPartialText(ctx context.Context) {
 // notMadeResult is the outcome of a call that was not made because the turn was interrupted.
 var notMadeResult = tool.FailedResult("The user interrupted the turn before this call was made.")
 
-// cutOutcome returns the outcome of a call that was interrupted. changes are what it did to files.
-func cutOutcome(t tool.Tool, args json.RawMessage, changes []tool.FileChange) tool.Result {
+// cutOutcome returns the outcome of a call that was interrupted. done is what it has returned.
+func cutOutcome(t tool.Tool, args json.RawMessage, done tool.Result) tool.Result {
 	r := tool.FailedResult("The user interrupted this call.")
 	if !t.MayRepeat(args) {
 		r = tool.FailedResult("The user interrupted this call. It may have been made in part; check before you repeat it.")
 	}
-	r.Changes = changes
+	r.Changes, r.Seen = done.Changes, done.Seen
 	return r
 }
 
@@ -272,17 +272,20 @@ func (st *actStep) interruptCall(ctx context.Context, c llm.ToolCall) (tool.Resu
 			return tool.Result{}, err
 		case ok && m.Result != nil:
 			st.addSpent(m.Spent)
+			st.addSeen(m.Result.Seen)
 			return m.outcome(), nil
 		case ok:
 			continue
 		}
 		e.InDoubt = graph.DoubtSkip
-		m, err = graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &notMadeResult}, nil })
+		m, err = graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) {
+			return callRecord{Result: &notMadeResult, Permission: st.refuseCall(byCall, t.Name, "was not called: a person interrupted the turn")}, nil
+		})
 		if err != nil {
 			return tool.Result{}, err
 		}
 		if m.Result == nil { // an earlier drive was killed inside the call
-			return st.emitDone(ctx, c, cutOutcome(t, c.Args, nil)), nil
+			return st.emitDone(ctx, c, cutOutcome(t, c.Args, tool.Result{})), nil
 		}
 		return st.emitDone(ctx, c, *m.Result), nil
 	}

@@ -35,11 +35,13 @@ var (
 	Overrides = graph.Fold("overrides", mergeOverrides)
 	// Settled says which sources of tools are there (true) and which cannot be used (false): see Sources.
 	Settled = graph.Merge[string, bool]("settled")
+	// InUse holds the kits that the model has taken up: see Kits. It is kept when the turn ends.
+	InUse = graph.Merge[string, Kit]("kits")
 )
 
 // Keys returns the keys that the nodes of this package need, for Def.Keys.
 func Keys() []graph.AnyKey {
-	return []graph.AnyKey{Messages, Spent, Grants, Todo, Continued, Views, UserInput, OneShots, Overrides, Settled}
+	return []graph.AnyKey{Messages, Spent, Grants, Todo, Continued, Views, UserInput, OneShots, Overrides, Settled, InUse}
 }
 
 // Turn returns the writes that start a turn with what the user says. Use them

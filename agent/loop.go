@@ -24,14 +24,16 @@ type Config struct {
 	Agents     []AgentTool                                    // further tools
 	ListTools  func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 	Sources    Sources                                        // of further tools, which need time to start
+	Kits       Kits                                           // of further tools, which calls take up and put away
 
 	MaxIterations int // replies in a turn; 0: 50. See Think.MaxIterations
 	Window        Window
 	Budget        Budget
 	Continue      Continue
 
-	Gate     Gate // nil: every call may be made
-	Headless bool // there is no person to ask: a call that needs consent is refused
+	Gate     Gate      // nil: every call may be made
+	Hooks    FindHooks // around calls; nil: none
+	Headless bool      // there is no person to ask: a call that needs consent is refused
 	Calls    Calls
 
 	AroundModel []ModelMiddleware
@@ -77,8 +79,8 @@ func (c Config) Def() (graph.Def, error) {
 	}
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.systemFunc(), Models: c.Models, Visibility: c.Visibility, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
-		Tools: withAgents(tools, c.Agents), ListTools: c.ListTools, Sources: c.Sources, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
-	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, ListTools: c.ListTools, Sources: c.Sources, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Serial: c.Request.Serial, Budget: c.Budget,
+		Tools: withAgents(tools, c.Agents), ListTools: c.ListTools, Sources: c.Sources, Kits: c.Kits, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
+	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, ListTools: c.ListTools, Sources: c.Sources, Kits: c.Kits, Gate: c.Gate, Hooks: c.Hooks, Headless: c.Headless, Calls: c.Calls, Serial: c.Request.Serial, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
 	after := graph.End

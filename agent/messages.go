@@ -10,6 +10,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/llm"
+	"raddle.dev/tool"
 )
 
 // Messages is the conversation as a list of changes. It only grows, and each
@@ -32,7 +33,8 @@ type Entry struct {
 	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer had seen
 	For   string `json:"for,omitempty"`   // of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
 
-	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
+	Reply *ReplyInfo      `json:"reply,omitempty"` // of a model's reply
+	Seen  []tool.SeenFile `json:"seen,omitempty"`  // of outcomes: the files whose content they have or have written
 
 	// Said is what a person wrote, if Message contains it with more: documents, or the text
 	// of a template. Empty: the text of Message.

@@ -249,3 +249,71 @@ func TestAnAnswerIsAboutWhatWasShown(t *testing.T) {
 		}
 	}
 }
+
+// talker is a gate that gives many long grounds, with a secret.
+type talker struct{ verdict agent.Verdict }
+
+func (g *talker) Decide(context.Context, tool.Tool, tool.Call, []string) (agent.Decision, error) {
+	d := agent.Decision{Verdict: g.verdict, Grant: []string{"put(hidden)"}}
+	for i := range 10 {
+		d.Grounds = append(d.Grounds, agent.Ground{Text: fmt.Sprint(i, " hidden ", strings.Repeat("é", 500)), By: "rule", Rule: "put * (rules.yaml:1:1)", Why: "is allowed by the rule put * (rules.yaml:1:1)"})
+	}
+	return d, nil
+}
+
+func (g *talker) Always(context.Context, []string) error { return nil }
+
+// What decided about a call is in the record of its outcome: without secrets, short, and only as much as one call may cost.
+func TestPermissionIsRecorded(t *testing.T) {
+	for _, k := range []struct {
+		name     string
+		verdict  agent.Verdict
+		headless bool
+		answer   string
+		want     string
+	}{
+		{"allowed", agent.Allow, false, "", "allow  []"},
+		{"denied", agent.Deny, false, "", "deny  []"},
+		{"no person", agent.Ask, true, "", "ask headless []"},
+		{"run", agent.Ask, false, "run", "ask run [put(***)]"},
+		{"no", agent.Ask, false, "no", "ask no []"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			var c counted
+			st := journal.NewMemory()
+			r := &graph.Runner{Store: st, Graph: compile(t, agent.Config{Model: countReplies(call("a", "put", `{}`), say("ok")), Gate: &talker{k.verdict}, Headless: k.headless,
+				Redact: func(text string) string { return strings.ReplaceAll(text, "hidden", "***") }, Tools: []tool.Tool{c.tool("put", tool.Dangerous, false)}})}
+			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+			if err == nil && res.Status == graph.Waiting {
+				res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{Value: k.answer}}})
+			}
+			if err != nil || res.Status != graph.Done {
+				t.Fatalf("status %v, error %v", res.Status, err)
+			}
+			found := 0
+			for rec, err := range journal.Records(t.Context(), st, "t", journal.Range{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rec.Kind != journal.KindEffect || !strings.Contains(string(rec.Head), "tool put") {
+					continue
+				}
+				found++
+				made, err := agent.ReadCall(rec.Data)
+				p := made.Permission
+				if err != nil || p == nil || fmt.Sprint(p.Verdict, " ", p.Answer, " ", p.Rules) != k.want || len(p.Grounds) != 8 || p.More != 2 || len(rec.Data) > 5000 {
+					t.Fatalf("%d bytes, %v: %+v", len(rec.Data), err, p)
+				}
+				if g := p.Grounds[0]; !strings.HasPrefix(g.Text, "0 *** é") || len([]rune(g.Text)) != 121 || g.Why != "is allowed by the rule" || !strings.HasSuffix(g.Describe(), "… is allowed by the rule put * (rules.yaml:1:1)") {
+					t.Errorf("%+v", g)
+				}
+				if strings.Contains(string(rec.Data), "hidden") {
+					t.Errorf("a secret is recorded: %s", rec.Data)
+				}
+			}
+			if found != 1 {
+				t.Errorf("%d records of the call", found)
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ type CallData struct {
 	Tool  string          `json:"tool"`
 	Args  json.RawMessage `json:"args"`
 	Grant []string        `json:"grant,omitempty"` // what "run" and "always" allow
+	Words []string        `json:"words,omitempty"` // what "words" allows
 
 	Agent  string      `json:"agent,omitempty"`  // the name of the agent that makes the call, if it has one
 	Detail *CallDetail `json:"detail,omitempty"` // of a question about permission, if the gate gives it
@@ -91,11 +92,14 @@ func parsePermission(value any) (a PermissionAnswer, err error) {
 }
 
 // chooseRules returns the rules that an answer gives to the call itself, of those that the question offers. "once" gives them to no other call.
-func (a *PermissionAnswer) chooseRules(offered []string) []string {
-	if len(a.Rules) > 0 {
+func (a *PermissionAnswer) chooseRules(grant, words []string) []string {
+	switch {
+	case len(a.Rules) > 0:
 		return a.Rules
+	case a.Choice == answerWords:
+		return words
 	}
-	return offered
+	return grant
 }
 
 func (a *PermissionAnswer) check() error {
@@ -110,12 +114,12 @@ func (a *PermissionAnswer) check() error {
 			return err
 		}
 		a.Args = compact.Bytes()
-	case answerOnce, answerRun, answerAlways, answerNo:
+	case answerOnce, answerRun, answerWords, answerAlways, answerNo:
 		if len(a.Args) > 0 {
 			return fmt.Errorf(`the choice %q takes no "args"`, a.Choice)
 		}
 	default:
-		return fmt.Errorf("the choice %q must be one of once, run, always, no, edit", a.Choice)
+		return fmt.Errorf("the choice %q must be one of once, run, words, always, no, edit", a.Choice)
 	}
 	if len(a.Rules) > 0 && a.Choice != answerAlways {
 		return fmt.Errorf(`the choice %q takes no "rules"`, a.Choice)
@@ -131,6 +135,8 @@ func parsePermissionText(text string) PermissionAnswer {
 		return PermissionAnswer{Choice: answerOnce}
 	case answerRun:
 		return PermissionAnswer{Choice: answerRun}
+	case answerWords:
+		return PermissionAnswer{Choice: answerWords}
 	case answerAlways:
 		return PermissionAnswer{Choice: answerAlways}
 	case "", answerNo, "n", "false":
@@ -184,53 +190,72 @@ func (a *Act) checkNarrowed(grant, rules []string) error {
 // maxEdits is how often the arguments of one call can be changed.
 const maxEdits = 100
 
-// requestPermission asks the gate and, if the gate says so, a person. refused is the
-// outcome of a call that must not be made, and nil if the call may be made. The
-// person may change the arguments: permitted is the call to make, and the gate has
-// decided about exactly these arguments.
-func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Call) (permitted tool.Call, edited bool, refused *tool.Result, err error) {
+// A permitted is a call that wants permission, with what was decided about it.
+type permitted struct {
+	call    tool.Call    // the call to make, about whose arguments the gate has decided
+	edited  bool         // a person has changed the arguments
+	refused *tool.Result // the outcome of a call that must not be made; nil: it may be made
+	why     *Permission  // to be recorded; nil: there is no gate
+}
+
+// requestPermission asks the gate about a call and, if the gate says so, a person, who may change the arguments.
+func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, p *permitted) error {
 	if a.act.Gate == nil {
-		return c, false, nil, nil
+		return nil
 	}
 	for edits := range maxEdits {
-		if args, ok, err := loadEdit(ctx, c, edits); err != nil {
-			return c, edited, nil, err
+		if args, ok, err := loadEdit(ctx, p.call, edits); err != nil {
+			return err
 		} else if ok {
-			c.Args, edited = args, true
+			p.call.Args, p.edited = args, true
 			continue
 		}
-		d, err := a.act.Gate.Decide(ctx, t, c, a.listGrants())
+		d, err := a.act.Gate.Decide(ctx, t, p.call, a.listGrants())
 		if ctx.Err() != nil {
-			return c, edited, nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		switch {
-		case err != nil:
-			return c, edited, denyCall("%v", err), nil
-		case d.Verdict == Allow:
-			c.Permit = d.Permit
-			return c, edited, nil, nil
-		case d.Verdict == Deny && d.Reason == "":
-			return c, edited, denyCall("permission denied: a rule forbids this call of %s", t.Name), nil
-		case d.Verdict == Deny:
-			return c, edited, denyCall("permission denied: %s", d.Reason), nil
+		if err != nil {
+			p.refused, p.why = denyCall("%v", err), a.refuseCall(byCall, t.Name, "cannot be judged")
+			return nil
 		}
-		if fault := CheckArguments(t, c.Args); fault != nil { // no question about a call that cannot be made
-			return c, edited, denyCall("%v", fault), nil
+		p.why = a.newPermission(&d)
+		if d.Verdict != Ask {
+			p.call.Permit, p.refused = d.Permit, d.refuse(t)
+			return nil
+		}
+		if fault := CheckArguments(t, p.call.Args); fault != nil { // no question about a call that cannot be made
+			p.refused, p.why = denyCall("%v", fault), a.refuseCall(byCall, t.Name, "does not accept these arguments")
+			return nil
 		}
 		if a.act.Headless {
-			return c, edited, denyCall("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name), nil
+			p.why.Answer = answerHeadless
+			p.refused = denyCall("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name)
+			return nil
 		}
-		answer, refused, err := a.askPermission(ctx, t, c, d, edits)
-		if err != nil || refused != nil || answer.Choice != answerEdit {
-			c.Permit = d.Permit.Answer(answer.chooseRules(d.Grant))
-			return c, edited, refused, err
+		answer, err := a.askPermission(ctx, t, p, d, edits)
+		if err != nil || p.refused != nil || answer.Choice != answerEdit {
+			p.call.Permit = d.Permit.Answer(answer.chooseRules(d.Grant, d.Words))
+			return err
 		}
-		if c.Args, err = recordEdit(ctx, c, edits, answer.Args); err != nil {
-			return c, edited, nil, err
+		if p.call.Args, err = recordEdit(ctx, p.call, edits, answer.Args); err != nil {
+			return err
 		}
-		edited = true
+		p.edited = true
 	}
-	return c, edited, denyCall("permission denied: the arguments of this call of %s were changed too often", t.Name), nil
+	p.refused = denyCall("permission denied: the arguments of this call of %s were changed too often", t.Name)
+	p.why = a.refuseCall(byCall, t.Name, "got other arguments from a person too often")
+	return nil
+}
+
+// refuse returns the outcome of a call that a decision denies; nil: it does not.
+func (d *Decision) refuse(t tool.Tool) *tool.Result {
+	switch {
+	case d.Verdict != Deny:
+		return nil
+	case d.Reason == "":
+		return denyCall("permission denied: a rule forbids this call of %s", t.Name)
+	}
+	return denyCall("permission denied: %s", d.Reason)
 }
 
 // editEffect returns the effect that records new arguments of a call. They are
@@ -273,6 +298,13 @@ func denyCall(format string, args ...any) *tool.Result {
 type offer struct {
 	Bound bool     `json:"bound,omitempty"` // as in [Decision]
 	Grant []string `json:"grant,omitempty"`
+	Words []string `json:"words,omitempty"`
+	Boxed bool     `json:"boxed,omitempty"` // an answer lets the call run in the box only: see [tool.Permit]
+}
+
+// newOffer returns what the question about a decision offers.
+func newOffer(d *Decision) offer {
+	return offer{Bound: d.Bound, Grant: d.Grant, Words: d.Words, Boxed: d.Permit != nil && d.Permit.Boxed}
 }
 
 // UnmarshalJSON also reads the list of rules that older versions recorded, for decisions that were bound.
@@ -288,76 +320,110 @@ func (o *offer) UnmarshalJSON(data []byte) error {
 // covers reports whether a choice that was made when this was offered counts for a decision that is made now. What is bound to a content then or
 // now must be the same; and nothing is allowed for longer that was not shown.
 func (o *offer) covers(choice string, now Decision) bool {
+	allows := choice != answerNo && choice != answerEdit
+	if allows && o.Boxed && (now.Permit == nil || !now.Permit.Boxed) {
+		return false // it would run outside of the box now
+	}
 	switch choice {
 	case answerNo, answerEdit:
 		return true
 	case answerOnce:
 		return !o.Bound && !now.Bound || slices.Equal(o.Grant, now.Grant)
+	case answerWords:
+		return len(o.Words) > 0 && slices.Equal(o.Words, now.Words)
 	}
 	return slices.Equal(o.Grant, now.Grant)
 }
 
 // askPermission asks a person about a call whose arguments were changed a number of times.
-func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision, edits int) (answer PermissionAnswer, refused *tool.Result, err error) {
+func (a *actStep) askPermission(ctx context.Context, t tool.Tool, p *permitted, d Decision, edits int) (answer PermissionAnswer, err error) {
+	c := p.call
+	refuse := func(format string, args ...any) (PermissionAnswer, error) {
+		p.refused = denyCall(format, args...)
+		return answer, nil
+	}
 	ask := a.newPermissionAsk(t, c, d, edits)
 	_, key := editEffect(c, edits)
-	offered, err := graph.DoEffect(ctx, graph.Effect{Name: "offer", Key: key}, func(context.Context) (offer, error) { return offer{d.Bound, d.Grant}, nil })
+	if _, asked, err := loadRecorded[offer](ctx, "offer", key); err != nil {
+		return answer, err
+	} else if !asked && t.Refuse != nil {
+		if r := t.Refuse(c); r != nil {
+			p.refused, p.why = r, a.refuseCall(byCall, t.Name, "refused the call before anyone was asked")
+			return answer, nil
+		}
+	}
+	offered, err := graph.DoEffect(ctx, graph.Effect{Name: "offer", Key: key}, func(context.Context) (offer, error) { return newOffer(&d), nil })
 	if err != nil {
-		return answer, nil, err
+		return answer, err
+	}
+	if err := a.announceQuestion(ctx, t, c, ask.Name, ask.Prompt); err != nil {
+		return answer, err
 	}
 	value, err := graph.Interrupt[any](ctx, ask)
 	if refusal := refusalOf(err); refusal != nil {
-		return answer, denyCall("permission denied: %s", refusal.Reason), nil
+		p.why.setAnswer(a, answerRefused, nil)
+		return refuse("permission denied: %s", refusal.Reason)
 	}
 	if err != nil {
-		return answer, nil, err
+		return answer, err
 	}
 	if answer, err = parsePermission(value); err != nil { // an older version recorded it
-		return answer, denyCall("permission denied: the answer of the user could not be read: %v", err), nil
+		p.why.setAnswer(a, answerRefused, nil)
+		return refuse("permission denied: the answer of the user could not be read: %v", err)
 	}
 	if !offered.covers(answer.Choice, d) {
-		return answer, denyCall("permission denied: what this call of %s runs has changed since the user was asked. Make the call again, so that the user can decide about it as it is now.", t.Name), nil
+		p.why.setAnswer(a, answerChanged, nil)
+		return refuse("permission denied: what this call of %s runs has changed since the user was asked. Make the call again, so that the user can decide about it as it is now.", t.Name)
 	}
+	rules := answer.chooseRules(d.Grant, d.Words)
 	switch answer.Choice {
-	case answerRun:
-		a.addGrants(d.Grant)
+	case answerOnce:
+		p.why.setAnswer(a, answerOnce, nil)
+	case answerRun, answerWords:
+		p.why.setAnswer(a, answer.Choice, rules)
+		a.addGrants(rules)
 	case answerAlways:
-		rules := d.Grant
 		if len(answer.Rules) > 0 {
 			if err := a.act.checkNarrowed(d.Grant, answer.Rules); err != nil {
-				return answer, denyCall("permission denied: the rules of the user's answer cannot be saved: %v", err), nil
+				p.why.setAnswer(a, answerRefused, nil)
+				return refuse("permission denied: the rules of the user's answer cannot be saved: %v", err)
 			}
-			rules = answer.Rules
 		}
+		p.why.setAnswer(a, answerAlways, rules)
 		a.addGrants(rules)
 		if !d.Lasting {
-			return answer, nil, nil
+			return answer, nil
 		}
 		_, err := graph.DoEffect(ctx, graph.Effect{Name: "always", Key: c.ID}, func(ctx context.Context) (bool, error) {
 			return true, a.act.Gate.Always(ctx, rules)
 		})
-		return answer, nil, err
+		return answer, err
 	case answerNo:
+		p.why.setAnswer(a, answerNo, nil)
 		text := fmt.Sprintf("permission denied: the user does not want this call of %s", t.Name)
 		if answer.Reason != "" {
 			text += ": " + answer.Reason
 		}
-		return answer, denyCall("%s", text), nil
+		return refuse("%s", text)
 	}
-	return answer, nil, nil
+	return answer, nil
 }
 
 // newPermissionAsk returns the question about a call.
 func (a *actStep) newPermissionAsk(t tool.Tool, c tool.Call, d Decision, edits int) graph.Ask {
 	prompt, data := d.DescribeCall(t, c, a.act.redact)
 	data.Agent, data.Edited = a.act.Budget.Of, edits > 0
-	options := []string{answerOnce, answerNo}
-	switch {
-	case len(d.Grant) > 0 && d.Lasting:
-		options = []string{answerOnce, answerRun, answerAlways, answerNo}
-	case len(d.Grant) > 0:
-		options = []string{answerOnce, answerRun, answerNo}
+	options := []string{answerOnce}
+	if len(d.Grant) > 0 {
+		options = append(options, answerRun)
 	}
+	if len(d.Words) > 0 {
+		options = append(options, answerWords)
+	}
+	if len(d.Grant) > 0 && d.Lasting {
+		options = append(options, answerAlways)
+	}
+	options = append(options, answerNo)
 	name := "permit " + c.ID
 	if edits > 0 {
 		name += "#" + strconv.Itoa(edits+1)
@@ -373,7 +439,7 @@ func (d *Decision) DescribeCall(t tool.Tool, c tool.Call, redact func(string) st
 		prompt = fmt.Sprintf("May %s be called with %s?", t.Name, c.Args)
 	}
 	prompt = redact(prompt)
-	data = CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant}
+	data = CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant, Words: d.Words}
 	if d.Detail != nil {
 		detail := *d.Detail
 		detail.Does, detail.Command = redact(detail.Does), redact(detail.Command)
@@ -395,4 +461,25 @@ func (d *Decision) DescribeCall(t tool.Tool, c tool.Call, redact func(string) st
 // describeEdit returns what the model reads about a call whose arguments a person has changed.
 func describeEdit(args json.RawMessage) string {
 	return fmt.Sprintf("The user changed the arguments of this call before it was made. It was made with: %s\n", args)
+}
+
+// checkAnswer returns why an answer to a question about a call is rejected: see
+// graph.Node.CheckAnswer. It does not repeat the checks that follow from the
+// type of the question.
+func (a *Act) checkAnswer(q graph.Question, given graph.Answer) error {
+	if q.Kind == KindPermission {
+		return a.checkPermission(q, given)
+	}
+	var d CallData
+	if json.Unmarshal(q.Data, &d) != nil {
+		return nil
+	}
+	for i := range userTools {
+		if u := &userTools[i]; u.name == d.Tool && u.kind == q.Kind {
+			if _, problem := u.answer(u, userArgs{Question: q.Prompt, Options: q.Options}, given.Value); problem != "" {
+				return errors.New(problem)
+			}
+		}
+	}
+	return nil
 }

@@ -229,6 +229,18 @@ func TestArgumentsAreCheckedBeforeAnyoneIsAsked(t *testing.T) {
 		"put":    func(c *agent.Config) { c.Tools = []tool.Tool{put} },
 		"remote": func(c *agent.Config) { c.Tools = []tool.Tool{remote} },
 		"helper": func(c *agent.Config) { c.Agents = []agent.AgentTool{helper} },
+		"checked": func(c *agent.Config) {
+			checked := put
+			checked.Name = "checked"
+			checked.Schema = nil
+			checked.Check = func(args json.RawMessage) error {
+				if string(args) != `{"n":1}` {
+					return errors.New("they do not match its schema")
+				}
+				return nil
+			}
+			c.Tools = []tool.Tool{checked}
+		},
 		"listed": func(c *agent.Config) {
 			listed := put
 			listed.Name = "listed"

@@ -22,12 +22,12 @@ type Sources struct {
 	Tools func(ctx context.Context, settled map[string]bool) ([]tool.Tool, error)
 }
 
-// settleSources returns which sources are there. It adds to the input what was found out.
-func (t *Think) settleSources(ctx context.Context, s graph.State, name string, in *modelInput) (map[string]bool, error) {
+// settle returns which sources are there. It adds to the input what was found out.
+func (o Sources) settle(ctx context.Context, s graph.State, name string, in *modelInput) (map[string]bool, error) {
 	known, begins := Settled.Get(s), in.begins || countReplies(Messages.Get(s), name) == 0
 	settled := map[string]bool{}
 	var open []string
-	for _, source := range t.Sources.Names {
+	for _, source := range o.Names {
 		there, over := known[source]
 		if over && (there || !begins) {
 			settled[source] = there
@@ -41,7 +41,7 @@ func (t *Think) settleSources(ctx context.Context, s graph.State, name string, i
 	found, err := graph.Do(ctx, "sources", func(ctx context.Context) (map[string]bool, error) {
 		run, release := Interruptible(ctx)
 		defer release()
-		return t.Sources.Start(run, open)
+		return o.Start(run, open)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the tools: %w", err)

@@ -28,6 +28,7 @@ type Think struct {
 	Tools     []tool.Tool                                    // the tools that the model may call
 	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 	Sources   Sources                                        // of further tools, which need time to start
+	Kits      Kits                                           // see Act.Kits
 	Window    Window
 	Budget    Budget
 	Around    []ModelMiddleware   // the first outermost
@@ -143,13 +144,14 @@ func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override, nam
 			return req, err
 		}
 	}
-	settled, err := t.settleSources(ctx, s, name, in)
+	sources := t.Kits.joinSources(t.Sources, s)
+	settled, err := sources.settle(ctx, s, name, in)
 	if err != nil {
 		return req, err
 	}
 	run, release := Interruptible(ctx)
 	defer release()
-	tools, err := listTools(run, t.Tools, t.Sources.listTools(settled, t.ListTools))
+	tools, err := listTools(run, t.Tools, t.Kits.joinTools(s, sources.listTools(settled, t.ListTools)))
 	if err != nil {
 		return req, err
 	}

@@ -310,6 +310,9 @@ func (e *VariablesError) Error() string {
 // checkReady returns why the agent cannot run although its file is valid. Errors of
 // children are reported by the nodes that run them.
 func (a *Agent) checkReady() error {
+	if a.host.Tooling.Hooks == nil && len(ListHooks(a)) > 0 {
+		return fmt.Errorf("agent '%s' has hooks, and this program runs none: set Host.Tooling.Hooks", a.Name)
+	}
 	if a.Config != nil {
 		if a.modelID("") == "" {
 			return &MissingModelError{Agent: a.Name, Pos: a.At("model")}

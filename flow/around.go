@@ -1,6 +1,13 @@
 package flow
 
-import "context"
+import (
+	"context"
+
+	"raddle.dev/agent"
+	"raddle.dev/internal/hook"
+	"raddle.dev/internal/strictyaml"
+	"raddle.dev/tool"
+)
 
 // NodeCall is the work of one execution of a script node or of an agent node.
 type NodeCall struct {
@@ -22,4 +29,51 @@ func (nr *nodeRun) doNodeWork(ctx context.Context, makeInput func() string, work
 		return work(ctx)
 	}
 	return around(ctx, NodeCall{Node: nr.node.ID, Kind: nr.node.Kind(), Input: makeInput()}, work)
+}
+
+// ListHooks returns the hooks of the agent's file.
+func ListHooks(a *Agent) []hook.Hook {
+	if a.Config != nil {
+		return a.Config.Hooks
+	}
+	return a.File.Hooks
+}
+
+// findHooks returns what finds the hooks around the work of the agent; nil: there are none.
+func findHooks(a *Agent) agent.FindHooks {
+	if a.host.Tooling.Hooks == nil {
+		return nil
+	}
+	return a.host.Tooling.Hooks(a.Dir, ListHooks(a))
+}
+
+// runTurnStart runs the hooks at the start of a turn, and returns the prompt with what they add.
+func (c *conversation) runTurnStart(ctx context.Context, said, prompt string) (string, error) {
+	find := findHooks(c.agent)
+	if find == nil {
+		return prompt, nil
+	}
+	in := agent.HookInput{On: agent.HookTurnStart, Agent: c.agent.Name, Prompt: said}
+	for _, h := range find(ctx, tool.Tool{}, in) {
+		rec, err := agent.RunHook(ctx, h, in, "", c.agent.host.redact)
+		if err != nil {
+			return "", err
+		}
+		prompt = joinParagraphs(prompt, rec.Answer.Context)
+	}
+	return prompt, nil
+}
+
+// hookFindings reports hooks that do not run: those of turns in a graph, which has none.
+func hookFindings(a *Agent) (found []strictyaml.Finding) {
+	if a.File == nil {
+		return nil
+	}
+	for _, h := range a.File.Hooks {
+		if h.On == hook.TurnStart || h.On == hook.TurnEnd {
+			found = append(found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "hook", Pos: h.Pos,
+				Message: "a hook on " + h.On + " has no effect in a graph, which has no turns", Hint: "write a node for it"})
+		}
+	}
+	return found
 }

@@ -129,7 +129,7 @@ func (a *Agent) localTools() []tool.Tool {
 		builtin = append(builtin, queryTool(a))
 	}
 	if a.Config != nil {
-		builtin = append(builtin, skillTools(ListSkills(a))...)
+		builtin = append(builtin, skillTools(a, ListSkills(a))...)
 	}
 	for _, t := range builtin {
 		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
@@ -192,6 +192,7 @@ func (c *conversation) loopConfig() agent.Config {
 		return l
 	}
 	l.Sources = serverSources(a, a.Tools.Servers, len(a.Tools.Tools) == 0)
+	l.Kits = skillKits(a, ListSkills(a))
 	if f.Continue.Auto {
 		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.newPlaceholderFiller().fillText(f.Continue.Prompt), Plain: true}
 	}
@@ -204,7 +205,7 @@ func baseLoopConfig(a *Agent, id string, models *modelCache) agent.Config {
 	facts := a.modelFacts(id)
 	m := &namedModel{cache: models, id: id}
 	l := agent.Config{
-		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
+		Model: m, Gate: a.host.Tooling.Gate, Hooks: findHooks(a), Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
 		Window: agent.Window{Tokens: facts.Window},
 		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, InDoubtForAll: a.host.Tooling.InDoubtForAll},
 
@@ -341,6 +342,9 @@ func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Updat
 	if err != nil {
 		return graph.Update{}, err
 	}
+	if prompt, err = c.runTurnStart(ctx, said, prompt); err != nil {
+		return graph.Update{}, err
+	}
 	if openedKey.Get(s) {
 		return addUserMessage(ctx, s, llm.User(prompt)), nil
 	}
@@ -348,11 +352,36 @@ func (c *conversation) openTurn(ctx context.Context, s graph.State) (graph.Updat
 	if err != nil {
 		return graph.Update{}, err
 	}
+	kits, err := c.loadPreloaded(ctx, &text)
+	if err != nil {
+		return graph.Update{}, err
+	}
 	system, messages := openingMessages(text, prompt)
 	last := len(messages) - 1
 	up := addUserMessage(ctx, s, messages[last])
 	up.Writes = append([]graph.Write{systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages[:last]...)}, up.Writes...)
+	if len(kits) > 0 {
+		up.Writes = append(up.Writes, agent.InUse.Set(kits))
+	}
 	return up, nil
+}
+
+// loadPreloaded adds the skills with which a conversation begins to its instructions, and returns what they bring.
+func (c *conversation) loadPreloaded(ctx context.Context, text *string) (map[string]agent.Kit, error) {
+	a := c.agent
+	if len(a.Config.Skills.Preload) == 0 || c.hasNoTools() {
+		return nil, nil
+	}
+	type loaded struct {
+		Text string               `json:"text"`
+		Kits map[string]agent.Kit `json:"kits"`
+	}
+	got, err := graph.Do(ctx, "skills", func(ctx context.Context) (loaded, error) {
+		texts, kits, err := preloadSkills(ctx, a, a.Config.Skills, ListSkills(a))
+		return loaded{a.host.redact(joinParagraphs(texts...)), kits}, err
+	})
+	*text = joinParagraphs(*text, got.Text)
+	return got.Kits, err
 }
 
 // addUserMessage returns an update that adds what the user says to the conversation, with what is attached to it.
@@ -474,7 +503,7 @@ When a decision is the user's to make, ask instead of guessing:
 Ask one thing at a time, and do not ask for what you can find out yourself.`
 
 // finishTurn ends a turn with its text.
-func (c *conversation) finishTurn(_ context.Context, s graph.State) (graph.Update, error) {
+func (c *conversation) finishTurn(ctx context.Context, s graph.State) (graph.Update, error) {
 	text := agent.LastResponse(s)
 	switch {
 	case c.agent.depth > c.agent.host.Depth:
@@ -483,6 +512,12 @@ func (c *conversation) finishTurn(_ context.Context, s graph.State) (graph.Updat
 		text = ""
 	case agent.WasInterrupted(s):
 		text = agent.TurnText(s)
+	}
+	if !agent.IsCompaction(s) {
+		in := agent.HookInput{On: agent.HookTurnEnd, Agent: c.agent.Name, Reply: text}
+		if err := agent.RunHooks(agent.WithoutInterrupt(ctx), findHooks(c.agent), in, "", c.agent.host.redact); err != nil {
+			return graph.Update{}, err
+		}
 	}
 	return graph.Update{Halt: &graph.Halt{Value: text}}, nil
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	goruntime "runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -27,13 +27,13 @@ type placeholderFiller struct {
 	now       time.Time
 }
 
-var specialName = regexp.MustCompile(`\{\{(\w+)\}\}`)
+var specialName = pattern.CompileLater(`\{\{(\w+)\}\}`)
 
 func (f *placeholderFiller) fillText(text string) string {
 	for _, v := range f.variables {
 		text = strings.ReplaceAll(text, "{{"+v.Key+"}}", v.Value)
 	}
-	return specialName.ReplaceAllStringFunc(text, func(found string) string {
+	return specialName().ReplaceAllStringFunc(text, func(found string) string {
 		if value, ok := f.specialValue(found[2 : len(found)-2]); ok {
 			return value
 		}

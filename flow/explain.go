@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/llm"
 )
 
@@ -41,7 +41,7 @@ func describeError(a *Agent, err error) string {
 
 // refusedAnswer says which answer was rejected, and which rule rejects it.
 func refusedAnswer(e *graph.AnswerError) string {
-	if !failedValidation.MatchString(e.Reason) {
+	if !failedValidation().MatchString(e.Reason) {
 		return e.Error()
 	}
 	path, _, _ := strings.Cut(e.ID, "#")
@@ -49,12 +49,12 @@ func refusedAnswer(e *graph.AnswerError) string {
 }
 
 // engineNode matches the text in which the engine names a failed node.
-var engineNode = regexp.MustCompile(`node (\S+) \(step \d+[^)]*\)`)
+var engineNode = pattern.CompileLater(`node (\S+) \(step \d+[^)]*\)`)
 
 // PlainReason returns the reason of a failure, as a journal stores it, in the
 // words of the file format. It is for lists, which have neither the agent nor
 // the error.
-func PlainReason(reason string) string { return engineNode.ReplaceAllString(reason, "at node '$1'") }
+func PlainReason(reason string) string { return engineNode().ReplaceAllString(reason, "at node '$1'") }
 
 // explainedError is an error of the engine with a different text.
 type explainedError struct {

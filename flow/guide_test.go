@@ -67,7 +67,7 @@ func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
 // The guide names whatever the parser asks a file for.
 func TestGuideNamesEveryTopLevelField(t *testing.T) {
 	text := guide(t)
-	fields := fieldsAskedFor(t, "spec/parse.go", "spec/skills.go")
+	fields := fieldsAskedFor(t, "spec/parse.go", "spec/skills.go", "spec/hooks.go")
 	for _, must := range []string{"name", "nodes", "max_concurrency", "variables", "default"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)
@@ -258,7 +258,7 @@ func TestGuideNamesEveryFieldOfConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	fields := append(fieldsAskedFor(t, "spec/config.go", "spec/skills.go"), "variables", "enabled_macros", "memory")
+	fields := append(fieldsAskedFor(t, "spec/config.go", "spec/skills.go", "spec/hooks.go"), "variables", "enabled_macros", "memory")
 	for _, must := range []string{"name", "timeout", "auto_continue", "compression_threshold", "spawnable_agents", "enabled_skills"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/hook"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -96,6 +97,9 @@ type Bounds struct {
 type Tooling struct {
 	Box  Toolbox    // nil: agents have only the built-in tools
 	Gate agent.Gate // permits or denies calls; nil: every call may be made
+	// Hooks returns the hooks around the work of an agent: those of its file and those of its surroundings. nil: none run, and an agent whose file has hooks cannot
+	// run.
+	Hooks func(agentDir string, own []hook.Hook) agent.FindHooks
 	// TrustsDir reports whether the scripts of an agent's directory are trusted.
 	// If not, each of its script nodes asks before it runs. nil: all scripts are
 	// trusted. It must be safe for concurrent use.

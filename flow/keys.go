@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -166,7 +166,7 @@ func StoredJSON(values []history.StoredValue) []byte {
 }
 
 // mediaBytes matches a picture or a document in the JSON of a conversation, up to the end of its bytes. No text matches: quotes are escaped there.
-var mediaBytes = regexp.MustCompile(`(\{"type":"(?:image|file)"(?:,"(?:name|mime)":"(?:[^"\\]|\\.)*")*,)"data":"([A-Za-z0-9+/=]*)"`)
+var mediaBytes = pattern.CompileLater(`(\{"type":"(?:image|file)"(?:,"(?:name|mime)":"(?:[^"\\]|\\.)*")*,)"data":"([A-Za-z0-9+/=]*)"`)
 
 // withoutBytes returns the JSON of a conversation with the sizes of pictures and documents in place of their bytes.
 func withoutBytes(messages []byte) []byte {
@@ -175,7 +175,7 @@ func withoutBytes(messages []byte) []byte {
 	}
 	var out []byte
 	done := 0
-	for _, m := range mediaBytes.FindAllSubmatchIndex(messages, -1) {
+	for _, m := range mediaBytes().FindAllSubmatchIndex(messages, -1) {
 		data := messages[m[4]:m[5]]
 		size := base64.StdEncoding.DecodedLen(len(data)) - bytes.Count(data[max(0, len(data)-2):], []byte("="))
 		out = append(append(out, messages[done:m[3]]...), fmt.Sprintf(`"bytes":%d`, size)...)

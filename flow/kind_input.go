@@ -2,12 +2,12 @@ package flow
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -123,12 +123,12 @@ func (nr *nodeRun) askText(ask graph.Ask) (string, error) {
 
 // failedValidation matches the fixed text of an answer that fails its
 // validation.
-var failedValidation = regexp.MustCompile(`^(?:at node '[^']*': )?Input failed validation '(.*)' \(got (\d+) chars\)$`)
+var failedValidation = pattern.CompileLater(`^(?:at node '[^']*': )?Input failed validation '(.*)' \(got (\d+) chars\)$`)
 
 // AnswerHeadline returns the reason why an answer is rejected in plain words
 // for a person at a terminal. It returns an unknown reason unchanged.
 func AnswerHeadline(reason string) string {
-	found := failedValidation.FindStringSubmatch(reason)
+	found := failedValidation().FindStringSubmatch(reason)
 	if found == nil {
 		return reason
 	}

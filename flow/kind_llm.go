@@ -45,7 +45,7 @@ var llmKind = &kind{
 		Optional: []string{
 			"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
 			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "provider_tools", "retry_patience",
-			"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
+			"skills_enabled", "enabled_skills", "preload_skills", "inject_skill_instructions", "skill_instructions",
 		},
 		Scoped: "output",
 	},
@@ -335,10 +335,11 @@ func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
 	}
 	id := a.modelID(b.model)
 	c := baseLoopConfig(a, id, in.models)
-	c.Name, c.Tools, c.MaxIterations = n.ID, append(tools, skillTools(nodeSkills(a, n))...), b.maxIterations
+	c.Name, c.Tools, c.MaxIterations = n.ID, append(tools, skillTools(a, nodeSkills(a, n))...), b.maxIterations
 	c.Request = b.baseRequest(a)
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
 	c.Sources = serverSources(a, servers, false)
+	c.Kits = skillKits(a, nodeSkills(a, n))
 	c.Retry = retryPolicy(a, b.patience, b.maxAttempts)
 	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: b.model == "", Tools: b.tools})}
 	def, err := c.Def()
@@ -397,7 +398,17 @@ func (b *llmNode) resolveTools(a *Agent) (tools []tool.Tool, servers []string, e
 
 // useTools holds the conversation and returns what the model has said in it.
 func (b *llmNode) useTools(ctx context.Context, nr *nodeRun, req llm.Request) (string, error) {
-	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
+	fields, _ := nodeSkillFields(nr.agent.File, nr.node)
+	texts, kits, err := preloadSkills(ctx, nr.agent, fields, nodeSkills(nr.agent, nr.node))
+	if err != nil {
+		return "", err
+	}
+	system := joinParagraphs(append([]string{req.System}, texts...)...)
+	set := append(agent.TurnWith(req.Messages[0]), systemKey.Set(nr.host().redact(system)))
+	if len(kits) > 0 {
+		set = append(set, agent.InUse.Set(kits))
+	}
+	done, err := graph.Call(ctx, set...)
 	var limit *graph.LimitError
 	var budget *agent.BudgetError
 	switch {

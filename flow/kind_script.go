@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
@@ -92,7 +92,7 @@ func (b *scriptNode) checkParallel(c *check.Checker, n *spec.Node) {
 
 // relativePath matches a word of a script that may be a path relative to the
 // directory in which the script runs: a word with a slash or an extension.
-var relativePath = regexp.MustCompile(`(?m)(?:^|[\s"'(=<>])((?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+|\.[A-Za-z0-9]+)+)`)
+var relativePath = pattern.CompileLater(`(?m)(?:^|[\s"'(=<>])((?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+|\.[A-Za-z0-9]+)+)`)
 
 // longestScript is how much of a script is searched for paths, in bytes.
 const longestScript = 1 << 18
@@ -116,7 +116,7 @@ func (b *scriptNode) checkWorkingDir(c *check.Checker, n *spec.Node) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
-		for _, m := range relativePath.FindAllStringSubmatch(line, -1) {
+		for _, m := range relativePath().FindAllStringSubmatch(line, -1) {
 			if name := m[1]; check.FileExists(filepath.Join(c.Context.Dir, name)) && !check.FileExists(filepath.Join(c.Context.Workspace, name)) {
 				c.WarnAt(n, n.At("script"), "working-dir", fmt.Sprintf("script '%s' names %s, which exists in the agent's directory only, and runs where raddle is started (to run it in the agent's directory: `working_dir: agent`)", b.script, name))
 				return

@@ -166,7 +166,12 @@ func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 func openTools(a *Agent, global, servers []string) (err error) {
 	learnSecrets(a)
 	loadSkills(a)
-	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: variableValues(a)})
+	need := ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: variableValues(a)}
+	for _, s := range ListSkills(a) {
+		need.SkillTools = appendNew(need.SkillTools, s.Tools...)
+		need.SkillServers = appendNew(need.SkillServers, s.Servers...)
+	}
+	a.Tools, err = a.host.openToolset(need)
 	if err != nil {
 		return spec.Errorf("the tools of agent '%s': %w", a.Name, err)
 	}
@@ -412,7 +417,7 @@ func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
 func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = slices.Concat(findings, toolFindings(a), skillFindings(a))
+	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), hookFindings(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File)...)
 	for _, n := range a.File.Nodes {

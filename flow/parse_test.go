@@ -462,7 +462,7 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 	compareFields(t, "graph.yaml", m.Known, f.Source)
 	nested := keysOf(f.SettingsSource)
 	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.Source.FieldNode("variables")).Content[0]}))
-	for _, name := range fieldsAskedFor(t, "spec/parse.go", "spec/skills.go") {
+	for _, name := range fieldsAskedFor(t, "spec/parse.go", "spec/skills.go", "spec/hooks.go") {
 		if !nested[name] && !slices.Contains(m.Known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
 			t.Errorf("graph.yaml has no `%s`", name)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 )
@@ -21,13 +22,13 @@ type scriptTarget struct {
 }
 
 // nextValue matches the place where a script gives _next its value: as a member of an object, an assignment or an argument.
-var nextValue = regexp.MustCompile(`\b_next\b\\?["']?\]?\s*[:=]\s*`)
+var nextValue = pattern.CompileLater(`\b_next\b\\?["']?\]?\s*[:=]\s*`)
 
 // These match what follows: a text in quotes, which may be escaped, or a variable of bash in quotes.
 var (
-	quotedTarget   = regexp.MustCompile(`^\\?["']([A-Za-z0-9_][A-Za-z0-9_.-]*)\\?["']`)
-	variableTarget = regexp.MustCompile(`^\\?["']?\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?\\?["']?`)
-	choiceTarget   = regexp.MustCompile(`(?:\belse\s+|[?:]\s*)["']([A-Za-z0-9_][A-Za-z0-9_.-]*)["']`)
+	quotedTarget   = pattern.CompileLater(`^\\?["']([A-Za-z0-9_][A-Za-z0-9_.-]*)\\?["']`)
+	variableTarget = pattern.CompileLater(`^\\?["']?\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?\\?["']?`)
+	choiceTarget   = pattern.CompileLater(`(?:\belse\s+|[?:]\s*)["']([A-Za-z0-9_][A-Za-z0-9_.-]*)["']`)
 )
 
 // findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It finds objects of JSON, Python
@@ -53,9 +54,9 @@ func findScriptTargets(path string) []scriptTarget {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "//") {
 			continue
 		}
-		for _, m := range nextValue.FindAllStringIndex(line, -1) {
+		for _, m := range nextValue().FindAllStringIndex(line, -1) {
 			rest := line[m[1]:]
-			if v := variableTarget.FindStringSubmatch(rest); v != nil {
+			if v := variableTarget().FindStringSubmatch(rest); v != nil {
 				for j, other := range lines {
 					for _, a := range findAssignments(other, v[1]) {
 						add(other[a[0]:a[1]], other, j+1, a[0])
@@ -63,12 +64,12 @@ func findScriptTargets(path string) []scriptTarget {
 				}
 				continue
 			}
-			q := quotedTarget.FindStringSubmatchIndex(rest)
+			q := quotedTarget().FindStringSubmatchIndex(rest)
 			if q != nil {
 				add(rest[q[2]:q[3]], line, i+1, m[1]+q[2])
 			}
 			rest = rest[:choiceLength(rest)]
-			for _, c := range choiceTarget.FindAllStringSubmatchIndex(rest, -1) {
+			for _, c := range choiceTarget().FindAllStringSubmatchIndex(rest, -1) {
 				if q != nil && c[0] < q[1] {
 					continue
 				}

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
 	"raddle.dev/internal/skill"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
@@ -32,7 +34,7 @@ func loadSkills(a *Agent) {
 		found, problems := skill.ReadSkills(skillRoot(a, dir), dir)
 		for _, s := range found {
 			visible := a.host.Skills.Visible == nil || slices.Contains(a.host.Skills.Visible, s.Name)
-			if visible && !slices.ContainsFunc(a.skills, func(have skill.Skill) bool { return have.Name == s.Name }) {
+			if visible && !hasSkill(a.skills, s.Name) {
 				a.skills = append(a.skills, s)
 			}
 		}
@@ -76,7 +78,7 @@ func ListSkills(a *Agent) (list []skill.Skill) {
 	}
 	for _, n := range a.File.Nodes {
 		for _, s := range nodeSkills(a, n) {
-			if !slices.Contains(list, s) {
+			if !hasSkill(list, s.Name) {
 				list = append(list, s)
 			}
 		}
@@ -112,6 +114,9 @@ func nodeSkillFields(f *spec.File, n *spec.Node) (s spec.Skills, ok bool) {
 	}
 	if s.Names == nil {
 		s.Names = all.Names
+	}
+	if s.Preload == nil {
+		s.Preload = all.Preload
 	}
 	if s.Inject == nil {
 		s.Inject = all.Inject
@@ -151,6 +156,22 @@ func skillFindings(a *Agent) (found []strictyaml.Finding) {
 			}
 		}
 	}
+	for _, s := range ListSkills(a) {
+		at := strictyaml.Pos{File: filepath.Join(s.Dir, skill.FileName), Line: 1, Col: 1}
+		for _, p := range a.Tools.SkillProblems {
+			if slices.Contains(s.Tools, p.Tool) && len(findSkillTools(a, p.Tool)) == 0 || slices.Contains(s.Servers, p.Server) {
+				add(at, fmt.Sprintf("the skill '%s' brings what does not exist: %s", s.Name, p.Text), p.Hint)
+			}
+		}
+	}
+	if c := a.Config; c != nil && !a.host.Skills.Off {
+		place := c.Source.ItemPositions("preload_skills")
+		for i, name := range c.Skills.Preload {
+			if !hasSkill(ListSkills(a), name) {
+				add(place(i), fmt.Sprintf("the skill '%s' cannot be preloaded: it is not one of the agent's skills", name), wording.SuggestNearest(name, skillNames(ListSkills(a)), ""))
+			}
+		}
+	}
 	if UsesSkills(a) {
 		for _, text := range a.skillProblems {
 			add(strictyaml.Pos{}, "a skill cannot be used: "+text, "")
@@ -182,30 +203,43 @@ func describeSkills(s spec.Skills, list []skill.Skill) string {
 const (
 	loadSkillSchema = `{"type":"object","properties":{"name":{"type":"string","description":"The skill's name"},` +
 		`"file":{"type":"string","description":"A file of the skill to read, as the skill lists it. Leave it out to read the skill itself"}},"required":["name"]}`
-	listSkillsSchema = `{"type":"object","properties":{}}`
+	unloadSkillSchema = `{"type":"object","properties":{"name":{"type":"string","description":"The skill's name"}},"required":["name"]}`
+	listSkillsSchema  = `{"type":"object","properties":{}}`
+)
+
+// These are the names of the tools of skills.
+const (
+	skillListTool   = "skill__list"
+	skillLoadTool   = "skill__load"
+	skillUnloadTool = "skill__unload"
 )
 
 // skillTools returns the tools with which a model uses skills; nil if there are none.
-func skillTools(list []skill.Skill) []tool.Tool {
+func skillTools(a *Agent, list []skill.Skill) []tool.Tool {
 	if len(list) == 0 {
 		return nil
 	}
 	return []tool.Tool{
-		{Name: "skill__list", Description: "List your skills, with what each is for.", Schema: json.RawMessage(listSkillsSchema), Effect: tool.ReadOnly, Parallel: true,
-			Run: func(context.Context, tool.Call) (tool.Result, error) { return listSkills(list), nil }},
-		{Name: "skill__load", Description: "Read the instructions of a skill, or one of its files.", Schema: json.RawMessage(loadSkillSchema), Effect: tool.ReadOnly, Parallel: true,
-			Run: func(_ context.Context, c tool.Call) (tool.Result, error) { return loadSkill(list, c.Args) }},
+		{Name: skillListTool, Description: "List your skills, with what each is for.", Schema: json.RawMessage(listSkillsSchema), Effect: tool.ReadOnly, Parallel: true,
+			Run: func(context.Context, tool.Call) (tool.Result, error) { return listSkills(a, list), nil }},
+		{Name: skillLoadTool, Description: "Read the instructions of a skill, or one of its files. You can then call the tools that it brings.", Schema: json.RawMessage(loadSkillSchema), Effect: tool.ReadOnly, Parallel: true,
+			Run: func(_ context.Context, c tool.Call) (tool.Result, error) { return loadSkill(a, list, c.Args) }},
+		{Name: skillUnloadTool, Description: "Put a skill away when its work is done, with the tools that it brought.", Schema: json.RawMessage(unloadSkillSchema), Effect: tool.ReadOnly, Parallel: true,
+			Run: func(_ context.Context, c tool.Call) (tool.Result, error) { return unloadSkill(list, c.Args) }},
 	}
 }
 
-func listSkills(list []skill.Skill) tool.Result {
+func listSkills(a *Agent, list []skill.Skill) tool.Result {
 	type entry struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Tools       []string `json:"tools,omitempty"`
+		Servers     []string `json:"mcp_servers,omitempty"`
 	}
 	var entries []entry
 	for _, s := range list {
-		entries = append(entries, entry{s.Name, s.Description})
+		kit := skillKit(a, s)
+		entries = append(entries, entry{s.Name, s.Description, kit.Tools, kit.Sources})
 	}
 	return tool.JSONResult(map[string]any{"skills": entries})
 }
@@ -215,35 +249,187 @@ func textResult(text string) tool.Result {
 	return tool.Result{Content: []llm.Part{llm.Text{Text: text}}}
 }
 
-// loadSkill returns the text of a skill with the names of its files, or the text of a file.
-func loadSkill(list []skill.Skill, raw json.RawMessage) (tool.Result, error) {
-	var args struct{ Name, File string }
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return tool.Result{}, err
+// skillCall are the arguments of skill__load and skill__unload.
+type skillCall struct{ Name, File string }
+
+// asksForFile reports whether a call of skill__load reads a file of a skill, and not the skill itself.
+func (c skillCall) asksForFile() bool { return c.File != "" && c.File != skill.FileName }
+
+// findSkill returns the skill that a call names.
+func findSkill(list []skill.Skill, raw json.RawMessage) (c skillCall, s skill.Skill, ok bool) {
+	if json.Unmarshal(raw, &c) != nil {
+		return c, s, false
 	}
-	i := slices.IndexFunc(list, func(s skill.Skill) bool { return s.Name == strings.TrimSpace(args.Name) })
+	i := slices.IndexFunc(list, func(s skill.Skill) bool { return s.Name == strings.TrimSpace(c.Name) })
 	if i < 0 {
-		var names []string
-		for _, s := range list {
-			names = append(names, s.Name)
-		}
-		return tool.FailedResult("there is no skill %q. Your skills: %s", args.Name, strings.Join(names, ", ")), nil
+		return c, s, false
 	}
-	s := list[i]
-	if args.File != "" && args.File != skill.FileName {
+	return c, list[i], true
+}
+
+// failUnknownSkill returns the result of a call that names no skill.
+func failUnknownSkill(list []skill.Skill, name string) tool.Result {
+	return tool.FailedResult("there is no skill %q. Your skills: %s", name, strings.Join(skillNames(list), ", "))
+}
+
+// unloadSkill returns what a model reads when it puts a skill away.
+func unloadSkill(list []skill.Skill, raw json.RawMessage) (tool.Result, error) {
+	c, s, ok := findSkill(list, raw)
+	if !ok {
+		return failUnknownSkill(list, c.Name), nil
+	}
+	text := "The skill " + s.Name + " is put away: its instructions do not apply any more"
+	if len(s.Tools)+len(s.Servers) > 0 {
+		text += ", and you cannot call the tools that only it brought"
+	}
+	return textResult(text + "."), nil
+}
+
+// loadSkill returns the text of a skill with the names of its files, or the text of a file.
+func loadSkill(a *Agent, list []skill.Skill, raw json.RawMessage) (tool.Result, error) {
+	args, s, ok := findSkill(list, raw)
+	if !ok {
+		return failUnknownSkill(list, args.Name), nil
+	}
+	if args.asksForFile() {
 		text, err := s.ReadFile(args.File)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		return textResult(text), nil
 	}
-	body, files, err := s.ReadBody()
+	text, err := skillText(a, s)
 	if err != nil {
 		return tool.Result{}, err
+	}
+	return textResult(text), nil
+}
+
+// skillText returns what a model reads of a skill: its text, the names of its files, and what it brings.
+func skillText(a *Agent, s skill.Skill) (string, error) {
+	body, files, err := s.ReadBody()
+	if err != nil {
+		return "", err
 	}
 	text := fmt.Sprintf("The skill %s. Its directory is %s; paths in it are relative to that.\n\n%s", s.Name, s.Dir, body)
 	if len(files) > 0 {
 		text = strings.TrimRight(text, "\n") + "\n\nIts files, which skill__load reads with `file`:\n- " + strings.Join(files, "\n- ")
 	}
-	return textResult(text), nil
+	kit := skillKit(a, s)
+	for _, part := range []struct {
+		intro string
+		names []string
+	}{
+		{"While you use it, you can also call these tools: ", kit.Tools}, {"While you use it, you can also call the tools of these MCP servers: ", kit.Sources},
+		{"It asks for these tools and servers, which do not exist here: ", missingOfSkill(a, s)},
+	} {
+		if len(part.names) > 0 {
+			text = strings.TrimRight(text, "\n") + "\n\n" + part.intro + strings.Join(part.names, ", ")
+		}
+	}
+	return text, nil
+}
+
+// findSkillTools returns the tools that an entry of a skill's enabled_tools means: those of its file or built-in ones, or one of the agent's own.
+func findSkillTools(a *Agent, name string) []tool.Tool {
+	if found := a.Tools.SkillTools[name]; len(found) > 0 {
+		return found
+	}
+	own := a.Tools.uniqueTools()
+	if i := slices.IndexFunc(own, func(t tool.Tool) bool { return t.Name == name || t.Name == spec.ToolStem(name) }); i >= 0 {
+		return own[i : i+1]
+	}
+	return nil
+}
+
+// skillKit returns the tools and servers that exist of those that a skill brings, by the names that its file uses.
+func skillKit(a *Agent, s skill.Skill) (kit agent.Kit) {
+	for _, name := range s.Tools {
+		if len(findSkillTools(a, name)) > 0 {
+			kit.Tools = append(kit.Tools, name)
+		}
+	}
+	for _, id := range s.Servers {
+		if slices.Contains(a.Tools.SkillServers, id) {
+			kit.Sources = append(kit.Sources, id)
+		}
+	}
+	return kit
+}
+
+// missingOfSkill returns the tools and servers of a skill that do not exist.
+func missingOfSkill(a *Agent, s skill.Skill) (names []string) {
+	kit := skillKit(a, s)
+	for _, name := range s.Tools {
+		if !slices.Contains(kit.Tools, name) {
+			names = append(names, name)
+		}
+	}
+	for _, id := range s.Servers {
+		if !slices.Contains(kit.Sources, id) {
+			names = append(names, id)
+		}
+	}
+	return names
+}
+
+// skillKits returns what the skills of an agent or of a node bring while the model uses them.
+func skillKits(a *Agent, list []skill.Skill) agent.Kits {
+	if len(list) == 0 {
+		return agent.Kits{}
+	}
+	return agent.Kits{
+		Change: func(name string, args json.RawMessage) map[string]agent.Kit {
+			c, s, ok := findSkill(list, args)
+			switch {
+			case ok && name == skillLoadTool && !c.asksForFile() && len(s.Tools)+len(s.Servers) > 0:
+				return map[string]agent.Kit{s.Name: skillKit(a, s)}
+			case ok && name == skillUnloadTool:
+				return map[string]agent.Kit{s.Name: {}}
+			}
+			return nil
+		},
+		Tools:   func(name string) []tool.Tool { return findSkillTools(a, name) },
+		Sources: func(names []string) agent.Sources { return serverSources(a, names, false) },
+	}
+}
+
+// preloadSkills returns the texts of the skills with which a conversation begins, and what they bring. It reports those that are not there.
+func preloadSkills(ctx context.Context, a *Agent, fields spec.Skills, list []skill.Skill) (texts []string, kits map[string]agent.Kit, err error) {
+	kits = map[string]agent.Kit{}
+	for _, name := range fields.Preload {
+		i := slices.IndexFunc(list, func(s skill.Skill) bool { return s.Name == name })
+		if i < 0 {
+			graph.Emit(ctx, agent.Warning{Text: fmt.Sprintf("the skill '%s' is not preloaded: it is not one of the skills that %s can use here", name, a.Name)})
+			continue
+		}
+		text, err := skillText(a, list[i])
+		if err != nil {
+			return nil, nil, fmt.Errorf("the skill '%s': %w", name, err)
+		}
+		texts, kits[name] = append(texts, text), skillKit(a, list[i])
+	}
+	return texts, kits, nil
+}
+
+func hasSkill(list []skill.Skill, name string) bool {
+	return slices.ContainsFunc(list, func(s skill.Skill) bool { return s.Name == name })
+}
+
+func skillNames(list []skill.Skill) []string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// appendNew appends the names that a list does not have yet.
+func appendNew(list []string, names ...string) []string {
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }

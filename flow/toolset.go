@@ -24,6 +24,9 @@ type ToolNeed struct {
 	Global    []string          // files of global tools, with or without extension
 	Servers   []string          // ids of MCP servers; a single "all" means every server
 	Variables map[string]string // the agent's, for the environment of its tools
+
+	SkillTools   []string // files of global tools that the agent's skills bring
+	SkillServers []string // ids of MCP servers that they bring
 }
 
 // Toolset contains what an agent may call. It must be safe for concurrent use.
@@ -33,6 +36,11 @@ type Toolset struct {
 	Problems []ToolProblem
 	Scripts  []string // paths of the files that contain the tools
 	Unused   []string // paths of files of tools in an unsupported language
+	// SkillTools are the tools that skills bring, by the names in ToolNeed.SkillTools; a name without tools is missing. SkillServers are the ids of
+	// the servers of ToolNeed.SkillServers that exist. SkillProblems are about either.
+	SkillTools    map[string][]tool.Tool
+	SkillServers  []string
+	SkillProblems []ToolProblem
 	// Serve returns the tools with which a model uses servers. It starts the
 	// servers that do not run yet, concurrently. A server that cannot be used
 	// is reported once and left out. nil: there are no servers.

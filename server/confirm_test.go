@@ -265,3 +265,34 @@ func TestStoreErrorsAreUnavailable(t *testing.T) {
 		t.Errorf("after the store is back: %v", err)
 	}
 }
+
+// An answer that a service has recorded and not continued is continued by the next one, also if the lease of the first has outlived it and looks
+// like that of another process.
+func TestAnswerUnderALeaseOfTheDead(t *testing.T) {
+	w := newFaultWorld(t)
+	w.serve(Options{MaxRuns: 1})
+	run := startWaiting(w)
+	occupy(w)
+	if _, err := answerAda(w, run); err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(w.work, "go"), "")
+	w.close()
+	l, err := w.inside.AcquireLease(t.Context(), run, "the dead", "", time.Hour)
+	if err != nil || l.Owner != "the dead" {
+		t.Fatal(l, err)
+	}
+	w.serve(Options{})
+	defer w.close()
+	for w.service.isActive(run) { // it finds that the run is taken
+		time.Sleep(time.Millisecond)
+	}
+	w.service.recovery.look(t.Context())
+	driven, err := runs.IsDriven(t.Context(), w.service.process.Runs, run)
+	if err != nil || !driven || !w.service.files.hasMark(run) {
+		t.Fatal("the run is free: ", driven, err)
+	}
+	if d := w.settle(run); !answered(d) {
+		t.Errorf("the answer is not continued: the run is %s", d.Status)
+	}
+}

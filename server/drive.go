@@ -119,6 +119,9 @@ func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	}
 	var at runs.Point
 	if err == nil {
+		err = s.files.notePending(run) // another service must not take the end of the short drive that records it for someone's wish
+	}
+	if err == nil {
 		if at, err = s.recordOnly(ctx, l); err != nil && !l.keep && !failure.IsUnavailable(err) {
 			s.files.removeMark(run, l.mark)
 		}
@@ -231,7 +234,7 @@ func (s *Service) resumeQueued(d *drive) {
 		return
 	}
 	l := launch{run: run, keep: true, mark: m.ID}
-	if id, err := s.recovery.markRun(d.run); err == nil { // also no longer drained: from here on, a pause is someone's wish
+	if id, err := s.recovery.markRun(d.run); err == nil { // also no longer pending: from here on, a pause is someone's wish
 		l.mark = id
 	} else {
 		s.log.Warn("a run keeps the mark of an earlier drive", "run", d.run, "error", err)
@@ -281,7 +284,7 @@ func (s *Service) workOn(d *drive, l launch) {
 	}
 	switch {
 	case drained: // Close has noted it, perhaps before the run got its mark
-		if err := s.files.noteDrained(d.run); err != nil {
+		if err := s.files.notePending(d.run); err != nil {
 			s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
 		}
 	case !keep:

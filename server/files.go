@@ -64,11 +64,11 @@ func (f *stateFiles) removeParts() error {
 // A mark says that a service drives a run or has it in its queue.
 type mark struct {
 	ID      string // of who took the run up last: who takes it up makes a new mark
-	Drained bool   // a service has stopped the run because it ended itself: the next one continues it
+	Pending bool   // the run is to be continued even if it is paused: it waits for a place, or a service has stopped it because it ended itself
 }
 
-// drainedNote follows the id in the mark of a run that a service has stopped because it ended itself.
-const drainedNote = " drained"
+// pendingNote follows the id in the mark of a run that is to be continued even if it is paused.
+const pendingNote = " drained"
 
 // addMark records that the service drives a run, and returns the id of the mark.
 func (f *stateFiles) addMark(run string) (id string, err error) {
@@ -78,15 +78,15 @@ func (f *stateFiles) addMark(run string) (id string, err error) {
 	return id, f.writeMark(run, id)
 }
 
-// noteDrained adds to the mark of a run, if there is one, that a service stops the run because the service ends.
-func (f *stateFiles) noteDrained(run string) error {
+// notePending adds to the mark of a run, if there is one, that the run is to be continued even if it is paused.
+func (f *stateFiles) notePending(run string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m, ok := f.readMark(run)
-	if !ok || m.Drained { // it has just stopped
+	if !ok || m.Pending { // it has just stopped
 		return nil
 	}
-	return f.writeMark(run, m.ID+drainedNote)
+	return f.writeMark(run, m.ID+pendingNote)
 }
 
 func (f *stateFiles) writeMark(run, text string) error {
@@ -99,7 +99,7 @@ func (f *stateFiles) writeMark(run, text string) error {
 // readMark returns the mark of a run; ok is false if there is none.
 func (f *stateFiles) readMark(run string) (m mark, ok bool) {
 	text, err := os.ReadFile(filepath.Join(f.drives, run))
-	m.ID, m.Drained = strings.CutSuffix(strings.TrimSuffix(string(text), "\n"), drainedNote)
+	m.ID, m.Pending = strings.CutSuffix(strings.TrimSuffix(string(text), "\n"), pendingNote)
 	return m, !errors.Is(err, fs.ErrNotExist)
 }
 

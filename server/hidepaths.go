@@ -3,18 +3,19 @@ package server
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"raddle.dev/internal/pattern"
 )
 
 // pathStart matches where an absolute path may begin in a text: after what is no part of a name, and perhaps as an address of a file. The path is
 // that of a root, a home directory or a drive.
-var pathStart = regexp.MustCompile(`(?:^|[^\pL\pN/\\._~%+*?&#-])((?:file://)?(?:~?/|[A-Za-z]:[/\\]|\\\\)[^\s/\\])`)
+var pathStart = pattern.CompileLater(`(?:^|[^\pL\pN/\\._~%+*?&#-])((?:file://)?(?:~?/|[A-Za-z]:[/\\]|\\\\)[^\s/\\])`)
 
 // pathRest matches what follows in a path until a character that ends it. A colon or comma with a name behind it is a part of the path.
-var pathRest = regexp.MustCompile("^(?:[^\\s'\"`;:,()\\[\\]{}<>|]|[:,][^\\s'\"`;:,()\\[\\]{}<>|\\pN])*")
+var pathRest = pattern.CompileLater("^(?:[^\\s'\"`;:,()\\[\\]{}<>|]|[:,][^\\s'\"`;:,()\\[\\]{}<>|\\pN])*")
 
 // HidePaths returns the text of an error as callers may read it: it names agents by their names, files of agents and of the workspace by their paths
 // below them, and other files by the last part of their paths. Where something lies on the server is none of a caller's business. A text
@@ -36,7 +37,7 @@ func HidePaths(text string, s *Service) string {
 	}
 	var b strings.Builder
 	for {
-		at := pathStart.FindStringSubmatchIndex(text)
+		at := pathStart().FindStringSubmatchIndex(text)
 		if at == nil {
 			b.WriteString(text)
 			return b.String()
@@ -63,14 +64,14 @@ func measurePath(text string, quote byte, known []string) int {
 	for _, dir := range known { // its name may have spaces
 		if _, ok := cutDir(bare, dir); ok {
 			skip := len(text) - len(bare) + len(dir)
-			return skip + len(pathRest.FindString(text[skip:]))
+			return skip + len(pathRest().FindString(text[skip:]))
 		}
 	}
 	skip := len(text) - len(bare) + len(filepath.VolumeName(bare))
 	if len(bare) > 1 && bare[1] == ':' { // a drive
 		skip = len(text) - len(bare) + 2
 	}
-	return skip + len(pathRest.FindString(text[skip:]))
+	return skip + len(pathRest().FindString(text[skip:]))
 }
 
 // cutDir returns what follows a directory in a path. ok is false if the path does not lead to the directory or below it.

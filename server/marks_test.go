@@ -120,12 +120,12 @@ func TestMarksOfOthersStay(t *testing.T) {
 }
 
 // A service that ends notes it in the mark also if the run got its mark after that; and it makes no mark for a run that has stopped.
-func TestDrainedNotes(t *testing.T) {
+func TestPendingNotes(t *testing.T) {
 	f, err := openStateFiles(t.TempDir(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.noteDrained("r"); err != nil || f.hasMark("r") {
+	if err := f.notePending("r"); err != nil || f.hasMark("r") {
 		t.Errorf("a run without a mark has one: %v", err)
 	}
 	id, err := f.addMark("r")
@@ -133,10 +133,10 @@ func TestDrainedNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := f.noteDrained("r"); err != nil {
+		if err := f.notePending("r"); err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := f.readMark("r"); !ok || m != (mark{ID: id, Drained: true}) {
+		if m, ok := f.readMark("r"); !ok || m != (mark{ID: id, Pending: true}) {
 			t.Errorf("%+v, %t", m, ok)
 		}
 	}
@@ -159,7 +159,7 @@ func TestDrainedNotes(t *testing.T) {
 	d.requestPause()
 	w.letGo()
 	<-d.done
-	if m, ok := s.files.readMark(run); !ok || m != (mark{ID: id, Drained: true}) {
+	if m, ok := s.files.readMark(run); !ok || m != (mark{ID: id, Pending: true}) {
 		t.Errorf("after the drive: %+v, %t", m, ok)
 	}
 	w.close()

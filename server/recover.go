@@ -126,7 +126,7 @@ func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	if err != nil || d.Status == runs.Running {
 		return false, err
 	}
-	if d.Status == runs.Crashed || !d.Final && !d.Waits() && (!before || mark.Drained) {
+	if d.Status == runs.Crashed || !d.Final && !d.Waits() && (!before || mark.Pending) {
 		return true, nil
 	}
 	_, err = releaseMark(s, d, mark) // it is over, it waits, or who drove it meanwhile has stopped it

@@ -54,7 +54,7 @@ func TestMarkedElsewhere(t *testing.T) {
 		}
 		run.Close()
 		if drained {
-			if err := s.files.noteDrained(run.ID); err != nil {
+			if err := s.files.notePending(run.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

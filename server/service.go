@@ -120,7 +120,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.stopRetention()
 	s.stopRecovery()
 	for _, d := range active {
-		if err := s.files.noteDrained(d.run); err != nil {
+		if err := s.files.notePending(d.run); err != nil {
 			s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)
 		}
 		d.requestPause()

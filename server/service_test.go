@@ -72,7 +72,7 @@ func (w *world) write(path, text string) {
 // open opens a process in the world.
 func (w *world) open() *app.Process {
 	w.t.Helper()
-	p, err := app.Open(app.Options{Work: w.work, Environ: []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}})
+	p, err := app.Open(app.Options{Work: w.work, Environ: []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

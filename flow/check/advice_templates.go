@@ -3,10 +3,10 @@ package check
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/wording"
 )
 
@@ -20,7 +20,7 @@ func (a *Adviser) advisePlaceholders(n *spec.Node) {
 					fmt.Sprintf("{{%s}} never has a value: %s", part.Path.Text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
-		if near := nearPlaceholder.FindStringSubmatch(u.Template.Text); near != nil {
+		if near := nearPlaceholder().FindStringSubmatch(u.Template.Text); near != nil {
 			a.WarnAt(n, n.Source.ItemPositions(u.Field)(u.Item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
@@ -28,7 +28,7 @@ func (a *Adviser) advisePlaceholders(n *spec.Node) {
 }
 
 // nearPlaceholder matches placeholders in the form of other template languages.
-var nearPlaceholder = regexp.MustCompile(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
+var nearPlaceholder = pattern.CompileLater(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
 
 func describeMissEffect(u spec.TemplateUse) string {
 	if u.Strict {

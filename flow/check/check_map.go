@@ -1,11 +1,11 @@
 package check
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -23,12 +23,12 @@ func (c *Checker) checkConcurrency() {
 }
 
 // queueName matches the names of queues.
-var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var queueName = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // checkQueues checks the names of queues.
 func (c *Checker) checkQueues() {
 	for _, n := range c.File.Nodes {
-		if n.Queue != nil && !queueName.MatchString(*n.Queue) {
+		if n.Queue != nil && !queueName().MatchString(*n.Queue) {
 			c.ErrorAt(n, n.At("queue"), "queue-name", "%s node's `queue` must be a plain name: up to 64 letters, digits, '-', '_' and '.', and the first is a letter or a digit", n.Kind())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/internal/hook"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Limits      Limits
 	InDoubt     tool.Doubt // of calls whose tools do not set it; unset: the host's setting
 	Skills      Skills
+	Hooks       []hook.Hook
 
 	// Findings are the warnings of ParseConfig: unknown keys, and values that
 	// were changed.
@@ -180,6 +182,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Limits = readLimits(m)
 	c.InDoubt = readDoubt(m)
 	c.Skills = readSkills(m)
+	c.Hooks = readHooks(m)
 	for _, without := range []string{"enabled_macros", "memory"} {
 		m.FindField(without)
 	}

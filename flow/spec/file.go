@@ -3,6 +3,7 @@ package spec
 import (
 	"slices"
 
+	"raddle.dev/internal/hook"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -20,6 +21,7 @@ type File struct {
 	MCPServers           []string
 	ConversationStarters []string
 	Skills               Skills
+	Hooks                []hook.Hook
 	Variables            []Variable
 	Settings             Settings
 	InitialState         *jsonvalue.Object

@@ -98,6 +98,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	f.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
 	f.ConversationStarters = m.ReadTexts("conversation_starters", strictyaml.Optional)
 	f.Skills = readSkills(m)
+	f.Hooks = readHooks(m)
 	m.FindField("enabled_macros") // known, but without effect
 	var found []strictyaml.Finding
 	f.Variables, found = readVariables(m)

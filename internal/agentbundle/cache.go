@@ -18,7 +18,7 @@ const manifestFile = ".files.json"
 // there already. Every file is compared with its hash. Files are read-only; directories are not, so that a knowledge base can be
 // built there once. Several processes may call it at the same time.
 func Open(ctx context.Context, st journal.Store, hash, cache string) (dir string, err error) {
-	if !hashForm.MatchString(hash) {
+	if !hashForm().MatchString(hash) {
 		return "", &DamagedError{hash, errors.New("it is not named by a hash")}
 	}
 	root := filepath.Join(cache, "agents", hash)

@@ -13,13 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"io/fs"
+
+	"raddle.dev/internal/pattern"
 )
 
 const (
@@ -78,13 +79,13 @@ func hashBytes(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hashForm = pattern.CompileLater(`^[0-9a-f]{64}$`)
 
 // readManifest checks a manifest of a bundle with a hash, and returns the bundle without its contents.
 func readManifest(hash string, text []byte) (*Bundle, error) {
 	var m manifest
 	switch {
-	case !hashForm.MatchString(hash):
+	case !hashForm().MatchString(hash):
 		return nil, fmt.Errorf("%.80q is not the hash of a bundle", hash)
 	case len(text) > maxManifest:
 		return nil, errors.New("the list of its files is too long")

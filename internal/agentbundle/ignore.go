@@ -3,11 +3,11 @@ package agentbundle
 import (
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 )
 
@@ -15,7 +15,7 @@ import (
 const IgnoreFile = ".raddleignore"
 
 // privateKey matches the first line of a private key.
-var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
+var privateKey = pattern.CompileLater(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
 
 // An ignoreRule is one line of an ignore file.
 type ignoreRule struct {

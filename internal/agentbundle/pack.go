@@ -162,7 +162,7 @@ func (b *Bundle) CheckSecrets(secrets *redact.Set) error {
 		what := ""
 		text := string(b.contents[i])
 		switch {
-		case privateKey.MatchString(text):
+		case privateKey().MatchString(text):
 			what = "a private key"
 		case secrets.Text(text) != text, secrets.Text(f.Path) != f.Path:
 			what = "a secret of this machine"

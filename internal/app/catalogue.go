@@ -103,9 +103,37 @@ func (p *Process) findPath(path string) (Place, error) {
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil
 }
 
-// suggestSibling suggests another name in the same directory for a path that does not exist. It is written as the user wrote the path.
+// suggestSibling suggests other names for those parts of a path that do not exist, if all of them have one that is near. It is written as the user
+// wrote the path.
 func suggestSibling(abs, written string) string {
-	entries, err := os.ReadDir(filepath.Dir(abs))
+	parts := strings.Split(filepath.Clean(written), string(filepath.Separator))
+	at, missing := abs, len(parts) // the longest path that exists, and how many of the parts it has
+	for ; missing > 0; missing-- {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	for i := missing; i < len(parts); i++ {
+		if _, err := os.Lstat(filepath.Join(at, parts[i])); err != nil {
+			near := findNearestName(at, parts[i])
+			if near == "" {
+				return ""
+			}
+			parts[i] = near
+		}
+		at = filepath.Join(at, parts[i])
+	}
+	other := strings.Join(parts, string(filepath.Separator))
+	if here := "." + string(filepath.Separator); strings.HasPrefix(written, here) && len(parts) == 1 {
+		other = here + other
+	}
+	return "did you mean " + other + "?"
+}
+
+// findNearestName returns the name in a directory that is nearest to another one, or "".
+func findNearestName(dir, name string) string {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return ""
 	}
@@ -113,15 +141,7 @@ func suggestSibling(abs, written string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	near := wording.FindNearest(filepath.Base(abs), names)
-	if near == "" {
-		return ""
-	}
-	parent := filepath.Dir(filepath.Clean(written))
-	if parent == "." && strings.HasPrefix(written, "."+string(filepath.Separator)) {
-		return "did you mean ." + string(filepath.Separator) + near + "?"
-	}
-	return "did you mean " + filepath.Join(parent, near) + "?"
+	return wording.FindNearest(name, names)
 }
 
 // ListAgents returns the agents that can be called by their name, sorted. Those that come with the program are among them

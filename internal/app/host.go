@@ -38,9 +38,11 @@ type UIHooks struct {
 	// agent that was started; the error says why there is none. If nil, there is none.
 	Terminal func() (*toolbox.Terminal, error)
 
-	// Mode is the permission mode of the run, which may change while the run works. nil: that of the start record, or edits
-	// for a new run.
+	// Mode is the permission mode of the run, which may change while the run works. nil: that of the start record, or of the
+	// configuration for a new run.
 	Mode *permission.ModeSwitch
+	// Person reports that a person is at a terminal, whom calls may ask that want out of the box in the mode box.
+	Person bool
 
 	// Adjust is called last when the environment of a run is made: it may replace models, and wrap nodes, tools and
 	// searches. With it, raddle does not check before the run whether its models can be called. nil: nothing is changed.
@@ -79,7 +81,15 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	secrets := p.Tools.SecretSet()
 	p.Tools.AddDotenv(r.Dir)
 	p.Tools.AddDotenv(r.NamedDir())
+	box.Person = s.Person && !r.Headless
 	gate, err := p.Tools.NewGate(box, named, s.Mode)
+	if err == nil && s.Mode.Mode() == permission.ModeBox {
+		err = box.RequireBox()
+	}
+	if err != nil {
+		return flow.Host{}, err
+	}
+	hooks, err := box.OpenHooks()
 	if err != nil {
 		return flow.Host{}, err
 	}
@@ -105,7 +115,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, TrustsDir: box.TrustsDir, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Hooks: hooks, TrustsDir: box.TrustsDir, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, InDoubtForAll: s.InDoubt},

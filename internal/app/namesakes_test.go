@@ -32,7 +32,8 @@ func TestScriptsNamedLikeBuiltinsAsk(t *testing.T) {
 		{call{Name: "fs_cat", Args: `{"path":"x"}`}, false},
 		{call{Name: "fs_cat", Args: `{"path":["/etc/passwd"]}`}, false}, // its schema refuses it
 		{call{Name: "fs_cat", Args: `{"path":"x","also":"/etc/passwd"}`}, true},
-		{call{Name: "fs_cat", Args: `{}`}, false}, // its schema refuses it
+		{call{Name: "fs_cat", Args: `{}`}, false},                          // its schema refuses it
+		{call{Name: "fs_cat", Args: `{"path":"[\"/etc/passwd\"]"}`}, true}, // a script may declare a list
 		{call{Name: "execute_js_code", Args: `{"code":"1"}`}, true},
 		{call{Name: "fs_write", Args: `{"path":"../out","contents":"x"}`}, true},
 		{call{Name: "fs_write", Args: `{"path":".git/hooks/x","contents":"x"}`}, true},

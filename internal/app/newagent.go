@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/pattern"
 )
 
 // agentName matches the names that an agent's directory may have.
-var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var agentName = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // NewAgent writes the files of a new agent: in the agents directory if agent is a
 // name, otherwise at the path. It does not change files that exist.
@@ -21,7 +21,7 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 		dir = p.Dirs.AbsPath(agent)
 	}
 	place := Place{Name: filepath.Base(dir), Dir: dir}
-	if !agentName.MatchString(place.Name) {
+	if !agentName().MatchString(place.Name) {
 		return place, nil, failure.NewUsage("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
 	}
 	if hasDefinition(dir) {

@@ -96,7 +96,7 @@ func agentReaders() []reader {
 // settingReaders read what surrounds an agent, and what people write for raddle.
 func settingReaders() []reader {
 	gate := func(t *testing.T, dir string) any {
-		p, err := app.Open(app.Options{Environ: []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}, Work: filepath.Join(dir, "work")})
+		p, err := app.Open(app.Options{Environ: []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}, Work: filepath.Join(dir, "work")})
 		if err != nil {
 			return err
 		}
@@ -146,6 +146,10 @@ func settingReaders() []reader {
 		}},
 		{of: "internal/toolbox/gate.go rulesOf", name: "home/.config/raddle/permissions.yaml", around: map[string]string{"work/x": ""}, read: gate},
 		{of: "internal/toolbox/gate.go NewGate", name: "work/.raddle/permissions.yaml", around: map[string]string{"home/x": ""}, read: gate, beneath: true},
+		{of: "internal/toolbox/gate.go LoadRulesFile", name: "rules.yaml", read: func(_ *testing.T, dir string) any {
+			rules, err := toolbox.LoadRulesFile(filepath.Join(dir, "rules.yaml"), "rules.yaml")
+			return both(rules, err)
+		}},
 		{of: "llm/script/transcript.go Open", name: "t.yaml", read: func(_ *testing.T, dir string) any {
 			tr, err := script.Open(filepath.Join(dir, "t.yaml"))
 			return both(tr != nil, err)
@@ -233,6 +237,17 @@ func toolReaders() []reader {
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
 	"flow/project.go readProjectFile":                  "TestProjectFileStaysInTheWorkspace in package flow",
+	"internal/box/attack.go AttackBox":                 "a file that it has made itself",
+	"internal/box/enter_linux.go hasMounts":            "a file of the system",
+	"internal/box/layer_linux.go isSame":               "what a command has written, after a look at its kind and its size",
+	"tool/permission/boxgit.go readGitFile":            "what a command has written, after a look at its kind and its size",
+	"internal/box/layer_linux.go copyFile":             "what a command has written, after a look at its kind",
+	"internal/toolbox/boxes.go isPlainSettings":        "the user's own home directory has the file",
+	"internal/toolbox/hooks.go readProjectHooks":       "beneath the workspace, with a limit",
+	"internal/toolbox/trusted.go compareTrusted":       "a file that raddle has written, with a limit",
+	"internal/toolbox/trusted.go readTrusted":          "beneath the directory that asks for consent, with a limit",
+	"tool/builtin/boxed.go readRegular":                "after a look at its kind and its size",
+	"tool/builtin/jobs.go readRecords":                 "a file that raddle has written, with a limit",
 	"internal/cloudkey/awsfile.go readSections":        "the user's own environment or home directory names the file",
 	"internal/cloudkey/awssession.go readSessionToken": "the user's own home directory has the file",
 	"internal/cloudkey/awssession.go instanceRequest":  "the user's own environment names the file",

@@ -140,7 +140,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	traced, _ := p.trace.openTelemetry()
 	run := &Run{
-		ID: id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
+		jobs: p.Tools.Jobs,
+		ID:   id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced, origin: origin,
 	}
 	if origin.isPending() {

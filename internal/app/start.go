@@ -23,6 +23,7 @@ import (
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
+	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"
 )
 
@@ -81,7 +82,6 @@ type Run struct {
 	files    *agentFiles                 // from the store; nil: those of the agent's directory
 	replies  []string                    // ids of the replies that the session had recorded before the run
 	input    graph.Input                 // of a run that has not started
-	user     string                      // of such a run
 	publish  func(context.Context) error // writes the bundle of the agent of such a run; nil: there is none
 	accept   bool
 	accepted []byte // start record of a run that continues with changed files; nil: nothing has changed
@@ -93,11 +93,13 @@ type Run struct {
 	origin *runOrigin // of a run that came from elsewhere; nil: it was started here
 
 	handle    graph.Handle         // of the drive that works
+	jobs      *builtin.Jobs        // background commands of the process; nil: the run never works here
 	telemetry *telemetry.Telemetry // nil: none
 }
 
 // givenInput is what a caller gives a run that has not started, in addition to its prompt.
 type givenInput struct {
+	user  string
 	state *jsonvalue.Object
 	media []llm.Part
 }
@@ -128,9 +130,9 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(permission.ModeEdits))
+	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(cmp.Or(p.Config.Mode, permission.ModeEdits)))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
-	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, user: cmp.Or(req.User, p.User)}
+	run := &Run{jobs: p.Tools.Jobs, ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, given: givenInput{user: cmp.Or(req.User, p.User)}}
 	run.telemetry, _ = p.trace.openTelemetry()
 	if req.Adjust == nil {
 		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
@@ -186,7 +188,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if len(req.Media) > 0 && !flow.TakesMedia(run.Agent) {
 		return newMediaError(run.Agent)
 	}
-	run.given = givenInput{req.State, req.Media}
+	run.given.state, run.given.media = req.State, req.Media
 	recordAgent(run.Record, run.Agent)
 	if err := p.prepareBundle(run, host); err != nil {
 		return err
@@ -197,7 +199,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if req.Compact {
 		meta := run.input.Meta
 		run.input = run.Agent.CompactInput()
-		run.input.Meta, run.input.User = meta, run.user
+		run.input.Meta, run.input.User = meta, run.given.user
 	}
 	return p.acquireStore(run, g, req.UIHooks)
 }
@@ -211,7 +213,7 @@ func newMediaError(a *flow.Agent) error {
 // SetPrompt replaces the prompt of a run that has not started.
 func (p *Process) SetPrompt(run *Run, prompt string) (err error) {
 	run.input = run.Agent.Input(prompt, run.given.media...)
-	run.input.User = run.user
+	run.input.User = run.given.user
 	run.input.Set = append(run.input.Set, flow.StateWrites(run.Agent, run.given.state)...)
 	run.Record.Prompt = run.Agent.Redact(prompt)
 	run.input.Meta, err = p.encodeRecord(run.Record)
@@ -395,6 +397,9 @@ type Driver struct {
 	// at once.
 	Interrupt <-chan struct{}
 
+	// KeepJobs says that background commands of the run continue when it ends, until the process ends: the run is a turn of a conversation.
+	KeepJobs bool
+
 	grace time.Duration // as in [graph.Input]
 }
 
@@ -407,6 +412,13 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	ctx, release := r.withInterrupt(ctx, &d)
 	defer release()
 	tempdir.RemoveStale()
+	jobs := runs.FamilyOf(r.Thread)
+	r.jobs.EndLost(jobs)
+	defer func() {
+		if res.Status != graph.Waiting && !d.KeepJobs {
+			r.jobs.EndThread(jobs)
+		}
+	}()
 	if r.origin.asks() { // before anything of the run is prepared
 		if decided, err := r.settleOrigin(ctx, &d); err != nil || !decided {
 			return graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}, err

@@ -106,7 +106,7 @@ type place struct {
 
 func newPlace(t *testing.T, env ...string) *place {
 	dir := t.TempDir()
-	return &place{t, dir, append([]string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}, env...)}
+	return &place{t, dir, append([]string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}, env...)}
 }
 
 func (p *place) write(name, text string) {

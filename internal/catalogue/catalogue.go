@@ -4,13 +4,13 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"raddle.dev/agent"
+	"raddle.dev/internal/pattern"
 )
 
 //go:embed models.json
@@ -93,23 +93,23 @@ func (c *Catalogue) Find(provider, model string) (Model, bool) {
 	if m, found := all[model]; found {
 		return m, true
 	}
-	m, found := all[dated.ReplaceAllString(model, "")]
+	m, found := all[dated().ReplaceAllString(model, "")]
 	return m, found
 }
 
 // dated matches the date at the end of the id of one version of a model.
-var dated = regexp.MustCompile(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
+var dated = pattern.CompileLater(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
 
 // IsVersion reports whether a name is that of a model or of a dated version of it.
 func IsVersion(name, model string) bool {
-	return name == model || dated.ReplaceAllString(name, "") == model
+	return name == model || dated().ReplaceAllString(name, "") == model
 }
 
 // List returns the ids of the models of a provider in order, without dated versions, retired models, and those that cannot call tools.
 func (c *Catalogue) List(provider string) []string {
 	var ids []string
 	for id, m := range c.readProvider(provider) {
-		if !m.Retired && !m.NoTools && !dated.MatchString(id) {
+		if !m.Retired && !m.NoTools && !dated().MatchString(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,19 +20,20 @@ import (
 	"raddle.dev/internal/attach"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
 // attachment matches @PATH at the start of a word. A path with spaces is in quotes.
-var attachment = regexp.MustCompile(`(^|\s)@("[^"\n]+"|[^\s"@]+)`)
+var attachment = pattern.CompileLater(`(^|\s)@("[^"\n]+"|[^\s"@]+)`)
 
 // newMessage returns a message with the files that it names after an @. A word with an @ that names no file stays as it is.
 func newMessage(dirs config.Dirs, typed string) (message, error) {
 	m := message{text: typed, shown: typed}
 	seen := map[string]bool{}
-	for _, found := range attachment.FindAllStringSubmatch(typed, -1) {
+	for _, found := range attachment().FindAllStringSubmatch(typed, -1) {
 		path := strings.Trim(found[2], `"`)
 		if !seen[path] && !isFile(dirs.AbsPath(path)) {
 			path = strings.TrimRight(path, ".,;:!?)")
@@ -146,11 +146,11 @@ func handlePaste(s *Session, msg tea.PasteMsg) tea.PasteMsg {
 }
 
 // quotedPath matches a path. A path with spaces is in quotes.
-var quotedPath = regexp.MustCompile(`"[^"]+"|[^\s"]+`)
+var quotedPath = pattern.CompileLater(`"[^"]+"|[^\s"]+`)
 
 // splitPaths returns the paths of a list.
 func splitPaths(list string) []string {
-	paths := quotedPath.FindAllString(list, -1)
+	paths := quotedPath().FindAllString(list, -1)
 	for i, path := range paths {
 		paths[i] = strings.Trim(path, `"`)
 	}

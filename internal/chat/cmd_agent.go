@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/conversation"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/sandbox"
 	"raddle.dev/internal/term"
 	"raddle.dev/tool/permission"
 )
@@ -17,7 +18,7 @@ import (
 var agentCommands = []command{
 	{name: "agent", args: "[NAME] [SESSION]", help: "change to another agent", dots: []string{"agent"}, group: groupAgent, run: changeAgent},
 	{name: "model", args: "[MODEL]", help: "answer with another model from now on", dots: []string{"model"}, group: groupAgent, run: changeModel},
-	{name: "mode", args: "[plan|ask|edits]", help: "what may be done without asking (Shift-Tab)", group: groupAgent, busy: true, run: changeMode},
+	{name: "mode", args: "[plan|ask|edits|box]", help: "what may be done without asking (Shift-Tab)", group: groupAgent, busy: true, run: changeMode},
 	{name: "starters", args: "[N]", help: "begin with one of the agent's suggestions", dots: []string{"starter"}, group: groupAgent, run: sendStarter},
 	{name: "variables", args: "[NAME VALUE]", help: "show the agent's variables, or set one", dots: []string{"variable"}, group: groupAgent, run: showVariables},
 	{name: "tools", help: "list the tools that the agent may use, and which of them ask", group: groupAgent, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "tools", "ls", s.name) }},
@@ -83,11 +84,35 @@ func changeMode(_ context.Context, s *Session, name string) error {
 	}
 	mode, ok := permission.ParseMode(name)
 	if !ok {
-		return failure.NewUsage("write: /mode plan, /mode ask or /mode edits", "unknown permission mode %q", name)
+		return failure.NewUsage("write: /mode plan, /mode ask, /mode edits or /mode box", "unknown permission mode %q", name)
+	}
+	if err := checkMode(s, mode); err != nil {
+		return err
 	}
 	s.mode.SetMode(mode)
 	s.say("Permission mode: " + describeMode(mode))
 	return nil
+}
+
+// nextMode returns the mode that follows one, without box where no box holds.
+func nextMode(s *Session, m permission.Mode) permission.Mode {
+	next := m.Next()
+	if checkMode(s, next) != nil {
+		return next.Next()
+	}
+	return next
+}
+
+// checkMode returns why a mode cannot be used here: in the mode box without a box every command that is not known to be harmless would be refused.
+func checkMode(s *Session, m permission.Mode) error {
+	if m != permission.ModeBox {
+		return nil
+	}
+	_, tb, err := sandbox.OpenBox(s.Process.Tools, s.Process.Dirs.Work)
+	if err != nil {
+		return err
+	}
+	return tb.Close()
 }
 
 // describeMode explains a mode.
@@ -97,6 +122,8 @@ func describeMode(m permission.Mode) string {
 		return "plan: the agent only reads, and makes a plan"
 	case permission.ModeAsk:
 		return "ask: changes of files ask first"
+	case permission.ModeBox:
+		return "box: commands run in the box, and what would ask is refused"
 	}
 	return "edits: files of this directory are changed without asking"
 }

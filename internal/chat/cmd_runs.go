@@ -17,6 +17,7 @@ var runCommands = []command{
 	{name: "graph", args: "[AGENT|RUN]", help: "draw a graph, or the path of a run", group: groupRuns, run: drawGraph},
 	{name: "inbox", help: "answer the open questions of all runs", group: groupRuns, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "inbox") }},
 	{name: "watch", args: "RUN", help: "follow a run of another process", group: groupRuns, run: watchRun},
+	{name: "jobs", args: "[stop JOB]", help: "list the commands that the agent has started in the background, or end one", group: groupRuns, busy: true, run: showJobs},
 	{name: "install", args: "agents", help: "write the agents that come with raddle", dots: []string{"install"}, group: groupRuns, run: installAgents},
 }
 
@@ -49,6 +50,33 @@ func drawGraph(ctx context.Context, s *Session, what string) error {
 
 func watchRun(ctx context.Context, s *Session, run string) error {
 	return s.runCLI(ctx, "watch", cmp.Or(run, "last"))
+}
+
+// showJobs lists the background commands of the conversation, or ends one.
+func showJobs(_ context.Context, s *Session, what string) error {
+	jobs := s.Process.Tools.Jobs
+	if verb, id, _ := strings.Cut(what, " "); verb != "" {
+		if verb != "stop" || strings.TrimSpace(id) == "" {
+			return failure.NewUsage("write: /jobs, or /jobs stop JOB", "/jobs knows only stop")
+		}
+		job, err := jobs.Stop(s.talk.Family(), strings.TrimSpace(id))
+		if err != nil {
+			return failure.NewUsage("see: /jobs", "%v", err)
+		}
+		s.say(job.ID + " " + job.State + ".")
+		return nil
+	}
+	list := jobs.List(s.talk.Family())
+	if len(list) == 0 {
+		s.say("The agent has started no command in the background in this conversation.")
+		return nil
+	}
+	t := term.NewTable("JOB", "STATE", "COMMAND", "LAST LINE")
+	for _, j := range list {
+		t.AddRow(j.ID, j.State, term.CleanLine(s.redact(j.Command)), term.CleanLine(s.redact(j.Printed)))
+	}
+	s.printTable(t)
+	return nil
 }
 
 func installAgents(ctx context.Context, s *Session, what string) error {

@@ -44,7 +44,7 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	case editor.ShowMore:
 		s.showDetails()
 	case editor.NextMode:
-		s.mode.SetMode(s.mode.Mode().Next())
+		s.mode.SetMode(nextMode(s, s.mode.Mode()))
 		s.setNotice("Permission mode: " + describeMode(s.mode.Mode()))
 	case editor.Suspend:
 		s.suspend()

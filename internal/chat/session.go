@@ -107,7 +107,7 @@ const DefaultAgent = "assistant"
 
 // Run runs the conversation until the person leaves it. The error says why it could not start or continue.
 func (s *Session) Run(ctx context.Context) error {
-	s.mode = permission.NewModeSwitch(cmp.Or(s.Options.Mode, permission.ModeAsk))
+	s.mode = permission.NewModeSwitch(cmp.Or(s.Options.Mode, s.Process.Config.Mode, permission.ModeAsk))
 	s.vars, s.model, s.usage.models = s.Options.Variables, s.Options.Model, s.Process.Models
 	if err := s.openFirst(ctx); err != nil {
 		return err

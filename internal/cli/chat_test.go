@@ -249,6 +249,9 @@ func (s *screen) shows(cols int, text string) {
 	s.seen.until(s.t, text, func(all string) bool { return strings.Contains(termtest.Render(cols, all), text) })
 }
 
+// hasMode matches a status line, which names the mode.
+var hasMode = regexp.MustCompile(` · (ask|edits|box) · `)
+
 // idle waits until no turn works.
 func (s *screen) idle() {
 	s.t.Helper()
@@ -261,7 +264,7 @@ func (s *screen) idleAt(cols int) {
 	s.seen.until(s.t, "the end of the turn", func(all string) bool {
 		shown := termtest.Render(cols, all)
 		last := shown[strings.LastIndexByte(shown, '\n')+1:]
-		return strings.Contains(last, " · ask · ") && !strings.HasSuffix(last, "Esc stops")
+		return hasMode.MatchString(last) && !strings.HasSuffix(last, "Esc stops")
 	})
 }
 
@@ -580,7 +583,7 @@ func TestChatFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"chat", "--theme", "pink"}, "--theme pink: it must be one of auto, dark, light, mono"},
-		{[]string{"chat", "--mode", "all"}, "--mode all: it must be one of plan, ask, edits"},
+		{[]string{"chat", "--mode", "all"}, "--mode all: it must be one of plan, ask, edits, box"},
 		{[]string{"-c", "-s", "x"}, "--continue and --session exclude each other"},
 		{[]string{"chat", "./helper", "-s", "a/b"}, "a/b"},
 		{[]string{"chat", "nosuch"}, "nosuch"},
@@ -722,12 +725,19 @@ func TestChatIsKilled(t *testing.T) {
 	}
 }
 
+// writesUnread takes the tool that reads files from an agent: then it writes files that it has not read.
+func (w *workplace) writesUnread(agent string) {
+	file := agent + "/config.yaml"
+	w.write(file, strings.Replace(w.read(file), "fs_read, ", "", 1))
+}
+
 // A rewind takes back the files that tools changed, and leaves what the person has changed since.
 func TestChatRewinds(t *testing.T) {
 	m := startChatModel(t)
 	w := m.workplace()
 	w.write("a.txt", "before\n")
 	w.write("b.txt", "before\n")
+	w.writesUnread("helper")
 	s := w.chat(80, "chat", "./helper", "--mode", "edits")
 	s.shows(80, chatPrompt)
 	for _, name := range []string{"a", "b", "new"} {
@@ -789,6 +799,7 @@ func TestChatScreens(t *testing.T) {
 			m := startChatModel(t)
 			w := m.workplace()
 			w.write("main.go", "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n")
+			w.writesUnread("helper")
 			s := w.chat(uint16(cols), "chat", "./helper", "--mode", "edits")
 			s.shows(cols, "> Ask")
 			turns := 0

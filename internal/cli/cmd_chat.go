@@ -21,6 +21,7 @@ import (
 
 // chatOptions are the flags of "chat".
 type chatOptions struct {
+	noBox                bool
 	session, model, mode string
 	continues            bool
 	variables            []string
@@ -58,7 +59,8 @@ func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addUserFlag(cmd, env)
-	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default ask)")
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or ask)")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
 	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
 	addTraceFlag(cmd, env)
@@ -93,6 +95,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if err := env.openProcess(); err != nil {
 		return err
 	}
+	env.process.Tools.NoBox = opts.noBox
 	if !opts.continues {
 		env.offersLook = len(args) == 0
 		if err := ensureModel(ctx, env, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {

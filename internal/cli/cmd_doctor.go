@@ -5,10 +5,12 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/doctor"
+	"raddle.dev/internal/sandbox"
 )
 
 // doctorOptions are the flags of "doctor".
@@ -50,6 +52,7 @@ func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args [
 	}
 	d.CheckStore(ctx)
 	d.CheckPrograms()
+	d.CheckBox(ctx)
 	if opts.output == formatText {
 		d.CheckTerminal(env.err, showsLinks(os.Getenv))
 	}
@@ -85,4 +88,39 @@ func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id str
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
 	d.CheckReply(ctx, id)
+}
+
+func newSandboxCommand(env *environment) *cobra.Command {
+	run := func(ctx context.Context, env *environment, _ struct{}, args []string) error {
+		ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer cancel()
+		code, err := sandbox.RunCommand(ctx, env.process.Tools, env.process.Dirs.Work, args, env.out, env.err)
+		if err == nil && code != 0 {
+			err = silentExit{code}
+		}
+		return err
+	}
+	cmd := newCommand(env, &struct{}{}, run, &cobra.Command{
+		Use:   "sandbox -- COMMAND...",
+		Short: "Run a command as an agent's commands run: in a box",
+		Long: `The command reads everything but secrets, writes the current directory, a directory of temporary files and caches that are thrown away,
+and reaches the hosts that rules allow. What it wrote is moved into the current directory when it has ended; files that run later, such as
+hooks of git, are held back. The exit code is that of the command.`,
+		Example: "  raddle sandbox -- go test ./...\n  raddle sandbox -- bash -c 'echo x > /etc/motd'\n  raddle sandbox explain",
+		Args:    cobra.MinimumNArgs(1),
+	})
+	explain := func(_ context.Context, env *environment, _ struct{}, _ []string) error {
+		text, err := sandbox.ExplainBox(env.process.Tools, env.process.Dirs.Work)
+		if err == nil {
+			env.out.PrintText(text)
+		}
+		return err
+	}
+	cmd.AddCommand(newCommand(env, &struct{}{}, explain, &cobra.Command{
+		Use:     "explain",
+		Short:   "Say what the box allows here",
+		Example: "  raddle sandbox explain",
+		Args:    checkArgCount(0, 0, ""),
+	}))
+	return cmd
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"raddle.dev/docs/guide"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/wording"
 )
 
@@ -53,13 +53,13 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 }
 
 // relativeLink matches a link to a file or a heading, which a terminal cannot follow.
-var relativeLink = regexp.MustCompile(`\[([^\]\n]+)\]\((?:#|\.\./|[a-z-]+\.md)[^)\s]*\)`)
+var relativeLink = pattern.CompileLater(`\[([^\]\n]+)\]\((?:#|\.\./|[a-z-]+\.md)[^)\s]*\)`)
 
 // printGuide prints Markdown as it is, or formatted on a terminal, where links to other files are only their texts.
 func (env *environment) printGuide(text string) {
 	if r := env.markdownRenderer(false); r != nil {
 		r.Fill = true
-		text = r.RenderText(relativeLink.ReplaceAllString(text, "$1"))
+		text = r.RenderText(relativeLink().ReplaceAllString(text, "$1"))
 	}
 	env.out.PrintText(text)
 }

@@ -15,8 +15,8 @@ import (
 
 // replayOptions are the flags of "replay".
 type replayOptions struct {
-	agent, until, output string
-	live                 bool
+	agent, until, output, rules string
+	live                        bool
 }
 
 func newReplayCommand(env *environment) *cobra.Command {
@@ -27,11 +27,17 @@ func newReplayCommand(env *environment) *cobra.Command {
 		Long: `Executes a recorded run again with its agent as it is now. What the run got from models, scripts, tools, searches and
 people comes from its journal: nothing is sent, written or run. If the agent still asks for the same, raddle says so. The
 first prompt, input, argument, question, path or output that differs stops the replay with exit code 1.
-FILE is a run that "raddle runs export" has written.`,
+FILE is a run that "raddle runs export" has written.
+
+With --with-rules, nothing is executed. raddle judges each recorded call of a tool by the rules of another permissions.yaml,
+instead of your own rules and those of the project, and lists what was decided then and what these rules would have
+done. Answers that you gave for the whole run count for the calls after them. The exit code is 1 if a call that passed then would
+ask or be denied.`,
 		Example: `  raddle replay last
   raddle replay bug.raddle --agent ./triage
   raddle replay last --until review
-  raddle replay last --live`,
+  raddle replay last --live
+  raddle replay last --with-rules strict.yaml`,
 		Args:              checkArgCount(1, 1, "the id of a run, or a file,"),
 		ValidArgsFunction: completeRuns(env, 1, nil),
 	})
@@ -39,17 +45,24 @@ FILE is a run that "raddle runs export" has written.`,
 	flags.StringVar(&opts.agent, "agent", "", "replay with the agent at `PATH` instead of the one that ran")
 	flags.BoolVar(&opts.live, "live", false, "continue from the first difference with real models, tools and scripts, as a new run")
 	flags.StringVar(&opts.until, "until", "", "stop before the node `NODE`")
+	flags.StringVar(&opts.rules, "with-rules", "", "only judge the calls, by the permission rules of `FILE` (lists allow, ask, deny)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
 	return cmd
 }
 
 func runReplay(ctx context.Context, env *environment, opts replayOptions, args []string) error {
+	if opts.rules != "" && (opts.live || opts.until != "") {
+		return badUsage("leave --live and --until out", "--with-rules executes nothing, so it goes with neither --live nor --until")
+	}
 	job, err := newReplayJob(ctx, env, args[0], opts.agent)
 	if err == nil && opts.live {
 		err = checkLive(ctx, env, args[0])
 	}
 	if err != nil {
 		return err
+	}
+	if opts.rules != "" {
+		return judgeCalls(ctx, env, job, opts)
 	}
 	job.Until = opts.until
 	res, err := replay.Execute(ctx, job)
@@ -63,6 +76,25 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 		return continueLive(ctx, env, res, job.Recording, opts.output)
 	}
 	if res.Difference != nil {
+		return silentExit{exitFailed}
+	}
+	return nil
+}
+
+// judgeCalls implements --with-rules.
+func judgeCalls(ctx context.Context, env *environment, job replay.Job, opts replayOptions) error {
+	res, err := replay.JudgeCalls(ctx, env.process, job, opts.rules)
+	if err != nil {
+		return err
+	}
+	width := 0
+	if env.out.IsTerminal() {
+		width, _ = env.out.Size()
+	}
+	if err := env.printResult(opts.output, res, func() string { return res.Describe(width, env.out.Colors) }); err != nil {
+		return err
+	}
+	if res.IsStricter() {
 		return silentExit{exitFailed}
 	}
 	return nil

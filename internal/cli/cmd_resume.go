@@ -16,6 +16,7 @@ import (
 
 // resumeOptions are the flags of "resume".
 type resumeOptions struct {
+	noBox bool
 	app.ResumeOptions
 	answers  []string
 	inDoubt  string
@@ -53,7 +54,8 @@ The run continues after its last recorded result. The prompt, the model and the 
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
 	addTraceFlag(cmd, env)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
-	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask or edits (default: as before)")
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask, edits or box (default: as before)")
 	completeWords(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
 	return cmd
@@ -71,6 +73,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	if err := env.openProcess(); err != nil {
 		return err
 	}
+	env.process.Tools.NoBox = opts.noBox
 	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env), doubt, mode
 	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
 	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it

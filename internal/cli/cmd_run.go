@@ -30,6 +30,7 @@ type runOptions struct {
 	noStdin        bool
 	strict         bool
 	headless       bool
+	noBox          bool
 	dry            bool
 }
 
@@ -69,7 +70,8 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
 	addUserFlag(cmd, env)
-	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask or edits (default edits)")
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or edits)")
 	return cmd
 }
 
@@ -85,6 +87,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if err := env.openProcess(); err != nil {
 		return err
 	}
+	env.process.Tools.NoBox = opts.noBox
 	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
@@ -136,6 +139,7 @@ func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
 	}}
 	s.StoreAway = func(err error) { tellStoreAway(env, err) }
 	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }
+	s.Person = env.newPrompter() != nil
 	s.Log = env.runLogger()
 	addRetrievalHooks(ctx, env, &s)
 	return s
@@ -155,6 +159,11 @@ func tellStoreAway(env *environment, err error) {
 // addUserFlag adds the flag of the user, whose values and memory the runs of the process use.
 func addUserFlag(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&env.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's (default: of no name)")
+}
+
+// addNoBoxFlag adds the flag that switches the box off.
+func addNoBoxFlag(cmd *cobra.Command, off *bool) {
+	cmd.Flags().BoolVar(off, "no-box", false, "ask about commands that are not known to be harmless, in place of running them in a box")
 }
 
 // addModeFlag adds the flag of the permission mode.

@@ -23,6 +23,7 @@ import (
 	"raddle.dev/internal/story"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
+	"raddle.dev/tool/permission"
 )
 
 // runsShowOptions are the flags of "runs show".
@@ -30,6 +31,7 @@ type runsShowOptions struct {
 	output string
 	state  bool
 	web    bool
+	why    bool
 }
 
 func newRunsShowCommand(env *environment) *cobra.Command {
@@ -38,18 +40,24 @@ func newRunsShowCommand(env *environment) *cobra.Command {
 		Use:   "show RUN[@N]",
 		Short: "Show a run: what was said, its path, state and result",
 		Long: `raddle reads only the run's journal: the agent need not exist any more.
-Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.`,
-		Example:           "  raddle runs show last\n  raddle runs show last --output json\n  raddle runs show last@7 --state\n  raddle runs show last --web",
+Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.
+--why shows the calls of tools instead: for each one whether it was allowed, asked about or denied, and which rule, answer, default or
+box was the reason, as it was recorded then.`,
+		Example:           "  raddle runs show last\n  raddle runs show last --why\n  raddle runs show last --output json\n  raddle runs show last@7 --state\n  raddle runs show last --web",
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completePoints(env, 1),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.web, "web", false, "show it in a browser, as raddle studio RUN does")
 	cmd.Flags().BoolVar(&opts.state, "state", false, "show the whole state")
+	cmd.Flags().BoolVar(&opts.why, "why", false, "show what let each call of a tool pass or stopped it")
 	return cmd
 }
 
 func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+	if opts.why && (opts.web || opts.state) {
+		return badUsage("leave --web and --state out", "--why shows the calls instead of the rest, so it goes with neither --web nor --state")
+	}
 	if opts.web {
 		return runStudio(ctx, env, studioOptions{}, args)
 	}
@@ -61,7 +69,31 @@ func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, ar
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, s, func() string { return formatRun(s, opts.state) })
+	return env.printResult(opts.output, s, func() string {
+		if opts.why {
+			return formatWhy(env, s)
+		}
+		return formatRun(s, opts.state)
+	})
+}
+
+// formatWhy returns what was decided about each call of a run, for people.
+func formatWhy(env *environment, s *overview.Run) string {
+	text := term.NewFields(10)
+	text.AddField("run", runs.Point{Run: s.Run, At: s.At}.String())
+	text.AddField("status", s.Status)
+	text.AddField("agent", s.Agent)
+	if r := s.Start; r != nil {
+		text.AddField("mode", cmp.Or(r.Mode, string(permission.ModeEdits)))
+	}
+	for _, b := range s.Tree.ListRuns() {
+		text.AddField("elsewhere", b.Path+" worked in a run of its own: raddle runs show "+b.Run+" --why")
+	}
+	width := 0
+	if env.out.IsTerminal() {
+		width, _ = env.out.Size()
+	}
+	return text.String() + story.NewDescriber(s.Moments, &s.Info).DescribeWhy(s.Calls, width, env.out.Colors)
 }
 
 // formatRun returns a run for people; wholeState reports whether its state is not cut.
@@ -311,7 +343,7 @@ func yamlLines(key string, v any) []string {
 			return lines
 		}
 	}
-	return []string{key + ": " + valueLines([]byte(jsonvalue.Compact(v)))[0]}
+	return []string{key + ": " + story.ListValueLines([]byte(jsonvalue.Compact(v)))[0]}
 }
 
 // yamlItem returns an item of a list as lines of YAML, without its dash.

@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
@@ -45,7 +45,7 @@ func newToolsLsCommand(env *environment) *cobra.Command {
 		ValidArgsFunction: completeAgents(env),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	addModeFlag(cmd, &opts.mode, "say what asks in the permission mode `MODE`: plan, ask or edits (default edits)")
+	addModeFlag(cmd, &opts.mode, "say what asks in the permission mode `MODE`: plan, ask, edits or box (default edits)")
 	return cmd
 }
 
@@ -210,12 +210,12 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 }
 
 // argumentWord matches an argument of a tool as a word of the command line.
-var argumentWord = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*)=`)
+var argumentWord = pattern.CompileLater(`^([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
 // takeArguments returns the words that name an agent and a tool, and the arguments after them as a JSON object.
 func takeArguments(env *environment, args []string) (words []string, arguments json.RawMessage, err error) {
 	object := map[string]json.RawMessage{}
-	for len(args) > 1 && argumentWord.MatchString(args[len(args)-1]) {
+	for len(args) > 1 && argumentWord().MatchString(args[len(args)-1]) {
 		name, value, _ := strings.Cut(args[len(args)-1], "=")
 		if args = args[:len(args)-1]; object[name] == nil { // the last one counts
 			object[name] = json.RawMessage(value)

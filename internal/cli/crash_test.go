@@ -163,7 +163,7 @@ func TestKilledAtEveryEvent(t *testing.T) {
 	made := map[string]string{"ask": "first", "again": "second", "left": "left", "right": "right"}
 	for n, more := 1, true; more; n++ {
 		more = t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := newWorkplace(t, eventful)
+			w := newReleasedWorkplace(t, eventful)
 			p := &provider{calls: map[string]int{}}
 			p.local(w)
 			if !w.killAt(n, "run", "./eventful", "x", "--answer", "yes") {
@@ -213,12 +213,12 @@ func TestKilledExamples(t *testing.T) {
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			args := []string{"run", dir, "prompt", "--answer", "yes"}
-			want := newWorkplace(t, "").run(append(args, "-q")...)
+			want := newReleasedWorkplace(t, "").run(append(args, "-q")...)
 			if want.code != 0 {
 				t.Fatalf("exit code %d: %s", want.code, want.err)
 			}
 			for n := 1; ; n += 4 {
-				w := newWorkplace(t, "")
+				w := newReleasedWorkplace(t, "")
 				if !w.killAt(n, args...) {
 					break
 				}
@@ -363,7 +363,7 @@ func asked(lines []line) (r llm.Request) {
 func reviewed(t *testing.T) (*workplace, *cast) {
 	t.Helper()
 	needBash(t)
-	w := newWorkplace(t, "")
+	w := newReleasedWorkplace(t, "")
 	dir := filepath.Join(w.dir, "review")
 	if err := os.CopyFS(dir, os.DirFS("../../examples/review")); err != nil {
 		t.Fatal(err)
@@ -620,7 +620,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 	needBash(t)
 	for n, more := 1, true; more; n++ {
 		more = t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := newWorkplace(t, fiveTools)
+			w := newReleasedWorkplace(t, fiveTools)
 			if !w.killAt(n, "run", "./five", "go") {
 				more = false
 				return

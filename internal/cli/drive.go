@@ -94,7 +94,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
 	}
 	if d.turn != nil {
-		driver.Interrupt = d.turn.Interrupt
+		driver.Interrupt, driver.KeepJobs = d.turn.Interrupt, d.run.Agent.Config != nil
 	}
 	if d.run.Resumed {
 		ask.given = d.answers

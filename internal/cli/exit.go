@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -17,6 +16,7 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/overview"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/term/excerpt"
@@ -270,11 +270,11 @@ func formatCauses(err error) string {
 func (env *environment) formatCause(err error) string {
 	parts := failure.Split(err)
 	text, place := parts[0], ""
-	if m := failedAgent.FindStringSubmatch(text); m != nil {
+	if m := failedAgent().FindStringSubmatch(text); m != nil {
 		text = m[1] + " failed"
 	}
 	for _, p := range parts[1:] {
-		if m := failedNode.FindStringSubmatch(p); m != nil && place == "" {
+		if m := failedNode().FindStringSubmatch(p); m != nil && place == "" {
 			place = " at " + m[1]
 		}
 	}
@@ -297,8 +297,8 @@ func (env *environment) formatCause(err error) string {
 
 // These match the texts that name a failed agent and a failed node.
 var (
-	failedAgent = regexp.MustCompile(`^(?:Graph execution failed for agent|Agent) '([^']*)'(?: failed)?$`)
-	failedNode  = regexp.MustCompile(`^at node '([^']*)'$`)
+	failedAgent = pattern.CompileLater(`^(?:Graph execution failed for agent|Agent) '([^']*)'(?: failed)?$`)
+	failedNode  = pattern.CompileLater(`^at node '([^']*)'$`)
 )
 
 // alsoFailed reports the other branches that failed in the same step.

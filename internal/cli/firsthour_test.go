@@ -42,6 +42,9 @@ func TestFirstHour(t *testing.T) {
 	s.press("What is in cart.sh?", enter)
 	s.shows(columns, "heard: What is in cart.sh?")
 	s.idle()
+	s.press(`call fs_read {"path":"cart.sh"}`, enter)
+	s.shows(columns, "The tool said:")
+	s.idle()
 
 	s.press(`call fs_write {"path":"cart.sh","contents":"total() {\n  echo $(( $1 * 3 ))\n}\n"}`, enter)
 	s.await("cart.sh")
@@ -64,7 +67,7 @@ func TestFirstHour(t *testing.T) {
 	s.leave()
 
 	s = w.chat(columns, "-s", "cart")
-	s.shows(columns, `Continuing "cart", 3 messages.`)
+	s.shows(columns, `Continuing "cart", 4 messages.`)
 	s.press("/run ./asks a page", enter)
 	s.await("Print a page?")
 	s.answer(enter)
@@ -99,6 +102,7 @@ total() {
 -- shop/talk.yaml --
 - tool_calls:
     - {name: execute_command, args: {command: bash test.sh}}
+    - {name: fs_read, args: {path: cart.sh}}
 - text: |
     The test expects **6** for two items, and ` + "`total`" + ` in ` + "`cart.sh`" + ` multiplies by 2:
 

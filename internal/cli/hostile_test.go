@@ -136,7 +136,7 @@ func inQuotes(text string) string {
 // newHostile creates agents in which a text occurs wherever raddle does not control the text.
 func newHostile(t *testing.T, evil string) (w *workplace, dir string) {
 	t.Helper()
-	w = newWorkplace(t, "")
+	w = newReleasedWorkplace(t, "")
 	q := func(text string) string { return inQuotes(strings.ReplaceAll(text, "EVIL", evil)) }
 	dir = strings.NewReplacer("/", "", "\x00", "").Replace("dir-" + evil + "-end")
 	w.write("graph/graph.yaml", `

@@ -170,6 +170,7 @@ func listCommands(env *environment) []commandGroup {
 			newTestCommand(env),
 			newGraphCommand(env),
 			newToolsCommand(env),
+			newSandboxCommand(env),
 			newRagCommand(env),
 			newSchemaCommand(env),
 		}},

@@ -5,8 +5,12 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"raddle.dev/graph/journal"
+	"raddle.dev/store/sqlite"
 )
 
 // asksToRun is an agent that wants to run a command, or to change a file outside of its workspace.
@@ -25,6 +29,10 @@ global_tools: [execute_command, fs_write]
 - {match: make, turn: 2, text: "RESULT={{outcome.-1}}"}
 - {match: write, turn: 1, tool_calls: [{name: fs_write, args: {path: ../outside.txt, contents: "hello\n"}}]}
 - {match: write, turn: 2, text: "RESULT={{outcome.-1}}"}
+- {match: push, turn: 1, tool_calls: [{name: execute_command, args: {command: "git push origin main"}}]}
+- {match: push, turn: 2, tool_calls: [{name: execute_command, args: {command: "git push origin dev"}}]}
+- {match: push, turn: 3, tool_calls: [{name: execute_command, args: {command: "git push --force"}}]}
+- {match: push, turn: 4, text: "RESULT={{outcome.-1}}"}
 - {match: hidden, turn: 1, tool_calls: [{name: execute_command, args: {command: "mkdir made \u001b[8m; touch hidden\u202e"}}]}
 - {match: hidden, turn: 2, text: "RESULT={{outcome.-1}}"}
 `
@@ -222,4 +230,93 @@ func TestEditInTheInbox(t *testing.T) {
 	if r := w.run("resume", "-q", "last"); r.code != 0 || !strings.Contains(r.out, `It was made with: {"command":"ls"}`) || !w.exists("build/a") || w.exists("made") {
 		t.Errorf("exit code %d, %q\n%s", r.code, r.out, r.err)
 	}
+}
+
+// What begins with the same words can be allowed for the run: it asks no more, and what may do harm still does.
+func TestAllowByFirstWords(t *testing.T) {
+	w := newAsksToRun(t)
+	s := w.screen([]string{"TERM=xterm-256color", "NO_COLOR=1"}, "run", "../dev", "push it")
+	awaitAll(s, "git push origin main", "1 Allow once", "2 Allow in this run", "3 Allow git push … in this run", "4 Always allow …", "> 5 No", "answer later")
+	s.press("?")
+	s.await("adds: execute_command(git push *)")
+	s.answer("3")
+	s.await("git push --force")
+	s.answer(enter)
+	if strings.Count(s.seen.String(), "┌ dev wants to run a command") != 2 {
+		t.Errorf("it asks about what was allowed:\n%s", s.seen)
+	}
+	s.ends(0, "RESULT=")
+	r := w.run("runs", "show", "last", "--why")
+	for _, want := range []string{"you allowed it for this run, with the rule execute_command(git push *)", "earlier answer", "asked, not allowed"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing in\n%s", want, r.out)
+		}
+	}
+	for _, answer := range []string{"words", `act={"choice": "words"}`} {
+		if r := w.run("run", "-q", "../dev", "push it", "--answer", answer); r.code != 5 || !strings.Contains(r.err, "git push --force") {
+			t.Errorf("%s: exit code %d: %s", answer, r.code, r.err)
+		}
+	}
+	if r := w.run("run", "-q", "../dev", "remove it", "--answer", "words"); r.code == 0 || w.exists("made") {
+		t.Errorf("an answer that is not offered counts: %s%s", r.out, r.err)
+	}
+}
+
+// permissionRecord is what the records of calls have about permission since that is recorded.
+var permissionRecord = regexp.MustCompile(`,"permission":\{"verdict":"(allow|deny|ask)"[^\n]*\}\]\}`)
+
+// A journal of an older version says nothing about calls that did not ask, and what is not there is not made up from the rules of today. What its questions and
+// answers say counts.
+func TestWhyOfAnOldJournal(t *testing.T) {
+	w := newAsksToRun(t)
+	if r := w.run("run", "-q", "../dev", "make it", "--answer", "run"); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	w.agesJournal(w.runs()[0].Run)
+	if r := w.run("runs", "show", "last", "--why"); !strings.Contains(r.out, "asked, allowed in this run: mkdir made is not a command that raddle knows to only read") ||
+		!strings.Contains(r.out, "you allowed it for this run, with the rule execute_command(mkdir made)") {
+		t.Errorf("%s%s", r.out, r.err)
+	}
+	w.write("../home-rules.yaml", "deny: [execute_command]\n")
+	if r := w.run("run", "-q", "../dev", "--mode", "plan", "make it"); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	w.agesJournal(w.runs()[0].Run)
+	r := w.run("runs", "show", "last", "--why")
+	if !strings.Contains(r.out, "refused, not recorded why: the run is from an older version of raddle") || !strings.Contains(r.out, "1 call: 1 not recorded") {
+		t.Errorf("%s%s", r.out, r.err)
+	}
+	if r := w.run("replay", "last", "--with-rules", "../home-rules.yaml"); r.code != 0 || !strings.Contains(r.out, "1 would be denied; changed: 0") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+// agesJournal makes the journal of a run what an older version would have written, which did not record permissions. Other runs go.
+func (w *workplace) agesJournal(run string) {
+	w.t.Helper()
+	path := filepath.Join(w.state(), "runs.db")
+	db, err := sqlite.Open(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var all []journal.Record
+	aged := 0
+	for r, err := range db.Read(w.t.Context(), run, journal.Range{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if data := permissionRecord.ReplaceAll(r.Data, nil); r.Kind == journal.KindEffect && len(data) < len(r.Data) {
+			r.Data = data
+			aged++
+		}
+		r.Sum = 0 // those of later records depend on it
+		all = append(all, r)
+	}
+	if err := db.Close(); err != nil || aged == 0 {
+		w.t.Fatalf("%v: %d records have a permission", err, aged)
+	}
+	for _, end := range []string{"", "-wal", "-shm"} {
+		_ = os.Remove(path + end)
+	}
+	w.stopped(run, all)
 }

@@ -114,7 +114,7 @@ func TestKilledConversationsOfAllVendors(t *testing.T) {
 			seed.Write([]byte(v.Name))
 			r := rand.New(rand.NewPCG(seed.Sum64(), 1))
 			turns := randomTurns(r)
-			whole := newWorkplace(t, looker)
+			whole := newReleasedWorkplace(t, looker)
 			base := startVendor(t, whole, v, turns)
 			if res := whole.run("run", "./looker", "look at it", "-f", "pic.png", "-q"); res.code != 0 || res.out != "It is over.\n" {
 				t.Fatalf("exit code %d, %q, %s", res.code, res.out, res.err)
@@ -132,7 +132,7 @@ func TestKilledConversationsOfAllVendors(t *testing.T) {
 
 // killedConversation kills a run at an event, and its continuation at another one, and compares what was requested.
 func killedConversation(t *testing.T, v llmtest.Vendor, turns []llmtest.Turn, want []string, first, second int) {
-	w := newWorkplace(t, looker)
+	w := newReleasedWorkplace(t, looker)
 	m := startVendor(t, w, v, turns)
 	w.killAt(first, "run", "./looker", "look at it", "-f", "pic.png")
 	runs := w.runs()
@@ -166,7 +166,7 @@ func killedConversation(t *testing.T, v llmtest.Vendor, turns []llmtest.Turn, wa
 	if res := w.run("runs", "export", id, "-o", "run.raddle"); res.code != 0 {
 		t.Fatal(res.err)
 	}
-	other := newWorkplace(t, looker)
+	other := newReleasedWorkplace(t, looker)
 	other.write("run.raddle", w.read("run.raddle"))
 	other.write(".config/raddle/config.yaml", w.read(filepath.Join(".config", "raddle", "config.yaml")))
 	all, _ := m.seen()

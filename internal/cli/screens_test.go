@@ -52,6 +52,7 @@ boom() {
 - reasoning: The file must be read before it is changed, so that the patch fits it exactly.
   text: I look at the file first.
   tool_calls: [{name: fs_read, args: {path: main.go}}]
+- tool_calls: [{name: fs_read, args: {path: old.txt}}]
 - tool_calls:
     - {name: fs_patch, args: {path: main.go, contents: "@@\n func main() {\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n }\n"}}
     - {name: fs_write, args: {path: numbers.txt, contents: "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n"}}

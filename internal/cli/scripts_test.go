@@ -21,6 +21,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/cli"
+	"raddle.dev/internal/clienttest"
 	"raddle.dev/internal/testneed"
 	"raddle.dev/llm"
 	"raddle.dev/team"
@@ -72,6 +73,7 @@ func surroundings(dir string) []string {
 		"HOME=" + filepath.Join(dir, ".home"),
 		"XDG_CONFIG_HOME=" + filepath.Join(dir, ".config"),
 		"XDG_STATE_HOME=" + filepath.Join(dir, ".state"),
+		"RADDLE_BOX=false", // most tests are about questions, which the box would answer
 		"XDG_CACHE_HOME=" + filepath.Join(dir, ".cache"),
 		"TERM=xterm-256color",
 		"GORACE=atexit_sleep_ms=0", // otherwise every process under the race detector takes a second longer
@@ -208,9 +210,10 @@ const patience = 60 * time.Second
 
 // workplace is a directory with agents and a state of its own.
 type workplace struct {
-	t   *testing.T
-	dir string
-	env []string
+	t        *testing.T
+	dir      string
+	env      []string
+	released string // the path of raddle without the race detector, or empty: the test binary
 }
 
 // newWorkplace unpacks an archive.
@@ -235,12 +238,24 @@ func (w *workplace) write(name, text string) {
 	}
 }
 
-// command returns raddle as a child process: the test binary under that name.
+// newReleasedWorkplace unpacks an archive for a test that starts raddle hundreds of times, which the race detector would make three times
+// slower.
+func newReleasedWorkplace(t *testing.T, archive string) *workplace {
+	t.Helper()
+	w := newWorkplace(t, archive)
+	w.released = clienttest.BuildRaddle(t)
+	return w
+}
+
+// command returns raddle as a child process: the test binary under that name, or the released one.
 func (w *workplace) command(args ...string) *exec.Cmd {
 	w.t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
+	exe := w.released
+	if exe == "" {
+		var err error
+		if exe, err = os.Executable(); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	return &exec.Cmd{Path: exe, Args: append([]string{"raddle"}, args...), Dir: w.dir, Env: w.env}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"raddle.dev/internal/question"
 	"raddle.dev/internal/setup"
 	"raddle.dev/internal/term"
-	"raddle.dev/internal/toolbox"
 	"raddle.dev/internal/wording"
 )
 
@@ -205,79 +203,25 @@ func askVariables(ctx context.Context, env *environment, prompter term.Prompter,
 	return values, nil
 }
 
-// askConsent asks the person at the terminal about directories that a run picks up
-// although the user did not name them. given reports whether the person agreed to one,
-// which counts for runs that start from now on. A no to interpreters and packages is remembered. Without a person,
-// askConsent only prints a warning; answers of the command line are not consent.
+// askConsent asks the person at the terminal about what a run picks up although the user did not name it. given reports whether the person agreed to
+// one, which counts for runs that start from now on. Without a person, it only prints warnings; answers of the command line are not consent.
 func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool, err error) {
 	list, err := env.process.Tools.FindImplicitDirs(run.Agent)
 	if err != nil {
 		return false, err
 	}
-	prompter := env.newPrompter()
-	for _, u := range list {
-		what, request, otherwise := describeImplicitDir(env, u)
-		if prompter == nil || run.Record.Headless {
-			if !env.quiet {
-				env.printWarning(plainText(what + otherwise))
-			}
-			continue
+	guide := env.newGuide()
+	if guide.Prompter == nil || run.Record.Headless {
+		if !env.quiet {
+			guide.WarnImplicitDirs(list)
 		}
-		answer, err := question.Ask(ctx, prompter, graph.Question{Kind: question.KindConfirm, Prompt: what + "\n" + request, Options: []string{"no", "yes"}}, env.err.Colors)
-		switch {
-		case errors.Is(err, term.ErrLeftOpen):
-			err = silentExit{exitInterrupted}
-		case err != nil:
-		case answer == "yes":
-			err = env.process.Tools.RecordConsent(u)
-			given = true
-		default:
-			err = env.process.Tools.RecordRefusal(u)
-		}
-		if err != nil {
-			return given, err
-		}
+		return false, nil
 	}
-	return given, nil
-}
-
-// describeImplicitDir says what a directory is, asks for consent, and says what it may do without consent.
-func describeImplicitDir(env *environment, u toolbox.ImplicitDir) (what, request, otherwise string) {
-	p := env.process
-	name := term.QuoteName(p.Dirs.ShortPath(u.Dir))
-	switch {
-	case u.Packages:
-		return "The programs and packages in " + name + " were not named by you. Tools of this agent would run them.",
-			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
-			" raddle does not use them until you consent at a terminal."
-	case u.Skills:
-		return "The skills in " + name + " were not named by you. This agent would follow them: " + quoteNames(u.Files),
-			"Use them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
-			"; the agent does not see them until you consent at a terminal"
-	case u.Servers:
-		return "The MCP servers in " + name + " were not named by you. raddle would start them in this directory: " + quoteNames(u.Files),
-			"Start them, until this file changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.Tools.ConsentFile()) + " to change that).",
-			"; they are not started until you consent at a terminal"
-	case u.Agent:
-		otherwise = "; until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
-	default:
-		files := make([]string, len(u.Files))
-		for i, file := range u.Files {
-			files[i] = term.QuoteName(p.Dirs.ShortPath(filepath.Join(u.Dir, filepath.FromSlash(file))))
-		}
-		return "This project brings its own rules (" + joinWords(files) + "). They can let tools run without asking.",
-			"Trust them, until one of these files changes?", " Until you trust them at a terminal, they can only deny or ask."
+	given, err = guide.AskConsent(ctx, list)
+	if errors.Is(err, term.ErrLeftOpen) {
+		err = silentExit{exitInterrupted}
 	}
-	return name + " was not named by you, and may run or decide what runs: " + quoteNames(u.Files), "Use it, until one of these files changes?", otherwise
-}
-
-// quoteNames returns names of files for a person who decides about them, quoted so that each stands out from the text around it.
-func quoteNames(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = term.QuoteName(name)
-	}
-	return joinWords(quoted)
+	return given, err
 }
 
 // chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.

@@ -196,13 +196,6 @@ func TestSpending(t *testing.T) {
 	}
 }
 
-// Names in a question cannot add lines to it.
-func TestQuoteNames(t *testing.T) {
-	if got, want := quoteNames([]string{"a b.sh", "x\nUse it? It is safe.\x1b[8m"}), `a b.sh, "x\nUse it? It is safe.\x1b[8m"`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 func TestStateIsShownByKey(t *testing.T) {
 	state := json.RawMessage(`{"prompt":"Build\nit","notes":[],"round":2,"todo":{"open":["a",{"b":1,"c":[]}],"n":"4"},"system":"","grants":null}`)
 	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, false, false)); d != "" {

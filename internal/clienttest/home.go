@@ -29,7 +29,7 @@ func NewHome(t testing.TB) *Home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Home{Dir: t.TempDir(), Raddle: filepath.Join(built, "raddle"+suffix)}
+	h := &Home{Dir: t.TempDir(), Raddle: BuildRaddle(t)}
 	for _, name := range []string{"assistant", "triage"} {
 		if err := os.CopyFS(h.agentDir(name), os.DirFS(filepath.Join(testneed.FindRoot(), "examples", name))); err != nil {
 			t.Fatal(err)
@@ -72,6 +72,7 @@ func (h *Home) Environ() []string {
 		"PATH=" + os.Getenv("PATH"),
 		"TMPDIR=" + os.TempDir(),
 		"LANG=C.UTF-8",
+		"RADDLE_BOX=false", // most tests are about questions, which the box would answer
 	}
 }
 
@@ -84,6 +85,16 @@ func (h *Home) Command(t testing.TB, args ...string) *exec.Cmd {
 }
 
 var suffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
+
+// BuildRaddle compiles raddle as it is released, without the race detector, and returns its path: for tests that start it hundreds of times.
+func BuildRaddle(t testing.TB) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "raddle"+suffix)
+}
 
 // build compiles raddle and the server of examples/assistant, and returns their directory. The packages that use it share what it made.
 var build = sync.OnceValues(func() (string, error) {

@@ -182,20 +182,6 @@ func TestAWSSources(t *testing.T) {
 	}
 }
 
-// A program is not run if others may write the file that names it.
-func TestProcessOfOthers(t *testing.T) {
-	h := newHome(t, map[string]string{".aws/config": "[default]\ncredential_process = touch taken\n"})
-	if err := os.Chmod(filepath.Join(h.dir, ".aws", "config"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := checkPrivate(filepath.Join(h.dir, ".aws", "config")); err == nil {
-		t.Skip("permissions have no meaning here")
-	}
-	if _, err := h.open().Keys(t.Context(), func(...string) {}); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
-		t.Errorf("%v", err)
-	}
-}
-
 // Credentials are renewed before they expire, by one caller for all; those that cannot be renewed are used until they expire.
 func TestRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,3 +1,5 @@
+// Size: Config has a field for each key of config.yaml that is no group.
+
 package config
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/hook"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
@@ -31,22 +34,25 @@ type Config struct {
 	Session         string // for agents that are not graphs and name no session; "": no session
 	Store           string
 	Retention       Retention
-	ReadTimeout     time.Duration // longest time without data from a provider; 0: the default of the wire
-	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
-	MaxValue        int           // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
-	MaxState        int           // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
-	AssumePrice     Price         // of models whose price is not known; zero: it stays unknown
-	MaxReply        int           // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
-	MinFreeDisk     int           // room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB; negative: no limit
-	Patience        time.Duration // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
-	ToolTimeout     time.Duration // of one call of a tool; 0: the default of the tool; negative: no limit
-	InDoubt         tool.Doubt    // for calls that a crash interrupted, if neither tool nor agent says it
-	MCP             *bool         // nil: on
-	MCPFile         string        // a further file of MCP servers, relative to the configuration
-	Theme           string        // colours of formatted text on a terminal: one of Themes; "": the first
+	ReadTimeout     time.Duration   // longest time without data from a provider; 0: the default of the wire
+	StreamTimeout   time.Duration   // longest duration of a reply; 0: the default of the wire; negative: no limit
+	MaxValue        int             // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
+	MaxState        int             // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
+	AssumePrice     Price           // of models whose price is not known; zero: it stays unknown
+	MaxReply        int             // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
+	MinFreeDisk     int             // room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB; negative: no limit
+	Patience        time.Duration   // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
+	ToolTimeout     time.Duration   // of one call of a tool; 0: the default of the tool; negative: no limit
+	InDoubt         tool.Doubt      // for calls that a crash interrupted, if neither tool nor agent says it
+	MCP             *bool           // nil: on
+	MCPFile         string          // a further file of MCP servers, relative to the configuration
+	Mode            permission.Mode // of permissions, of runs and conversations that name none; "": edits and ask
+	NoBox           bool            // commands that nothing else lets run ask, also where a box holds
+	Theme           string          // colours of formatted text on a terminal: one of Themes; "": the first
 	Permissions     permission.Rules
 	RAG             RAG
 	Skills          Skills
+	Hooks           []hook.Hook
 	Clients         []Client
 }
 
@@ -139,6 +145,11 @@ type setting struct {
 var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"assume_price", func(c *Config, s string) (err error) { c.AssumePrice, err = parsePrice(s); return }},
+	{"box", func(c *Config, s string) error {
+		on, err := parseBool(s)
+		c.NoBox = on != nil && !*on
+		return err
+	}},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = parseBool(s); return }},
 	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = parseDoubt(s); return }},
 	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = parseMebibytes(s); return }},
@@ -147,6 +158,7 @@ var settings = []setting{
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = parseBool(s); return }},
 	{"min_free_disk", func(c *Config, s string) (err error) { c.MinFreeDisk, err = parseMebibytes(s); return }},
+	{"permission_mode", func(c *Config, s string) (err error) { c.Mode, err = parseMode(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
 	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = parseCount(s); return }},
 	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = parseCount(s); return }},
@@ -170,7 +182,7 @@ var settings = []setting{
 
 // configKeys returns all keys of config.yaml.
 func configKeys() []string {
-	keys := []string{"clients", "document_loaders", "permissions", "visible_skills"}
+	keys := []string{"clients", "document_loaders", "hooks", "permissions", "visible_skills"}
 	for _, s := range settings {
 		keys = append(keys, s.key)
 	}
@@ -274,6 +286,14 @@ func parseMebibytes(s string) (int, error) {
 		return -1, nil
 	}
 	return n << 20, nil
+}
+
+func parseMode(s string) (permission.Mode, error) {
+	m, ok := permission.ParseMode(s)
+	if !ok || s == "" {
+		return "", fmt.Errorf("must be one of %s", strings.Join(permission.Modes, ", "))
+	}
+	return m, nil
 }
 
 // Themes are the names of the themes. The colours of the first one suit every background.

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/hook"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool/permission"
 )
@@ -52,6 +53,9 @@ func (r *configReader) readConfig(c *Config) {
 			})
 		case key == "permissions":
 			c.Permissions = permission.ReadRules(r.Document, v)
+		case key == "hooks":
+			place := func(n *yaml.Node) strictyaml.Pos { return strictyaml.Pos{File: r.Path, Line: n.Line, Col: n.Column} }
+			c.Hooks = hook.Read(v, place, r.ReportFault)
 		case key == "visible_skills":
 			c.Skills.Visible = []string{}
 			for _, item := range r.ReadItems(v, key) {

@@ -31,7 +31,7 @@ const HiddenValue = "(hidden)"
 
 // defaults are the values of settings that nothing sets, where there is one for all agents.
 var defaults = map[string]string{
-	"function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
+	"box": "true", "function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
 	"max_reply": "16", "max_state": "64", "max_value": "16", "min_free_disk": "64",
 	"read_timeout": "5m", "retry_patience": "2m", "stream_timeout": "30m", "theme": "auto",
 }

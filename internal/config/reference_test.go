@@ -21,9 +21,9 @@ type referencePlace struct {
 // referencePlaces returns every place: the keys of one value, and the fields of clients and their models.
 func referencePlaces(t *testing.T) map[string]referencePlace {
 	values := map[string]string{
-		"in_doubt": "ask", "theme": "dark", "read_timeout": "5", "stream_timeout": "5", "tool_timeout": "5", "retry_patience": "5",
+		"in_doubt": "ask", "theme": "dark", "permission_mode": "edits", "read_timeout": "5", "stream_timeout": "5", "tool_timeout": "5", "retry_patience": "5",
 		"retention_done": "5d", "retention_failed": "5d", "temperature": "1", "top_p": "1",
-		"function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
+		"box": "true", "function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
 	}
 	places := map[string]referencePlace{
 		"document_loaders": {file: "document_loaders: {pdf: VALUE}\n", value: "cat $1"},

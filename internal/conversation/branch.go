@@ -282,7 +282,7 @@ func (c *Conversation) Rename(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if _, n := splitBranch(name); n > 1 {
+	if _, n := runs.SplitBranch(name); n > 1 {
 		return failure.NewUsage("end the name with something else", "%q names a branch", name)
 	}
 	if name == c.Name() {

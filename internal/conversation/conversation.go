@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -108,7 +107,7 @@ func (c *Conversation) Agent() string { return c.agent }
 // Name returns the name of the session, without that of the branch. It is empty for a graph.
 func (c *Conversation) Name() string {
 	_, name, _ := runs.SessionOf(c.thread)
-	name, _ = splitBranch(name)
+	name, _ = runs.SplitBranch(name)
 	return name
 }
 
@@ -117,6 +116,9 @@ func (c *Conversation) Session() string {
 	_, name, _ := runs.SessionOf(c.thread)
 	return name
 }
+
+// Family returns what all branches of the conversation share, by which its background commands are known.
+func (c *Conversation) Family() string { return runs.FamilyOf(c.thread) }
 
 // IsGraph reports whether the agent is a graph: then there is no session, and no way back.
 func (c *Conversation) IsGraph() bool { return c.graph }
@@ -189,18 +191,6 @@ func checkName(name string) error {
 		return failure.NewUsage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a conversation", name)
 	}
 	return nil
-}
-
-// splitBranch splits the name of a session into that of the conversation and the number of the
-// branch: 1 for a name without one.
-func splitBranch(session string) (name string, number int) {
-	at := strings.LastIndexByte(session, '~')
-	if at > 0 {
-		if n, err := strconv.ParseUint(session[at+1:], 10, 31); err == nil && n > 1 {
-			return session[:at], int(n)
-		}
-	}
-	return session, 1
 }
 
 // isGenerated reports whether a name has the form of those that Open makes, or that it made when ids were shorter.

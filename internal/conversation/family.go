@@ -71,7 +71,7 @@ func baseThread(thread string) string {
 	if !ok {
 		return thread
 	}
-	name, _ := splitBranch(session)
+	name, _ := runs.SplitBranch(session)
 	return runs.NameSession(agent, name)
 }
 
@@ -180,7 +180,7 @@ func (f *family) summarize(ctx context.Context, p *app.Process, workspace string
 	now := f.newest()
 	agent, session, _ := runs.SessionOf(now.Thread)
 	s := &Summary{Agent: agent, Title: title, Workspace: rec.Workspace, Updated: now.Updated, Status: statusOf(now.Status), Run: now.Run, Branches: len(f.branches)}
-	s.Name, _ = splitBranch(session)
+	s.Name, _ = runs.SplitBranch(session)
 	if !isGenerated(s.Name) {
 		s.Title = s.Name
 	}

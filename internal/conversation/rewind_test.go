@@ -25,6 +25,12 @@ func writeCall(path, text string) string {
 	return "CALL fs_write " + string(args)
 }
 
+// readCall returns a call that reads a file, so that a later one may change it.
+func readCall(path string) string {
+	args, _ := json.Marshal(map[string]string{"path": path})
+	return "CALL fs_cat " + string(args) + "\n"
+}
+
 // A rewind restores what the turns did to files, newest first, and leaves alone what was changed outside of the conversation.
 func TestRewind(t *testing.T) {
 	x := newPlace(t)
@@ -36,9 +42,9 @@ func TestRewind(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(x.work, "kept.txt"), 0o640))
 	_, c := x.open("")
 	x.say(c, "hello")
-	x.say(c, writeCall("kept.txt", "second\n")+"\n"+writeCall("theirs.txt", "b\n")+"\n"+writeCall("between.txt", "1\n")+"\n"+writeCall("sub/made.txt", "new\n"))
+	x.say(c, readCall("kept.txt")+readCall("theirs.txt")+readCall("between.txt")+writeCall("kept.txt", "second\n")+"\n"+writeCall("theirs.txt", "b\n")+"\n"+writeCall("between.txt", "1\n")+"\n"+writeCall("sub/made.txt", "new\n"))
 	x.write("between.txt", "by hand\n")
-	x.say(c, writeCall("kept.txt", "third\n")+"\n"+`CALL fs_rm {"path":"removed.txt"}`+"\n"+writeCall("between.txt", "2\n")+"\n"+writeCall("short.txt", "x")+"\n"+`CALL fs_rm {"path":"short.txt"}`+"\n"+writeCall("data.bin", "\x00\x01"))
+	x.say(c, readCall("removed.txt")+readCall("between.txt")+writeCall("kept.txt", "third\n")+"\n"+`CALL fs_rm {"path":"removed.txt"}`+"\n"+writeCall("between.txt", "2\n")+"\n"+writeCall("short.txt", "x")+"\n"+`CALL fs_rm {"path":"short.txt"}`+"\n"+writeCall("data.bin", "\x00\x01"))
 	x.write("theirs.txt", "by an editor\n")
 	turns, err := c.Turns(ctx)
 	must(t, err)
@@ -50,7 +56,7 @@ func TestRewind(t *testing.T) {
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
-	if len(turns) != 3 || base(turns[1].Files) != "between.txt kept.txt sub/made.txt theirs.txt" || base(turns[2].Files) != "between.txt data.bin kept.txt removed.txt short.txt" || len(turns[2].Calls) != 6 || !turns[2].Calls[0].OK || !turns[2].Calls[0].Done {
+	if len(turns) != 3 || base(turns[1].Files) != "between.txt kept.txt sub/made.txt theirs.txt" || base(turns[2].Files) != "between.txt data.bin kept.txt removed.txt short.txt" || len(turns[2].Calls) != 8 || !turns[2].Calls[0].OK || !turns[2].Calls[0].Done {
 		t.Errorf("turns %+v", turns)
 	}
 	preview, err := c.PreviewRewind(ctx, 2)
@@ -100,7 +106,7 @@ func TestRewindIsSafe(t *testing.T) {
 	x.write("linked.txt", "one\n")
 	x.write("dir/file.txt", "one\n")
 	_, c := x.open("")
-	x.say(c, writeCall(elsewhere, "mine\n")+"\n"+writeCall("secret.txt", "gone\n")+"\n"+writeCall("linked.txt", "two\n")+"\n"+writeCall("dir/file.txt", "two\n"))
+	x.say(c, readCall(elsewhere)+readCall("secret.txt")+readCall("linked.txt")+readCall("dir/file.txt")+writeCall(elsewhere, "mine\n")+"\n"+writeCall("secret.txt", "gone\n")+"\n"+writeCall("linked.txt", "two\n")+"\n"+writeCall("dir/file.txt", "two\n"))
 	check(t, "the other directory", x.readAt(elsewhere), "mine\n")
 	target := filepath.Join(outside, "target.txt")
 	must(t, os.WriteFile(target, []byte("two\n"), 0o600))
@@ -122,4 +128,29 @@ func (x *place) readAt(path string) string {
 	text, err := os.ReadFile(path)
 	must(x.t, err)
 	return string(text)
+}
+
+// What the agent knows of files goes back with the conversation: a file that went back too can be changed at once, and one that did not must be read again.
+func TestKnownFilesAfterRewind(t *testing.T) {
+	x := newPlace(t)
+	ctx := t.Context()
+	x.write("a.txt", "first\n")
+	_, c := x.open("")
+	x.say(c, readCall("a.txt"))
+	x.say(c, writeCall("a.txt", "second\n"))
+	_, err := c.Rewind(ctx, 2, conversation.RewindBoth)
+	must(t, err)
+	check(t, "the file after the way back", x.read("a.txt"), "first\n")
+	x.say(c, writeCall("a.txt", "third\n"))
+	check(t, "the file that went back", x.read("a.txt"), "third\n")
+	_, err = c.Rewind(ctx, 2, conversation.RewindConversation)
+	must(t, err)
+	x.say(c, writeCall("a.txt", "fourth\n"))
+	check(t, "the file that did not", x.read("a.txt"), "third\n")
+	x.say(c, readCall("a.txt")+writeCall("a.txt", "fifth\n"))
+	check(t, "the file that was read again", x.read("a.txt"), "fifth\n")
+	_, err = c.Rewind(ctx, 3, conversation.RewindFiles)
+	must(t, err)
+	x.say(c, writeCall("a.txt", "sixth\n"))
+	check(t, "the file that went back alone", x.read("a.txt"), "third\n")
 }

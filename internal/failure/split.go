@@ -1,19 +1,20 @@
 package failure
 
 import (
-	"regexp"
 	"strings"
+
+	"raddle.dev/internal/pattern"
 )
 
 // graphFailed matches the beginning of the failure of an agent; its cause follows without
 // an error of its own.
-var graphFailed = regexp.MustCompile(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
+var graphFailed = pattern.CompileLater(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
 
 // Split splits the text of an error into the texts of the errors that it wraps, the outermost first. There is at least one.
 func Split(err error) []string {
 	var parts []string
 	for _, p := range splitWrapped(err.Error(), err) {
-		if m := graphFailed.FindStringSubmatch(p); m != nil {
+		if m := graphFailed().FindStringSubmatch(p); m != nil {
 			parts = append(parts, m[1], m[2])
 		} else {
 			parts = append(parts, p)

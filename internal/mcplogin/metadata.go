@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/pattern"
 )
 
 // A resource is what a server says about its protection.
@@ -32,8 +33,8 @@ type authority struct {
 }
 
 var (
-	metadataOf = regexp.MustCompile(`resource_metadata="([^"]+)"`)
-	scopeOf    = regexp.MustCompile(`scope="([^"]*)"`)
+	metadataOf = pattern.CompileLater(`resource_metadata="([^"]+)"`)
+	scopeOf    = pattern.CompileLater(`scope="([^"]*)"`)
 )
 
 // hello is a request that a server without protection would answer.
@@ -51,7 +52,7 @@ func (w *web) findResource(ctx context.Context, server *url.URL) (resource, erro
 	}
 	challenge := strings.Join(r.header.Values("WWW-Authenticate"), ", ")
 	var places []string
-	if m := metadataOf.FindStringSubmatch(challenge); m != nil {
+	if m := metadataOf().FindStringSubmatch(challenge); m != nil {
 		places = []string{m[1]}
 	} else {
 		places = wellKnown(server, "oauth-protected-resource", true)
@@ -71,12 +72,12 @@ func (w *web) findResource(ctx context.Context, server *url.URL) (resource, erro
 		if len(found.Servers) == 0 {
 			return resource{}, errors.New("its metadata name no authorization server")
 		}
-		if found.scope = strings.Join(found.Scopes, " "); scopeOf.MatchString(challenge) {
-			found.scope = scopeOf.FindStringSubmatch(challenge)[1]
+		if found.scope = strings.Join(found.Scopes, " "); scopeOf().MatchString(challenge) {
+			found.scope = scopeOf().FindStringSubmatch(challenge)[1]
 		}
 		return found, nil
 	}
-	if len(places) == 1 && metadataOf.MatchString(challenge) {
+	if len(places) == 1 && metadataOf().MatchString(challenge) {
 		return resource{}, errors.New("the metadata that it names are not there")
 	}
 	// A server of the protocol of 2025-03-26 is its own authorization server.

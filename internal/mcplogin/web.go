@@ -104,6 +104,9 @@ func (w *web) sendRequest(ctx context.Context, method, address, media, body stri
 		if errors.As(err, &inner) {
 			err = inner.Err // its text would repeat the address, which may have a code
 		}
+		if why := netplace.DescribeFailure(err); why != "" && ctx.Err() == nil {
+			return reply{}, fmt.Errorf("%s %s", request.URL.Host, why)
+		}
 		return reply{}, fmt.Errorf("%s cannot be asked: %w", request.URL.Host, err)
 	}
 	defer func() { _ = response.Body.Close() }()

@@ -57,6 +57,19 @@ func (n *Branch) countFailedCalls(calls []runs.ToolCall) {
 	}
 }
 
+// ListRuns returns the branches below this one that are runs of their own.
+func (n *Branch) ListRuns() (list []*Branch) {
+	for i := range n.Children {
+		c := &n.Children[i]
+		if c.Run != "" {
+			list = append(list, c)
+			continue
+		}
+		list = append(list, c.ListRuns()...)
+	}
+	return list
+}
+
 // describeBlocked describes the tasks below a node that stay blocked permanently, one sentence each.
 func (n *Branch) describeBlocked() (sentences []string) {
 	for i := range n.Children {

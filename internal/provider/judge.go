@@ -1,10 +1,10 @@
 package provider
 
 import (
-	"regexp"
 	"strings"
 
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/pattern"
 )
 
 // keyForms are the beginnings of keys that providers publish, the longest first: a key with the beginning of another provider belongs to that one.
@@ -24,7 +24,7 @@ var keyForms = []struct{ prefix, provider string }{
 }
 
 // placeholder matches what examples write where a key belongs.
-var placeholder = regexp.MustCompile(`(?i)^<.*>$|^\[.*\]$|\.\.\.|…|your[-_ ]?(own[-_ ]?)?(api|secret|access|openai|anthropic|gemini|provider)?[-_ ]?(key|token)|(api[-_ ]?)?(key|token)[-_ ]?here|^(sk-)?(x{4,}|\*{3,}|change[-_ ]?me|replace[-_ ]?me|todo|insert.*|placeholder)$`)
+var placeholder = pattern.CompileLater(`(?i)^<.*>$|^\[.*\]$|\.\.\.|…|your[-_ ]?(own[-_ ]?)?(api|secret|access|openai|anthropic|gemini|provider)?[-_ ]?(key|token)|(api[-_ ]?)?(key|token)[-_ ]?here|^(sk-)?(x{4,}|\*{3,}|change[-_ ]?me|replace[-_ ]?me|todo|insert.*|placeholder)$`)
 
 // shortestKey is the length below which no key of a provider is.
 const shortestKey = 16
@@ -43,7 +43,7 @@ func JudgeKey(name, key string) string {
 		return "it names a variable, and is not the key itself"
 	case len(unquoted) < len(trimmed):
 		return "there are quotes around it"
-	case placeholder.MatchString(trimmed):
+	case placeholder().MatchString(trimmed):
 		return "it is the placeholder of an example"
 	case strings.HasPrefix(strings.ToLower(trimmed), "bearer "):
 		return "it begins with Bearer, which raddle adds itself"

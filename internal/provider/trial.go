@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/failure"
@@ -32,12 +33,15 @@ func FindTrial(r *Resolver, id string) (*Trial, error) {
 	if len(flow.SplitModels(id)) > 1 {
 		return nil, failure.NewUsage("name one of them", "%s names several models", id)
 	}
+	c, name := r.findClient(id)
+	if strings.HasPrefix(id, "script:") && c == nil || c != nil && c.Type == "script" {
+		return nil, failure.NewUsage("name a model of a client; raddle models ls lists them", "%q is a transcript: there is no server to test", id)
+	}
 	if err := r.CheckRequested(id); err != nil {
 		return nil, err
 	}
-	c, name := r.findClient(id)
 	switch {
-	case c == nil || c.Type == "script":
+	case c == nil:
 		return nil, failure.NewUsage("name a model of a client; raddle models ls lists them", "%q is no model that can be called", id)
 	case name == "":
 		return nil, failure.NewUsage("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)

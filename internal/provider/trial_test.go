@@ -49,6 +49,8 @@ clients:
 		var why *failure.Error
 		if _, err := FindTrial(r, id); !errors.As(err, &why) || why.Kind != failure.Usage {
 			t.Errorf("%q: %v", id, err)
+		} else if strings.Contains(why.Msg+why.Next, "request") {
+			t.Errorf("%q: %v speaks of a request to a server, which nobody made", id, err)
 		}
 	}
 }

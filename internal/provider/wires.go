@@ -36,18 +36,19 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if own := c.findModel(name); own != nil && own.Efforts != nil {
 		facts.Budgets = false // the user knows its levels
 	}
-	return &explainedModel{model: &leveledModel{model, facts}, client: c, env: r.env}, nil
+	return &explainedModel{model: &leveledModel{model, facts, editForm(name)}, client: c, env: r.env}, nil
 }
 
-// leveledModel is a model whose requests have the efforts that the catalogue knows for it.
+// leveledModel is a model whose requests have the efforts that the catalogue knows for it, and the tools in the form that it was trained on.
 type leveledModel struct {
 	model llm.Model
 	facts catalogue.Model
+	form  llm.Form
 }
 
 // Stream implements [llm.Model].
 func (m *leveledModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	r.Effort = m.facts.MapEffort(r.Effort)
+	r.Effort, r.Tools = m.facts.MapEffort(r.Effort), keepForm(r.Tools, m.form)
 	return m.model.Stream(ctx, r)
 }
 

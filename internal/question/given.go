@@ -3,12 +3,12 @@ package question
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/wording"
 )
 
@@ -85,12 +85,12 @@ func NamesOf(open []graph.Question, s graph.Structure) Names {
 }
 
 // indexes matches what distinguishes the tasks of one node in a path.
-var indexes = regexp.MustCompile(`\[\d+\]`)
+var indexes = pattern.CompileLater(`\[\d+\]`)
 
 // matchesID reports whether a word is the id of an open question, a node, or the source of an
 // open question.
 func (q *Names) matchesID(id string) bool {
-	node, _, _ := strings.Cut(indexes.ReplaceAllString(id, ""), "#")
+	node, _, _ := strings.Cut(indexes().ReplaceAllString(id, ""), "#")
 	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { _, ok := o.NamedBy(id); return ok })
 }
 

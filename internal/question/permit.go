@@ -16,6 +16,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
+	"raddle.dev/tool/permission"
 )
 
 // These are the choices of a question about permission that are no answers by themselves.
@@ -112,7 +113,7 @@ func (p *permit) finishChoice(ctx context.Context, value string) (answer any, er
 
 // listChoices returns the choices, in the order of p.values.
 func (p *permit) listChoices() []term.Choice {
-	labels := map[string]string{"once": "Allow once", "run": "Allow in this run", "always": "Always allow …", "no": "No"}
+	labels := map[string]string{"words": "Allow " + p.describeWords() + " in this run", "once": "Allow once", "run": "Allow in this run", "always": "Always allow …", "no": "No"}
 	what := "arguments"
 	if name, _ := p.soleText(); name == "command" {
 		what = "command"
@@ -129,6 +130,17 @@ func (p *permit) listChoices() []term.Choice {
 	add(choiceEdit, term.Choice{Label: "Edit the " + what, Step: true, Key: "e", Word: choiceEdit})
 	add(choiceExplain, term.Choice{Label: "Explain why it asks", Step: true, Key: "?", Word: choiceExplain})
 	return choices
+}
+
+// describeWords returns the first words of the commands that "words" allows.
+func (p *permit) describeWords() string {
+	var list []string
+	for _, rule := range p.call.Words {
+		if text := permission.DescribeWords(rule); text != "" {
+			list = append(list, revealLine(text))
+		}
+	}
+	return strings.Join(list, " and ")
 }
 
 // describePlace says where the call works.
@@ -212,7 +224,7 @@ func (p *permit) blockLines() []string {
 	case d.Command != "":
 		return paintLines(p.colors, prefixLines("  ", splitRevealed(d.Command)), func(string) term.Style { return term.Bold })
 	case d.Diff > 0 && d.Diff < len(p.q.Prompt):
-		return paintLines(p.colors, prefixLines("  ", splitRevealed(p.q.Prompt[d.Diff:])), diffStyle)
+		return paintLines(p.colors, prefixLines("  ", splitRevealed(p.q.Prompt[d.Diff:])), StyleDiff)
 	}
 	var args map[string]json.RawMessage
 	if json.Unmarshal(p.call.Args, &args) != nil {
@@ -246,8 +258,8 @@ func paintLines(colors term.Colors, lines []string, style func(line string) term
 	return lines
 }
 
-// diffStyle returns the style of a line of a change; "": none.
-func diffStyle(line string) term.Style {
+// StyleDiff returns the style of a line of a unified diff; "": none.
+func StyleDiff(line string) term.Style {
 	switch {
 	case strings.HasPrefix(line, "+++ ") || strings.HasPrefix(line, "--- "):
 		return term.Bold
@@ -306,6 +318,9 @@ func (p *permit) explain() string {
 		b.WriteString("It may do harm that cannot be undone, so it can only be allowed once.\n")
 	case len(p.call.Grant) > 0:
 		b.WriteString("\"Allow in this run\" adds the rules: " + revealLine(strings.Join(p.call.Grant, ", ")) + "\n")
+		if len(p.call.Words) > 0 {
+			b.WriteString("\"Allow " + p.describeWords() + " in this run\" adds: " + revealLine(strings.Join(p.call.Words, ", ")) + "\n")
+		}
 	default:
 		b.WriteString("No rule could name what it does, so it can only be allowed once.\n")
 	}

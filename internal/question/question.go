@@ -47,6 +47,7 @@ func labelOf(q graph.Question, value string) string {
 	case agent.KindPermission:
 		what = map[string]string{
 			"once": "allow this call", "run": "allow it for the rest of the run", "no": "refuse",
+			"words":  "allow it for the rest of the run: " + strings.Join(DecodeCall(q).Words, ", "),
 			"always": "allow it from now on: " + strings.Join(DecodeCall(q).Grant, ", "),
 		}[value]
 	case agent.KindDoubt:
@@ -136,7 +137,7 @@ func FormatPrompt(q graph.Question, colors term.Colors) string {
 		lines[0] = UnescapeHTML(lines[0])
 	}
 	for i, l := range lines {
-		color := diffStyle(l)
+		color := StyleDiff(l)
 		switch {
 		case i == 0 || !about:
 			color = term.Bold

@@ -2,21 +2,22 @@ package redact
 
 import (
 	"encoding/base64"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"raddle.dev/internal/pattern"
 )
 
 var (
 	// scheme matches a value behind the name of a way to log in, as headers have it.
-	scheme = regexp.MustCompile(`(?i)(?:^|[\s"'=:,])(bearer|basic|token|apikey|api-key|bot|jwt|ssws|splunk|negotiate|digest)[ \t]+([^\s"',;]+)`)
+	scheme = pattern.CompileLater(`(?i)(?:^|[\s"'=:,])(bearer|basic|token|apikey|api-key|bot|jwt|ssws|splunk|negotiate|digest)[ \t]+([^\s"',;]+)`)
 	// header matches a line of a header, or a text that begins like one.
-	header = regexp.MustCompile(`(?:^|[\r\n"'=])\s*([A-Za-z][A-Za-z0-9_-]*)["']?[ \t]*:[ \t]*["']?([^\r\n"']+)`)
+	header = pattern.CompileLater(`(?:^|[\r\n"'=])\s*([A-Za-z][A-Za-z0-9_-]*)["']?[ \t]*:[ \t]*["']?([^\r\n"']+)`)
 	// secretHeader matches names of headers whose values are secrets; other names that begin with x- may be.
-	secretHeader = regexp.MustCompile(`(?i)^((proxy-)?authorization|(.+[-_])?(auth|authorization|authentication|token|key|apikey|secret|password|credentials?|pat|jwt)|(set-)?cookie)$`)
-	ownHeader    = regexp.MustCompile(`(?i)^x-`)
+	secretHeader = pattern.CompileLater(`(?i)^((proxy-)?authorization|(.+[-_])?(auth|authorization|authentication|token|key|apikey|secret|password|credentials?|pat|jwt)|(set-)?cookie)$`)
+	ownHeader    = pattern.CompileLater(`(?i)^x-`)
 	// member matches a member of a JSON object whose value is a text.
-	member = regexp.MustCompile(`"([A-Za-z0-9_.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"`)
+	member = pattern.CompileLater(`"([A-Za-z0-9_.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"`)
 )
 
 // findCredentials returns the values of headers in a text that are secrets: those of headers whose names say so, and those that follow
@@ -28,13 +29,13 @@ func findCredentials(text string) (found []string) {
 			found = append(found, basicPassword(value)...)
 		}
 	}
-	for _, m := range scheme.FindAllStringSubmatch(text, -1) {
+	for _, m := range scheme().FindAllStringSubmatch(text, -1) {
 		whole := strings.TrimSpace(m[0]) == strings.TrimSpace(text)
 		if IsSecretValue(m[2]) && (looksMade(m[2]) || whole && !isLetters(m[2])) {
 			add(m[1], m[2])
 		}
 	}
-	for _, m := range header.FindAllStringSubmatch(text, -1) {
+	for _, m := range header().FindAllStringSubmatch(text, -1) {
 		kind, value, pair := strings.Cut(strings.TrimSpace(m[2]), " ")
 		value = strings.TrimSpace(value)
 		if !pair {
@@ -42,14 +43,14 @@ func findCredentials(text string) (found []string) {
 		}
 		switch {
 		case !IsSecretValue(value) || isPath(value):
-		case secretHeader.MatchString(m[1]) && (pair || len(value) >= sure && !isLetters(value)):
+		case secretHeader().MatchString(m[1]) && (pair || len(value) >= sure && !isLetters(value)):
 			add(kind, value)
 			for part := range strings.SplitSeq(m[2], ";") { // of a cookie
 				if _, own, ok := strings.Cut(part, "="); ok && IsSecretValue(own) && looksMade(own) {
 					add("", own)
 				}
 			}
-		case ownHeader.MatchString(m[1]) && pair && !strings.Contains(value, " ") && looksMade(value):
+		case ownHeader().MatchString(m[1]) && pair && !strings.Contains(value, " ") && looksMade(value):
 			add(kind, value)
 		}
 	}
@@ -88,18 +89,18 @@ func looksMade(value string) bool {
 
 // These are flags that take a secret although their names do not end like one, and those that take a user with a password.
 var (
-	secretFlag = regexp.MustCompile(`(?i)^((x-)?auth(orization)?|bearer|cookies?|jwt|api-?key|pat|pw|dsn-password)$`)
-	loginFlag  = regexp.MustCompile(`(?i)^(u|user|login|auth|basic|proxy-user|credentials?)$`)
-	shortFlag  = regexp.MustCompile(`^-([pPakt])(.*)$`)
-	numbers    = regexp.MustCompile(`^[0-9.,:_-]+$`)
-	fileEnding = regexp.MustCompile(`(?i)\.(pem|key|crt|cer|json|ya?ml|toml|txt|env|ini|conf|p12|pfx)$`)
+	secretFlag = pattern.CompileLater(`(?i)^((x-)?auth(orization)?|bearer|cookies?|jwt|api-?key|pat|pw|dsn-password)$`)
+	loginFlag  = pattern.CompileLater(`(?i)^(u|user|login|auth|basic|proxy-user|credentials?)$`)
+	shortFlag  = pattern.CompileLater(`^-([pPakt])(.*)$`)
+	numbers    = pattern.CompileLater(`^[0-9.,:_-]+$`)
+	fileEnding = pattern.CompileLater(`(?i)\.(pem|key|crt|cer|json|ya?ml|toml|txt|env|ini|conf|p12|pfx)$`)
 )
 
 // FindFlagSecrets returns the secrets among the arguments of a program: the values of flags whose names are those of secrets, in the next argument
 // or behind "=", passwords behind a user, headers, members of JSON texts and what [FindPasswords] finds.
 func FindFlagSecrets(args []string) (found []string) {
 	for i, arg := range args {
-		for _, m := range member.FindAllStringSubmatch(arg, -1) {
+		for _, m := range member().FindAllStringSubmatch(arg, -1) {
 			if isNamedSecret(m[1], m[2]) {
 				found = append(found, m[2])
 			}
@@ -120,7 +121,7 @@ func FindFlagSecrets(args []string) (found []string) {
 			value = next
 		}
 		found = append(found, flagSecrets(name, value)...)
-		if m := shortFlag.FindStringSubmatch(arg); m != nil {
+		if m := shortFlag().FindStringSubmatch(arg); m != nil {
 			if m[2] != "" {
 				value = strings.TrimPrefix(m[2], "=")
 			}
@@ -134,13 +135,13 @@ func FindFlagSecrets(args []string) (found []string) {
 
 // flagSecrets returns the secrets in the value of a flag.
 func flagSecrets(name, value string) (found []string) {
-	if IsSecretName(name) && isPassword(value) || secretFlag.MatchString(name) && isPassword(value) && len(value) >= sure && looksMade(value) {
+	if IsSecretName(name) && isPassword(value) || secretFlag().MatchString(name) && isPassword(value) && len(value) >= sure && looksMade(value) {
 		found = append(found, value)
 	}
-	if _, password, ok := strings.Cut(value, ":"); ok && loginFlag.MatchString(name) && !strings.HasPrefix(password, "//") && isPassword(password) {
+	if _, password, ok := strings.Cut(value, ":"); ok && loginFlag().MatchString(name) && !strings.HasPrefix(password, "//") && isPassword(password) {
 		found = append(found, password, value)
 	}
-	if secretFlag.MatchString(name) {
+	if secretFlag().MatchString(name) {
 		found = append(found, findCredentials("Authorization: "+value)...)
 	}
 	return found
@@ -153,7 +154,7 @@ func isPassword(value string) bool {
 			return false
 		}
 	}
-	return IsSecretValue(value) && !isPath(value) && !fileEnding.MatchString(value) && (len(value) >= longPart || !numbers.MatchString(value))
+	return IsSecretValue(value) && !isPath(value) && !fileEnding().MatchString(value) && (len(value) >= longPart || !numbers().MatchString(value))
 }
 
 // mixesDigits reports whether a value has a digit directly before a letter and one directly behind a letter: flags of one letter may mean

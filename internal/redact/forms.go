@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"raddle.dev/internal/pattern"
 )
 
 // longPart is the length in bytes from which a line or an item of a value is a
@@ -42,7 +43,7 @@ func secretForms(value string) []string {
 	}
 	add(strings.Join(strings.Fields(value), " "))
 	if strings.ContainsFunc(value, unicode.IsControl) { // as terminals receive it
-		plain := escapeSequence.ReplaceAllString(value, "")
+		plain := escapeSequence().ReplaceAllString(value, "")
 		for _, t := range []string{plain, dropControls(plain), dropControls(value)} {
 			add(t, strings.TrimSpace(t), strings.Join(strings.Fields(t), " "))
 		}
@@ -65,7 +66,7 @@ func secretForms(value string) []string {
 }
 
 // escapeSequence matches what moves the cursor or sets colours in a terminal.
-var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])`)
+var escapeSequence = pattern.CompileLater(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])`)
 
 // dropControls returns a text without control characters other than white space.
 func dropControls(text string) string {
@@ -186,7 +187,7 @@ func spaceSeparators(compact string) string {
 
 // decodedBase64 returns the decoded value of a variable with a name such as KEY_B64.
 func decodedBase64(name, value string) []string {
-	if !base64Name.MatchString(name) {
+	if !base64Name().MatchString(name) {
 		return nil
 	}
 	text := strings.Map(func(r rune) rune {

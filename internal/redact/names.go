@@ -4,16 +4,17 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/pattern"
 )
 
 var (
-	secretName = regexp.MustCompile(`(?i)((keys?|tokens?|secrets?|passw(or)?ds?|passphrases?|pass|pwd|credentials?|_b64|_base64)|(^|[_.-])pat)$`)
-	plainName  = regexp.MustCompile(`(?i)^((old)?pwd|.*(askpass|bypass|compass))$`)
-	tableName  = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|private`)
-	base64Name = regexp.MustCompile(`(?i)(_b64|_base64)$`)
+	secretName = pattern.CompileLater(`(?i)((keys?|tokens?|secrets?|passw(or)?ds?|passphrases?|pass|pwd|credentials?|_b64|_base64)|(^|[_.-])pat)$`)
+	plainName  = pattern.CompileLater(`(?i)^((old)?pwd|.*(askpass|bypass|compass))$`)
+	tableName  = pattern.CompileLater(`(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|private`)
+	base64Name = pattern.CompileLater(`(?i)(_b64|_base64)$`)
 )
 
 // IsSecretName reports whether a variable of this name holds a secret: names
@@ -21,12 +22,12 @@ var (
 // PASS, PWD or CREDENTIAL, each also with an S, in _PAT, _B64 or _BASE64. PWD,
 // OLDPWD and names like SSH_ASKPASS do not count.
 func IsSecretName(name string) bool {
-	return secretName.MatchString(name) && !plainName.MatchString(name)
+	return secretName().MatchString(name) && !plainName().MatchString(name)
 }
 
 // IsSecretField reports whether a field of this name holds a secret, in a table
 // that was written for one service: a header, or a variable of a server's entry.
-func IsSecretField(name string) bool { return tableName.MatchString(name) || IsSecretName(name) }
+func IsSecretField(name string) bool { return tableName().MatchString(name) || IsSecretName(name) }
 
 // These are the lengths in bytes of what can be a secret. A shorter value would
 // match texts that have nothing to do with it.
@@ -86,8 +87,8 @@ func isPath(value string) bool {
 }
 
 var (
-	userInfo  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"'<>]+)@`)
-	parameter = regexp.MustCompile(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
+	userInfo  = pattern.CompileLater(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"'<>]+)@`)
+	parameter = pattern.CompileLater(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
 )
 
 // FindPasswords returns the secrets inside a value that is not a secret itself: the
@@ -103,7 +104,7 @@ func FindPasswords(text string) (found []string) {
 		}
 	}
 	if strings.Contains(text, "://") {
-		for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
+		for _, m := range userInfo().FindAllStringSubmatch(text, -1) {
 			user, password, ok := strings.Cut(m[1], ":")
 			switch {
 			case ok && IsSecretValue(password):
@@ -118,7 +119,7 @@ func FindPasswords(text string) (found []string) {
 		add(value)
 	}
 	if strings.Contains(text, "=") {
-		for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		for _, m := range parameter().FindAllStringSubmatch(text, -1) {
 			if IsSecretName(m[1]) {
 				add(m[2])
 			}
@@ -130,7 +131,7 @@ func FindPasswords(text string) (found []string) {
 // RedactURL returns an address that may be shown to people: without the password and the
 // values of its query whose names are those of secrets.
 func RedactURL(address string) string {
-	text := userInfo.ReplaceAllStringFunc(address, func(found string) string {
+	text := userInfo().ReplaceAllStringFunc(address, func(found string) string {
 		scheme, info, _ := strings.Cut(found, "://")
 		user, _, ok := strings.Cut(strings.TrimSuffix(info, "@"), ":")
 		if !ok {
@@ -138,7 +139,7 @@ func RedactURL(address string) string {
 		}
 		return scheme + "://" + user + ":" + Mask + "@"
 	})
-	return parameter.ReplaceAllStringFunc(text, func(found string) string {
+	return parameter().ReplaceAllStringFunc(text, func(found string) string {
 		name, _, _ := strings.Cut(found, "=")
 		if !IsSecretName(strings.TrimLeft(name, "?&;, \t\r\n")) {
 			return found

@@ -27,6 +27,7 @@ type Recording struct {
 	Record   *runs.Record // of the last start
 	segments []*segment
 	files    []runfile.AgentFile
+	threads  []runfile.Thread
 }
 
 // A segment is a part of a journal that one start, fork or edit begins.
@@ -68,7 +69,7 @@ type stepID struct {
 
 // NewRecording reads the journals of an exported run.
 func NewRecording(ctx context.Context, f *runfile.File) (*Recording, error) {
-	r := &Recording{Run: f.Run.Run, files: f.Agents}
+	r := &Recording{Run: f.Run.Run, files: f.Agents, threads: f.Threads}
 	st := journal.NewMemory()
 	defer st.Close()
 	if _, err := f.Import(ctx, st, ""); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"raddle.dev/graph/history"
@@ -29,6 +30,28 @@ func SessionOf(thread string) (agent, name string, ok bool) {
 	}
 	agent, name, ok = strings.Cut(rest, "/")
 	return agent, name, ok
+}
+
+// SplitBranch splits the name of a session into that of the conversation and the number of the
+// branch: 1 for a name without one.
+func SplitBranch(session string) (name string, number int) {
+	at := strings.LastIndexByte(session, '~')
+	if at > 0 {
+		if n, err := strconv.ParseUint(session[at+1:], 10, 31); err == nil && n > 1 {
+			return session[:at], int(n)
+		}
+	}
+	return session, 1
+}
+
+// FamilyOf returns the name of a thread without the number of a branch: that of the conversation, or of the single run.
+func FamilyOf(thread string) string {
+	agent, session, ok := SessionOf(thread)
+	if !ok {
+		return thread
+	}
+	name, _ := SplitBranch(session)
+	return NameSession(agent, name)
 }
 
 // A runRef is the place of a run in the store.

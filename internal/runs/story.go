@@ -29,6 +29,7 @@ type Moment struct {
 	Asks   []llm.ToolCall // the calls that a reply requests
 	Call   *ToolCall      // of a tool, with its outcome
 	Search *flow.Search
+	Hook   *agent.HookRecord // what a hook has said
 
 	// Failure is why the node, agent, item or call that it is about has failed, although the run continued; "": it has not. FailedNodes are
 	// the paths of the nodes and agents that have failed, and FailedTasks the tasks of queues.
@@ -240,13 +241,14 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 		if m.Kind != journal.KindEffect {
 			return nil
 		}
-		result, err := readResult(data)
-		if result != nil {
-			if call.setResult(result); call.Status == callFailed {
-				m.Failure = call.Outcome
-			}
+		made, err := agent.ReadCall(data)
+		if err != nil {
+			return err
 		}
-		return err
+		if call.addTry(&made); call.Status == callFailed {
+			m.Failure = call.Outcome
+		}
+		return nil
 	}
 	switch {
 	case m.Kind != journal.KindEffect:
@@ -276,6 +278,9 @@ func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
 			return err
 		}
 		m.Search = &s
+	case m.Effect == agent.HookEffect:
+		m.Hook = new(agent.HookRecord)
+		return json.Unmarshal(data, m.Hook)
 	case m.Effect == scriptEffect:
 		m.Output = string(data)
 	}

@@ -23,6 +23,14 @@ type ToolCall struct {
 	Args    json.RawMessage `json:"args"`
 	Status  string          `json:"status"`            // one of the states below
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
+
+	MadeWith   json.RawMessage   `json:"made_with,omitempty"`   // the arguments with which it was made, if a hook or a person has changed them
+	Permission *agent.Permission `json:"permission,omitempty"`  // how it was decided whether it may be made; null: it is not recorded
+	AnsweredBy string            `json:"answered_by,omitempty"` // who answered its question about permission, if a name is recorded
+	Refused    bool              `json:"refused,omitempty"`     // it was not made
+	Held       []string          `json:"held_back,omitempty"`   // what the box held back of it: files with the reason, and hosts
+
+	Reached bool `json:"-"` // the journal has a record of the call itself, and not only of its outcome in the conversation
 }
 
 // These are the states of a call.
@@ -39,7 +47,14 @@ const toolEffect = "tool "
 // A callLog gathers the calls of a run from its records.
 type callLog struct {
 	calls []ToolCall
-	at    map[string]int // index of a call by its path and id
+	at    map[string]int          // index of a call by its path and id
+	asked map[string]callQuestion // by the frame and the key of the question
+}
+
+// A callQuestion is a question about the permission of a call.
+type callQuestion struct {
+	call  int // index
+	about *agent.CallData
 }
 
 // ToolCalls returns the calls of tools that a run's models have requested, up to a
@@ -52,21 +67,50 @@ func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) 
 	if d.At > 0 {
 		found.last = d.At
 	}
-	log := &callLog{at: map[string]int{}}
-	wanted := func(e history.Entry) bool {
-		isCall := toolKey(e.ID) != ""
-		return e.Kind == journal.KindEffect && (isCall || flow.IsReply(e.ID)) || e.Kind == journal.KindIntent && isCall
-	}
+	log := newCallLog()
 	recorded := false
-	err = st.readRecords(ctx, found, wanted, func(e history.Entry, r journal.Record) error {
+	err = st.readRecords(ctx, found, isAboutCalls, func(e history.Entry, r journal.Record) error {
 		recorded = true
-		return log.recordEntry(e, r.Data)
+		return log.recordEntry(e, r)
 	})
 	if err != nil || !recorded {
 		return nil, err
 	}
 	log.addConversation(d.Snapshot.Values)
 	return log.calls, nil
+}
+
+func newCallLog() *callLog {
+	return &callLog{at: map[string]int{}, asked: map[string]callQuestion{}}
+}
+
+// ListRecordedCalls returns the calls of tools in the records of a journal, oldest first, in the order of the requests: see [Archive.ToolCalls].
+// Outcomes that are no effects are not among them.
+func ListRecordedCalls(records []journal.Record) ([]ToolCall, error) {
+	log := newCallLog()
+	for _, r := range records {
+		e, err := history.DecodeEntry(r)
+		if err == nil && isAboutCalls(e) {
+			err = log.recordEntry(e, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return log.calls, nil
+}
+
+// isAboutCalls reports whether a record says something about calls of tools.
+func isAboutCalls(e history.Entry) bool {
+	switch isCall := toolKey(e.ID) != ""; e.Kind {
+	case journal.KindEffect:
+		return isCall || flow.IsReply(e.ID) || effectOf(e.ID) == agent.HookEffect
+	case journal.KindIntent:
+		return isCall
+	case journal.KindQuestion, journal.KindAnswer:
+		return true
+	}
+	return false
 }
 
 // toolKey returns the id of the call that an effect belongs to, or "" for other effects.
@@ -80,17 +124,21 @@ func toolKey(what string) string {
 	return key
 }
 
-func (l *callLog) recordEntry(e history.Entry, data []byte) error {
+func (l *callLog) recordEntry(e history.Entry, r journal.Record) error {
 	switch id := toolKey(e.ID); {
+	case e.Kind == journal.KindQuestion || e.Kind == journal.KindAnswer:
+		return l.addQuestion(e, r)
+	case effectOf(e.ID) == agent.HookEffect:
+		return l.addHook(e, r.Data)
 	case id == "":
-		return l.addReply(e.Path, data)
+		return l.addReply(e.Path, r.Data)
 	case e.Kind == journal.KindIntent:
 		l.setOutcome(e.Path, id, callUnrecorded, "")
 		return nil
 	default:
-		result, err := readResult(data)
-		if result != nil {
-			l.setResult(e.Path, id, result)
+		made, err := agent.ReadCall(r.Data)
+		if i, ok := l.at[e.Path+id]; ok && err == nil {
+			l.calls[i].addTry(&made)
 		}
 		return err
 	}
@@ -98,13 +146,81 @@ func (l *callLog) recordEntry(e history.Entry, data []byte) error {
 
 // readResult returns the result of a call of a tool that an effect has recorded; nil if it has none.
 func readResult(data []byte) (*tool.Result, error) {
-	var made struct {
-		Result *tool.Result `json:"result"`
+	made, err := agent.ReadCall(data)
+	return made.Result, err
+}
+
+// addTry adds what the record of one try of the call says.
+func (c *ToolCall) addTry(made *agent.CallOutcome) {
+	c.Reached = true
+	if len(made.Edited) > 0 {
+		c.MadeWith = made.Edited
 	}
-	if err := json.Unmarshal(data, &made); err != nil {
-		return nil, fmt.Errorf("the recorded outcome of a call: %w", err)
+	if p := made.Permission; p != nil {
+		c.Permission = p
 	}
-	return made.Result, nil
+	if c.Refused = made.Refused; made.Result != nil {
+		c.setResult(made.Result)
+	}
+	if made.Result != nil && c.Permission.IsBoxed() {
+		c.Held = listHeld(c.Outcome)
+	}
+}
+
+// listHeld returns what the box held back of a command, from its outcome: files that it did not change, with the reasons, and hosts.
+func listHeld(outcome string) (held []string) {
+	var fields struct {
+		Files string `json:"not_changed"`
+		Hosts string `json:"refused_hosts"`
+	}
+	if json.Unmarshal([]byte(outcome), &fields) != nil {
+		return nil
+	}
+	held = strings.FieldsFunc(fields.Files, func(r rune) bool { return r == '\n' })
+	if fields.Hosts != "" {
+		held = append(held, "no connection to "+fields.Hosts)
+	}
+	return held
+}
+
+// addQuestion adds a question about the permission of a call, or its answer. Journals of older versions, and those of processes that died during the call, have
+// nothing else about the permission.
+func (l *callLog) addQuestion(e history.Entry, r journal.Record) error {
+	content, err := history.DecodeContent(r)
+	if err != nil {
+		return err
+	}
+	if q := content.Question; q != nil {
+		var about agent.CallData
+		if q.Kind != agent.KindPermission || json.Unmarshal(q.Data, &about) != nil {
+			return nil
+		}
+		if i, ok := l.at[e.Path+about.ID]; ok {
+			l.asked[e.Path+content.Asked] = callQuestion{i, &about}
+			l.calls[i].Permission = about.ReadPermission()
+		}
+		return nil
+	}
+	asked, ok := l.asked[e.Path+content.Asked]
+	if !ok {
+		return nil
+	}
+	c := &l.calls[asked.call]
+	c.AnsweredBy = e.By
+	c.Permission.AddAnswer(content.Answer, content.Refused, asked.about)
+	return nil
+}
+
+// addHook adds the arguments by which a hook has replaced those of a call.
+func (l *callLog) addHook(e history.Entry, data []byte) error {
+	var rec agent.HookRecord
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return fmt.Errorf("the recorded answer of a hook: %w", err)
+	}
+	if i, ok := l.at[e.Path+agent.CallOfHook(e.ID[strings.LastIndexByte(e.ID, 0)+1:])]; ok && rec.Answer.Arguments != nil {
+		l.calls[i].MadeWith = rec.Answer.Arguments
+	}
+	return nil
 }
 
 // addReply adds the calls that a reply requests.

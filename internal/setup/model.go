@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,18 +14,40 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/question"
+	"raddle.dev/internal/sandbox"
 	"raddle.dev/internal/term"
+	"raddle.dev/tool/permission"
 )
 
 // SaveModel saves a model in config.yaml, and uses it in this process.
 func (g *Guide) SaveModel(model string) error {
+	_, err := os.Lstat(filepath.Join(g.Process.Dirs.Config, config.FileName))
+	isNew := errors.Is(err, fs.ErrNotExist)
 	path, err := config.SetValue(g.Process.Dirs.Config, "model", model, g.Process.ConfigEnviron)
 	if err != nil {
 		return err
 	}
 	g.Process.Config.Model = model
+	if isNew {
+		g.saveMode()
+	}
 	g.Note("%s %s is saved as your model in %s. To change it: raddle config set model CLIENT:MODEL", g.Screen.Paint(term.Green, "✓"), term.CleanText(model), g.Process.Dirs.ShortPath(path))
 	return nil
+}
+
+// saveMode saves the mode edits in the config.yaml of a new installation if a box holds here, so that conversations begin in it, too: what they change can
+// be taken back, and what they run is held.
+func (g *Guide) saveMode() {
+	_, tb, err := sandbox.OpenBox(g.Process.Tools, g.Process.Dirs.Work)
+	if err != nil {
+		return
+	}
+	defer tb.Close()
+	if _, err := config.SetValue(g.Process.Dirs.Config, "permission_mode", string(permission.ModeEdits), g.Process.ConfigEnviron); err != nil {
+		return
+	}
+	g.Process.Config.Mode = permission.ModeEdits
+	g.Note("%s a box holds here: agents change files of your working directory without a question, and commands run in the box. To be asked first: raddle config set permission_mode ask", g.Screen.Paint(term.Green, "✓"))
 }
 
 // PickModel asks the person for a model: those that can be called now, those of servers on this machine, another one, or one of another provider.

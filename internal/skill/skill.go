@@ -24,6 +24,9 @@ type Skill struct {
 	Description string // one line
 	Dir         string // absolute path of the folder
 	Root        string // the directory that the folder may not be outside of, also behind links; empty: there is none
+
+	Tools   []string // enabled_tools: what a model can call in addition while it uses the skill
+	Servers []string // enabled_mcp_servers
 }
 
 // FileName is the file that makes a folder a skill.
@@ -71,7 +74,11 @@ func readSkill(root, dir string) (Skill, error) {
 	if head == "" {
 		return s, errors.New("the head is missing: begin the file with --- and lines for name and description, and end them with ---")
 	}
-	h := parseHead(head)
+	h, err := parseHead(head)
+	if err != nil {
+		return s, err
+	}
+	s.Tools, s.Servers = h.Tools, h.Servers
 	if s.Description = strings.Join(strings.Fields(h.Description), " "); s.Description == "" {
 		return s, errors.New("the head has no description: without it a model cannot know when to use the skill")
 	}
@@ -99,20 +106,54 @@ func splitHead(text string) (head, body string) {
 
 // heading holds the fields of a head that raddle uses.
 type heading struct {
-	Description string `yaml:"description"`
+	Description string    `yaml:"description"`
+	Tools       nameField `yaml:"enabled_tools"`
+	Servers     nameField `yaml:"enabled_mcp_servers"`
+}
+
+// A nameField is a list of names: a YAML list, or a text with commas.
+type nameField []string
+
+// UnmarshalYAML reads either form.
+func (f *nameField) UnmarshalYAML(n *yaml.Node) error {
+	var list []string
+	var text string
+	if err := n.Decode(&text); err == nil {
+		list = strings.Split(text, ",")
+	} else if err := n.Decode(&list); err != nil {
+		return err
+	}
+	for _, name := range list {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(*f, name) {
+			*f = append(*f, name)
+		}
+	}
+	return nil
 }
 
 // parseHead reads a head. A description with a colon is often not YAML: then it is the rest of its line.
-func parseHead(head string) (h heading) {
+func parseHead(head string) (h heading, err error) {
 	if yaml.Unmarshal([]byte(head), &h) == nil {
-		return h
+		return h, nil
 	}
+	h = heading{}
+	var description string
+	var rest []string
 	for line := range strings.SplitSeq(head, "\n") {
-		if text, ok := strings.CutPrefix(line, "description:"); ok {
-			return heading{Description: strings.TrimSpace(text)}
+		if text, ok := strings.CutPrefix(line, "description:"); ok && description == "" {
+			description = strings.TrimSpace(text)
+			continue
 		}
+		rest = append(rest, line)
 	}
-	return heading{}
+	text := strings.Join(rest, "\n")
+	if err := yaml.Unmarshal([]byte(text), &h); err != nil && strings.Contains(text, "enabled_") {
+		return h, fmt.Errorf("the head cannot be read, and it names tools or servers: %w", err)
+	} else if err != nil {
+		h = heading{}
+	}
+	h.Description = description
+	return h, nil
 }
 
 // ReadBody returns the text of the skill without its head, and the paths of its other files, relative to the folder, as slashed paths.

@@ -69,3 +69,23 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 }
+
+// A skill may bring tools and servers: as a list or as a text with commas, also next to a description that is not YAML.
+func TestSkillTools(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testfile.WriteFiles(t, dir, map[string]string{
+		"list/SKILL.md":  "---\ndescription: d\nenabled_tools:\n  - fs_read\n  - fs_ls\nenabled_mcp_servers: [forge]\n---\n",
+		"text/SKILL.md":  "---\ndescription: Use when: asked\nenabled_tools: fs_read, , fs_ls, fs_read\nenabled_mcp_servers:\n---\n",
+		"wrong/SKILL.md": "---\ndescription: d\nenabled_tools: {fs_read: true}\n---\n",
+	})
+	found, problems := ReadSkills("", dir)
+	if len(found) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Error(), "wrong/SKILL.md: the head cannot be read, and it names tools") {
+		t.Fatalf("found %v, problems %v", found, problems)
+	}
+	for i, servers := range [][]string{{"forge"}, nil} {
+		if s := found[i]; !slices.Equal(s.Tools, []string{"fs_read", "fs_ls"}) || !slices.Equal(s.Servers, servers) || s.Description == "" {
+			t.Errorf("%s: tools %q, servers %q, description %q", s.Name, s.Tools, s.Servers, s.Description)
+		}
+	}
+}

@@ -180,6 +180,10 @@ func (s *Describer) describeEffect(m *runs.Moment) string {
 		return ShortenLine(m.Failure)
 	case m.Call != nil:
 		return describeCall(m)
+	case m.Hook != nil:
+		return cmp.Or(m.Hook.Describe(), m.Hook.DescribeRun()) + tookText(m)
+	case m.Effect == agent.HookEffect && open:
+		return "a hook was cut off: it may or may not have done its work, and does not run again"
 	case m.Reply != nil && m.Reply.Interrupted:
 		return "the reply was cut off"
 	case m.Reply != nil:

@@ -80,6 +80,19 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 	return out
 }
 
+// runComparable runs a case until the name of its directory has the usual length, as three of four have: a record contains the lengths of its
+// texts.
+func runComparable(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun {
+	t.Helper()
+	for range 100 {
+		if out := runStored(t, r, c, url); len(filepath.Base(out.scratch)) == len("raddle-test-4294967295") {
+			return out
+		}
+	}
+	t.Fatalf("%s: no directory has a name of the usual length", c.Name)
+	return nil
+}
+
 // compareStores runs the cases of files in each store, and compares the ends, the states, the files and the journals with those of the first one.
 func compareStores(t *testing.T, files []string, urls ...string) (cases, records int) {
 	t.Helper()
@@ -90,12 +103,9 @@ func compareStores(t *testing.T, files []string, urls ...string) (cases, records
 			t.Fatal(err)
 		}
 		for _, c := range f.Cases {
-			want := runStored(t, r, c, urls[0])
+			want := runComparable(t, r, c, urls[0])
 			for _, url := range urls[1:] {
-				got := runStored(t, r, c, url)
-				for len(got.scratch) != len(want.scratch) { // a record contains the lengths of its texts
-					got = runStored(t, r, c, url)
-				}
+				got := runComparable(t, r, c, url)
 				kind, _, _ := strings.Cut(url, ":")
 				for _, what := range want.compare(&got.killedRun) {
 					t.Errorf("%s, %s, %s: %s", path, c.Name, kind, strings.ReplaceAll(what, "without a crash", "in memory"))
@@ -135,7 +145,7 @@ func writeRandomGraphs(t *testing.T, n int) (files []string) {
 // The same cases have the same states and journals in memory and in a file.
 func TestFileStoreConforms(t *testing.T) {
 	testneed.RequirePrograms(t, "bash", "python3")
-	files := append(writeRandomGraphs(t, 4), "../../examples/triage/triage.test.yaml", "../../examples/map-reduce/map-reduce.test.yaml", "../bundle/agents/assistant/assistant.test.yaml")
+	files := append(writeRandomGraphs(t, 4), "../../examples/triage/triage.test.yaml", "../../examples/map-reduce/map-reduce.test.yaml", "../../examples/research/research.test.yaml", "../bundle/agents/assistant/assistant.test.yaml")
 	cases, records := compareStores(t, files, "memory:", "sqlite:"+filepath.Join(t.TempDir(), "runs.db"))
 	t.Logf("%d cases, %d records", cases, records)
 }

@@ -19,7 +19,7 @@ type Coverage struct {
 	agents map[string]*covered // by the directory of the agent
 }
 
-// covered is an agent and what the cases beside it have reached.
+// covered is an agent and what the cases of its directory have reached.
 type covered struct {
 	dir     string
 	profile *coverage.Profile

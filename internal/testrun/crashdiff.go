@@ -7,13 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/wording"
 )
@@ -59,11 +59,17 @@ func (k *killedRun) compare(b *killedRun) (list []string) {
 }
 
 // instants matches times, which differ between any two runs.
-var instants = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+var instants = pattern.CompileLater(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
+
+// fileTimes matches the time of a file that a tool has read, as a message has it: see [tool.SeenFile]. It may be part of a text of JSON
+// that is itself in a text.
+var fileTimes = pattern.CompileLater(`("stamp\\*":\\*"\d+) \d+`)
 
 // cleanValue replaces what differs between any two runs: the name of the scratch directory, and times.
 func (k *killedRun) cleanValue(text string) string {
-	return instants.ReplaceAllString(strings.ReplaceAll(text, k.scratch, "SCRATCH"), "TIME")
+	text = strings.ReplaceAll(text, k.scratch, "SCRATCH")
+	text = fileTimes().ReplaceAllString(text, "$1 TIME")
+	return instants().ReplaceAllString(text, "TIME")
 }
 
 // explain returns how a killed run, b, differs from this one, which was not killed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest/disturb"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/tool"
@@ -60,7 +60,7 @@ const (
 )
 
 // agentIDs matches the ids of agents of a team, which differ between any two runs.
-var agentIDs = regexp.MustCompile(`\b(agent_[\w-]+_)[0-9a-f]{8}\b`)
+var agentIDs = pattern.CompileLater(`\b(agent_[\w-]+_)[0-9a-f]{8}\b`)
 
 // agentNumbers gives the agents of a team numbers that are the same in each run.
 type agentNumbers struct {
@@ -72,8 +72,8 @@ type agentNumbers struct {
 func (a *agentNumbers) replaceIDs(text string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return agentIDs.ReplaceAllStringFunc(text, func(id string) string {
-		name := agentIDs.FindStringSubmatch(id)[1]
+	return agentIDs().ReplaceAllStringFunc(text, func(id string) string {
+		name := agentIDs().FindStringSubmatch(id)[1]
 		at := slices.Index(a.byName[name], id)
 		if at < 0 {
 			at = len(a.byName[name])

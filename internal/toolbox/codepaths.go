@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/tool/permission"
 )
@@ -44,8 +44,8 @@ func (tb *Toolbox) codePaths() []string {
 // loads matches a line that may run what it names. A path that depends on the rest
 // of the line, such as "cd ../src && make", does not count.
 var (
-	outside = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
-	loads   = regexp.MustCompile(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
+	outside = pattern.CompileLater(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
+	loads   = pattern.CompileLater(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
 )
 
 // largestScript is the size in bytes above which a script is not searched for paths.
@@ -74,10 +74,10 @@ func namedBeside(dir string) (paths []string) {
 			add(filepath.Join(filepath.Dir(up), "utils")) // in a collection laid out like llm-functions: see package script
 		}
 		for line := range strings.Lines(string(text)) {
-			if !strings.Contains(line, "../") || !loads.MatchString(line) {
+			if !strings.Contains(line, "../") || !loads().MatchString(line) {
 				continue
 			}
-			for _, name := range outside.FindAllString(line, -1) {
+			for _, name := range outside().FindAllString(line, -1) {
 				for _, from := range []string{filepath.Dir(path), dir} {
 					at := filepath.Join(from, filepath.FromSlash(name))
 					add(at)

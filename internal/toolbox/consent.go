@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
@@ -17,16 +18,21 @@ type ImplicitDir struct {
 	Dir   string // absolute
 	Agent bool   // it belongs to an agent and is not the project's own rules
 	// Packages reports whether it holds interpreters and packages, such as .venv. Until
-	// the user consents, those of the system are used. Files and Digest are empty.
+	// the user consents, those of the system are used. Files are empty.
 	Packages bool
 	// Servers reports whether Dir is the file in which the project lists MCP servers. Until the user consents, they are not started. Files say what
 	// they are.
 	Servers bool
 	// Skills reports whether it holds skills. Until the user consents, agents do not see them. Files are
-	// their names, and Digest is empty.
+	// their names with what they bring.
 	Skills bool
 	Files  []string // files that may run, or that decide what runs; relative to Dir
-	Digest string   // digest of the current content of Files
+	Digest string   // digest of what was shown; "" for packages, of which nothing is
+	Hooks  []string // the commands of the hooks that would run, each with its point
+
+	Since   time.Time    // when a person agreed to it as it was then; zero: never
+	Changes []FileChange // what has changed since
+	seen    map[string]trustedFile
 }
 
 // FindImplicitDirs returns what an agent picks up in the working directory without consent:
@@ -48,27 +54,36 @@ func (s *Shared) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 			return nil, err
 		}
 		if len(files) > 0 {
-			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
+			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest, Hooks: s.listHooks(a, dir)})
 		}
 	}
-	return slices.Concat(list, s.findProjectServers(a), s.findSkillDirs(a), s.findPackageDirs(a)), nil
+	list = slices.Concat(list, s.findProjectServers(a), s.findSkillDirs(a), s.findPackageDirs(a))
+	for i := range list {
+		s.compareTrusted(&list[i])
+	}
+	return list, nil
 }
 
 // RecordConsent records that the user has agreed to a directory as it was shown. Runs
 // that start or are resumed afterwards may use it. If one of its files changes,
 // consent is needed again.
 func (s *Shared) RecordConsent(u ImplicitDir) error {
-	if !u.Packages && !u.Skills {
-		return s.consentStore().RecordConsent(u.Dir, u.Digest)
+	digest := u.Digest
+	if digest == "" {
+		var err error
+		if digest, err = permission.DigestTree(u.Dir, s.Dirs.Work); err != nil {
+			return err
+		}
 	}
-	digest, err := permission.DigestTree(u.Dir, s.Dirs.Work)
-	if err != nil {
+	if u.Packages || u.Skills {
+		s.mu.Lock()
+		s.trees[u.Dir] = digest
+		s.mu.Unlock()
+	}
+	if err := s.consentStore().RecordConsent(u.Dir, digest); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.trees[u.Dir] = digest
-	s.mu.Unlock()
-	return s.consentStore().RecordConsent(u.Dir, digest)
+	return s.keepTrusted(u) // behind the consent: a copy without one would say that the user has agreed
 }
 
 // RecordRefusal records that the user does not want packages, skills or servers of the project to be used, so that raddle does

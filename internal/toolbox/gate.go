@@ -50,7 +50,7 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(tb.workspace, projectFile)
 	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
-		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home, Env: tb.ChildEnv(),
+		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home, Env: tb.ChildEnv(), Person: tb.Person,
 		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
@@ -70,6 +70,7 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 		theirs = theirs.WithoutAllow()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)
+	g.policy.Box = tb.permissionBox()
 	tb.policy = g.policy
 	return g, nil
 }
@@ -86,6 +87,34 @@ const largestRules = 16 << 20
 func rulesOf(path string) (permission.Rules, error) {
 	text, err := plainfile.Read(path, largestRules)
 	return parseRulesOf(path, text, err)
+}
+
+// LoadRulesFile reads a file of rules that a person names. name is the file in messages.
+func LoadRulesFile(path, name string) (permission.Rules, error) {
+	text, err := plainfile.Read(path, largestRules)
+	if os.IsNotExist(err) {
+		return permission.Rules{}, failure.NewUsage("name a file with the lists allow, ask and deny", "there is no file %s", name)
+	}
+	rules, err := parseRulesOf(name, text, err)
+	if err != nil {
+		return rules, rulesError(err)
+	}
+	return rules, nil
+}
+
+// CheckRules returns an error if one of the rules of a file can never match a call of one of the tools.
+func CheckRules(rules permission.Rules, tools []tool.Tool) error {
+	if err := permission.CheckTools([]permission.Rules{rules}, tools); err != nil {
+		return rulesError(err)
+	}
+	return nil
+}
+
+// WithRules returns a gate with only these rules, and without the answers of this process.
+func (g *Gate) WithRules(rules permission.Rules) *Gate {
+	other := &Gate{policy: g.policy, doubts: g.doubts, code: g.code, host: g.host, remember: g.remember, mode: g.mode}
+	other.policy.Rules = []permission.Rules{rules}
+	return other
 }
 
 // parseRulesOf returns the rules of a file that was read, or not.
@@ -105,14 +134,18 @@ func (g *Gate) Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []s
 	if err != nil {
 		return agent.Decision{}, err
 	}
-	permit := &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Judge: func(args json.RawMessage, more []string) error {
+	permit := &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Boxed: d.Boxed, Hosts: d.Hosts, Judge: func(args json.RawMessage, more []string) error {
 		return g.checkOther(ctx, t, tool.Call{Args: args}, slices.Concat(granted, more))
 	}}
+	grounds := make([]agent.Ground, len(d.Grounds))
+	for i, g := range d.Grounds {
+		grounds[i] = agent.Ground{Text: g.Text, By: string(g.By), Rule: g.Rule, Why: g.Why}
+	}
 	switch d.Verdict {
 	case permission.Allow:
-		return agent.Decision{Verdict: agent.Allow, Permit: permit}, nil
+		return agent.Decision{Verdict: agent.Allow, Permit: permit, Grounds: grounds}, nil
 	case permission.Deny:
-		return agent.Decision{Verdict: agent.Deny, Reason: d.Model}, nil
+		return agent.Decision{Verdict: agent.Deny, Reason: d.Model, Grounds: grounds}, nil
 	}
 	prompt := "May " + t.Name + " be called with " + string(c.Args) + "?"
 	for _, risk := range d.Risks {
@@ -125,7 +158,7 @@ func (g *Gate) Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []s
 	for _, p := range d.Parts {
 		detail.Parts = append(detail.Parts, agent.CallPart{Text: p.Text, Why: p.Why, Detail: p.Detail, Rule: p.Rule})
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Lasting: d.Lasting, Permit: permit,
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Words: d.Words, Lasting: d.Lasting, Permit: permit, Grounds: grounds,
 		Bound: slices.ContainsFunc(d.Grant, permission.IsBound)}, nil
 }
 
@@ -138,7 +171,7 @@ func (g *Gate) judgeCall(ctx context.Context, t tool.Tool, c tool.Call, granted 
 		return permission.Decision{}, err
 	}
 	g.mu.Lock()
-	policy.Granted = append(rules, g.always...)
+	policy.Granted = slices.Concat(g.always, rules)
 	g.mu.Unlock()
 	return policy.Decide(ctx, g.distrustEffect(t), c)
 }
@@ -194,6 +227,9 @@ func (g *Gate) Always(_ context.Context, grant []string) error {
 	rules, err := parseRules(grant)
 	if err != nil {
 		return err
+	}
+	for i := range rules {
+		rules[i].Source = g.remember
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -36,19 +36,19 @@ func readProject(workspace string) (file mcp.File, digest string, err error) {
 	return file, hex.EncodeToString(sum[:]), err
 }
 
-// openProject returns the servers of the project that an agent wants, nil if there are none or without consent. known are the ids of other files, which count
+// openProject returns the servers of the project that an agent wants, by their ids, nil if there are none or without consent. known are the ids of other files, which count
 // first. What is opened is the text that the consent is for.
-func (tb *Toolbox) openProject(n flow.ToolNeed, known []string, set *flow.Toolset) *mcp.Servers {
+func (tb *Toolbox) openProject(wanted, known []string, set *flow.Toolset) *mcp.Servers {
 	file, digest, err := readProject(tb.workspace)
 	if err != nil {
 		set.Problems = append(set.Problems, flow.ToolProblem{Text: fmt.Sprintf("the servers of %s are not used: %v", tb.shared.Dirs.ShortPath(file.Path), err)})
 		return nil
 	}
-	if !wantsProject(n.Servers, file, known) {
+	if !wantsProject(wanted, file, known) {
 		return nil
 	}
 	if given, err := tb.shared.consentStore().HasConsent(file.Path, digest); err != nil || !given {
-		set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(file.Path))})
+		set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(file.Path))})
 		return nil
 	}
 	tb.mu.Lock()
@@ -81,7 +81,12 @@ func (s *Shared) findProjectServers(a *flow.Agent) []ImplicitDir {
 			wanted = child.File.MCPServers
 		}
 		if child.Tools != nil {
-			known = child.Tools.Servers
+			known = slices.Concat(child.Tools.Servers, child.Tools.SkillServers)
+		}
+		if !slices.Equal(wanted, []string{"all"}) {
+			for _, skill := range flow.ListSkills(child) {
+				wanted = append(wanted[:len(wanted):len(wanted)], skill.Servers...)
+			}
 		}
 		uses = uses || wantsProject(wanted, file, known)
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/provider"
 	"raddle.dev/internal/redact"
 	"raddle.dev/tool/mcp"
@@ -88,7 +88,7 @@ func (s *Shared) isSecretVariable(name, value string) bool {
 
 // named matches a variable of the environment that the value of an agent's variable
 // names.
-var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
+var named = pattern.CompileLater(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
 // resolveVariables returns the values of an agent's variables as its tools get them: {{NAME}}
 // is replaced by the variable of the environment. Everything else sees only the name, so
@@ -96,7 +96,7 @@ var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 func (s *Shared) resolveVariables(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name, value := range values {
-		out[name] = named.ReplaceAllStringFunc(value, func(found string) string {
+		out[name] = named().ReplaceAllStringFunc(value, func(found string) string {
 			if v, ok := s.env.Lookup(found[2 : len(found)-2]); ok {
 				return v
 			}
@@ -111,7 +111,7 @@ func (s *Shared) resolveVariables(values map[string]string) map[string]string {
 // to do about it.
 func (s *Shared) findUnresolvedVariables(agent string, values map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
+		for _, found := range named().FindAllStringSubmatch(values[name], -1) {
 			if _, ok := s.env.Lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
 				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get the text as it is. Set %s",
 					name, agent, found[0], found[1]))

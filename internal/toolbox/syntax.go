@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/proc"
 	"raddle.dev/internal/strictyaml"
@@ -39,16 +39,16 @@ func (s *Shared) CheckSyntax(ctx context.Context, a *flow.Agent) (found []strict
 }
 
 // syntaxError matches a line in which bash says what is wrong and where.
-var syntaxError = regexp.MustCompile(`(?m)^[^\n]*?: line (\d+): ([^\n]+)$`)
+var syntaxError = pattern.CompileLater(`(?m)^[^\n]*?: line (\d+): ([^\n]+)$`)
 
 // nearToken matches the word at which bash stopped.
-var nearToken = regexp.MustCompile("(?:near unexpected token|looking for matching|near) [`'](.+)'")
+var nearToken = pattern.CompileLater("(?:near unexpected token|looking for matching|near) [`'](.+)'")
 
 // checkBash returns the first syntax error of a bash file.
 func (s *Shared) checkBash(ctx context.Context, file string) []strictyaml.Finding {
 	env := []string{"LC_ALL=C", "PATH=" + environ.Environ(s.WorkEnv()).Get("PATH")} // no BASH_ENV, whose file bash would run
 	res, err := proc.Run(ctx, proc.Command{Path: "bash", Args: []string{"--noprofile", "--norc", "-n", file}, Env: env, Dir: filepath.Dir(file), Timeout: syntaxTimeout})
-	m := syntaxError.FindSubmatch(res.Stderr)
+	m := syntaxError().FindSubmatch(res.Stderr)
 	if err == nil || m == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *Shared) checkBash(ctx context.Context, file string) []strictyaml.Findin
 	line = min(line, lastLine(file)) // bash counts the end of the file as a line
 	f := strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "bash-syntax", Message: "bash: " + string(m[2]),
 		Hint: "bash -n checks it without running it", Pos: strictyaml.Pos{File: file, Line: line, Col: 1}}
-	if token := nearToken.FindSubmatch(m[2]); token != nil {
+	if token := nearToken().FindSubmatch(m[2]); token != nil {
 		f.Pos.Col = findColumn(file, line, string(token[1]))
 	}
 	return []strictyaml.Finding{f}
@@ -89,12 +89,12 @@ func findColumn(file string, line int, word string) int {
 }
 
 // taggedWord matches the word that a problem of a declaration is about.
-var taggedWord = regexp.MustCompile(`@[\w-]+|<[A-Z]+>`)
+var taggedWord = pattern.CompileLater(`@[\w-]+|<[A-Z]+>`)
 
 // newScriptProblem returns a problem of a file of tools at its place in the file.
 func newScriptProblem(p declare.Problem) flow.ToolProblem {
 	at := strictyaml.Pos{File: p.File, Line: p.Line, Col: 1}
-	if word := taggedWord.FindString(p.Text); word != "" && p.Line > 0 {
+	if word := taggedWord().FindString(p.Text); word != "" && p.Line > 0 {
 		at.Col = findColumn(p.File, p.Line, word)
 	}
 	return flow.ToolProblem{Text: p.Text, Pos: at}

@@ -16,11 +16,13 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/box"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/environ"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/mcplogin"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 	"raddle.dev/memory"
@@ -43,10 +45,15 @@ type Shared struct {
 
 	Logins *mcplogin.Tokens // to MCP servers; nil: none
 
+	NoBox bool // commands that nothing else lets run ask, also where a box holds; it must not change after the first use
+
 	env     environ.Environ
 	log     *slog.Logger // nil: no log
 	known   sync.Once    // sets secrets
 	secrets *redact.Set
+
+	// Jobs are the background commands that runs of this process have started, by [runs.FamilyOf] of their threads.
+	Jobs *builtin.Jobs
 
 	servers mcp.Seen // what servers have said about their tools
 
@@ -57,11 +64,17 @@ type Shared struct {
 
 // NewShared returns what the toolboxes of a process share. log may be nil.
 func NewShared(d config.Dirs, c *config.Config, env environ.Environ, log *slog.Logger) *Shared {
-	return &Shared{Dirs: d, Config: c, env: env, log: log, trees: map[string]string{}}
+	s := &Shared{Dirs: d, Config: c, env: env, log: log, trees: map[string]string{}}
+	s.Jobs = &builtin.Jobs{Thread: func(ctx context.Context) string { return runs.FamilyOf(graph.ThreadOf(ctx)) }, Redact: func(text string) string { return s.SecretSet().Text(text) }}
+	if d.State != "" {
+		s.Jobs.Dir = filepath.Join(d.State, "jobs")
+	}
+	return s
 }
 
-// Close ends the servers of all toolboxes.
+// Close ends all background commands, and the servers of all toolboxes.
 func (s *Shared) Close() error {
+	s.Jobs.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []error
@@ -80,6 +93,9 @@ type Toolbox struct {
 	Log      *slog.Logger
 	Terminal func() (*Terminal, error)
 
+	// Person reports that a person is at a terminal: see [permission.Policy]. It changes only before NewGate.
+	Person bool
+
 	// Approved are directories of agents whose scripts the user approved when the run started, with the files that they have now. Homes are
 	// the directories in which agents had their .env files then, by their directories now. Both change only before tools are opened.
 	Approved []string
@@ -93,6 +109,12 @@ type Toolbox struct {
 	leftOnce, envOnce sync.Once
 	left              []interpreter.RemovedEntry // removed from the environment, because it leads into the workspace
 	env               []string                   // of child processes
+
+	boxed      runBox
+	network    boxNetwork
+	searchOnce sync.Once
+	searched   []string // what the box hides of the workspace, and of what rules name
+	searchErr  error    // not everything was found
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
@@ -122,6 +144,7 @@ func (tb *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	for _, name := range n.Global {
 		tb.addGlobalTool(h, n, name, set)
 	}
+	tb.addSkillTools(h, n, set)
 	own, problems := h.OwnTools()
 	for _, p := range problems {
 		set.Problems = append(set.Problems, newScriptProblem(p))
@@ -138,7 +161,11 @@ func (tb *Toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Instructions = tb.buildInstructions(h, n)
 	}
 	set.RunWords = runWords(h, n.Dir)
-	if err := permission.CheckTools(tb.policy.Rules, set.Tools); err != nil {
+	all := set.Tools
+	for _, name := range n.SkillTools {
+		all = slices.Concat(all, set.SkillTools[name])
+	}
+	if err := permission.CheckTools(tb.policy.Rules, all); err != nil {
 		return nil, rulesError(err)
 	}
 	return set, tb.findServers(n, set)
@@ -240,8 +267,11 @@ func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, s
 		if t.Touches != nil && !t.Effect.MayRepeat() {
 			t.Repeats = func(args json.RawMessage) bool { return tb.policy.OnlyReads(t, args) }
 		}
-		if !slices.ContainsFunc(set.Tools, func(have tool.Tool) bool { return have.Name == t.Name }) {
+		switch at := slices.IndexFunc(set.Tools, func(have tool.Tool) bool { return have.Name == t.Name }); {
+		case at < 0:
 			set.Tools = append(set.Tools, t)
+		case t.Form == "": // the agent also names it alone, and every model is offered it
+			set.Tools[at].Form = ""
 		}
 	}
 	if len(found) > 0 || other {
@@ -256,7 +286,15 @@ func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, s
 
 func (tb *Toolbox) builtinHost() builtin.Host {
 	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter,
-		Memory: tb.shared.toolMemory(), Secret: tb.shared.isSecretVariable}
+		Box: tb.builtinBox(), RefusedHosts: tb.network.TakeRefused, Memory: tb.shared.toolMemory(), Secret: tb.shared.isSecretVariable, Jobs: tb.shared.Jobs}
+}
+
+// builtinBox returns what opens the box of the run; nil: the user wants none.
+func (tb *Toolbox) builtinBox() func() (*box.Box, error) {
+	if !tb.shared.UsesBox() {
+		return nil
+	}
+	return tb.OpenBox
 }
 
 // toolMemory returns what the tools of memory use.
@@ -332,18 +370,23 @@ func (tb *Toolbox) callTimeout() time.Duration {
 
 // findServers finds the servers that an agent uses. It starts none.
 func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
-	if len(n.Servers) == 0 {
+	all := slices.Equal(n.Servers, []string{"all"})
+	wanted := n.Servers
+	if !all {
+		wanted = slices.Concat(n.Servers, n.SkillServers)
+	}
+	if len(wanted) == 0 {
 		return nil
 	}
 	if on := tb.shared.Config.MCP; on != nil && !*on {
-		set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: "mcp_server_support is off: the agent's MCP servers are not used"})
+		set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: "mcp_server_support is off: the agent's MCP servers are not used"})
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range tb.serverFiles(n.Dir) {
 		if i == 0 && config.IsFile(path) && !tb.TrustsDir(n.Dir) {
-			set.Problems = append(set.Problems, flow.ToolProblem{Server: n.Servers[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(path))})
+			set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(path))})
 			continue
 		}
 		servers, err := tb.openServers(path, set)
@@ -357,7 +400,7 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 			}
 		}
 	}
-	if servers := tb.openProject(n, known, set); servers != nil {
+	if servers := tb.openProject(wanted, known, set); servers != nil {
 		for _, id := range servers.IDs() {
 			if home[id] == nil {
 				home[id] = servers
@@ -367,22 +410,24 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	}
 	slices.Sort(known)
 	set.Servers = n.Servers
-	if slices.Equal(n.Servers, []string{"all"}) {
+	if all {
 		set.Servers = known
 	}
-	var found []string
-	for _, id := range set.Servers {
-		if home[id] == nil {
+	find := func(ids []string, problems *[]flow.ToolProblem) (found []string) {
+		for _, id := range ids {
+			if home[id] != nil {
+				found = append(found, id)
+				continue
+			}
 			next := wording.SuggestNearest(id, known, "")
 			if next == "" {
 				next = "name it in " + tb.shared.Dirs.ShortPath(tb.serverFiles(n.Dir)[1])
 			}
-			set.Problems = append(set.Problems, flow.ToolProblem{Server: id, Text: fmt.Sprintf("there is no MCP server %q: %s", id, next)})
-			continue
+			*problems = append(*problems, flow.ToolProblem{Server: id, Text: fmt.Sprintf("there is no MCP server %q: %s", id, next)})
 		}
-		found = append(found, id)
+		return found
 	}
-	set.Servers = found
+	set.Servers, set.SkillServers = find(set.Servers, &set.Problems), find(n.SkillServers, &set.SkillProblems)
 	tools := &serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}
 	set.Serve, set.Start, set.Starting = tools.listTools, tools.startServers, tools.startingTools
 	return nil
@@ -442,6 +487,10 @@ func (tb *Toolbox) Close() error {
 		if err := s.Close(); err != nil && first == nil {
 			first = err
 		}
+	}
+	tb.boxed.once.Do(func() { tb.boxed.err = errBoxClosed })
+	if tb.boxed.remove != nil {
+		tb.boxed.remove()
 	}
 	return first
 }

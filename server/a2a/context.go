@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/server"
 )
 
@@ -20,14 +20,14 @@ const (
 )
 
 // plainContext matches the contexts that are also good names of sessions.
-var plainContext = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var plainContext = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // sessionOf returns the session of an agent that a context is.
 func sessionOf(context string) (string, error) {
-	if name, ok := strings.CutPrefix(context, otherSession); ok && plainContext.MatchString(name) {
+	if name, ok := strings.CutPrefix(context, otherSession); ok && plainContext().MatchString(name) {
 		return name, nil
 	}
-	if !plainContext.MatchString(context) {
+	if !plainContext().MatchString(context) {
 		return "", a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the contextId %q must have 1 to 64 letters, digits, - and _", context))
 	}
 	return sessionPrefix + context, nil
@@ -51,7 +51,7 @@ func (n contextNotes) save(run, context string) error {
 
 // contextOf returns the context of a run: its session, what the client called it, or a context of its own.
 func (n contextNotes) contextOf(run, session string) string {
-	if name, ok := strings.CutPrefix(session, sessionPrefix); ok && plainContext.MatchString(name) {
+	if name, ok := strings.CutPrefix(session, sessionPrefix); ok && plainContext().MatchString(name) {
 		return name
 	}
 	if session != "" {

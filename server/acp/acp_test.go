@@ -144,7 +144,7 @@ func connect(t *testing.T, home, agent string) *testEditor {
 	}
 	var closers []func()
 	open := func(dir string) (*server.Service, error) {
-		p, err := app.Open(app.Options{Work: dir, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
+		p, err := app.Open(app.Options{Work: dir, Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}})
 		if err != nil {
 			return nil, err
 		}

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 	"raddle.dev/server"
@@ -174,11 +174,11 @@ func (c *call) readEarlier(ctx context.Context, run string, note threadNote) (li
 }
 
 // plainThread matches the names of threads that are also good names of sessions.
-var plainThread = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var plainThread = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // nameSession returns the session of an agent that a thread of a client is.
 func nameSession(thread string) string {
-	if plainThread.MatchString(thread) && !strings.HasPrefix(thread, "x-") {
+	if plainThread().MatchString(thread) && !strings.HasPrefix(thread, "x-") {
 		return "agui-" + thread
 	}
 	return "agui-x-" + hashThread("", thread)

@@ -12,11 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/server"
 )
 
@@ -123,11 +123,11 @@ func (t *Tokens) List() (list []Token, err error) {
 	return list, nil
 }
 
-var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var tokenName = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Add makes a token with a name and returns it. It is not shown again. It is refused from expires on; zero: it does not expire.
 func (t *Tokens) Add(name string, scopes []server.Scope, expires time.Time) (string, error) {
-	if !tokenName.MatchString(name) {
+	if !tokenName().MatchString(name) {
 		return "", failure.NewUsage("use letters, digits, '.', '_' and '-'", "%q cannot be the name of a token", name)
 	}
 	list, err := t.List()

@@ -73,7 +73,7 @@ func newSite(t *testing.T) *site {
 func (s *site) serve() {
 	s.t.Helper()
 	s.failing = &graphtest.Failing{Store: s.inside}
-	p, err := app.Open(app.Options{Work: s.home.Work, Environ: []string{"HOME=" + s.home.Dir, "PATH=" + os.Getenv("PATH")}})
+	p, err := app.Open(app.Options{Work: s.home.Work, Environ: []string{"HOME=" + s.home.Dir, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}})
 	if err == nil {
 		err = p.Runs.AttachStore(s.failing)
 	}

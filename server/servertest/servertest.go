@@ -54,7 +54,7 @@ func (h *Home) Write(path, text string) {
 // Serve starts a service in a process of its own. stop ends both, and so does the end of the test.
 func (h *Home) Serve() (s *server.Service, stop func()) {
 	h.t.Helper()
-	p, err := app.Open(app.Options{Work: h.Work, Environ: []string{"HOME=" + h.Dir, "PATH=" + os.Getenv("PATH")}})
+	p, err := app.Open(app.Options{Work: h.Work, Environ: []string{"HOME=" + h.Dir, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func (b *browser) press(t *testing.T, text string) {
 	t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll("dialog[open] button, button")].find((e) => e.innerText.trim() === %q && !e.disabled)`, text)
 	b.wait(t, find)
-	b.do(t, evaluate(find+".focus()"))
+	b.do(t, evaluate(find+`.focus(); `+find+`.scrollIntoView({block: "center"})`)) // a question must be in view
 	b.wait(t, find+`.closest('[data-ready="false"]') === null`)
 	b.do(t, chromedp.KeyEvent("\r"))
 }

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import "@preact/signals";
 import { get, Problem } from "./api";
 import { Dialog, useLoaded } from "./parts/common";
@@ -27,7 +27,7 @@ const keys: [string, string][] = [
 function App() {
   const [help, setHelp] = useState(false);
   const questions = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=100", s), [], 3000);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let last = "";
     const onKey = (e: KeyboardEvent) => {
       if (!isShortcut(e)) return;

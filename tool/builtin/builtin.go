@@ -12,6 +12,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/box"
 	"raddle.dev/internal/environ"
 	"raddle.dev/tool"
 )
@@ -27,6 +29,10 @@ import (
 const (
 	DefaultTimeout = 30 * time.Minute // of a program that a tool runs
 	DefaultLimit   = 256 << 10        // bytes of a result
+	// DefaultCommandTimeout is the time after which a shell command ends whose call says nothing else, if Timeout is zero.
+	DefaultCommandTimeout = 10 * time.Minute
+	// DefaultMaxOutput is how many bytes a program may print before it is ended.
+	DefaultMaxOutput = 64 << 20
 )
 
 // fetchTimeout bounds one exchange over the network.
@@ -65,12 +71,23 @@ type Host struct {
 	// directory.
 	Hidden func(tool string) func(path string) bool
 
+	// Box returns the box in which commands run that nothing else lets run: see [tool.Permit]. nil: there is none.
+	Box func() (*box.Box, error)
+	// RefusedHosts returns the hosts that programs in the box wanted to reach since the last call and did not; nil: that is not known.
+	RefusedHosts func() []string
+
 	// Memory is the store of the tools memory__save, memory__search and memory__forget; nil:
 	// they fail.
 	Memory *Memory
 
-	permit  *tool.Permit      // of the current call; nil: no one judges it
-	printed func(text string) // shows what the current call prints; nil: nothing is shown
+	// Jobs are the background commands of the process; nil: there are none, and the tools that start and use them fail.
+	Jobs *Jobs
+
+	key     string                           // of the current call, as in tool.Call
+	permit  *tool.Permit                     // of the current call; nil: no one judges it
+	printed func(text string)                // shows what the current call prints; nil: nothing is shown
+	seen    func(path string) *tool.SeenFile // of the current call: see [tool.Call]
+	repeat  bool                             // the current call may have been made before
 }
 
 // endings are the extensions of files of tools.
@@ -107,19 +124,25 @@ type definition struct {
 	effect   tool.Effect
 	parallel bool
 	polls    bool
+	sees     bool
 	params   []param
-	touches  func(h Host, a arguments) (tool.Touch, error) // nil: it touches nothing
+	touches  func(h Host, a arguments) (tool.Touch, error)  // nil: it touches nothing
+	plan     func(h Host, a arguments) ([]*fileEdit, error) // what a call would change, without doing it; nil: no content of a file
 	run      func(ctx context.Context, h Host, a arguments) (tool.Result, error)
 }
 
 // definitions are all tools.
-var definitions = slices.Concat(fileTools, []definition{*writeTool}, editTools, findTools, commandTools, webTools, searchTools, messageTools, localTools, memoryTools)
+var definitions = slices.Concat(fileTools, []definition{*writeTool}, editTools, findTools, commandTools, jobTools, webTools, searchTools, messageTools, localTools, memoryTools)
 
 // buildTool returns the tool of a definition for a host.
 func (d definition) buildTool(h Host) tool.Tool {
-	return tool.Tool{
-		Name: d.name, Description: d.about, Schema: argumentSchema(d.params),
-		Effect: d.effect, Parallel: d.parallel, Polls: d.polls,
+	offered := d.params
+	if h.Box == nil {
+		offered = slices.DeleteFunc(slices.Clone(offered), func(p param) bool { return p.name == outsideParam.name || p.name == hostsParam.name })
+	}
+	t := tool.Tool{
+		Name: d.name, Description: d.about, Schema: argumentSchema(offered),
+		Effect: d.effect, Parallel: d.parallel, Polls: d.polls, Sees: d.sees,
 		Touches: func(raw json.RawMessage) (tool.Touch, error) {
 			a, err := parseArguments(d.params, raw)
 			if err != nil || d.touches == nil {
@@ -133,10 +156,29 @@ func (d definition) buildTool(h Host) tool.Tool {
 				return tool.Result{}, err
 			}
 			h := h
-			h.printed, h.permit = c.Output, c.Permit
+			h.printed, h.permit, h.key, h.seen, h.repeat = c.Output, c.Permit, c.Key, c.Seen, c.Repeat
 			return d.run(ctx, h, a)
 		},
 	}
+	if d.plan != nil {
+		t.Refuse = func(c tool.Call) *tool.Result { return d.refuseUnseen(h, c) }
+	}
+	return t
+}
+
+// refuseUnseen returns the result of a call that changes nothing because the conversation does not know a file; nil for every other one.
+func (d definition) refuseUnseen(h Host, c tool.Call) *tool.Result {
+	a, err := parseArguments(d.params, c.Args)
+	if err != nil {
+		return nil
+	}
+	h.seen = c.Seen
+	_, err = d.plan(h, a)
+	if _, unseen := errors.AsType[*unseenError](err); !unseen {
+		return nil
+	}
+	r, _ := failWith("", err) // it has no error
+	return &r
 }
 
 // envValue returns the value of an environment variable, or "" if it is not set.

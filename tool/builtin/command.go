@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/internal/gitrepo"
 	"raddle.dev/internal/proc"
@@ -19,22 +20,26 @@ import (
 var commandTools = []definition{
 	{
 		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
-		params: []param{{name: "command", required: true, about: "The command, as bash reads it"}},
+		params: []param{
+			{name: "command", required: true, about: "The command, as bash reads it"},
+			{name: "timeout", number: true, about: "End it after this many seconds; without it, after 10 minutes unless the user has set another limit"},
+			hostsParam, outsideParam,
+		},
 		touches: func(h Host, a arguments) (tool.Touch, error) {
-			text := a["command"]
-			if !h.hasProgram("bash") { // another shell runs it, which reads some texts in another way
-				text = "sh -c " + shellQuote(text)
+			touch, err := touchShell(h, a)
+			if err != nil {
+				return touch, err
 			}
-			return tool.Touch{Commands: []string{text}}, nil
+			return touchBox(h, a, touch)
 		},
 		run: executeCommand,
 	},
 	{
 		name:   "execute_py_code",
 		about:  "Run Python code and get what it prints, and the value of its last line.",
-		params: []param{{name: "code", required: true, about: "The code"}},
-		touches: func(_ Host, a arguments) (tool.Touch, error) {
-			return tool.Touch{Commands: []string{"python3 -c " + shellQuote(a["code"])}}, nil
+		params: []param{{name: "code", required: true, about: "The code"}, hostsParam, outsideParam},
+		touches: func(h Host, a arguments) (tool.Touch, error) {
+			return touchBox(h, a, tool.Touch{Commands: []string{"python3 -c " + shellQuote(a["code"])}})
 		},
 		run: executePython,
 	},
@@ -61,15 +66,51 @@ var commandTools = []definition{
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
+// touchShell returns what a call with a shell command touches.
+func touchShell(h Host, a arguments) (tool.Touch, error) {
+	text := a["command"]
+	if !h.hasProgram("bash") { // another shell runs it, which reads some texts in another way
+		text = "sh -c " + shellQuote(text)
+	}
+	return tool.Touch{Commands: []string{text}}, nil
+}
+
 func executeCommand(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	c := proc.Command{Path: "bash", Args: []string{"-c", a["command"]}}
+	c := h.shellCommand(a["command"])
+	c.Timeout = h.commandTimeout(a.intValue("timeout", 0))
+	return reportMissing(h.runProgram(ctx, "execute_command", c))
+}
+
+// shellCommand returns the command that runs a shell text.
+func (h Host) shellCommand(text string) proc.Command {
+	c := proc.Command{Path: "bash", Args: []string{"-c", text}, Env: h.childEnv()}
 	if !h.hasProgram("bash") {
 		c.Path = "sh"
 	}
-	if h.permit == nil || h.permit.Unasked {
-		h.Env = gitrepo.HardenEnvironment(h.Env)
+	if isUnasked(h.permit) {
+		c.Env = gitrepo.HardenEnvironment(c.Env)
 	}
-	return reportMissing(h.runProgram(ctx, "execute_command", c))
+	return c
+}
+
+// isUnasked reports whether the call runs something that no one has allowed.
+func isUnasked(p *tool.Permit) bool { return p == nil || p.Unasked }
+
+// commandTimeout returns the limit of time of a shell command that wants a number of seconds; 0: the usual limit. A command that no one has allowed gets no more than the usual
+// one.
+func (h Host) commandTimeout(seconds int) time.Duration {
+	usual := min(DefaultCommandTimeout, h.programTimeout())
+	if h.Timeout > 0 {
+		usual = h.Timeout // as the user has said
+	}
+	switch wanted := time.Duration(seconds) * time.Second; {
+	case seconds <= 0:
+		return usual
+	case h.permit != nil && h.permit.Unasked:
+		return min(wanted, usual)
+	default:
+		return min(wanted, h.programTimeout())
+	}
 }
 
 // hasProgram reports whether programs would find another one by its name.
@@ -113,14 +154,33 @@ func reportMissing(r tool.Result, err error) (tool.Result, error) {
 	return r, err
 }
 
+// buildCommand completes a command that a tool runs in the workspace: every program of this package is made here.
+func (h Host) buildCommand(c proc.Command) proc.Command {
+	c.Dir, c.Limit = h.Workspace, h.outputLimit()
+	if c.Env == nil {
+		c.Env = h.childEnv()
+	}
+	if c.Timeout == 0 {
+		c.Timeout = h.programTimeout()
+	}
+	return c
+}
+
 // runProgram runs a child in the workspace and returns its output. A child that cannot
 // be started is an error; a child that fails is a result with that failure.
 func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool.Result, error) {
-	c.Dir, c.Env, c.Timeout, c.Limit = h.Workspace, h.childEnv(), h.programTimeout(), h.outputLimit()
+	c = h.buildCommand(c)
+	c.MaxOutput = DefaultMaxOutput
 	if h.printed != nil {
 		c.Watch, c.WatchStderr = printedWriter(h.printed), printedWriter(h.printed)
 	}
-	res, err := proc.Run(ctx, c)
+	run := proc.Run
+	var boxed *boxedRun
+	if h.permit != nil && h.permit.Boxed {
+		boxed = &boxedRun{host: h}
+		run = boxed.runCommand
+	}
+	res, err := run(ctx, c)
 	output := string(proc.StripEscapes(res.Stdout))
 	stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
 	if ctx.Err() != nil {
@@ -128,6 +188,7 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	}
 	var exit *proc.ExitError
 	var late *proc.TimeoutError
+	var long *proc.OutputError
 	fields := map[string]string{}
 	switch {
 	case errors.As(err, &exit) && exit.Signal != "":
@@ -136,6 +197,11 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' exited with code %d", name, exit.Code)
 	case errors.As(err, &late):
 		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' timed out after %gs and was killed", name, late.After.Seconds())
+		if name == "execute_command" && late.After < h.programTimeout() {
+			fields["tool_call_error"] += fmt.Sprintf(": the argument timeout gives it up to %g seconds, and command_start has no limit", h.programTimeout().Seconds())
+		}
+	case errors.As(err, &long):
+		fields["tool_call_error"] = fmt.Sprintf("Tool call '%s' printed more than %s and was killed", name, formatBytes(long.After))
 	case err != nil:
 		return tool.Result{}, err
 	}
@@ -145,12 +211,12 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	if stderr != "" {
 		fields["stderr"] = stderr
 	}
-	if len(fields) == 0 {
-		return tool.Result{}, nil
+	boxed.addFields(fields, err != nil)
+	result := tool.Result{Error: err != nil}
+	if len(fields) > 0 {
+		result.Content = tool.JSONResult(fields).Content
 	}
-	result := tool.JSONResult(fields)
-	result.Error = err != nil
-	return result, nil
+	return boxed.addChanges(result), nil
 }
 
 // printedWriter shows what a program prints while it runs.

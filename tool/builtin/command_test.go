@@ -62,6 +62,24 @@ func TestCommandsEnd(t *testing.T) {
 	}
 }
 
+// A call may end earlier than the limit of the user, and not later. A command that prints without an end is ended.
+func TestLimitsOfCommands(t *testing.T) {
+	t.Parallel()
+	testneed.RequirePrograms(t, "bash", "seq")
+	h := place(t, nil)
+	if got := use(t, h, "execute_command", object{"command": "echo begun; sleep 60", "timeout": 1}); got != `{"output":"begun\n","tool_call_error":"Tool call 'execute_command' timed out after 1s and was killed: the argument timeout gives it up to 1800 seconds, and command_start has no limit"}` {
+		t.Errorf("got %s", got)
+	}
+	got := use(t, h, "execute_command", object{"command": "seq 1 99999999999"})
+	if !strings.Contains(got, "printed more than 64 MiB and was killed") || !strings.Contains(got, `1\n2\n`) || !strings.Contains(got, " bytes left out ...]") || len(got) > 300<<10 {
+		t.Errorf("%d bytes: %.300s", len(got), got)
+	}
+	h.Timeout = 100 * time.Millisecond
+	if got := use(t, h, "execute_command", object{"command": "sleep 60", "timeout": 60}); got != "failed: Tool call 'execute_command' timed out after 0.1s and was killed" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestLongCommandOutput(t *testing.T) {
 	h := place(t, nil)
 	h.Limit = 2000

@@ -18,11 +18,11 @@ var pathParam = param{name: "path", required: true, about: "Path of the file or 
 
 var fileTools = []definition{
 	{
-		name: "fs_cat", about: "Read the contents of a file.", effect: tool.ReadOnly, parallel: true,
+		name: "fs_cat", about: "Read the contents of a file.", effect: tool.ReadOnly, parallel: true, sees: true,
 		params: []param{pathParam}, touches: readsPath, run: catFile,
 	},
 	{
-		name: "fs_read", effect: tool.ReadOnly, parallel: true,
+		name: "fs_read", effect: tool.ReadOnly, parallel: true, sees: true,
 		about: "Read a file with line numbers, or list a directory. Long files are read in parts with offset and limit.",
 		params: []param{
 			pathParam,
@@ -40,16 +40,16 @@ var fileTools = []definition{
 		params: []param{pathParam}, touches: writesPath, run: makeDirectory,
 	},
 	{
-		name: "fs_rm", about: "Remove a file. A directory is removed only if it is empty.", effect: tool.Idempotent,
-		params: []param{pathParam}, touches: writesPath, run: removePath,
+		name: "fs_rm", about: "Remove a file, which you must have read. A directory is removed only if it is empty.", effect: tool.Idempotent,
+		params: []param{pathParam}, touches: writesPath, plan: Host.planRemoval, run: removePath,
 	},
 }
 
 // writeTool writes a whole file.
 var writeTool = &definition{
-	name: "fs_write", about: "Write a whole file, which need not exist. What was in it is lost.", effect: tool.Idempotent,
+	name: "fs_write", about: "Write a whole file, which need not exist. What was in it is lost: read a file that exists first.", effect: tool.Idempotent,
 	params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "Everything that is to be in the file"}},
-	touches: writesPath, run: writeFile,
+	touches: writesPath, plan: Host.planWrite, run: writeFile,
 }
 
 func readsPath(h Host, a arguments) (tool.Touch, error) {
@@ -130,11 +130,15 @@ func describeFileError(path string, err error) string {
 }
 
 func catFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	text, err := readFile(h.resolvePath(a["path"]))
+	path := h.resolvePath(a["path"])
+	stamp := stampFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return fileError(a["path"], err)
 	}
-	return tool.TextResult(h.clipOutput(string(text))), nil
+	r := tool.TextResult(h.clipOutput(string(text)))
+	r.Seen = []tool.SeenFile{newSeen(path, string(text), stamp)}
+	return r, nil
 }
 
 func listDirectory(_ context.Context, h Host, a arguments) (tool.Result, error) {
@@ -158,27 +162,73 @@ func makeDirectory(_ context.Context, h Host, a arguments) (tool.Result, error) 
 	return tool.TextResult("Directory created: " + a["path"]), nil
 }
 
+// planRemoval returns the removal of a regular file; none for what has no content to lose.
+func (h Host) planRemoval(a arguments) ([]*fileEdit, error) {
+	e := &fileEdit{name: a["path"], path: h.resolvePath(a["path"]), exists: true}
+	if info, err := os.Lstat(e.path); h.seen == nil || err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	text, err := readFile(e.path)
+	if err != nil {
+		return nil, err
+	}
+	e.before = string(text)
+	return []*fileEdit{e}, h.checkSeen(e.name, e.path, e.before, asAWhole)
+}
+
 func removePath(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	path := h.resolvePath(a["path"])
+	edits, err := h.planRemoval(a)
+	if _, unseen := errors.AsType[*unseenError](err); unseen {
+		return failWith("", err)
+	}
 	before := h.readImage(path, os.Lstat)
-	if err := os.Remove(path); err != nil {
+	for _, e := range edits {
+		if err == nil {
+			err = expectFile(path, &e.before)
+		}
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
 		return fileError(a["path"], err)
 	}
 	return before.addChange(tool.TextResult("Path removed: "+a["path"]), path, nil), nil
 }
 
-func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	path := h.resolvePath(a["path"])
-	before := h.readImage(path, os.Stat)
-	if err := replaceFile(path, a["contents"]); err != nil {
-		return fileError(a["path"], err)
+func (h Host) planWrite(a arguments) ([]*fileEdit, error) {
+	e := &fileEdit{name: a["path"], path: h.resolvePath(a["path"]), after: new(a["contents"]), about: "The File contents were written to: " + a["path"]}
+	text, err := readFile(e.path)
+	switch {
+	case err == nil:
+		e.before, e.exists = string(text), true
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New(describeFileError(a["path"], err))
 	}
-	return before.addChange(tool.TextResult("The File contents were written to: "+a["path"]), path, new(a["contents"])), nil
+	if e.before == a["contents"] {
+		return []*fileEdit{e}, nil
+	}
+	return []*fileEdit{e}, h.checkSeen(e.name, e.path, e.before, asAWhole)
+}
+
+func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
+	if h.seen == nil { // the caller knows what it overwrites
+		return h.carryOut([]*fileEdit{{name: a["path"], path: h.resolvePath(a["path"]), after: new(a["contents"]), about: "The File contents were written to: " + a["path"], blind: true}})
+	}
+	edits, err := h.planWrite(a)
+	if err != nil {
+		return failWith("", err)
+	}
+	return h.carryOut(edits)
 }
 
 // replaceFile replaces the content of a file by a text: completely, or not at all. A
-// link stays a link, and a file keeps its mode.
-func replaceFile(path, text string) error {
+// link stays a link, and a file keeps its mode. check is called at the last moment; its error leaves the file as it is. nil: nothing is checked.
+func replaceFile(path, text string, check func() error) error {
+	if check == nil {
+		check = func() error { return nil }
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -199,6 +249,9 @@ func replaceFile(path, text string) error {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil && info == nil {
+		if err := check(); err != nil {
+			return err
+		}
 		return os.WriteFile(path, []byte(text), mode) // a link to a file that does not exist yet
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".raddle-*")
@@ -208,6 +261,9 @@ func replaceFile(path, text string) error {
 	defer os.Remove(f.Name()) // after a failure: the renamed file has another name
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	if err = check(); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

@@ -11,13 +11,15 @@ import (
 // groups are names that stand for several tools, or for a tool with another name, in the list of
 // tools of an agent.
 var groups = map[string][]string{
-	"fs":     {"apply_patch", "fs_cat", "fs_edit", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
-	"memory": {"memory__forget", "memory__save", "memory__search"},
-	"python": {"execute_py_code"},
+	"command": {"command_input", "command_output", "command_start", "command_stop", "execute_command"},
+	"fs":      {"apply_patch", "fs_cat", "fs_edit", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
+	"memory":  {"memory__forget", "memory__save", "memory__search"},
+	"python":  {"execute_py_code"},
 }
 
 // LookupGroup returns the tools that a name means: those of a group such as "fs", or the
-// one tool that Lookup returns. It returns nil if there is no such name.
+// one tool that Lookup returns. It returns nil if there is no such name. Of the tools of a group that change files, a model may be offered only
+// the one whose form it knows; a tool that is named alone has no form.
 func LookupGroup(name string, h Host) []tool.Tool {
 	if t, ok := Lookup(name, h); ok {
 		return []tool.Tool{t}
@@ -25,6 +27,14 @@ func LookupGroup(name string, h Host) []tool.Tool {
 	var list []tool.Tool
 	for _, member := range groups[name] {
 		if t, ok := Lookup(member, h); ok {
+			switch member { // the values of llm.Form
+			case "fs_edit":
+				t.Form = "replace"
+			case "fs_patch":
+				t.Form = "diff"
+			case "apply_patch":
+				t.Form = "patch"
+			}
 			list = append(list, t)
 		}
 	}

@@ -81,6 +81,12 @@ func (d definition) parseForeign(raw json.RawMessage) (arguments, error) {
 		if json.Unmarshal(value, &v) != nil {
 			return nil, fmt.Errorf("the argument %s is not JSON", name)
 		}
+		if text, ok := v.(string); ok && name != "contents" && name != "content" {
+			var inner any // a function that declares a list or an object gets that of a text with its JSON
+			if json.Unmarshal([]byte(text), &inner) == nil {
+				v = inner
+			}
+		}
 		switch v.(type) {
 		case []any, map[string]any:
 			return nil, fmt.Errorf("the argument %s is not a text", name)

@@ -26,7 +26,7 @@ var editTools = []definition{
 			{name: "new", alias: "new_string", required: true, about: "The text in its place; empty to remove it"},
 			{name: "all", alias: "replace_all", flag: true, about: "Replace the text everywhere in the file"},
 		},
-		touches: patchTouches, run: editFile,
+		touches: patchTouches, plan: Host.planEdit, run: editFile,
 	},
 	{
 		name: "fs_patch",
@@ -34,7 +34,7 @@ var editTools = []definition{
 			"or + (added). Unchanged and removed lines must fit in only one place: give enough of them, line numbers (@@ -3,2 +3,2 @@), or a line above as a heading (@@ def f():). Either all hunks are applied or none. " +
 			"The result shows the lines as they are then.",
 		params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "The diff"}},
-		touches: patchTouches, run: patchFile,
+		touches: patchTouches, plan: Host.planPatch, run: patchFile,
 	},
 	{
 		name: "apply_patch",
@@ -42,7 +42,7 @@ var editTools = []definition{
 			"the first. The changes of a file begin with @@ and a line above them as a heading; their lines begin with a space (unchanged), - (removed) or + (added). A unified diff of several files works too. " +
 			"Either all files are changed or none.",
 		params:  []param{{name: "patch", alias: "input", required: true, about: "The patch"}},
-		touches: applyTouches, run: applyPatch,
+		touches: applyTouches, plan: Host.planPatches, run: applyPatch,
 	},
 }
 
@@ -54,6 +54,8 @@ type fileEdit struct {
 	exists     bool
 	after      *string // nil: the file is removed
 	about      string  // what is done, with the lines as they are then
+	done       bool    // an interrupted try of the call has made the change already
+	blind      bool    // the file may have any content before
 }
 
 // planEdits returns what a patch does with its files, without doing it. path is that of the only file that it may change; "": the patch names its files.
@@ -68,9 +70,14 @@ func (h Host) planEdits(patch, path string) ([]*fileEdit, error) {
 		}
 	}
 	var edits []*fileEdit
+	var unseen *unseenError
 	seen := map[string]bool{}
 	for _, f := range files {
 		e, err := h.planFile(f)
+		if more, ok := errors.AsType[*unseenError](err); ok {
+			unseen = unseen.joinError(more)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
@@ -79,6 +86,9 @@ func (h Host) planEdits(patch, path string) ([]*fileEdit, error) {
 		}
 		seen[e.path] = true
 		edits = append(edits, e)
+	}
+	if unseen != nil {
+		return nil, unseen
 	}
 	return edits, nil
 }
@@ -118,25 +128,63 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 		e.before, e.exists = string(text), true
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	case f.Do != edit.Add && h.repeat && h.seen != nil && h.seen(realPath(e.path)) != nil:
+		return h.planRest(f, e)
 	case f.Do != edit.Add:
 		return nil, errors.New("there is no such file")
 	}
 	if f.Do == edit.Add {
-		if e.exists {
+		if e.after, e.about = &f.Text, "Made "+f.Path; e.exists && h.repeat && e.before == f.Text {
+			e.done = true
+		} else if e.exists {
 			return nil, errors.New("the patch makes this file, and it exists: change it with *** Update File or a diff of its lines")
 		}
-		e.after, e.about = &f.Text, "Made "+f.Path
 		return e, nil
 	}
+	if f.Do == edit.Update && f.MoveTo == "" && h.wasDone(e.path, e.before, func(was func(string) bool) bool { return edit.UndoHunks(e.before, f.Hunks, was) }) {
+		e.done, e.after, e.about = true, &e.before, f.Path+" was changed by the first try of this call."
+		return e, nil
+	}
+	how := byParts
+	if f.Do == edit.Delete && len(f.Hunks) == 0 {
+		how = asAWhole
+	}
+	if err := h.checkSeen(f.Path, e.path, e.before, how); err != nil {
+		return nil, err
+	}
+	return e, h.planChange(e, f)
+}
+
+// planRest completes the plan for a file that was there when the conversation saw it, and is not after the first try of the call: that has removed or moved it.
+func (h Host) planRest(f edit.File, e *fileEdit) (*fileEdit, error) {
+	if f.Do == edit.Delete {
+		e.done, e.about = true, "Removed "+f.Path
+		return e, nil
+	}
+	if f.MoveTo == "" {
+		return nil, errors.New("there is no such file")
+	}
+	known := h.seen(realPath(e.path))
+	h.seen = func(string) *tool.SeenFile { return known }
+	moved, err := h.planFile(edit.File{Path: f.MoveTo, Hunks: f.Hunks})
+	if err == nil {
+		moved.done = moved.done || len(f.Hunks) == 0
+		moved.about = strings.TrimPrefix(moved.about+"\n", "\n") + "Moved " + f.Path + " to " + f.MoveTo
+	}
+	return moved, err
+}
+
+// planChange completes the plan for a file that is changed, moved or removed.
+func (h Host) planChange(e *fileEdit, f edit.File) (err error) {
 	var result edit.Result
 	if len(f.Hunks) > 0 {
 		if result, err = edit.Apply(e.before, f.Hunks); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	switch {
 	case f.Do == edit.Delete && result.Text != "":
-		return nil, errors.New("the patch removes the file, and the file has other lines than the patch says")
+		return errors.New("the patch removes the file, and the file has other lines than the patch says")
 	case f.Do == edit.Delete:
 		e.about = "Removed " + f.Path
 	case len(f.Hunks) == 0:
@@ -146,18 +194,19 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 		e.about = describeEdit(fmt.Sprintf("Applied %s to %s.", countHunks(len(f.Hunks)), f.Path), result)
 	}
 	if f.MoveTo == "" {
-		return e, nil
+		return nil
 	}
 	e.about = strings.TrimPrefix(e.about+"\n", "\n") + "Moved " + f.Path + " to " + f.MoveTo
 	target, err := h.pathArgument(arguments{"path": f.MoveTo})
-	if err == nil {
-		if _, err = os.Lstat(h.resolvePath(target)); err == nil {
-			err = fmt.Errorf("it cannot be moved to %s: that file exists", f.MoveTo)
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if err != nil {
+		return err
 	}
-	return e, err
+	if _, err = os.Lstat(h.resolvePath(target)); err == nil {
+		return fmt.Errorf("it cannot be moved to %s: that file exists", f.MoveTo)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
 }
 
 func countHunks(n int) string {
@@ -180,79 +229,120 @@ func (h Host) carryOut(edits []*fileEdit) (tool.Result, error) {
 	var about []string
 	result := tool.Result{}
 	for i, e := range edits {
-		before := h.readImage(e.path, os.Stat)
-		if err := h.writeEdit(e); err != nil {
-			text := describeFileError(e.name, err)
-			if err := undoEdits(h, edits[:i]); err != nil {
-				text += fmt.Sprintf("; and what was changed before it could not be taken back: %v", err)
-			} else if i > 0 {
-				text += "; the files before it are as they were"
-			}
-			return tool.FailedResult("%s", text), nil
-		}
 		about = append(about, e.about)
-		if e.moveTo == "" {
-			result = before.addChange(result, e.path, e.after)
-			continue
+		now := e.path
+		if e.moveTo != "" {
+			now = h.resolvePath(e.moveTo)
 		}
-		result = before.addChange(result, e.path, nil)
-		result = oldImage{}.addChange(result, h.resolvePath(e.moveTo), e.after)
+		if !e.done {
+			before := h.readImage(e.path, os.Stat)
+			if err := h.writeEdit(e); err != nil {
+				text := describeFileError(e.name, err)
+				if err := undoEdits(h, edits[:i]); err != nil {
+					text += fmt.Sprintf("; and what was changed before it could not be taken back: %v", err)
+				} else if i > 0 {
+					text += "; the files before it are as they were"
+				}
+				return tool.FailedResult("%s", text), nil
+			}
+			if e.moveTo == "" {
+				result = before.addChange(result, e.path, e.after)
+			} else {
+				result = before.addChange(result, e.path, nil)
+				result = oldImage{}.addChange(result, now, e.after)
+			}
+		}
+		if e.after != nil {
+			result.Seen = append(result.Seen, newSeen(now, *e.after, stampFile(now)))
+		}
 	}
 	done := tool.TextResult(strings.Join(about, "\n"))
-	done.Changes = result.Changes
+	done.Changes, done.Seen = result.Changes, result.Seen
 	return done, nil
 }
 
+// writeEdit changes a file that still is as the edit knows it.
 func (h Host) writeEdit(e *fileEdit) error {
+	var before *string
+	if e.exists {
+		before = &e.before
+	}
+	check := func() error { return expectFile(e.path, before) }
+	if e.blind {
+		check = nil
+	}
 	switch {
 	case e.after == nil:
+		if err := check(); err != nil {
+			return err
+		}
 		return os.Remove(e.path)
 	case e.moveTo == "":
-		return replaceFile(e.path, *e.after)
+		return replaceFile(e.path, *e.after, check)
 	}
 	target := h.resolvePath(e.moveTo)
-	if err := moveFile(e.path, target); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	if *e.after == e.before {
-		return nil
+	if err := check(); err != nil {
+		return err
 	}
-	if err := replaceFile(target, *e.after); err != nil {
+	if err := expectFile(target, nil); err != nil {
+		return err
+	}
+	if err := os.Rename(e.path, target); err != nil || *e.after == e.before {
+		return err
+	}
+	if err := replaceFile(target, *e.after, func() error { return expectFile(target, &e.before) }); err != nil {
 		return errors.Join(err, os.Rename(target, e.path))
 	}
 	return nil
 }
 
-// moveFile moves a file to a path that does not exist.
-func moveFile(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
-}
-
-// undoEdits takes changes back.
+// undoEdits takes changes back. A file that another program has changed since stays as it is.
 func undoEdits(h Host, edits []*fileEdit) (err error) {
 	for _, e := range edits {
-		switch {
-		case e.moveTo != "":
-			err = errors.Join(err, os.Rename(h.resolvePath(e.moveTo), e.path), replaceFile(e.path, e.before))
-		case e.exists:
-			err = errors.Join(err, replaceFile(e.path, e.before))
-		default:
-			err = errors.Join(err, os.Remove(e.path))
+		if e.done {
+			continue
+		}
+		now := e.path
+		if e.moveTo != "" {
+			now = h.resolvePath(e.moveTo)
+		}
+		if back := undoEdit(e, now); back != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", h.displayPath(now), back))
 		}
 	}
 	return err
 }
 
+// undoEdit takes the change of a file back that is at a path now.
+func undoEdit(e *fileEdit, now string) error {
+	check := func() error { return expectFile(now, e.after) }
+	if !e.exists {
+		if err := check(); err != nil {
+			return err
+		}
+		return os.Remove(now)
+	}
+	err := replaceFile(now, e.before, check)
+	if err == nil && now != e.path {
+		err = os.Rename(now, e.path)
+	}
+	return err
+}
+
+func (h Host) planPatch(a arguments) ([]*fileEdit, error) {
+	return h.planEdits(a["contents"], a["path"])
+}
+
 func patchFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	edits, err := h.planEdits(a["contents"], a["path"])
+	edits, err := h.planPatch(a)
 	if err != nil {
 		if _, err := readFile(h.resolvePath(a["path"])); err != nil {
 			return fileError(a["path"], err)
 		}
-		return tool.FailedResult("%s is unchanged: %v", a["path"], unwrapPath(err, a["path"])), nil
+		return failWith(a["path"]+" is unchanged: ", unwrapPath(err, a["path"]))
 	}
 	return h.carryOut(edits)
 }
@@ -265,26 +355,47 @@ func unwrapPath(err error, path string) error {
 	return err
 }
 
+func (h Host) planPatches(a arguments) ([]*fileEdit, error) {
+	return h.planEdits(a["patch"], "")
+}
+
 func applyPatch(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	edits, err := h.planEdits(a["patch"], "")
+	edits, err := h.planPatches(a)
 	if err != nil {
-		return tool.FailedResult("No file is changed: %v", err), nil
+		return failWith("No file is changed: ", err)
 	}
 	return h.carryOut(edits)
 }
 
-func editFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
+func (h Host) planEdit(a arguments) ([]*fileEdit, error) {
 	path := h.resolvePath(a["path"])
 	text, err := readFile(path)
 	if err != nil {
-		return fileError(a["path"], err)
+		return nil, errors.New(describeFileError(a["path"], err))
 	}
-	result, err := edit.Replace(string(text), a["old"], a["new"], a["all"] == "true")
+	e := &fileEdit{name: a["path"], path: path, before: string(text), exists: true, after: new(string(text))}
+	all := a["all"] == "true"
+	if h.wasDone(path, e.before, func(was func(string) bool) bool { return edit.UndoReplace(e.before, a["old"], a["new"], all, was) }) {
+		e.done, e.about = true, a["path"]+" was changed by the first try of this call."
+		return []*fileEdit{e}, nil
+	}
+	if err := h.checkSeen(e.name, path, e.before, byParts); err != nil {
+		return nil, err
+	}
+	result, err := edit.Replace(e.before, a["old"], a["new"], all)
 	if err != nil {
-		return tool.FailedResult("%s is unchanged: %v", a["path"], err), nil
+		return nil, fmt.Errorf("%s is unchanged: %w", a["path"], err)
 	}
-	return h.carryOut([]*fileEdit{{name: a["path"], path: path, before: string(text), exists: true, after: &result.Text,
-		about: describeEdit("Changed "+a["path"]+".", result)}})
+	e.after, e.about = &result.Text, describeEdit("Changed "+a["path"]+".", result)
+	return []*fileEdit{e}, nil
+}
+
+func editFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
+	edits, err := h.planEdit(a)
+	if err != nil {
+		return failWith("", err)
+	}
+	return h.carryOut(edits)
 }
 
 // applyTouches returns the files of a patch. One that cannot be read touches nothing: the call changes nothing either.
@@ -342,25 +453,7 @@ func (h Host) planCall(c tool.Call, name string) ([]*fileEdit, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case "apply_patch":
-		return h.planEdits(a["patch"], "")
-	case "fs_patch":
-		return h.planEdits(a["contents"], a["path"])
-	}
-	old, err := readFile(h.resolvePath(a["path"]))
-	if err != nil && (name == "fs_edit" || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, err
-	}
-	e := &fileEdit{name: a["path"], before: string(old), after: new(a["contents"])}
-	if name == "fs_edit" {
-		result, err := edit.Replace(e.before, a["old"], a["new"], a["all"] == "true")
-		if err != nil {
-			return nil, err
-		}
-		e.after = &result.Text
-	}
-	return []*fileEdit{e}, nil
+	return d.plan(h, a)
 }
 
 // findDefinition returns the definition of a tool that changes files by their lines, nil if it is not one.

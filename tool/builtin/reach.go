@@ -157,11 +157,7 @@ func (g *guardedTransport) checkAddress(u *url.URL, address string) error {
 // machine, is one to connect to it; for any other name, a rule must name the address that the name has.
 func (g *guardedTransport) checkIP(u *url.URL, at netip.Addr, port string) error {
 	what := netplace.DescribePrivate(at)
-	if what == "" {
-		return nil
-	}
-	named, err := netip.ParseAddr(u.Hostname())
-	if err == nil && named.Unmap().WithZone("") == at.Unmap().WithZone("") || netplace.IsLocalName(u.Hostname()) && at.Unmap().IsLoopback() {
+	if what == "" || netplace.NamesAddress(u.Hostname(), at) {
 		return nil
 	}
 	there := *u
@@ -188,12 +184,4 @@ type privateAddressError struct {
 
 func (e *privateAddressError) Error() string {
 	return fmt.Sprintf("%s has the address %s, which is %s; only a rule that names the address allows that, such as %s", e.host, e.at, e.what, e.rule)
-}
-
-// isPrivateHost reports whether the host of an address is this machine or lies in a private network, as far as its text says.
-func isPrivateHost(host string) bool {
-	if at, err := netip.ParseAddr(host); err == nil {
-		return netplace.DescribePrivate(at) != ""
-	}
-	return netplace.IsLocalName(host)
 }

@@ -25,18 +25,24 @@ func readPath(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if info.IsDir() {
 		return listEntries(h, a["path"])
 	}
+	stamp := stampFile(path)
 	text, err := readFile(path)
 	if err != nil {
 		return fileError(a["path"], err)
 	}
+	seen := []tool.SeenFile{newSeen(path, string(text), stamp)}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return tool.FailedResult("%s is not a text: it has %d bytes, some of them zero", a["path"], len(text)), nil
+		r := tool.FailedResult("%s is not a text: it has %d bytes, some of them zero", a["path"], len(text))
+		r.Seen = seen
+		return r, nil
 	}
 	offset, limit := max(a.intValue("offset", 1), 1), a.intValue("limit", readLines)
 	if limit <= 0 {
 		limit = readLines
 	}
-	return tool.TextResult(h.clipOutput(numberLines(string(text), offset, limit))), nil
+	r := tool.TextResult(h.clipOutput(numberLines(string(text), offset, limit)))
+	r.Seen = seen
+	return r, nil
 }
 
 // numberLines returns at most limit lines of a text with their numbers, from line offset on.

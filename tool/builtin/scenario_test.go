@@ -18,6 +18,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
 
+	"raddle.dev/internal/box"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"
@@ -34,7 +35,22 @@ const callsPerTree = 15
 // neither read nor written. RADDLE_SOAK is the number of trees in place of the usual one, and
 // -rapid.seed makes others.
 func TestNothingDeniedIsTouched(t *testing.T) {
-	trees := "110"
+	made, ran, _ := runScenarios(t, "110", false)
+	if made < 1000 || ran < made/10 {
+		t.Errorf("%d of %d calls ran: that finds nothing", ran, made)
+	}
+}
+
+// TestNothingDeniedIsTouchedInTheBox does the same where a box holds: commands of which nothing is known run in it, and may read what no rule denies.
+func TestNothingDeniedIsTouchedInTheBox(t *testing.T) {
+	made, ran, boxed := runScenarios(t, "40", true)
+	if ran < made/4 || boxed < made/10 {
+		t.Errorf("of %d calls %d ran, %d of them in the box: that finds nothing", made, ran, boxed)
+	}
+}
+
+// runScenarios makes trees and calls, and returns how many calls were made, how many of them ran, and how many of these in the box.
+func runScenarios(t *testing.T, trees string, withBox bool) (made, ran, boxed int) {
 	if more := os.Getenv("RADDLE_SOAK"); more != "" {
 		trees = more
 	}
@@ -49,20 +65,21 @@ func TestNothingDeniedIsTouched(t *testing.T) {
 		}
 	}
 	programs := dangerous(t)
-	made, ran := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newScenario(t, rt, programs)
+		if withBox {
+			s.openBox(rt)
+		}
 		for range callsPerTree {
 			made++
 			if s.call(rt) {
 				ran++
 			}
 		}
+		boxed += s.boxed
 	})
-	t.Logf("%d of %d calls were allowed, and run", ran, made)
-	if made < 1000 || ran < made/10 {
-		t.Errorf("%d of %d calls ran: that finds nothing", ran, made)
-	}
+	t.Logf("%d of %d calls were allowed, and run, %d of them in the box", ran, made, boxed)
+	return made, ran, boxed
 }
 
 // dangerous is a directory with the command danger, which leaves a mark in that directory.
@@ -88,6 +105,32 @@ type scenario struct {
 	rules    string
 	open     bool // a rule allows every command: then commands may leave the workspace
 	danger   bool // a rule denies danger
+	boxed    int  // calls that ran in the box
+}
+
+// openBox lets commands run in a box that hides what the rules deny to read.
+func (s *scenario) openBox(rt *rapid.T) {
+	private := filepath.Join(s.base, "private")
+	if err := os.Mkdir(private, 0o755); err != nil {
+		rt.Fatal(err)
+	}
+	hidden := func() (paths []string) {
+		denied := s.policy.HiddenFilter("fs_cat")
+		_ = filepath.WalkDir(s.host.Workspace, func(path string, _ fs.DirEntry, _ error) error {
+			if path != s.host.Workspace && denied(path) {
+				paths = append(paths, path)
+			}
+			return nil
+		})
+		return paths
+	}
+	s.policy.Box = &permission.Box{Holds: func() bool { return true }, Hides: func(path string) bool { return slices.Contains(hidden(), path) }}
+	policy := s.policy
+	b, err := box.New(box.Spec{Workspace: s.host.Workspace, Private: private, Hidden: hidden, Protected: policy.BoxReason})
+	if err != nil {
+		s.t.Skipf("no box holds here: %v", err)
+	}
+	s.host.Box = func() (*box.Box, error) { return b, nil }
 }
 
 var (
@@ -216,7 +259,10 @@ func (s *scenario) call(rt *rapid.T) (ran bool) {
 		return false
 	}
 	before := s.state(rt)
-	result, err := made.Run(s.t.Context(), tool.Call{Args: raw(s.t, args)})
+	if d.Boxed {
+		s.boxed++
+	}
+	result, err := made.Run(s.t.Context(), tool.Call{Args: raw(s.t, args), Permit: &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Boxed: d.Boxed, Hosts: d.Hosts}})
 	output := fmt.Sprint(result, err)
 	if strings.Contains(output, "timed out") {
 		rt.Errorf("%s %v does not end", name, args)
@@ -241,7 +287,7 @@ func (s *scenario) call(rt *rapid.T) (ran bool) {
 			say("it wrote %s", file)
 		}
 	}
-	if !s.open && (strings.Contains(output, "OUTSIDE") || strings.Contains(output, "far\n")) {
+	if !s.open && !d.Boxed && (strings.Contains(output, "OUTSIDE") || strings.Contains(output, "far\n")) {
 		say("it read outside the workspace")
 	}
 	for _, file := range []string{"outside", "outside/far", "outside/new"} {
@@ -258,6 +304,9 @@ func (s *scenario) state(rt *rapid.T) map[string]string {
 	err := filepath.WalkDir(s.base, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
+		}
+		if path == filepath.Join(s.base, "private") {
+			return fs.SkipDir
 		}
 		rel, _ := filepath.Rel(s.base, path)
 		if d.IsDir() {
@@ -472,8 +521,34 @@ wc F; stat F
 git status
 `), "\n")
 
+// boxCommands run what no analysis sees.
+var boxCommands = strings.Split(strings.TrimSpace(`
+printf 'cat N\n' > job; sh job
+printf 'echo x > N\n' > job; sh job
+printf 'rm -f N; mv job N\n' > job; sh job
+printf 'for f in D/* D/.*; do cat "$f"; echo x > "$f"; done\n' > job; sh ./job
+printf 'all:\n\tcat N; echo x > N\n' > Makefile; make -s
+printf 'echo x > ../outside/far; cat ../outside/far\n' > job; sh job
+sh job
+make -s
+awk 'BEGIN { while ((getline l < "N") > 0) print l; print "x" > "N" }'
+python3 -c 'import os; os.rename("N", "moved"); print(open("moved").read())'
+python3 -c 'import shutil; shutil.rmtree("D", True)'
+python3 -c 'import os; os.symlink("N", "link"); print(open("link").read())'
+printf '#!/bin/sh\ncat N > copy; chmod 777 N; : > N\n' > job; chmod +x job; ./job; cat copy
+printf 'cp -r D copy; rm -rf D; mv copy D\n' > job; sh job; sh job
+printf 'cd D && mv N .. ; cat ../N; ln -f ../N N\n' > job; sh job
+printf 'exec 3<>N; cat <&3; echo x >&3\n' > job; sh job
+printf 'mkdir -p new; mount --bind D new; cat new/N; umount D; rmdir D\n' > job; sh job
+printf 'mv D moved && mkdir D && cp moved/N D; grep -r . moved D\n' > job; sh job
+`), "\n")
+
 func (s *scenario) command(rt *rapid.T) string {
-	text := rapid.SampledFrom(commands).Draw(rt, "command")
+	list := commands
+	if s.host.Box != nil && !s.open && rapid.Bool().Draw(rt, "unseen") {
+		list = boxCommands
+	}
+	text := rapid.SampledFrom(list).Draw(rt, "command")
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		alone := (i == 0 || !isLetter(text[i-1])) && (i+1 == len(text) || !isLetter(text[i+1]))

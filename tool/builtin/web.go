@@ -35,7 +35,7 @@ var webTools = []definition{
 				return tool.Touch{}, err
 			}
 			touch := tool.Touch{Network: []string{u.Host}}
-			if isPrivateHost(u.Hostname()) {
+			if netplace.DescribePrivateHost(u.Hostname()) != "" {
 				touch.Private = touch.Network
 			}
 			return touch, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"raddle.dev/internal/netplace"
 	"raddle.dev/internal/proc"
 )
 
@@ -80,6 +81,11 @@ func (s *server) openConnection(config Server) (*connection, error) {
 	case !inTime:
 		return nil, fmt.Errorf("it was not ready within %v and was ended%s", timeout, c.stderr.quoteLast())
 	}
+	if address, invalid := url.Parse(config.URL); invalid == nil && c.process == nil {
+		if why := netplace.DescribeFailure(err); why != "" {
+			return nil, fmt.Errorf("%s %s", address.Host, why)
+		}
+	}
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
 
@@ -92,6 +98,7 @@ func (s *server) openSession(c *connection, transport sdk.Transport) (*sdk.Clien
 	client.AddSendingMiddleware(d.limitDiscovery)
 	if child, local := transport.(*pipe); local {
 		child.keeps = func() bool { return d.missed.Load() && !d.over.Load() }
+		child.unsure = func() bool { return !d.over.Load() }
 	}
 	session, err := client.Connect(c.ended, transport, nil)
 	d.over.Store(true)

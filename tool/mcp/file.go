@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/plainfile"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
@@ -184,11 +184,11 @@ func findBroken(n *yaml.Node) (list []*yaml.Node) {
 }
 
 // surrogatePair matches a character that JSON writes as two escapes, which YAML does not have.
-var surrogatePair = regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var surrogatePair = pattern.CompileLater(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 // joinSurrogates replaces each pair of escapes by its character.
 func joinSurrogates(data []byte) []byte {
-	return surrogatePair.ReplaceAllFunc(data, func(pair []byte) []byte {
+	return surrogatePair().ReplaceAllFunc(data, func(pair []byte) []byte {
 		var text string
 		if len(pair) == 2 || json.Unmarshal(fmt.Appendf(nil, `"%s"`, pair), &text) != nil {
 			return pair // an escaped backslash

@@ -35,6 +35,9 @@ type pipe struct {
 
 	// keeps reports whether the child stays when a session over the pipe ends, so that the next one gets it; nil: it does not.
 	keeps func() bool
+	// unsure reports whether the child may still be starting, so that it has not read the first request yet; nil: it is not. No request is canceled
+	// then: the child would answer the canceled one late, when another session waits for the answer to a request with the same id.
+	unsure func() bool
 }
 
 // An outgoingLine is a line for the child.
@@ -106,6 +109,9 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	if p.unsure != nil && isCancellation(m) && p.unsure() {
+		return nil
+	}
 	p.recordRequest(m)
 	written := make(chan error, 1)
 	select {
@@ -123,6 +129,12 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// isCancellation reports whether a message takes a request back.
+func isCancellation(m jsonrpc.Message) bool {
+	r, ok := m.(*jsonrpc.Request)
+	return ok && r.Method == "notifications/cancelled"
 }
 
 // writeAll writes lines until the pipe is closed.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -481,4 +482,26 @@ func TestRelativeDirectory(t *testing.T) {
 	f.Servers[0].Dir = "sub"
 	all := tools(t, open(t, f, Options{Dir: dir}), "good")
 	want(t, run(t, all["mcp__good__whoami"], `{}`), false, filepath.Join(dir, "sub"))
+}
+
+// A server on the network to which no connection is made says why in words, once, and not what was sent.
+func TestUnreachableServers(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"http", "sse"} {
+		f, err := Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers": {"gone": {"type": %q, "url": "http://%s/mcp"}}}`, mode, gone.Addr()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, failed := open(t, f, Options{}).Tools(t.Context(), []string{"gone"})
+		if want := "MCP server 'gone': " + gone.Addr().String() + " refuses connections: does the server run there?"; len(failed) != 1 || failed[0].Error() != want {
+			t.Errorf("%s: %v, want %s", mode, failed, want)
+		}
+	}
 }

@@ -23,7 +23,7 @@ func (p *Policy) allowsCommands(m matcher, needs []need) bool {
 	for _, n := range needs {
 		switch {
 		case n.kind != command:
-		case p.grantsNeed(m, n) || p.allowsNeed(m, n):
+		case p.findGrant(m, n) != nil || p.findAllow(m, n) != nil:
 			allowed = true
 		case len(n.words) == 0 || len(n.env) > 0 || !slices.Contains(quiet, n.words[0].text):
 			return false
@@ -43,7 +43,7 @@ func (p *Policy) leavesUnasked(m matcher, needs []need) (unasked bool) {
 		case n.kind != command:
 		case n.fallback != Allow:
 			return false
-		case !p.grantsNeed(m, n) && !p.allowsNeed(m, n):
+		case p.findGrant(m, n) == nil && p.findAllow(m, n) == nil:
 			unasked = true
 		}
 	}

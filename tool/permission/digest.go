@@ -19,7 +19,7 @@ import (
 // passedOver are the directories that it leaves out.
 var (
 	scriptEndings = []string{".sh", ".bash", ".py", ".pyc", ".pth", ".so", ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"}
-	scriptNames   = []string{"graph.yaml", "graph.yml", "config.yaml", "config.yml", "permissions.yaml", "mcp.json", ".env"}
+	scriptNames   = []string{"graph.yaml", "graph.yml", "config.yaml", "config.yml", "permissions.yaml", "hooks.yaml", "mcp.json", ".env"}
 	passedOver    = []string{".git", "node_modules", ".venv", "sessions", "cache"}
 )
 

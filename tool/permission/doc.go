@@ -19,7 +19,7 @@
 //     asks.
 //
 // A [Mode] changes that: ModePlan denies, after the first step, what does more than read, and
-// ModeAsk asks in the last step about changes in the workspace.
+// ModeAsk asks in the last step about changes in the workspace. ModeBox denies what would ask.
 //
 // Rules that deny or ask are wider than rules that allow: they mean everything below a directory
 // that they match, each directory in which they may match something, and every part of a shell text

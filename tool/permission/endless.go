@@ -31,7 +31,7 @@ func sleepCheck(args []word) string {
 	return ""
 }
 
-// sleepTime returns how many seconds a sleep takes, as far as its arguments are known. known is false for an argument that is no time.
+// sleepTime returns how many seconds a sleep takes, as far as its arguments are known. known is false for an argument that is not a time.
 func sleepTime(args []word) (total float64, known bool) {
 	for _, a := range args {
 		most := 0.0

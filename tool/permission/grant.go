@@ -13,6 +13,7 @@ type Answer string
 const (
 	Once   Answer = "once"   // this call, and nothing else
 	Run    Answer = "run"    // what Decision.Grant says, until the run ends
+	Words  Answer = "words"  // what Decision.Words says, until the run ends
 	Always Answer = "always" // what Decision.Grant says, from now on
 	No     Answer = "no"
 )
@@ -20,15 +21,20 @@ const (
 // Answers returns the answers that make sense for a decision that asks, in the order in which to
 // offer them.
 func (d Decision) Answers() []Answer {
-	switch {
-	case d.Verdict != Ask:
+	if d.Verdict != Ask {
 		return nil
-	case len(d.Grant) == 0:
-		return []Answer{Once, No}
-	case !d.Lasting:
-		return []Answer{Once, Run, No}
 	}
-	return []Answer{Once, Run, Always, No}
+	list := []Answer{Once}
+	if len(d.Grant) > 0 {
+		list = append(list, Run)
+	}
+	if len(d.Words) > 0 {
+		list = append(list, Words)
+	}
+	if len(d.Grant) > 0 && d.Lasting {
+		list = append(list, Always)
+	}
+	return append(list, No)
 }
 
 // narrowestGrant returns the narrowest rule that allows a need, and whether there is one.
@@ -45,6 +51,8 @@ func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
 		who := m.tool
 		if m.passed != "" {
 			who = m.passed // not all that the function may call
+		} else if m.shell && !n.guess {
+			who = "any " + string(n.kind)
 		}
 		return who + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
 	}

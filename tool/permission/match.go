@@ -21,11 +21,15 @@ const (
 // may be wrong a moment later.
 type matcher struct {
 	tool    string
+	own     string // the name of the tool, if the call is judged like one of another tool; empty: tool is its name
 	command string // the shell text that the call would run
 	shell   bool   // the tool runs commands: the patterns of its rules are commands
-	area    area
-	home    string
-	args    map[string]string // the arguments of the call as text
+	boxes   bool   // the call can run its commands in a box
+	// boxHosts is how many needs at the end are hosts that the commands reach from the box.
+	boxHosts int
+	area     area
+	home     string
+	args     map[string]string // the arguments of the call as text
 
 	patterns map[string]pathPattern // those of rules that deny or ask, by their text; filled on demand
 	trees    map[string]*subtree    // what lies below directories; filled on demand
@@ -72,7 +76,7 @@ func (m matcher) coversNames(r Rule, n need) bool {
 		return false
 	}
 	if r.bare {
-		return n.root == "" && !n.private && len(n.protected) == 0
+		return n.root == "" && n.named == 0 && len(n.protected) == 0
 	}
 	switch n.kind {
 	case command:
@@ -86,7 +90,7 @@ func (m matcher) coversNames(r Rule, n need) bool {
 	case reading, writing:
 		return len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.coversPath(r, n, path) })
 	case network:
-		return m.matchHost(r, n) == sure && (!n.private || namesHost(r.pattern, n.text))
+		return m.matchHost(r, n) == sure && (n.named&itsPlace == 0 || namesHost(r.pattern, n.text)) && (n.named&itsPort == 0 || namesPort(r.pattern, n.text))
 	}
 	return m.matchCallArguments(r) == sure
 }
@@ -117,7 +121,7 @@ func namesHost(pattern, host string) bool {
 // A call that is passed on to another tool counts for the rules of both. A rule about a tool that
 // runs commands is about its commands, and not about the call itself.
 func (m matcher) appliesTo(r Rule, n need) bool {
-	if !matchesWildcard(r.tool, m.tool) && (m.passed == "" || !matchesWildcard(r.tool, m.passed)) {
+	if !m.isAbout(r) {
 		return false
 	}
 	if r.kind != "" {
@@ -126,10 +130,16 @@ func (m matcher) appliesTo(r Rule, n need) bool {
 	return r.bare || !m.shell || n.kind == command
 }
 
+// isAbout reports whether a rule is about the tool of the call: by its name, by that of the tool like which it is judged, or by that of the tool to which the call
+// is passed on.
+func (m matcher) isAbout(r Rule) bool {
+	return slices.ContainsFunc([]string{m.tool, m.own, m.passed}, func(name string) bool { return name != "" && matchesWildcard(r.tool, name) })
+}
+
 // mayHide reports whether what a rule denies may be hidden in a need whose text cannot
 // be understood: code for an interpreter, or a call of a tool that declares nothing.
 func (m matcher) mayHide(r Rule, n need) bool {
-	if !n.opaque || !matchesWildcard(r.tool, m.tool) && (m.passed == "" || !matchesWildcard(r.tool, m.passed)) {
+	if !n.opaque || !m.isAbout(r) {
 		return false
 	}
 	if n.kind == command {
@@ -163,7 +173,7 @@ var argumentsText = compileLater(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 // call, and those of the call that it passes on.
 func (m matcher) matchCallArguments(r Rule) matchLevel {
 	best := no
-	if matchesWildcard(r.tool, m.tool) {
+	if matchesWildcard(r.tool, m.tool) || m.own != "" && matchesWildcard(r.tool, m.own) {
 		best = matchArguments(r, m.args)
 	}
 	if m.passed != "" && matchesWildcard(r.tool, m.passed) {

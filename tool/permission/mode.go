@@ -23,10 +23,12 @@ const (
 	ModeAsk Mode = "ask"
 	// ModeEdits permits changes of files in the workspace. It is the meaning of an empty Mode.
 	ModeEdits Mode = "edits"
+	// ModeBox permits what ModeEdits permits, and denies what would ask: see [Policy.Person].
+	ModeBox Mode = "box"
 )
 
-// Modes are the names of all modes, from the strictest.
-var Modes = []string{string(ModePlan), string(ModeAsk), string(ModeEdits)}
+// Modes are the names of all modes, in the order in which a person goes through them.
+var Modes = []string{string(ModePlan), string(ModeAsk), string(ModeEdits), string(ModeBox)}
 
 // ParseMode returns the mode with a name. An empty name is ModeEdits. ok is false if there is no such mode.
 func ParseMode(name string) (m Mode, ok bool) {
@@ -62,7 +64,7 @@ func (s *ModeSwitch) Mode() Mode {
 // SetMode changes the mode. The next decision uses it; calls that run already are not stopped.
 func (s *ModeSwitch) SetMode(m Mode) { s.mode.Store(m) }
 
-// Next returns the mode that follows in the order plan, ask, edits, and plan after edits.
+// Next returns the mode that follows in the order of Modes; the first one follows the last.
 func (m Mode) Next() Mode {
 	at := max(0, slices.Index(Modes, string(m)))
 	return Mode(Modes[(at+1)%len(Modes)])
@@ -73,6 +75,21 @@ const inPlan = "is not permitted in the mode plan, in which you may only read"
 
 // planAdvice informs the model what to do after ModePlan has denied a call.
 const planAdvice = "Do not try the same in another form. Read what you need, then end your turn with a plan of the changes that you would make."
+
+// inBoxMode is the end of a reason for what ModeBox denies in place of asking.
+const inBoxMode = "; nothing asks in the mode box"
+
+// boxAdvice informs the model what to do after ModeBox has denied a call.
+const boxAdvice = "In the mode box no person is asked. Do it in another way that needs no permission, or say at the end what a person has to do."
+
+// deniesQuestion reports whether a need that would ask is denied, because nothing asks in ModeBox but a call that wants out of the box, or to hosts from it,
+// where a person can answer.
+func (p *Policy) deniesQuestion(m matcher, n need) bool {
+	return p.Mode == ModeBox && !(p.Person && (m.args[outsideArg] == "true" || n.kind == network && m.boxHosts > 0))
+}
+
+// outsideArg is the argument of a call that wants out of the box.
+const outsideArg = "outside_box"
 
 // mayChange reports whether what a need is about may change something, or is not known to only
 // read. Guesses of what a command touches do not count: the command itself is a need.
@@ -101,15 +118,17 @@ func changesSomething(t tool.Tool, touch tool.Touch) bool {
 }
 
 // judgeByMode returns the verdict of the mode on a need that no rule decides: fallback and why, or a stricter verdict.
-func (p *Policy) judgeByMode(n need) (Verdict, string) {
+func (p *Policy) judgeByMode(m matcher, n need) (Verdict, Ground) {
 	switch {
-	case p.Mode != ModeAsk || n.fallback != Allow:
+	case n.fallback != Allow:
+		return n.fallback, Ground{By: ByDefault, Why: n.why}
+	case p.Mode != ModeAsk:
 	case n.kind == writing && !n.guess:
-		return Ask, "would be changed, and the mode is ask"
+		return Ask, Ground{By: ByMode, Why: "would be changed, and the mode is ask"}
 	case n.kind == theCall && n.changes:
-		return Ask, "does not say that it only reads, and the mode is ask"
+		return Ask, Ground{By: ByMode, Why: "does not say that it only reads, and the mode is ask"}
 	}
-	return n.fallback, n.why
+	return Allow, p.groundOfDefault(m, n)
 }
 
 // sampleCall returns the verdict on a call of a tool with arguments that fit its schema and name a file of the workspace. known is false if

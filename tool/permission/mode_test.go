@@ -107,6 +107,58 @@ func TestModesAndRules(t *testing.T) {
 	}
 }
 
+// The mode box decides as the mode edits, and denies what that asks about. Only with a person at a terminal a call asks that wants out of the box.
+func TestModeBox(t *testing.T) {
+	r := newRoom(t)
+	r.policy.Trusted = func(name string) bool { return strings.HasPrefix(name, "trusted") }
+	for _, rule := range []string{"{}", `ask: ["*"]`, `deny: ["*"]`, `allow: ["*"]`} {
+		for _, person := range []bool{false, true} {
+			edits := r.withBox()
+			edits.Rules = []permission.Rules{rules(t, rule)}
+			box := edits
+			box.Mode, box.Person = permission.ModeBox, person
+			for _, c := range listModeCalls(t, r) {
+				was, is := decide(t, edits, c.tool, c.call), decide(t, box, c.tool, c.call)
+				want := was.Verdict
+				if want == permission.Ask {
+					want = permission.Deny
+				}
+				if is.Verdict != want || is.Boxed != was.Boxed || len(is.Grant) > 0 && want == permission.Deny {
+					t.Errorf("%s, rules %s: %v in the mode edits, %v in the mode box: %v", c.kind, rule, was.Verdict, is.Verdict, is.Reasons)
+				}
+				if was.Verdict == permission.Ask && (!strings.Contains(is.Model, "no person is asked") || strings.Contains(is.Model, "; nothing asks")) {
+					t.Errorf("%s: the model reads %q", c.kind, is.Model)
+				}
+			}
+		}
+	}
+	out := args(t, "command", "make", "outside_box", "true")
+	for person, want := range map[bool]permission.Verdict{false: permission.Deny, true: permission.Ask} {
+		p := r.withBox()
+		p.Mode, p.Person = permission.ModeBox, person
+		if d := decide(t, p, shellTool, out); d.Verdict != want {
+			t.Errorf("a call that wants out of the box, with a person %t: %v", person, d.Verdict)
+		}
+	}
+	for person, want := range map[bool]permission.Verdict{false: permission.Deny, true: permission.Ask} {
+		p := r.withBox()
+		p.Mode, p.Person = permission.ModeBox, person
+		hosts := tool.Call{Args: []byte(`{"command": "make", "hosts": ["one.example"]}`)}
+		if d := decide(t, p, boxedTool, hosts); d.Verdict != want || person && !d.Boxed {
+			t.Errorf("a call that names hosts, with a person %t: %v, boxed %t", person, d.Verdict, d.Boxed)
+		}
+		mixed := tool.Call{Args: []byte(`{"command": "make; echo x > ` + r.outside + `/new", "hosts": ["one.example"]}`)}
+		if d := decide(t, p, boxedTool, mixed); d.Verdict != permission.Deny {
+			t.Errorf("a call that names hosts and writes elsewhere, with a person %t: %v", person, d.Verdict)
+		}
+	}
+	p := r.policy // no box holds
+	p.Mode = permission.ModeBox
+	if d := decide(t, p, boxedTool, args(t, "command", "make")); d.Verdict != permission.Deny {
+		t.Errorf("an unknown command without a box: %v", d.Verdict)
+	}
+}
+
 // What the mode ask asks about can be allowed for the run and always, by the narrowest rule.
 func TestModeAskGrants(t *testing.T) {
 	r := newRoom(t)
@@ -175,12 +227,12 @@ func TestModeSwitch(t *testing.T) {
 	if _, ok := permission.ParseMode(string(s.Mode())); !ok {
 		t.Errorf("the mode is %q", s.Mode())
 	}
-	for name, want := range map[string]bool{"plan": true, "ask": true, "edits": true, "": true, "all": false, "Plan": false} {
+	for name, want := range map[string]bool{"plan": true, "ask": true, "edits": true, "box": true, "": true, "all": false, "Plan": false} {
 		if _, ok := permission.ParseMode(name); ok != want {
 			t.Errorf("ParseMode(%q): %v", name, ok)
 		}
 	}
-	if got := permission.ModePlan.Next().Next().Next(); got != permission.ModePlan {
-		t.Errorf("three times the next mode of plan is %s", got)
+	if got := permission.ModePlan.Next().Next().Next().Next(); got != permission.ModePlan {
+		t.Errorf("four times the next mode of plan is %s", got)
 	}
 }

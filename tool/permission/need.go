@@ -36,9 +36,8 @@ type need struct {
 	// content is a digest of what the names in the need mean now: of the files that a command runs, or of the definition of a tool.
 	// Empty: nothing that could change, or it is not known.
 	content string
-	changed bool // of a call: the tool has another definition than before
-	// private reports whether the host is this machine or lies in a private network: a rule must name it.
-	private bool
+	changed bool   // of a call: the tool has another definition than before
+	named   naming // of a host: what a rule that allows it must name
 
 	reach   reach // of a file that is a directory
 	follows bool  // links below that directory are followed
@@ -59,6 +58,14 @@ type need struct {
 	why      string  // the reason of the fallback, as the end of a sentence that begins with text
 	root     string  // of a guarded path: what a rule must name
 }
+
+// A naming is what of a host a rule must name, a set.
+type naming int
+
+const (
+	itsPlace naming = 1 << iota // it is this machine or lies in a private network
+	itsPort                     // the port is none of the web
+)
 
 // commandNeed returns a need for a command.
 func commandNeed(env, words []word, verdict Verdict, why string) need {
@@ -97,9 +104,13 @@ func (p *Policy) listNeeds(ctx context.Context, t tool.Tool, touch tool.Touch, m
 		needs = append(needs, p.analyzeShell(text, m.area, looks)...)
 	}
 	for _, host := range touch.Network {
+		if touch.Boxes {
+			needs = append(needs, boxHostNeed(host))
+			continue
+		}
 		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
-		if n.private = slices.Contains(touch.Private, host); n.private {
-			n.why = "is this machine or lies in a private network"
+		if slices.Contains(touch.Private, host) {
+			n.named, n.why = itsPlace, "is this machine or lies in a private network"
 		}
 		if host == "*" {
 			n.text, n.why = t.Name, "reaches the network, and does not say where"

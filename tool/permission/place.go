@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // linksFollowed is how many symbolic links a path may lead through.
@@ -479,8 +481,35 @@ func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 			}
 		}
 		n := need{kind: reading, paths: []string{path}}
-		return m.judgeHome(n) != "" && !p.allowsNeed(m, n)
+		return m.judgeHome(n) != "" && p.findAllow(m, n) == nil
 	}
+}
+
+// PlacesOutside returns where rules that deny or ask about what a tool reads may mean something outside of the workspace: for each the directory before
+// its first wildcard, or the path that it names. HiddenFilter says what below them is meant.
+func (p *Policy) PlacesOutside(tool string) (places []string) {
+	a, err := p.resolveArea()
+	if err != nil {
+		return nil
+	}
+	m := matcher{tool: tool, area: a, home: p.Home}
+	for _, rules := range p.Rules {
+		for _, r := range slices.Concat(rules.Deny, rules.Ask) {
+			if !m.appliesTo(r, need{kind: reading}) || r.bare {
+				continue
+			}
+			for _, pattern := range []string{m.pathPattern(r), m.absolutePattern(r)} {
+				base := pattern
+				if strings.ContainsAny(dropEscaped(pattern), "*?[{") {
+					base, _ = doublestar.SplitPattern(pattern)
+				}
+				if place := filepath.FromSlash(unescapePattern(base)); filepath.IsAbs(place) && !isWithin(a.workspace, place, false) && !slices.Contains(places, place) {
+					places = append(places, place)
+				}
+			}
+		}
+	}
+	return places
 }
 
 // joinDir returns a path relative to a directory, or the path itself if it is absolute.

@@ -40,6 +40,11 @@ type Policy struct {
 	// belongs to. Such a tool runs although it does not declare what it touches, unless it is
 	// declared dangerous. nil: no tool is trusted.
 	Trusted func(name string) bool
+
+	// Box is where the commands of calls run that no rule decides and that would ask otherwise, in ModeEdits and ModeBox; nil: there is none, and they ask.
+	Box *Box
+	// Person reports that a person is at a terminal. In ModeBox a call that wants out of the box asks this person; without one it is denied.
+	Person bool
 }
 
 // A Decision says whether a call runs, and why.
@@ -70,9 +75,19 @@ type Decision struct {
 	// Unasked reports whether the call runs a command that no rule and no answer allows, because it is known to be harmless now, and none that needs one of
 	// them. What makes it harmless, such as the settings of a repository, may change before it runs.
 	Unasked bool
+	// Words lists the rules that a person can give for the run in place of Grant: they allow every command that begins with the same first words. Empty: no
+	// part of the call has such words.
+	Words []string
 	// Lasting reports whether Grant would allow the call in the next run, too. It is false if a rule
 	// that asks was the reason.
 	Lasting bool
+	// Boxed reports whether the commands of the call run in the box of the policy: it is allowed only there, or asks for hosts only, which an answer
+	// opens to the box.
+	Boxed bool
+	// Hosts are the hosts that a boxed call says it reaches, without those that are denied.
+	Hosts []string
+	// Grounds say what decided: of a call that is allowed what let each thing pass that it needs, otherwise what asks or denies.
+	Grounds []Ground
 }
 
 // A Part is one thing that a call needs, and that is not simply allowed.
@@ -96,6 +111,12 @@ func (p *Policy) Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision
 	}
 	d := p.judgeNeeds(m, needs)
 	d.Does, d.Command = m.describeCall(needs), m.command
+	if d.Boxed {
+		if d.Unasked = true; d.Verdict == Ask {
+			d.Does = listNames("run a command in the box, which reaches", d.Hosts)
+		}
+		return d, nil
+	}
 	d.Allowed, d.Unasked = p.allowsCommands(m, needs), p.leavesUnasked(m, needs)
 	return d, nil
 }
@@ -108,6 +129,8 @@ func (m matcher) describeCall(needs []need) string {
 	for _, n := range needs {
 		switch {
 		case n.guess || n.repeated:
+		case n.kind == command && m.args[outsideArg] == "true":
+			return "run a command outside of the box"
 		case n.kind == command:
 			return "run a command"
 		case n.kind == writing:
@@ -118,29 +141,36 @@ func (m matcher) describeCall(needs []need) string {
 			hosts = append(hosts, n.text)
 		}
 	}
-	list := func(verb string, names []string) string {
-		if len(names) > 2 {
-			return fmt.Sprintf("%s %s and %d more", verb, shortenReason(names[0]), len(names)-1)
-		}
-		return verb + " " + shortenReason(strings.Join(names, " and "))
-	}
 	switch {
 	case m.passed != "":
 		return "call " + m.passed
 	case len(changed) > 0:
-		return list("change", changed)
+		return listNames("change", changed)
 	case len(hosts) > 0 && hosts[0] != m.tool:
-		return list("get something from", hosts)
+		return listNames("get something from", hosts)
 	case len(read) > 0:
-		return list("read", read)
+		return listNames("read", read)
 	}
 	return "call " + m.tool
+}
+
+// listNames returns a verb with names, of which it shows two at most.
+func listNames(verb string, names []string) string {
+	if len(names) > 2 {
+		return fmt.Sprintf("%s %s and %d more", verb, shortenReason(names[0]), len(names)-1)
+	}
+	return verb + " " + shortenReason(strings.Join(names, " and "))
 }
 
 // DecideTool returns the decision on every call of a tool. known is false if a call may be decided
 // otherwise because of its arguments.
 func (p *Policy) DecideTool(t tool.Tool) (v Verdict, known bool) {
-	verdict, _, _ := p.decideNeed(matcher{tool: t.Name, home: p.Home}, p.callNeed(t, tool.Touch{}))
+	m := matcher{tool: t.Name, home: p.Home}
+	n := p.callNeed(t, tool.Touch{})
+	verdict, _ := p.decideNeed(m, n)
+	if verdict == Ask && p.deniesQuestion(m, n) {
+		verdict = Deny
+	}
 	if verdict == Allow && t.Touches != nil && (p.Mode == ModePlan || p.Mode == ModeAsk) {
 		return p.sampleCall(t)
 	}
@@ -171,9 +201,15 @@ func (p *Policy) analyzeCall(ctx context.Context, t tool.Tool, args json.RawMess
 			return matcher{}, nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args),
+	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, boxes: touch.Boxes, area: a, home: p.Home, args: argumentTexts(args),
 		patterns: map[string]pathPattern{}, trees: map[string]*subtree{}}
 	m.command = strings.Join(touch.Commands, "\n")
+	if touch.Boxes {
+		m.boxHosts = len(touch.Network)
+	}
+	if touch.Like != "" {
+		m.tool, m.own = touch.Like, t.Name
+	}
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
@@ -207,13 +243,31 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
-	nameable, seen, planned := true, map[string]bool{}, false
+	var passed, stopped []Ground
+	nameable, seen, planned, unasked, onlyHosts, wider := true, map[string]bool{}, false, false, true, false
 	var risky []need
-	for _, n := range needs {
-		verdict, why, by := p.decideNeed(m, n)
+	for i, n := range needs {
+		verdict, ground := p.decideNeed(m, n)
+		ground.Text = shortenReason(n.text)
+		if n.kind == network && verdict != Deny {
+			d.Hosts = append(d.Hosts, n.text)
+			onlyHosts = onlyHosts && n.text != "*" && !n.guess
+		}
 		if verdict == Allow {
+			d.Boxed = d.Boxed || ground.By == ByBox
+			if m.tells(n, ground.By) {
+				passed = append(passed, ground)
+			}
 			continue
 		}
+		if !d.Boxed && ground.Rule == "" && verdict == Ask && i >= len(needs)-m.boxHosts {
+			continue // nothing of the call runs in the box, and a host for the box is no question
+		}
+		onlyHosts = onlyHosts && n.kind == network
+		if verdict == Ask && p.deniesQuestion(m, n) {
+			verdict, ground.Why, ground.By, unasked = Deny, ground.Why+inBoxMode, ByMode, true
+		}
+		why, by := ground.Why, ground.Rule
 		if verdict == Ask {
 			risky = append(risky, n)
 		}
@@ -227,7 +281,8 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 		}
 		seen[reason] = true
 		d.Reasons = append(d.Reasons, reason)
-		d.Parts = append(d.Parts, Part{Text: shortenReason(n.text), Why: why, Detail: n.detail, Rule: by})
+		d.Parts = append(d.Parts, Part{Text: ground.Text, Why: why, Detail: n.detail, Rule: by})
+		stopped = append(stopped, ground)
 		d.Verdict = max(d.Verdict, verdict)
 		if verdict == Deny {
 			denied = append(denied, reason)
@@ -237,17 +292,33 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 		d.Lasting = d.Lasting && by == ""
 		grant, ok := m.narrowestGrant(n)
 		nameable = nameable && ok
+		words := grant
+		if text, ok := m.grantWords(n); ok && by == "" { // a rule that asks wants to be heard each time
+			words, wider = text, true
+		}
 		if key := "grant " + grant; !seen[key] {
 			seen[key] = true
 			d.Grant = append(d.Grant, grant)
 		}
+		if !slices.Contains(d.Words, words) {
+			d.Words = append(d.Words, words)
+		}
+	}
+	if d.Grounds = stopped; d.Verdict == Allow {
+		d.Grounds = listPassed(passed)
 	}
 	if d.Verdict == Ask {
 		d.Risks = risksOf(risky, needs)
 	}
+	if d.Boxed = d.Boxed && (d.Verdict == Allow || d.Verdict == Ask && onlyHosts); !d.Boxed {
+		d.Hosts = nil
+	}
 	switch {
 	case d.Verdict == Deny && planned:
 		d.Model = "in the mode plan you may only read: " + strings.ReplaceAll(strings.Join(denied, "; "), " "+inPlan, "") + ". " + planAdvice
+		d.Grant, d.Lasting = nil, false
+	case d.Verdict == Deny && unasked:
+		d.Model = "not permitted: " + strings.ReplaceAll(strings.Join(denied, "; "), inBoxMode, "") + ". " + boxAdvice
 		d.Grant, d.Lasting = nil, false
 	case d.Verdict == Deny:
 		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
@@ -255,14 +326,16 @@ func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	case d.Verdict == Allow || !nameable || len(d.Risks) > 0:
 		d.Grant, d.Lasting = nil, false
 	}
+	if len(d.Grant) == 0 || !wider {
+		d.Words = nil
+	}
 	return d
 }
 
-// decideNeed decides on one need. by is the rule or the mode that was the reason, with its place;
-// empty: the default.
+// decideNeed decides on one need. The ground has no text.
 // The order is that of the package's description. A rule that denies and only may match asks, and a
 // grant of this run has then been compared before.
-func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
+func (p *Policy) decideNeed(m matcher, n need) (Verdict, Ground) {
 	best, rule := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {
@@ -276,47 +349,67 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why, by string) {
 		}
 	}
 	if best == sure {
-		return Deny, "is denied by the rule " + rule.describeRule(), rule.describeRule()
+		return Deny, rule.groundOf(ByRule, "is denied by the rule "+rule.describeRule())
 	}
 	if p.Mode == ModePlan && n.mayChange() {
-		return Deny, inPlan, "the mode plan"
+		return Deny, Ground{By: ByMode, Why: inPlan, Rule: "the mode plan"}
 	}
-	if p.grantsNeed(m, n) {
-		return Allow, "", ""
+	if r := p.findGrant(m, n); r != nil {
+		return Allow, r.groundOf(ByAnswer, "is allowed by an earlier answer: "+r.describeRule())
 	}
 	if best == maybe {
-		return Ask, n.describeMatch() + " what the rule " + rule.describeRule() + " denies", rule.describeRule()
+		return Ask, rule.groundOf(ByRule, n.describeMatch()+" what the rule "+rule.describeRule()+" denies")
 	}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Ask {
 			if m.forbidsNeed(r, n) != no {
-				return Ask, "is asked about by the rule " + r.describeRule(), r.describeRule()
+				return Ask, r.groundOf(ByRule, "is asked about by the rule "+r.describeRule())
 			}
 		}
 	}
-	if p.allowsNeed(m, n) {
-		return Allow, "", ""
+	if r := p.findAllow(m, n); r != nil {
+		return Allow, r.groundOf(ByRule, "is allowed by the rule "+r.describeRule())
 	}
 	if why := p.describeChange(m, n); why != "" {
-		return Ask, why, ""
+		return Ask, Ground{By: ByDefault, Why: why}
 	}
-	if why := m.judgeHome(n); why != "" {
-		return Ask, why, ""
+	v, ground := Ask, Ground{By: ByDefault, Why: m.judgeHome(n)}
+	if ground.Why == "" {
+		v, ground = p.judgeByMode(m, n)
 	}
-	v, why = p.judgeByMode(n)
-	return v, why, ""
+	if v == Ask && p.boxesNeed(m, n) {
+		return Allow, Ground{By: ByBox, Why: "runs in the box, because nothing else lets it pass"}
+	}
+	return v, ground
 }
 
-// grantsNeed reports whether an answer of this run covers a need.
-func (p *Policy) grantsNeed(m matcher, n need) bool {
-	return slices.ContainsFunc(p.Granted, func(r Rule) bool { return m.coversNeed(r, n) })
+// findGrant returns the answer of this run that covers a need; nil: none does.
+func (p *Policy) findGrant(m matcher, n need) *Rule {
+	granted := p.Granted
+	if n.risk != "" { // no answer is about a harm that the person has not seen
+		granted = slices.DeleteFunc(slices.Clone(granted), isByWords)
+	}
+	return m.findCovering(granted, n)
 }
 
-// allowsNeed reports whether a rule that allows covers a need.
-func (p *Policy) allowsNeed(m matcher, n need) bool {
-	return slices.ContainsFunc(p.Rules, func(rules Rules) bool {
-		return slices.ContainsFunc(rules.Allow, func(r Rule) bool { return m.coversNeed(r, n) })
-	})
+// findAllow returns the rule that allows and covers a need; nil: none does.
+func (p *Policy) findAllow(m matcher, n need) *Rule {
+	for _, rules := range p.Rules {
+		if r := m.findCovering(rules.Allow, n); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// findCovering returns the first rule that covers a need; nil: none does.
+func (m matcher) findCovering(rules []Rule, n need) *Rule {
+	for i := range rules {
+		if m.coversNeed(rules[i], n) {
+			return &rules[i]
+		}
+	}
+	return nil
 }
 
 // describeMatch returns a sentence that says how a rule that denies might be about the need.

@@ -3,6 +3,7 @@ package permission_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -311,7 +312,8 @@ func TestAnswersOnOffer(t *testing.T) {
 	p.Rules = []permission.Rules{rules(t, `ask: ["execute_command(git push)"]`)}
 	for text, want := range map[string][]permission.Answer{
 		"ls":       nil,
-		"make":     {permission.Once, permission.Run, permission.Always, permission.No},
+		"make":     {permission.Once, permission.Run, permission.Words, permission.Always, permission.No},
+		"mk":       {permission.Once, permission.Run, permission.Always, permission.No},
 		"make $x":  {permission.Once, permission.No},
 		"git push": {permission.Once, permission.Run, permission.No},
 	} {
@@ -800,5 +802,54 @@ deny:
 	}
 	if err := permission.CheckTools([]permission.Rules{rules(t, "deny: [fs_write(x), look]")}, tools); err != nil {
 		t.Errorf("good rules: %v", err)
+	}
+}
+
+// A decision says what let each thing pass that the call needs, or what asks or denies.
+func TestGrounds(t *testing.T) {
+	dir := t.TempDir()
+	list := []permission.Rules{rules(t, "allow: [execute_command(make *), fs_cat(b*)]\nask: [fs_write(c*)]\ndeny: [any read(d*)]\n")}
+	reader, script := tool.Tool{Name: "reader", Effect: tool.ReadOnly}, tool.Tool{Name: "script"}
+	npm, err := permission.ParseRule("execute_command(npm test)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := permission.Policy{Workspace: dir, Rules: list, Granted: []permission.Rule{npm}, Trusted: func(name string) bool { return name == "script" }}
+	plan, boxed := base, base
+	plan.Mode = permission.ModePlan
+	boxed.Box = &permission.Box{Holds: func() bool { return true }, Hides: func(string) bool { return false }}
+	boxTool := shellTool
+	boxTool.Touches = func(args json.RawMessage) (tool.Touch, error) {
+		touch, err := shellTool.Touches(args)
+		touch.Boxes = true
+		return touch, err
+	}
+	for _, k := range []struct {
+		policy permission.Policy
+		tool   tool.Tool
+		call   tool.Call
+		want   string
+	}{
+		{base, fileTool("fs_cat", false), args(t, "path", "a"), "default: a is read in the workspace"},
+		{base, fileTool("fs_cat", false), args(t, "path", "b"), "rule: b is allowed by the rule fs_cat(b*) (rules.yaml:1:34)"},
+		{base, fileTool("fs_write", true), args(t, "path", "a"), "mode: a may be changed in the mode edits"},
+		{base, fileTool("fs_write", true), args(t, "path", "c"), "rule: c is asked about by the rule fs_write(c*) (rules.yaml:2:7)"},
+		{base, fileTool("fs_cat", false), args(t, "path", "d"), "rule: d is denied by the rule any read(d*) (rules.yaml:3:8)"},
+		{plan, fileTool("fs_write", true), args(t, "path", "a"), "mode: a is not permitted in the mode plan, in which you may only read"},
+		{base, shellTool, args(t, "command", "ls && make all | tail"), "default: ls is known to be harmless here; rule: make all is allowed by the rule execute_command(make *) (rules.yaml:1:9); default: tail is known to be harmless here"},
+		{base, shellTool, args(t, "command", "npm test"), "answer: npm test is allowed by an earlier answer: execute_command(npm test)"},
+		{base, shellTool, args(t, "command", "ls && foo"), "default: foo is not a command that raddle knows to only read"},
+		{boxed, boxTool, args(t, "command", "ls && foo"), "default: ls is known to be harmless here; box: foo runs in the box, because nothing else lets it pass"},
+		{base, reader, args(t), "default: reader says that it only reads"},
+		{base, script, args(t), "trust: script belongs to what a person has named or agreed to"},
+		{base, tool.Tool{Name: "other"}, args(t), "default: other does not declare what it touches"},
+	} {
+		var got []string
+		for _, g := range decide(t, k.policy, k.tool, k.call).Grounds {
+			got = append(got, fmt.Sprintf("%s: %s %s", g.By, g.Text, g.Why))
+		}
+		if text := strings.Join(got, "; "); text != k.want {
+			t.Errorf("%s %s:\n%s\nwant\n%s", k.tool.Name, k.call.Args, text, k.want)
+		}
 	}
 }

@@ -390,7 +390,7 @@ func (p *Policy) dropAllowedPlaces(m matcher, n need) need {
 	if len(n.protected) == 0 {
 		return n
 	}
-	n.protected = slices.DeleteFunc(slices.Clone(n.protected), func(w protectedWord) bool { return p.grantsNeed(m, w.place) || p.allowsNeed(m, w.place) })
+	n.protected = slices.DeleteFunc(slices.Clone(n.protected), func(w protectedWord) bool { return p.findGrant(m, w.place) != nil || p.findAllow(m, w.place) != nil })
 	if len(n.protected) > 0 {
 		n.why = describeProtected(n.protected)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -13,6 +12,7 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/term"
 )
 
@@ -34,7 +34,7 @@ type Renderer struct {
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
 
 // deepPattern matches a line that opens more quotes and lists than a person writes: the parser would take long for it.
-var deepPattern = regexp.MustCompile(`(?m)^(?:[ \t]*(?:[>*+-]|[0-9]{1,9}[.)])){40}`)
+var deepPattern = pattern.CompileLater(`(?m)^(?:[ \t]*(?:[>*+-]|[0-9]{1,9}[.)])){40}`)
 
 // RenderText returns the lines of a text, each with a line break. There is an empty line between two blocks.
 func (r *Renderer) RenderText(source string) string {
@@ -46,7 +46,7 @@ func (r *Renderer) RenderText(source string) string {
 func (r *Renderer) renderBlocks(source string) []string {
 	width := r.columns()
 	source = term.CleanText(source)
-	if len(source) > maxBlock || deepPattern.MatchString(source) {
+	if len(source) > maxBlock || deepPattern().MatchString(source) {
 		return wrapSpans(plainSpans(source), width)
 	}
 	p := &page{renderer: r, source: []byte(source)}

@@ -1,9 +1,9 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/term"
 )
 
@@ -86,9 +86,9 @@ func lastPart(block, line string) string {
 }
 
 var (
-	fencePattern = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})[ \t]*([^`\\s]*)[^`]*$")
-	listPattern  = regexp.MustCompile(`^ {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)`)
-	headPattern  = regexp.MustCompile(`^ {0,3}#{1,6}(?:[ \t]|$)`)
+	fencePattern = pattern.CompileLater("^ {0,3}(`{3,}|~{3,})[ \t]*([^`\\s]*)[^`]*$")
+	listPattern  = pattern.CompileLater(`^ {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)`)
+	headPattern  = pattern.CompileLater(`^ {0,3}#{1,6}(?:[ \t]|$)`)
 )
 
 // addLine adds a complete line.
@@ -98,7 +98,7 @@ func (s *Stream) addLine(line string, out *strings.Builder) {
 		return
 	}
 	blank := strings.TrimSpace(line) == ""
-	continues := s.block.Len() > 0 && (!s.blank || s.loose && (strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t") || listPattern.MatchString(line)))
+	continues := s.block.Len() > 0 && (!s.blank || s.loose && (strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t") || listPattern().MatchString(line)))
 	switch {
 	case blank && s.block.Len() == 0:
 		return
@@ -110,19 +110,19 @@ func (s *Stream) addLine(line string, out *strings.Builder) {
 	case !continues:
 		s.flushBlock(out)
 	}
-	if m := fencePattern.FindStringSubmatch(line); m != nil && !s.loose {
+	if m := fencePattern().FindStringSubmatch(line); m != nil && !s.loose {
 		s.flushBlock(out)
 		s.openFence(line, m, out)
 		return
 	}
-	if !blank && headPattern.MatchString(line) && !s.loose {
+	if !blank && headPattern().MatchString(line) && !s.loose {
 		s.flushBlock(out)
 		s.block.WriteString(line + "\n")
 		s.flushBlock(out)
 		return
 	}
 	if s.block.Len() == 0 {
-		s.loose = listPattern.MatchString(line)
+		s.loose = listPattern().MatchString(line)
 	}
 	s.block.WriteString(line + "\n")
 	s.blank = blank

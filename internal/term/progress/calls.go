@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
@@ -204,9 +204,9 @@ func textLines(text string) []string {
 }
 
 var (
-	framePattern   = regexp.MustCompile(`^\s*File "(?:[^"]*/)?([^"/]+)", line (\d+)`)
-	unknownPattern = regexp.MustCompile(`^Unexpected call: (\S+) [\s\S]*use only tools listed in your catalog`)
-	exitPattern    = regexp.MustCompile(`(exited with code \d+|was ended by \S+|timed out after .*)$`)
+	framePattern   = pattern.CompileLater(`^\s*File "(?:[^"]*/)?([^"/]+)", line (\d+)`)
+	unknownPattern = pattern.CompileLater(`^Unexpected call: (\S+) [\s\S]*use only tools listed in your catalog`)
+	exitPattern    = pattern.CompileLater(`(exited with code \d+|was ended by \S+|timed out after .*)$`)
 )
 
 // failureLines returns the lines that say why a call failed: the last line of a trace with its place, else the end of what the call
@@ -215,7 +215,7 @@ func failureLines(r callResult) []string {
 	if len(r.stderr) > 0 {
 		place := ""
 		for _, line := range r.stderr {
-			if m := framePattern.FindStringSubmatch(line); m != nil {
+			if m := framePattern().FindStringSubmatch(line); m != nil {
 				place = "  (" + m[1] + ":" + m[2] + ")"
 			}
 		}
@@ -226,12 +226,12 @@ func failureLines(r callResult) []string {
 	}
 	if wrote := slices.Concat(r.lines, r.stderr); r.failure != "" && len(wrote) > 0 {
 		why := r.failure
-		if m := exitPattern.FindString(why); m != "" {
+		if m := exitPattern().FindString(why); m != "" {
 			why = m
 		}
 		return append(wrote[max(0, len(wrote)-previewLines+1):], "("+why+")")
 	}
-	if m := unknownPattern.FindStringSubmatch(r.failure); m != nil {
+	if m := unknownPattern().FindStringSubmatch(r.failure); m != nil {
 		return []string{"There is no tool " + m[1] + " for this agent."}
 	}
 	if r.failure != "" {

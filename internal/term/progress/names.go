@@ -2,10 +2,10 @@ package progress
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/team"
 )
 
@@ -53,7 +53,7 @@ func (n *agentNames) nameAgent(id string) string {
 }
 
 // itemPattern matches the index of an item of a map in a path.
-var itemPattern = regexp.MustCompile(`\[(\d+)\]`)
+var itemPattern = pattern.CompileLater(`\[(\d+)\]`)
 
 // displayName returns a path for people: the name of a team's agent, or the nodes.
 func (n *agentNames) displayName(path string) string {
@@ -71,7 +71,7 @@ func (n *agentNames) displayName(path string) string {
 	case team.AgentOf(last) != "":
 		return n.nameAgent(last)
 	}
-	return itemPattern.ReplaceAllString(path[memberEnd(path):], n.dot+"$1")
+	return itemPattern().ReplaceAllString(path[memberEnd(path):], n.dot+"$1")
 }
 
 // labelOf returns who does what happens at a path, for the lines of several that work at the same time; "" for the agent of the run.
@@ -83,7 +83,7 @@ func (n *agentNames) labelOf(path string) string {
 		case team.AgentOf(id) != "":
 			parts = []string{n.nameAgent(id)}
 		default:
-			parts = append(parts, itemPattern.ReplaceAllString(id, n.dot+"$1"))
+			parts = append(parts, itemPattern().ReplaceAllString(id, n.dot+"$1"))
 		}
 	}
 	return strings.Join(parts, "/")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/pattern"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
@@ -540,7 +540,7 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 		r.finishCall(ev, v)
 	case agent.Warning:
 		if n := r.nodes[taskKey(ev)]; n != nil {
-			if m := handledPattern.FindStringSubmatch(v.Text); m != nil {
+			if m := handledPattern().FindStringSubmatch(v.Text); m != nil {
 				n.failed, n.to = m[2], m[1]
 				return
 			}
@@ -569,7 +569,7 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 }
 
 // handledPattern matches the warning about a node whose failure leads to another node, which the line of the node says as well.
-var handledPattern = regexp.MustCompile(`(?s)^\[graph:[^\]]*\] .* failed, (?:routing to fallback|continuing with) '([^']*)': (.*)$`)
+var handledPattern = pattern.CompileLater(`(?s)^\[graph:[^\]]*\] .* failed, (?:routing to fallback|continuing with) '([^']*)': (.*)$`)
 
 // detailLines returns all lines of a text, dimmed and indented.
 func (r *Reporter) detailLines(text string) (lines []string) {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { get } from "../api";
 import { Ago, Failure, useLoaded } from "../parts/common";
 import { AnswerForm } from "../parts/question";
@@ -13,7 +13,8 @@ export function Inbox() {
   const [chosen, setChosen] = useState("");
   const keyOf = (o: OpenQuestion) => o.run + " " + o.question.id;
   const at = Math.max(0, open.findIndex((o) => keyOf(o) === chosen));
-  useEffect(() => {
+  // A layout effect: a key that comes before the first question is painted is not lost.
+  useLayoutEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (!isShortcut(e)) return;
       if (e.key !== "j" && e.key !== "k") return;

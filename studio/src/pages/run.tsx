@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, isAborted, post, Problem, words } from "../api";
 import { cost, count, duration, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
@@ -154,7 +154,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
       setFailure(words(e));
     }
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (aside) return;
     const onKey = (e: KeyboardEvent) => {
       if (!isShortcut(e) || document.querySelector("dialog[open]")) return;

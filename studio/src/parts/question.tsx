@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { post, words } from "../api";
 import { visible } from "../format";
 import { isShortcut } from "../target";
@@ -144,7 +144,7 @@ export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Quest
   const free = !permission && (options.length === 0 || q.free);
   const id = `answer-${run}-${q.id}`;
   const [prompt, change] = splitPrompt(q);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!keys) return;
     const onKey = (e: KeyboardEvent) => {
       if (!isShortcut(e) || e.repeat || busy || document.querySelector("dialog[open]")) return;

@@ -1,0 +1,142 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"raddle.dev/internal/box"
+	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/proc"
+	"raddle.dev/tool"
+)
+
+// outsideParam asks for a run outside of the box.
+var outsideParam = param{name: "outside_box", flag: true, about: "true: run it outside of the box, where it reaches other machines and all files. A person is asked unless a rule allows it: only after the box has stopped it"}
+
+// hostsParam names hosts that the command reaches from the box.
+var hostsParam = param{name: "hosts", about: "Hosts that the command must reach, such as registry.npmjs.org, separated by blanks; with :PORT if it is none of the web. Name those that the box has refused, or that you know the command needs. A person is asked about hosts that no rule allows"}
+
+// touchBox adds to what a call touches what it says about the box.
+func touchBox(h Host, a arguments, touch tool.Touch) (tool.Touch, error) {
+	if touch.Boxes = canBox(h, a); !touch.Boxes {
+		return touch, nil
+	}
+	for _, host := range strings.FieldsFunc(a["hosts"], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		if strings.ContainsAny(host, "/*@?\\") || strings.HasPrefix(host, ".") {
+			return tool.Touch{}, fmt.Errorf("hosts: %q is not the name of a host: write names such as registry.npmjs.org, without a scheme, a path or a star", host)
+		}
+		touch.Network = append(touch.Network, strings.ToLower(host))
+	}
+	return touch, nil
+}
+
+// canBox reports whether a call can run in the box: there is one, and the model has not asked for a run outside of it.
+func canBox(h Host, a arguments) bool { return h.Box != nil && a["outside_box"] != "true" }
+
+// maxBoxedImages is how many files that a command changes in the box are recorded with their contents. Of more, only the first ones can be taken back.
+const maxBoxedImages = 200
+
+// A boxedRun is a command in the box, with what it changed.
+type boxedRun struct {
+	host    Host
+	before  []boxedImage
+	outcome box.Remains
+}
+
+// A boxedImage is a file before a command changed it.
+type boxedImage struct {
+	path string
+	old  oldImage
+}
+
+// runCommand runs a command in the box, and moves what it wrote into the workspace, however it ends.
+func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result, error) {
+	if b.host.Box == nil {
+		return proc.Result{}, errors.New("the command may only run in a box, and there is none")
+	}
+	place, err := b.host.Box()
+	if err != nil {
+		return proc.Result{}, err
+	}
+	res, outcome, err := place.Reaching(b.host.permit.Hosts).Run(ctx, c, func(change box.PathChange) {
+		if len(b.before) < maxBoxedImages && !strings.HasPrefix(change.Path, ".git/") && !strings.Contains(change.Path, "/.git/") {
+			path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
+			b.before = append(b.before, boxedImage{path, b.host.readImage(path, os.Lstat)})
+		}
+	})
+	b.outcome = outcome
+	return res, err
+}
+
+// maxHeldNames is how many of the files that the box held back a model is shown.
+const maxHeldNames = 20
+
+// addFields adds to the result what the box did to the command. The receiver may be nil: the command did not run in the box.
+func (b *boxedRun) addFields(fields map[string]string, failed bool) {
+	if b == nil {
+		return
+	}
+	if held := b.outcome.Held; len(held) > 0 {
+		var lines []string
+		for _, h := range held[:min(len(held), maxHeldNames)] {
+			lines = append(lines, h.Path+" "+h.Why)
+		}
+		if len(held) > maxHeldNames {
+			lines = append(lines, "and more")
+		}
+		fields["not_changed"] = strings.Join(lines, "\n")
+	}
+	var refused []string
+	if b.host.RefusedHosts != nil {
+		refused = b.host.RefusedHosts()
+	}
+	if len(refused) > 0 {
+		fields["refused_hosts"] = strings.Join(refused, ", ")
+	}
+	if failed || len(refused) > 0 {
+		fields["box"] = "This ran in a box: no network but hosts that rules allow, no secrets, changes only in the workspace and in $TMPDIR. " + boxAdvice(refused)
+	}
+}
+
+// boxAdvice says what a model can do about a command that the box has stopped, with the hosts that were refused.
+func boxAdvice(refused []string) string {
+	if len(refused) > 0 {
+		return fmt.Sprintf("If it needs the refused hosts, call again with hosts %q: it then runs in the box, and a person is asked about the hosts.", strings.Join(refused, " "))
+	}
+	return "If that is why it failed, call again with outside_box true; a person is then asked."
+}
+
+// addChanges returns a result with the changes of files. The receiver may be nil.
+func (b *boxedRun) addChanges(r tool.Result) tool.Result {
+	if b == nil {
+		return r
+	}
+	for _, image := range b.before {
+		var after *string
+		if data, err := readRegular(image.path); err == nil {
+			text := string(data)
+			after = &text
+		} else if !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		r = image.old.addChange(r, image.path, after)
+	}
+	return r
+}
+
+// readRegular returns the content of a regular file.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	}
+	return plainfile.Read(path, info.Size()+1)
+}
