@@ -29,8 +29,8 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// patience is the longest time that a page may take to show what a test waits for.
-const patience = 30 * time.Second
+// patience is the longest time that a page may take to show what a test waits for. It is long: machines that test several packages at once are slow.
+const patience = 2 * time.Minute
 
 // A browser is a tab of a Chromium of its own, and all that it has complained about or requested.
 type browser struct {

@@ -23,18 +23,13 @@ import (
 // It returns the URL of the database through the pooler, without TLS and without a password.
 func startPooler(t *testing.T, database string) string {
 	t.Helper()
-	sessions := make(chan *pgconn.HijackedConn, 3)
-	for range cap(sessions) {
-		c, err := pgconn.Connect(t.Context(), database)
+	p := pooler{database: database, sessions: make(chan *pgconn.HijackedConn, 3)}
+	for range cap(p.sessions) {
+		session, err := p.connect()
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := c.Hijack()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = session.Conn.Close() })
-		sessions <- session
+		p.sessions <- session
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,13 +44,17 @@ func startPooler(t *testing.T, database string) string {
 			}
 			clients.Go(func() {
 				defer client.Close()
-				_ = serveClient(client, sessions) // it ends with an error when the client closes
+				_ = p.serveClient(client) // it ends with an error when the client closes
 			})
 		}
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
 		clients.Wait() // the stores were closed before
+		close(p.sessions)
+		for session := range p.sessions {
+			_ = session.Conn.Close()
+		}
 	})
 	u, err := url.Parse(database)
 	if err != nil {
@@ -65,8 +64,32 @@ func startPooler(t *testing.T, database string) string {
 	return u.String()
 }
 
+type pooler struct {
+	database string
+	sessions chan *pgconn.HijackedConn // those that no client uses
+}
+
+func (p *pooler) connect() (*pgconn.HijackedConn, error) {
+	c, err := pgconn.Connect(context.Background(), p.database)
+	if err != nil {
+		return nil, err
+	}
+	return c.Hijack()
+}
+
+// giveBack ends a session that its client has left in the middle of a transaction, as poolers do, and puts another one in its place: the next client
+// would run in that transaction.
+func (p *pooler) giveBack(session *pgconn.HijackedConn) {
+	_ = session.Conn.Close()
+	fresh, err := p.connect()
+	if err != nil {
+		panic("the pooler has lost the server: " + err.Error())
+	}
+	p.sessions <- fresh
+}
+
 // serveClient passes messages between a client and the sessions until the client closes.
-func serveClient(client net.Conn, sessions chan *pgconn.HijackedConn) error {
+func (p *pooler) serveClient(client net.Conn) error {
 	b := pgproto3.NewBackend(client, client)
 	if _, err := b.ReceiveStartupMessage(); err != nil {
 		return err
@@ -79,7 +102,7 @@ func serveClient(client net.Conn, sessions chan *pgconn.HijackedConn) error {
 	var session *pgconn.HijackedConn
 	defer func() {
 		if session != nil {
-			sessions <- session
+			p.giveBack(session)
 		}
 	}()
 	for {
@@ -91,7 +114,7 @@ func serveClient(client net.Conn, sessions chan *pgconn.HijackedConn) error {
 			return nil
 		}
 		if session == nil {
-			session = <-sessions
+			session = <-p.sessions
 		}
 		session.Frontend.Send(msg)
 		switch msg.(type) {
@@ -104,7 +127,7 @@ func serveClient(client net.Conn, sessions chan *pgconn.HijackedConn) error {
 			return err
 		}
 		if status == 'I' {
-			sessions <- session
+			p.sessions <- session
 			session = nil
 		}
 	}
