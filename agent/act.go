@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -363,26 +362,6 @@ func (st *actStep) callsUpTo(id string) []pastCall {
 func (st *actStep) isCutOff(c llm.ToolCall, valid bool) bool {
 	last := st.round.calls[len(st.round.calls)-1]
 	return st.round.cut && c.ID == last.ID && (!valid || string(c.Args) == `""`)
-}
-
-// argsObject returns the arguments of a call as a JSON object. Empty arguments are
-// an empty object, and a JSON string may contain an object.
-func argsObject(args json.RawMessage) (json.RawMessage, bool) {
-	var text string
-	if json.Unmarshal(args, &text) == nil {
-		args = json.RawMessage(text)
-		if object, ok := repairObject(text); ok {
-			args = object
-		}
-	}
-	var o map[string]json.RawMessage
-	switch {
-	case len(args) == 0:
-		return json.RawMessage("{}"), true
-	case json.Unmarshal(args, &o) != nil || o == nil:
-		return nil, false
-	}
-	return args, true
 }
 
 // appendCutOff returns the outcome of calls that were interrupted and are not

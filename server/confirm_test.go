@@ -284,8 +284,8 @@ func TestAnswerUnderALeaseOfTheDead(t *testing.T) {
 	}
 	w.serve(Options{})
 	defer w.close()
-	for w.service.isActive(run) { // it finds that the run is taken
-		time.Sleep(time.Millisecond)
+	for d := w.service.findDrive(run); d != nil; d = w.service.findDrive(run) { // it finds that the run is taken
+		<-d.done
 	}
 	w.service.recovery.look(t.Context())
 	driven, err := runs.IsDriven(t.Context(), w.service.process.Runs, run)

@@ -144,6 +144,7 @@ type Touch struct {
 	Lists    []string
 	Commands []string // shell source that would be run
 	Boxes    bool     // the call can run Commands in a box: see [Permit]
+	Unboxed  bool     // the call could run Commands in a box, and asks not to
 	Network  []string // hosts, "*" where the call itself decides; with Boxes, what Commands reach from the box
 	// Private are those of Network that are this machine or lie in a private network. Only a rule that names
 	// them allows them: not one about every host.

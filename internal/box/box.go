@@ -48,7 +48,7 @@ type Spec struct {
 	// same box, and thrown away with it.
 	Layers []string
 	// Serve serves the listener on which commands find their proxy, and returns when ctx has ended or the listener fails. hosts are what the
-	// command may reach besides: see [Box.Reaching]. Variables name the proxy, whose address is [ProxyAddress], to programs. nil: commands have no network.
+	// command may reach in addition: see [Box.Reaching]. Variables name the proxy, whose address is [ProxyAddress], to programs. nil: commands have no network.
 	Serve     func(ctx context.Context, l net.Listener, hosts []string) error
 	Variables []string
 	// Protected returns why a path of the workspace must not be changed, as the end of a sentence that begins with it, and "" if it may.
@@ -60,7 +60,7 @@ type Spec struct {
 // A Box is a place where commands run, one after the other or at the same time. Its methods are safe for concurrent use.
 type Box struct {
 	spec  Spec
-	hosts []string // what its commands reach besides what the proxy allows all
+	hosts []string // what its commands reach in addition to what the proxy allows all
 	*usage
 }
 

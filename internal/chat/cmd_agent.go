@@ -94,11 +94,11 @@ func changeMode(_ context.Context, s *Session, name string) error {
 	return nil
 }
 
-// nextMode returns the mode that follows one, without box where no box holds.
+// nextMode returns the mode that follows one, of those that can be used here.
 func nextMode(s *Session, m permission.Mode) permission.Mode {
 	next := m.Next()
-	if checkMode(s, next) != nil {
-		return next.Next()
+	for next != m && checkMode(s, next) != nil {
+		next = next.Next()
 	}
 	return next
 }

@@ -160,14 +160,21 @@ func TestModeBox(t *testing.T) {
 	}
 }
 
+// servePage serves a page on this machine, and returns its address and the port of it.
+func servePage(t *testing.T) (at, port string) {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page\n") }))
+	t.Cleanup(web.Close)
+	at = web.Listener.Addr().String()
+	_, port, _ = strings.Cut(at, ":")
+	return at, port
+}
+
 // A command in the box reaches the hosts that rules allow, and the model reads which others it wanted.
 func TestNetworkOfTheBox(t *testing.T) {
 	t.Parallel()
 	testneed.RequirePrograms(t, "curl")
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page\n") }))
-	defer web.Close()
-	at := web.Listener.Addr().String()
-	_, port, _ := strings.Cut(at, ":")
+	at, port := servePage(t)
 	for _, rule := range []string{"", at} {
 		w := newBoxed(t)
 		w.env = append(w.env, "PORT="+port)
@@ -203,10 +210,7 @@ func TestRulesHideFromTheBox(t *testing.T) {
 func TestHostsOfTheBox(t *testing.T) {
 	t.Parallel()
 	testneed.RequirePrograms(t, "curl")
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the page\n") }))
-	defer web.Close()
-	at := web.Listener.Addr().String()
-	_, port, _ := strings.Cut(at, ":")
+	at, port := servePage(t)
 	w := newBoxed(t)
 	w.env = append(w.env, "PORT="+port)
 	w.write("fetch.sh", "curl -sS http://127.0.0.1:$PORT/ --noproxy ''\ncurl -sS http://nowhere.example/\ntouch ~/new\n")
@@ -320,17 +324,10 @@ func TestFirstHourInTheBox(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	m := startChatModel(t)
 	w := unpackBoxed(t, "-- home/a --\n-- here/test.sh --\n[ \"$(cat cart)\" = 3 ] && echo PASSED || echo FAILED\n")
-	w.env = append(w.env, "OPENAI_API_BASE="+m.url+"/v1", "OPENAI_API_KEY="+testKey, "OLLAMA_HOST=127.0.0.1:1", "SHELL=/bin/sh", "TERM=xterm-256color")
-	s := w.chat(columns, "init")
-	s.await("Which model shall raddle use? (found: OPENAI_API_KEY)")
-	s.answer(enter)
-	awaitAll(s, "is saved as your model", "a box holds here", "raddle config set permission_mode ask", "Send one short request")
-	s.answer(enter)
-	s.await("Create a first agent")
-	s.answer(down, enter)
-	s.ends(0, "")
+	w.env = append(w.env, atHome(m)...)
+	initAssistant(w, "is saved as your model", "a box holds here", "raddle config set permission_mode ask")
 
-	s = w.chat(columns)
+	s := w.chat(columns)
 	s.shows(columns, chatPrompt)
 	s.press(`call fs_write {"path":"cart","contents":"3"}`, enter)
 	s.shows(columns, "The tool said:")

@@ -16,6 +16,23 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
+// atHome returns the variables of a new user whose only key is one for a model.
+func atHome(m *chatModel) []string {
+	return []string{"OPENAI_API_BASE=" + m.url + "/v1", "OPENAI_API_KEY=" + testKey, "OLLAMA_HOST=127.0.0.1:1", "SHELL=/bin/sh", "TERM=xterm-256color"}
+}
+
+// initAssistant sets raddle up with the model of a key and the assistant that comes with raddle, and fails the test if the setup does not say texts.
+func initAssistant(w *workplace, texts ...string) {
+	s := w.chat(columns, "init")
+	s.await("Which model shall raddle use? (found: OPENAI_API_KEY)")
+	s.answer(enter)
+	awaitAll(s, append(texts, "Send one short request")...)
+	s.answer(enter)
+	s.await("Create a first agent")
+	s.answer(down, enter)
+	s.ends(0, "")
+}
+
 // The first hour of a new user, with the assistant that comes with raddle: the setup, a first question, a file that is changed with a
 // diff, tests that the shell tool runs, a message that is taken back, the conversation after a restart, and a graph whose question
 // is answered in place.
@@ -23,20 +40,13 @@ func TestFirstHour(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	m := startChatModel(t)
 	w := newWorkplace(t, chatAgents)
-	w.env = append(w.env, "OPENAI_API_BASE="+m.url+"/v1", "OPENAI_API_KEY="+testKey, "OLLAMA_HOST=127.0.0.1:1", "SHELL=/bin/sh", "TERM=xterm-256color")
+	w.env = append(w.env, atHome(m)...)
 	w.write("cart.sh", "total() {\n  echo $(( $1 * 2 ))\n}\n")
 	w.write("test.sh", ". ./cart.sh\n[ \"$(total 2)\" = 6 ] && echo PASSED || echo FAILED\n")
 
-	s := w.chat(columns, "init")
-	s.await("Which model shall raddle use? (found: OPENAI_API_KEY)")
-	s.answer(enter)
-	s.await("Send one short request")
-	s.answer(enter)
-	s.await("Create a first agent")
-	s.answer(down, enter)
-	s.ends(0, "")
+	initAssistant(w)
 
-	s = w.chat(columns)
+	s := w.chat(columns)
 	s.shows(columns, chatPrompt)
 	s.shows(columns, "raddle · assistant")
 	s.press("What is in cart.sh?", enter)

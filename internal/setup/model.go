@@ -29,7 +29,9 @@ func (g *Guide) SaveModel(model string) error {
 	}
 	g.Process.Config.Model = model
 	if isNew {
-		g.saveMode()
+		if err := g.saveMode(); err != nil {
+			return err
+		}
 	}
 	g.Note("%s %s is saved as your model in %s. To change it: raddle config set model CLIENT:MODEL", g.Screen.Paint(term.Green, "✓"), term.CleanText(model), g.Process.Dirs.ShortPath(path))
 	return nil
@@ -37,17 +39,18 @@ func (g *Guide) SaveModel(model string) error {
 
 // saveMode saves the mode edits in the config.yaml of a new installation if a box holds here, so that conversations begin in it, too: what they change can
 // be taken back, and what they run is held.
-func (g *Guide) saveMode() {
+func (g *Guide) saveMode() error {
 	_, tb, err := sandbox.OpenBox(g.Process.Tools, g.Process.Dirs.Work)
 	if err != nil {
-		return
+		return nil
 	}
 	defer tb.Close()
 	if _, err := config.SetValue(g.Process.Dirs.Config, "permission_mode", string(permission.ModeEdits), g.Process.ConfigEnviron); err != nil {
-		return
+		return err
 	}
 	g.Process.Config.Mode = permission.ModeEdits
 	g.Note("%s a box holds here: agents change files of your working directory without a question, and commands run in the box. To be asked first: raddle config set permission_mode ask", g.Screen.Paint(term.Green, "✓"))
+	return nil
 }
 
 // PickModel asks the person for a model: those that can be called now, those of servers on this machine, another one, or one of another provider.

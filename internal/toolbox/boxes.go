@@ -95,7 +95,7 @@ func (tb *Toolbox) makeBox() (b *box.Box, remove func(), err error) {
 	}
 	policy := tb.policy
 	tb.network.policy = policy
-	if tb.secretsInWorkspace(); tb.searchErr != nil {
+	if tb.findHidden(); tb.searchErr != nil {
 		remove()
 		return nil, nil, tb.searchErr
 	}
@@ -194,7 +194,7 @@ func (tb *Toolbox) hiddenPaths() (paths []string) {
 	}
 	paths = append(paths, filesIn(d.Config, nil)...)
 	paths = append(paths, filesIn(d.State, []string{boxesDir})...)
-	return append(paths, tb.secretsInWorkspace()...)
+	return append(paths, tb.findHidden()...)
 }
 
 // listHomes returns the home directories of the user: the one of the environment, and the one that the system knows.
@@ -252,12 +252,12 @@ func filesIn(dir string, except []string) (paths []string) {
 // maxSearched is how many entries are looked at for files that hold secrets or that rules do not let tools read.
 const maxSearched = 500_000
 
-// errTooLarge says that not all of what must be hidden could be found.
-var errTooLarge = fmt.Errorf("the workspace, or a directory that a rule about reading names, has more than %d entries: what must stay hidden cannot be found", maxSearched)
+// errTooMany says that the search for what must be hidden ended before it had seen everything.
+var errTooMany = fmt.Errorf("the workspace, or a directory that a rule about reading names, has more than %d entries: what must stay hidden cannot be found", maxSearched)
 
-// secretsInWorkspace returns the files of the workspace that hold variables (.env), and what rules do not let tools read, wherever it is. It looks once per
+// findHidden returns the files of the workspace that hold variables (.env), and what rules do not let tools read, wherever it is. It looks once per
 // run: a file of variables that a command writes later is the command's own.
-func (tb *Toolbox) secretsInWorkspace() []string {
+func (tb *Toolbox) findHidden() []string {
 	tb.searchOnce.Do(func() {
 		hidden := tb.policy.HiddenFilter("fs_cat")
 		left := maxSearched
@@ -267,7 +267,7 @@ func (tb *Toolbox) secretsInWorkspace() []string {
 					return fs.SkipDir
 				}
 				if left < 0 {
-					tb.searchErr = errTooLarge
+					tb.searchErr = errTooMany
 					return fs.SkipAll
 				}
 				if root != tb.workspace && (path == tb.workspace || path == "/proc" || path == "/sys") {

@@ -23,10 +23,11 @@ var hostsParam = param{name: "hosts", about: "Hosts that the command must reach,
 
 // touchBox adds to what a call touches what it says about the box.
 func touchBox(h Host, a arguments, touch tool.Touch) (tool.Touch, error) {
-	if touch.Boxes = canBox(h, a); !touch.Boxes {
+	touch.Boxes, touch.Unboxed = canBox(h, a), asksOutside(h, a)
+	if !touch.Boxes {
 		return touch, nil
 	}
-	for _, host := range strings.FieldsFunc(a["hosts"], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+	for _, host := range strings.FieldsFunc(a[hostsParam.name], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		if strings.ContainsAny(host, "/*@?\\") || strings.HasPrefix(host, ".") {
 			return tool.Touch{}, fmt.Errorf("hosts: %q is not the name of a host: write names such as registry.npmjs.org, without a scheme, a path or a star", host)
 		}
@@ -36,7 +37,10 @@ func touchBox(h Host, a arguments, touch tool.Touch) (tool.Touch, error) {
 }
 
 // canBox reports whether a call can run in the box: there is one, and the model has not asked for a run outside of it.
-func canBox(h Host, a arguments) bool { return h.Box != nil && a["outside_box"] != "true" }
+func canBox(h Host, a arguments) bool { return h.Box != nil && !asksOutside(h, a) }
+
+// asksOutside reports whether there is a box, and the model asks for a run outside of it.
+func asksOutside(h Host, a arguments) bool { return h.Box != nil && a[outsideParam.name] == "true" }
 
 // maxBoxedImages is how many files that a command changes in the box are recorded with their contents. Of more, only the first ones can be taken back.
 const maxBoxedImages = 200

@@ -16,10 +16,12 @@ import (
 // boxedTool runs its argument as a shell command, in a box if it must.
 var boxedTool = tool.Tool{Name: "execute_command", Touches: func(args json.RawMessage) (tool.Touch, error) {
 	touch, err := shellTool.Touches(args)
-	touch.Boxes = true
-	var a struct{ Hosts []string }
+	var a struct {
+		Hosts   []string
+		Outside bool `json:"outside_box,string"`
+	}
 	_ = json.Unmarshal(args, &a)
-	touch.Network = a.Hosts
+	touch.Boxes, touch.Unboxed, touch.Network = !a.Outside, a.Outside, a.Hosts
 	return touch, err
 }}
 

@@ -25,6 +25,7 @@ type matcher struct {
 	command string // the shell text that the call would run
 	shell   bool   // the tool runs commands: the patterns of its rules are commands
 	boxes   bool   // the call can run its commands in a box
+	unboxed bool   // the call asks for a run outside of the box
 	// boxHosts is how many needs at the end are hosts that the commands reach from the box.
 	boxHosts int
 	area     area

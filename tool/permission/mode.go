@@ -85,11 +85,8 @@ const boxAdvice = "In the mode box no person is asked. Do it in another way that
 // deniesQuestion reports whether a need that would ask is denied, because nothing asks in ModeBox but a call that wants out of the box, or to hosts from it,
 // where a person can answer.
 func (p *Policy) deniesQuestion(m matcher, n need) bool {
-	return p.Mode == ModeBox && !(p.Person && (m.args[outsideArg] == "true" || n.kind == network && m.boxHosts > 0))
+	return p.Mode == ModeBox && !(p.Person && (m.unboxed || n.kind == network && m.boxHosts > 0))
 }
-
-// outsideArg is the argument of a call that wants out of the box.
-const outsideArg = "outside_box"
 
 // mayChange reports whether what a need is about may change something, or is not known to only
 // read. Guesses of what a command touches do not count: the command itself is a need.

@@ -136,7 +136,7 @@ func TestModeBox(t *testing.T) {
 	for person, want := range map[bool]permission.Verdict{false: permission.Deny, true: permission.Ask} {
 		p := r.withBox()
 		p.Mode, p.Person = permission.ModeBox, person
-		if d := decide(t, p, shellTool, out); d.Verdict != want {
+		if d := decide(t, p, boxedTool, out); d.Verdict != want {
 			t.Errorf("a call that wants out of the box, with a person %t: %v", person, d.Verdict)
 		}
 	}

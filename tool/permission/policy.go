@@ -129,7 +129,7 @@ func (m matcher) describeCall(needs []need) string {
 	for _, n := range needs {
 		switch {
 		case n.guess || n.repeated:
-		case n.kind == command && m.args[outsideArg] == "true":
+		case n.kind == command && m.unboxed:
 			return "run a command outside of the box"
 		case n.kind == command:
 			return "run a command"
@@ -201,7 +201,7 @@ func (p *Policy) analyzeCall(ctx context.Context, t tool.Tool, args json.RawMess
 			return matcher{}, nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, boxes: touch.Boxes, area: a, home: p.Home, args: argumentTexts(args),
+	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, boxes: touch.Boxes, unboxed: touch.Unboxed, area: a, home: p.Home, args: argumentTexts(args),
 		patterns: map[string]pathPattern{}, trees: map[string]*subtree{}}
 	m.command = strings.Join(touch.Commands, "\n")
 	if touch.Boxes {
@@ -234,102 +234,6 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	return !slices.ContainsFunc(needs, func(n need) bool {
 		return n.kind != reading && (n.fallback != Allow || n.kind == writing || n.kind == network)
 	})
-}
-
-// judgeNeeds compares the needs with the rules: the strictest need decides.
-// Every need with another verdict than Allow becomes a part, each reason once. Grant has the
-// narrowest rule for each of these parts; it is dropped if one of them cannot be named by a rule,
-// or is a risk, because a rule would then allow more than the person has seen.
-func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
-	d := Decision{Lasting: true}
-	var denied []string
-	var passed, stopped []Ground
-	nameable, seen, planned, unasked, onlyHosts, wider := true, map[string]bool{}, false, false, true, false
-	var risky []need
-	for i, n := range needs {
-		verdict, ground := p.decideNeed(m, n)
-		ground.Text = shortenReason(n.text)
-		if n.kind == network && verdict != Deny {
-			d.Hosts = append(d.Hosts, n.text)
-			onlyHosts = onlyHosts && n.text != "*" && !n.guess
-		}
-		if verdict == Allow {
-			d.Boxed = d.Boxed || ground.By == ByBox
-			if m.tells(n, ground.By) {
-				passed = append(passed, ground)
-			}
-			continue
-		}
-		if !d.Boxed && ground.Rule == "" && verdict == Ask && i >= len(needs)-m.boxHosts {
-			continue // nothing of the call runs in the box, and a host for the box is no question
-		}
-		onlyHosts = onlyHosts && n.kind == network
-		if verdict == Ask && p.deniesQuestion(m, n) {
-			verdict, ground.Why, ground.By, unasked = Deny, ground.Why+inBoxMode, ByMode, true
-		}
-		why, by := ground.Why, ground.Rule
-		if verdict == Ask {
-			risky = append(risky, n)
-		}
-		reason := strings.TrimSpace(shortenReason(n.text) + " " + why)
-		if n.repeated && by == "" && d.Verdict != Allow {
-			nameable = false
-			continue
-		}
-		if seen[reason] {
-			continue
-		}
-		seen[reason] = true
-		d.Reasons = append(d.Reasons, reason)
-		d.Parts = append(d.Parts, Part{Text: ground.Text, Why: why, Detail: n.detail, Rule: by})
-		stopped = append(stopped, ground)
-		d.Verdict = max(d.Verdict, verdict)
-		if verdict == Deny {
-			denied = append(denied, reason)
-			planned = planned || why == inPlan
-			continue
-		}
-		d.Lasting = d.Lasting && by == ""
-		grant, ok := m.narrowestGrant(n)
-		nameable = nameable && ok
-		words := grant
-		if text, ok := m.grantWords(n); ok && by == "" { // a rule that asks wants to be heard each time
-			words, wider = text, true
-		}
-		if key := "grant " + grant; !seen[key] {
-			seen[key] = true
-			d.Grant = append(d.Grant, grant)
-		}
-		if !slices.Contains(d.Words, words) {
-			d.Words = append(d.Words, words)
-		}
-	}
-	if d.Grounds = stopped; d.Verdict == Allow {
-		d.Grounds = listPassed(passed)
-	}
-	if d.Verdict == Ask {
-		d.Risks = risksOf(risky, needs)
-	}
-	if d.Boxed = d.Boxed && (d.Verdict == Allow || d.Verdict == Ask && onlyHosts); !d.Boxed {
-		d.Hosts = nil
-	}
-	switch {
-	case d.Verdict == Deny && planned:
-		d.Model = "in the mode plan you may only read: " + strings.ReplaceAll(strings.Join(denied, "; "), " "+inPlan, "") + ". " + planAdvice
-		d.Grant, d.Lasting = nil, false
-	case d.Verdict == Deny && unasked:
-		d.Model = "not permitted: " + strings.ReplaceAll(strings.Join(denied, "; "), inBoxMode, "") + ". " + boxAdvice
-		d.Grant, d.Lasting = nil, false
-	case d.Verdict == Deny:
-		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
-		d.Grant, d.Lasting = nil, false
-	case d.Verdict == Allow || !nameable || len(d.Risks) > 0:
-		d.Grant, d.Lasting = nil, false
-	}
-	if len(d.Grant) == 0 || !wider {
-		d.Words = nil
-	}
-	return d
 }
 
 // decideNeed decides on one need. The ground has no text.

@@ -51,25 +51,24 @@ func (m matcher) grantWords(n need) (rule string, ok bool) {
 	if slices.ContainsFunc(begin, func(w word) bool { return !w.isPlain() }) {
 		return "", false
 	}
-	return bindRule(m.tool+"("+joinWords(begin)+" *)", n.content), true
+	return bindRule(m.tool+"("+joinWords(begin)+wordsEnd+")", n.content), true
 }
 
-// isByWords reports whether a rule is one that grantWords gives.
+// isByWords reports whether a rule has the form of those that grantWords gives.
 func isByWords(r Rule) bool {
-	begin := strings.Fields(DescribeWords(r.Text))
-	if len(begin) == 0 {
-		return false
-	}
-	_, known := firstWords[begin[0]]
-	return known
+	begin, _, ok := strings.Cut(r.pattern, " ")
+	_, known := firstWords[begin]
+	return ok && known && strings.HasSuffix(r.pattern, wordsEnd)
 }
+
+// wordsEnd is the end of the pattern of a rule by words.
+const wordsEnd = " *"
 
 // DescribeWords returns what a rule that [Decision.Words] has allows, as a person writes it: "git push …"; "" for another rule.
 func DescribeWords(rule string) string {
-	_, text, _ := strings.Cut(rule, "(")
-	text, _, ok := strings.Cut(text, " *)")
-	if !ok {
+	r, err := ParseRule(rule)
+	if err != nil || !isByWords(r) {
 		return ""
 	}
-	return text + " …"
+	return strings.TrimSuffix(r.pattern, wordsEnd) + " …"
 }
