@@ -24,8 +24,8 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 # A process with the race detector otherwise waits a second before it ends, and tests start thousands.
 export GORACE = atexit_sleep_ms=0
 
-# What .ci/prepare installs in clients/ is not ours.
-NOT_INSTALLED := -not -path './clients/*/node_modules/*' -not -path './clients/*/.venv/*'
+# What .ci/prepare installs in internal/testkit/clients/ is not ours.
+NOT_INSTALLED := -not -path './internal/testkit/clients/*/node_modules/*' -not -path './internal/testkit/clients/*/.venv/*'
 
 # The packages of bench/ that need no other engine.
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
@@ -45,13 +45,13 @@ build: ## build bin/raddle
 
 check: build ## build, vet, gofmt and staticcheck
 	$(GO) vet ./...
-	$(GO) -C tools vet ./...
+	$(GO) -C build vet ./...
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $$(find . -name '*.go' $(NOT_INSTALLED))); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
-	$(GO) -C tools test ./...
+	$(GO) tool -modfile=build/go.mod staticcheck ./...
+	$(GO) -C build test ./...
 	$(GO) -C bench vet $(BENCHED)
 	$(GO) -C bench test $(BENCHED)
-	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
+	$(GO) tool -modfile=build/go.mod actionlint -shellcheck= -pyflakes=
 
 vulns: ## look for known vulnerabilities in what raddle uses, where the database can be reached
 	@GO=$(GO) .ci/vulns
@@ -81,10 +81,10 @@ test-all: testreport prepare ## install what the other tests need, and run these
 	$(call run_tests,extra,-run '^TestExtra[A-Z]',$(call packages_with,TestExtra),$(if $(IN_CI),,-skips))
 	$(call run_tests,optional,-run '^TestOptional[A-Z]',$(call packages_with,TestOptional),-skips)
 	$(call run_temporal,temporal-extra,-run '^TestExtra[A-Z]')
-	$(GO) -C internal/telemetry/sdkcheck test -count=1 ./...
+	$(GO) -C internal/process/telemetry/sdkcheck test -count=1 ./...
 
 testreport:
-	@$(GO) -C tools build -o ../out/testreport ./testreport
+	@$(GO) -C build build -o ../out/testreport ./testreport
 
 prepare: ## install what make test-all needs, as far as it can be done here
 	@CI=$(IN_CI) .ci/prepare
@@ -92,8 +92,8 @@ prepare: ## install what make test-all needs, as far as it can be done here
 check-sdks: ## compare the wires and the telemetry with the libraries of their owners (compiles them; not part of CI)
 	$(GO) -C llm/internal/sdkcheck vet ./...
 	$(GO) -C llm/internal/sdkcheck test -count=1 ./...
-	$(GO) -C internal/telemetry/sdkcheck vet ./...
-	$(GO) -C internal/telemetry/sdkcheck test -count=1 ./...
+	$(GO) -C internal/process/telemetry/sdkcheck vet ./...
+	$(GO) -C internal/process/telemetry/sdkcheck test -count=1 ./...
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@GO=$(GO) .ci/fuzz $(FUZZTIME)

@@ -3,7 +3,7 @@ module raddle.dev
 go 1.26.0
 
 // Clients of other languages: what .ci/prepare installs there can have Go files.
-ignore ./clients
+ignore ./internal/testkit/clients
 
 require (
 	charm.land/bubbles/v2 v2.2.1

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"raddle.dev/internal/toolschema"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/toolschema"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/tool"
 )
 

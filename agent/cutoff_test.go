@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"raddle.dev/agent"
-	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/testkit/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
 	"raddle.dev/llm/bedrock"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/pattern"
 )
 
 // An Instruction is a system prompt with placeholders: {name} or {{name}} is

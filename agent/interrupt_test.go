@@ -11,7 +11,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/testkit/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )

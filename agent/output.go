@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/wording"
 )
 
 // OutputError says that a reply does not match its schema.

@@ -10,9 +10,9 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/skill"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/skill"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )

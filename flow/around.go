@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"raddle.dev/agent"
-	"raddle.dev/internal/hook"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/flow/hook"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/tool"
 )
 

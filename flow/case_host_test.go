@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/llm"
 )
 

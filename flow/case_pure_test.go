@@ -11,8 +11,8 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // unitsElsewhere are unit tables of functions that other packages have, and run in their tests.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"raddle.dev/flow/check"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // A conformance case is one YAML file under testdata/cases, or in a directory named by RADDLE_CASES (a

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // applyEnvironment applies the environment's values instead of those of the file. The

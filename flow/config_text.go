@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )

@@ -12,7 +12,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"

@@ -10,7 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/llm"
 )
 

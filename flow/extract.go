@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/llm"
 )
 

@@ -18,7 +18,7 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/team"
@@ -199,7 +199,7 @@ func findingCodes(t *testing.T, file string, codes map[string]bool) {
 func sourceFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, dir := range []string{".", "spec", "check", "../internal/strictyaml"} {
+	for _, dir := range []string{".", "spec", "check", "../internal/base/strictyaml"} {
 		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/check"
+	"raddle.dev/flow/hook"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/environ"
-	"raddle.dev/internal/hook"
+	"raddle.dev/internal/base/environ"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )

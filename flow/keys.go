@@ -14,9 +14,9 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // valueCodec stores values of the state as compact JSON.

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/team"
 )
 

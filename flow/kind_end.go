@@ -6,7 +6,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // endNode ends the run with a result.

@@ -7,8 +7,8 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // inputNode asks a person for a text.

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // mapNode runs one node for every item of a list.

@@ -16,7 +16,7 @@ import (
 	"raddle.dev/memory"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/rag"
 )
 

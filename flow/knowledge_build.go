@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/rag/load"

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/rag"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
-	"raddle.dev/internal/llmtest"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/testkit/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/openai"
 	"raddle.dev/rag"

@@ -12,9 +12,9 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/rag"
 )
 

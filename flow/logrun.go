@@ -11,7 +11,7 @@ import (
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // RunLog writes the log records of a run that its nodes do not write

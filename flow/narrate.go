@@ -10,8 +10,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/term"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/team"
 )
 

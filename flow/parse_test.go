@@ -17,8 +17,8 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 func mustParse(t testing.TB, text string) *spec.File {

@@ -13,8 +13,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // projectFile is the file with instructions for agents that work on a project.

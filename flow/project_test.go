@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 func TestProjectFileStaysInTheWorkspace(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/redact"
 	"raddle.dev/llm"
 )
 

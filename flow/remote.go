@@ -10,7 +10,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/llm"
 )
 

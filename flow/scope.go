@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/memory"
 )
 

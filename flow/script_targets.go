@@ -10,9 +10,9 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // A scriptTarget is a node that the text of a script names in _next.

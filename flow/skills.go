@@ -13,9 +13,9 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/skill"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/skill"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )

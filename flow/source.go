@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // Source is a file on which a run depends.

@@ -11,8 +11,8 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 )
 
 // spawnSet contains the agents that an agent may spawn, and the agents that these

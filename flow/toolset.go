@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/tool"
 )
 

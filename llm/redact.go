@@ -5,7 +5,7 @@ import (
 	"errors"
 	"iter"
 
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/redact"
 )
 
 // RedactModel returns a model that removes secrets from everything that is sent to

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/rag/keyword"
 	"raddle.dev/rag/load"
 	"raddle.dev/rag/split"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/llm"
 	"raddle.dev/rag/load"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/llm"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"raddle.dev/internal/sqlitefile"
+	"raddle.dev/internal/base/sqlitefile"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"raddle.dev/internal/sqlitefile"
+	"raddle.dev/internal/base/sqlitefile"
 )
 
 // lockSuffix is added to the name of a base for the name of its lock.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/testkit/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/openai"
 	"raddle.dev/rag/load"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/rag/load"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/rag/load"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 const lokiBase = `

@@ -7,7 +7,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 )
 
 // AgentInfo is what callers need to know of an agent of the catalogue.

@@ -10,8 +10,8 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 )
 
 // AnswerRequest has answers to open questions of a run.

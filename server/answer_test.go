@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 )
 
 // bothGraph asks in one branch and works in the other.

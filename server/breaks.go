@@ -14,7 +14,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 )
 
 // Stop is a place at which a run stops.

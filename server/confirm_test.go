@@ -10,9 +10,9 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // confirmGraph asks at once, and ends with the answer.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // takeRun prepares to continue a run. If this service drives it, takeRun waits until it does not.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 )
 
 // Directories are the services of several working directories, such as those in which an editor works. The zero value is ready.

@@ -10,7 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 )
 
 // A feed passes the events of a run to its subscribers: those of the journal, whichever process writes it, and the live

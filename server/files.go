@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 )
 
 // stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in its

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/foreign"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/foreign"
+	"raddle.dev/internal/storage/runs"
 )
 
 // startForeign makes a run that waits one that came from elsewhere.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 )
 
 // RetryAfter is the value of the header Retry-After of answers that say that the store or the server cannot do something now, in seconds.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/pattern"
 )
 
 // pathStart matches where an absolute path may begin in a text: after what is no part of a name, and perhaps as an address of a file. The path is

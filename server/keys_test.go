@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 )
 
 // countAgent returns how many runs of an agent there are.

@@ -17,8 +17,8 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // killGraph has work in all states: scripts, a fan-out, and a question.

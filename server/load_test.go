@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 )
 
 // fanGraph asks a model for each of four topics at the same time.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // takeOver lets another service take up a run, which marks it, in the middle of what a test does. It returns the id of the mark.

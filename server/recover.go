@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 )
 
 // lookInterval is the time between two looks for runs that no process drives.

@@ -7,7 +7,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 )
 
 // A run whose drive ended with an error of the store keeps its mark, and the service continues it when the store is back.

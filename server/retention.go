@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 )
 
 // retentionInterval is the time between two removals of old runs.

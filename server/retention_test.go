@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 )
 
 // Runs that are older than the configuration keeps them are removed; runs that wait, and younger ones, stay.

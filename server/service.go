@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // Options say how a service works. The zero value works.

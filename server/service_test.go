@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
 )
 
 // The agents of the tests.

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 )
 
 // maxSession is the length of the longest name of a session, in bytes: names of files are made of it.

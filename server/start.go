@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/attach"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/runs"
 )
 
 // StartRequest says what to run. Only Agent is required.

@@ -8,7 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 )
 

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"sync"
 
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 )
 
 // SubscribeOptions say what a subscriber wants to see.

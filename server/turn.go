@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 )
 
 // EndFailedTurn cancels the last turn of a session if it has failed or was stopped, so that the session can continue with

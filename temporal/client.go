@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 )
 
 // Register makes a worker know the workflow and the activities of runs.

@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 const (

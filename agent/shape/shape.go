@@ -16,7 +16,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/llm"
 )
 

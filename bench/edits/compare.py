@@ -1,4 +1,4 @@
-"""Makes the edits of internal/edit/testdata/edits.txt with the apply_patch of Codex and the coders of aider, and counts what comes out.
+"""Makes the edits of internal/base/edit/testdata/edits.txt with the apply_patch of Codex and the coders of aider, and counts what comes out.
 
 python -m venv venv && venv/bin/pip install aider-chat==0.86.2
 npm install --prefix codex @openai/codex@0.169.0

@@ -26,7 +26,7 @@ package main
 import (
 	"os"
 
-	"raddle.dev/internal/cli"
+	"raddle.dev/internal/terminal/cli"
 )
 
 func main() {

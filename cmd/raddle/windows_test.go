@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // linker is the program that makes files of Windows.
@@ -102,9 +102,9 @@ func TestOptionalWindows(t *testing.T) {
 func TestOptionalWindowsPackages(t *testing.T) {
 	w := newWindows(t)
 	for _, tt := range []struct{ of, run string }{
-		{"./internal/environ", "."},
-		{"./internal/config", "^TestWindows"},
-		{"./internal/proc", "^Test"},
+		{"./internal/base/environ", "."},
+		{"./internal/storage/config", "^TestWindows"},
+		{"./internal/base/proc", "^Test"},
 	} {
 		test := w.build(filepath.Base(tt.of)+".test.exe", "test", "-c", tt.of)
 		out, err := w.start(test, "-test.v", "-test.timeout", "5m", "-test.run", tt.run).CombinedOutput()

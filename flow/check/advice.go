@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // AdviseFile reports what the file format allows but is probably a mistake: nodes

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 )
 
 // adviseRoutes reports a node that leads to no other node, and a next that is

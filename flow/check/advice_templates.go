@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/wording"
 )
 
 // advisePlaceholders reports placeholders that can never have a value, and texts that

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 )
 
 // Body is what the checks ask the body of a node. The bodies of all nodes of a

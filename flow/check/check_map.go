@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"

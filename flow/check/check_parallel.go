@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // group is the distinct targets of one fan-out, in the order of the list.

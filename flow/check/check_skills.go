@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // InstalledSkills returns the sorted names of the skills below a directory: the

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // locator finds placeholders in the text of a file.

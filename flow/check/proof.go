@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 )
 
 // The template proof is a data-flow analysis: for every node it computes the

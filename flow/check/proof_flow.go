@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // maxProofWork limits the steps of the analysis. A graph that needs more is

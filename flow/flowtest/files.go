@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testcase"
-	"raddle.dev/internal/testrun"
+	"raddle.dev/internal/proving/testcase"
+	"raddle.dev/internal/proving/testrun"
 )
 
 // Files runs the cases of all files *.test.yaml in a directory and below, each as a subtest named FILE/CASE. Cases run side by side with

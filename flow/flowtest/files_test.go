@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"raddle.dev/flow/flowtest"
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 const graph = `

@@ -3,9 +3,9 @@ package spec
 import (
 	"slices"
 
-	"raddle.dev/internal/hook"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/flow/hook"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // File is a graph.yaml that has been read: its fields with defaults filled in,

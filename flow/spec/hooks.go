@@ -5,8 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/hook"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/flow/hook"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // readHooks reads the hooks of an agent or a graph.

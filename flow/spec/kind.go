@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // Kind is one type of node, as the reader of files and the checks know it.

@@ -1,8 +1,8 @@
 package spec
 
 import (
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // Node is one node of a graph: the fields that types share, and the rest in

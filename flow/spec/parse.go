@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 )
 
 // Parse reads the text of a graph.yaml. path is only used to name the file in

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 )
 
 // Path is a parsed placeholder: a key of the state and what to select in its

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 )
 
 // ReducerNames are the reducers in the order in which messages list them.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // ParseError says that a file is not a graph. Its text is the first problem in

@@ -1,6 +1,6 @@
 package spec
 
-import "raddle.dev/internal/strictyaml"
+import "raddle.dev/internal/base/strictyaml"
 
 // Skills are the skill fields of an agent, a graph or an llm node.
 type Skills struct {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 )
 
 // Template is a text with {{path}} placeholders, parsed once and rendered

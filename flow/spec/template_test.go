@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/base/jsonvalue"
 )
 
 // state parses a JSON object and gives its lookup.

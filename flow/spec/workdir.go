@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // These are the directories in which a script may run.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/testkit/llmtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wiretest"
 )

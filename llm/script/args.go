@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // parseArguments converts a YAML mapping to JSON and keeps the order of keys and the

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/llm"
 )
 

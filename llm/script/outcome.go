@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/llm"
 )
 

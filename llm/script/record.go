@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/redact"
 	"raddle.dev/llm"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/llm"
 )
 

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/redact"
 	"raddle.dev/rag"
 )
 

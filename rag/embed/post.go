@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/redact"
 	"raddle.dev/llm"
 )
 

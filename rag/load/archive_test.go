@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 // makeArchive returns a ZIP file of these files.

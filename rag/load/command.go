@@ -11,8 +11,8 @@ import (
 
 	"mvdan.cc/sh/v3/shell"
 
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/base/tempdir"
 )
 
 // runLoader runs a loader's command on input and returns its output.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/gitrepo"
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/base/gitrepo"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/base/tempdir"
 )
 
 // isRepository reports whether a source is the address of a git repository.

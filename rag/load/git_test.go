@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // git lists the documents of a folder without running what a repository in it names, and takes no folder without .git for a repository.

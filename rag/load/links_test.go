@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 // A link that leads out of the agent's directory, or of a folder with an absolute path, is left out in every way to name it.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"raddle.dev/internal/environ"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // listLocal lists a file, a folder, or the files that match a pattern.

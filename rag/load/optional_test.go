@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // TestOptionalPDFToText reads a PDF with the loader that the guide names.

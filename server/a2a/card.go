@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/server"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // The official client of Python has a conversation with examples/assistant and examples/triage.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"raddle.dev/internal/config"
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/storage/config"
 	"raddle.dev/server"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/attach"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/llm"
 	"raddle.dev/server"
 )

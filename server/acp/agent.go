@@ -16,9 +16,9 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/conversation"
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/conversation"
 	"raddle.dev/server"
 )
 

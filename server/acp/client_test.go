@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // The official clients for Python and TypeScript get a reply with calls and a plan, allow a call, answer a question, cancel a turn that

@@ -16,9 +16,9 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/attach"
-	"raddle.dev/internal/conversation"
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/conversation"
+	"raddle.dev/internal/storage/attach"
 	"raddle.dev/server"
 )
 

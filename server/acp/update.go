@@ -11,8 +11,8 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/conversation"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/conversation"
 	"raddle.dev/llm"
 	"raddle.dev/server"
 	"raddle.dev/tool"

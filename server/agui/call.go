@@ -12,9 +12,9 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 	"raddle.dev/server"
 )

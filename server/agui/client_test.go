@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // runClient runs the protocol's own client, and returns the lines that it printed.

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"raddle.dev/internal/attach"
+	"raddle.dev/internal/storage/attach"
 	"raddle.dev/server"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/attach"
+	"raddle.dev/internal/storage/attach"
 )
 
 // An input is what a client sends to run an agent.

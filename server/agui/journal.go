@@ -8,7 +8,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 )
 
 // storedValues returns the state of a run as one JSON object.

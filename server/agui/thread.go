@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"raddle.dev/internal/config"
+	"raddle.dev/internal/storage/config"
 )
 
 // threadFiles note the last run of each thread of a client until it has ended, so that the next input can be checked

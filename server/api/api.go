@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/server"
 )
 

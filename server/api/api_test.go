@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/runfile"
+	"raddle.dev/internal/storage/runfile"
 	"raddle.dev/server"
 	"raddle.dev/server/servertest"
 )

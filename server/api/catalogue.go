@@ -15,10 +15,10 @@ import (
 	"raddle.dev/draw"
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/provider"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/provider"
 	"raddle.dev/server"
 )
 

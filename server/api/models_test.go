@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/server/servertest"
 )
 

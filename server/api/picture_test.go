@@ -18,7 +18,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server/servertest"
 )
 

@@ -11,9 +11,9 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

@@ -16,10 +16,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/attach"
-	"raddle.dev/internal/overview"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

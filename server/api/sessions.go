@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"raddle.dev/agent"
-	"raddle.dev/internal/conversation"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/conversation"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 	"raddle.dev/server"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/conversation"
+	"raddle.dev/internal/process/conversation"
 	"raddle.dev/server"
 	"raddle.dev/server/servertest"
 )

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/runs"
-	"raddle.dev/internal/toolbox"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

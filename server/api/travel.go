@@ -16,10 +16,10 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/runfile"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runfile"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"raddle.dev/internal/browser"
+	"raddle.dev/internal/base/browser"
 )
 
 // OpenBrowser opens the browser of the user at [Gateway.LoginAddress]. Arguments of programs can be seen by other users of the machine: the

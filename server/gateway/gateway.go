@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/server"
 )
 

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 )
 
 // The times of log-ins.

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"time"
 
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/pattern"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/server"
 )
 

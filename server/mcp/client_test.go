@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // slowGraph works until it is cancelled.

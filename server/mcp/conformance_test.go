@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // sampleAgents are the tools of MCP's conformance suite that an agent can be.

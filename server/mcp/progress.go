@@ -9,7 +9,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/server"
 )
 

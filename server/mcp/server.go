@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/server"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // clients runs a test with OpenAI's libraries for Python and for JavaScript, against one server.

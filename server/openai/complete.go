@@ -12,7 +12,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/server"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 	"raddle.dev/server"
 )

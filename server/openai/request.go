@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/attach"
+	"raddle.dev/internal/storage/attach"
 )
 
 // A request is the body of a request for a completion, as far as raddle reads it. What only tunes a model, such as temperature or

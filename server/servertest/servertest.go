@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/server"
 )
 

@@ -25,8 +25,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // patience is the longest time that a page may take to show what a test waits for. It is long: machines that test several packages at once are slow.
@@ -219,8 +219,8 @@ func startRun(t *testing.T, b *browser, agent, until string) (run string) {
 // readAxe returns axe-core. It skips the test if that is not installed.
 func readAxe(t *testing.T) string {
 	t.Helper()
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
-	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "studio", "node_modules", "axe-core", "axe.min.js"))
+	testneed.RequireClients(t, filepath.Join("server", "studio", "page", "node_modules", ".prepared"))
+	axe, err := os.ReadFile(filepath.Join(testneed.FindRoot(), "server", "studio", "page", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,11 +516,11 @@ func TestExtraKilledServer(t *testing.T) {
 
 // The committed files are those that the sources give.
 func TestExtraBundleIsBuilt(t *testing.T) {
-	testneed.RequireClients(t, filepath.Join("studio", "node_modules", ".prepared"))
+	testneed.RequireClients(t, filepath.Join("server", "studio", "page", "node_modules", ".prepared"))
 	testneed.RequirePrograms(t, "node")
 	built := t.TempDir()
 	c := exec.CommandContext(t.Context(), "node", "build.mjs", built)
-	c.Dir = filepath.Join(testneed.FindRoot(), "studio")
+	c.Dir = filepath.Join(testneed.FindRoot(), "server", "studio", "page")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -538,7 +538,7 @@ func TestExtraBundleIsBuilt(t *testing.T) {
 		want, wantErr := os.ReadFile(filepath.Join(built, name))
 		got, gotErr := os.ReadFile(filepath.Join("dist", name))
 		if wantErr != nil || gotErr != nil || !bytes.Equal(want, got) {
-			t.Errorf("dist/%s is not what the sources give (%v, %v): run node build.mjs in studio", name, wantErr, gotErr)
+			t.Errorf("dist/%s is not what the sources give (%v, %v): run node build.mjs in server/studio/page", name, wantErr, gotErr)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
+	"raddle.dev/internal/testkit/clienttest"
 )
 
 // askToTouch makes an agent that asks whether it may make a file, twice, and starts it. The run waits.

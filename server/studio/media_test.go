@@ -8,8 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // shownPNG is a picture of 8 by 8 pixels, in base64.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // Home, the page of an agent and the inbox say that their server is gone, keep what they show, and recover by themselves when it is there

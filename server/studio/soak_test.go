@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 const (

@@ -1,5 +1,5 @@
 // Package studio serves the page on which people see, answer and fork runs. The page is made from the sources in the folder
-// studio of the repository, uses the HTTP API, and requests nothing from elsewhere.
+// page, uses the HTTP API, and requests nothing from elsewhere.
 package studio
 
 import (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // A run in which agents, a call and a node failed shows them as failed, in the picture, in the rows and in the parts; a past run has its own graph, and

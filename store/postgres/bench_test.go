@@ -11,7 +11,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 )
 
 // BenchmarkExtraStep runs a graph of 100 supersteps without a model: a step is the engine and one

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 )
 
 // A thread that has lost records is still listed, and reading it says what is lost. The other threads can be read.

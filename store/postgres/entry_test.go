@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 	"raddle.dev/memory"
 	"raddle.dev/memory/memorytest"
 )

@@ -20,7 +20,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 	"raddle.dev/memory"
 	"raddle.dev/store/postgres"
 )

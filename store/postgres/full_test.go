@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 )
 
 // If the disk of the server is full, a run stops with an error that says so. When there is space

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 )
 
 // startPooler starts a pooler in transaction mode in front of a database, with a few sessions of the

@@ -8,7 +8,7 @@ import (
 
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 	"raddle.dev/store/postgres"
 )
 

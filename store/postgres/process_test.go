@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/pgtest"
 	"raddle.dev/store/postgres"
 )
 

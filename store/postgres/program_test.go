@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/clienttest"
-	"raddle.dev/internal/pgtest"
+	"raddle.dev/internal/testkit/clienttest"
+	"raddle.dev/internal/testkit/pgtest"
 )
 
 // program is raddle with its runs in a database.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 )
 
 // BenchmarkSuperstep runs a graph of one node b.N times: each round is the step of one run.

@@ -9,7 +9,7 @@ import (
 	client "github.com/redis/go-redis/v9"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 )
 
 // A thread of which keys were lost is still listed, and it alone cannot be described or read.

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 	"raddle.dev/memory"
 	"raddle.dev/memory/memorytest"
 )

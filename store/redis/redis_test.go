@@ -7,7 +7,7 @@ import (
 
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 	"raddle.dev/store/redis"
 )
 

@@ -15,7 +15,7 @@ import (
 	client "github.com/redis/go-redis/v9"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 	"raddle.dev/store/redis"
 )
 

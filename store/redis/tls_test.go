@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/redistest"
+	"raddle.dev/internal/testkit/redistest"
 	"raddle.dev/store/redis"
 )
 

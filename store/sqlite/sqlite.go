@@ -27,7 +27,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/sqlitefile"
+	"raddle.dev/internal/base/sqlitefile"
 )
 
 // Store is a journal.Store in a file. It is safe for concurrent use. Other processes, and

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode"
 
-	"raddle.dev/internal/box"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/box"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/tool"
 )
 

@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/box"
-	"raddle.dev/internal/environ"
+	"raddle.dev/internal/base/box"
+	"raddle.dev/internal/base/environ"
 	"raddle.dev/tool"
 )
 

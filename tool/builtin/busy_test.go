@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/edit"
+	"raddle.dev/internal/base/edit"
 )
 
 // saveFiles writes the files of a workspace, and readFiles reads two of them.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool"
 )
 

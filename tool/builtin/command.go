@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/gitrepo"
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/gitrepo"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/tool"
 )
 

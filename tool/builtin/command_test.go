@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 )

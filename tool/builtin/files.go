@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"raddle.dev/internal/environ"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool"
 )
 

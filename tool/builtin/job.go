@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/proc"
 )
 
 // A job is one background command.

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/proc"
 )
 
 // Limits of background commands.

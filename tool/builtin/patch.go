@@ -11,7 +11,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"raddle.dev/internal/edit"
+	"raddle.dev/internal/base/edit"
 	"raddle.dev/tool"
 )
 

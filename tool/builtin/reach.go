@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"raddle.dev/internal/netplace"
+	"raddle.dev/internal/base/netplace"
 )
 
 // An exchange is what a tool sends for one call: a request, and those that follow redirections.

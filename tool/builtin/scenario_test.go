@@ -18,7 +18,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
 
-	"raddle.dev/internal/box"
+	"raddle.dev/internal/base/box"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"

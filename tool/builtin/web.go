@@ -16,7 +16,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 
-	"raddle.dev/internal/netplace"
+	"raddle.dev/internal/base/netplace"
 	"raddle.dev/tool"
 )
 

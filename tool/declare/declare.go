@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/netplace"
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/netplace"
+	"raddle.dev/internal/base/proc"
 )
 
 const (

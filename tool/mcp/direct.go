@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/toolschema"
+	"raddle.dev/internal/base/toolschema"
 	"raddle.dev/tool"
 )
 

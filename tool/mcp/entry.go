@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/tool"
 )
 

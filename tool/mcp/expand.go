@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/environ"
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/redact"
 )
 
 // An expansion fills in the references of one entry.

@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/strictyaml"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/tool"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/proc"
 )
 
 // errPipe is in every error of a pipe whose process does not read or write any more.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/llm"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/redact"
 )
 
 // A server is one entry and its connection, which all callers share.

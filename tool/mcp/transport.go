@@ -16,7 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/proc"
 )
 
 const (

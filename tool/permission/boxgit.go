@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // maxGitFile is the length of the longest file of a new repository that is looked at.

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // Consents remember for which directories a person agreed that raddle may use the scripts and rules

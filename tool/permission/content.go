@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // changedContent is why a call asks that an answer has allowed, as the end of a sentence.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // scriptEndings and scriptNames are the files that Digest covers, in addition to executable ones;

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/internal/netplace"
+	"raddle.dev/internal/base/netplace"
 )
 
 // DecideHost decides about a host that a command of a tool wants to connect to while it runs, as it would if a call had declared the host. The

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool/permission"
 )
 

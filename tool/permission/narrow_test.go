@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/tool/permission"
 )
 

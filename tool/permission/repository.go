@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/gitrepo"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/gitrepo"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // deepestSubmodule is how many submodules in submodules are looked at, and mostRepositories how many repositories in a decision.

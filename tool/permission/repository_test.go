@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/gitrepo"
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/base/gitrepo"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool/permission"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"go.yaml.in/yaml/v4"
-	"raddle.dev/internal/strictyaml"
-	"raddle.dev/internal/wording"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/tool"
 )
 

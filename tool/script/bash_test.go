@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/interpreter"
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/base/interpreter"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/base/tempdir"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )

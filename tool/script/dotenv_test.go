@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"raddle.dev/internal/testfile"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 // A .env that is behind a link which leads out of its directory, or that is not a file, has no variables.

@@ -10,10 +10,10 @@ import (
 	"sort"
 	"strings"
 
-	"raddle.dev/internal/environ"
-	"raddle.dev/internal/gitrepo"
-	"raddle.dev/internal/interpreter"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/gitrepo"
+	"raddle.dev/internal/base/interpreter"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool/declare"
 )
 

@@ -25,8 +25,8 @@ import (
 	"strings"
 	"time"
 
-	"raddle.dev/internal/pattern"
-	"raddle.dev/internal/plainfile"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/base/tempdir"
 	"raddle.dev/tool/declare"
 )
 

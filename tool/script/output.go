@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"raddle.dev/internal/plainfile"
-	"raddle.dev/internal/proc"
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/tool"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // showRaw is the body of a bash function that prints an option and the raw arguments.

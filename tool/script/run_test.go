@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool"
 )
 

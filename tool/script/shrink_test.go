@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // A long JSON result stays JSON with the names of its keys, and says that it was cut.

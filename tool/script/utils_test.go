@@ -11,7 +11,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // bash runs a text with the helpers at hand, without TERM or any program of tput's kind.

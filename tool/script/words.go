@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/internal/proc"
-	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/base/proc"
+	"raddle.dev/internal/base/tempdir"
 	"raddle.dev/tool/declare"
 )
 

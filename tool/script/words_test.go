@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/tool/declare"
 )
 

@@ -27,7 +27,7 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/internal/redact"
+	"raddle.dev/internal/base/redact"
 	"raddle.dev/llm"
 )
 

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/json"
 
-	"raddle.dev/internal/toolschema"
+	"raddle.dev/internal/base/toolschema"
 	"raddle.dev/llm"
 )
 

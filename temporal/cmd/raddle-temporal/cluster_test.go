@@ -31,11 +31,11 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/pgtest"
-	"raddle.dev/internal/runs"
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/testkit/pgtest"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/temporal"
 )
 

@@ -16,9 +16,9 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/testfile"
-	"raddle.dev/internal/testneed"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/temporal"
 )
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/pgtest"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/testkit/pgtest"
 	"raddle.dev/temporal"
 )
 

@@ -28,9 +28,9 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/failure"
-	"raddle.dev/internal/term"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 )
 
 func main() {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
-	"raddle.dev/internal/overview"
-	"raddle.dev/internal/runs"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/storage/runs"
 )
 
 // farm has an agent whose node runs another agent on the queue gpu, and a map that does so for each item.

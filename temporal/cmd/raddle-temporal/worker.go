@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/worker"
 
-	"raddle.dev/internal/failure"
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/temporal"
 )
 

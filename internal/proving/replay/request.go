@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"raddle.dev/internal/base/failure"
+)
+
+// Request is what a run asked of a model.
+type Request struct {
+	Model        string   `json:"model"`
+	Instructions string   `json:"instructions,omitempty" doc:"the system prompt"`
+	Prompt       string   `json:"prompt" doc:"the message; of a conversation all messages, each after a line with its role"`
+	Tools        string   `json:"tools,omitempty" doc:"the tools that the model may call, as JSON"`
+	Settings     string   `json:"settings,omitempty" doc:"what else the request sets, as JSON"`
+	Notes        []string `json:"notes" nullable:"false" doc:"what is not known as it was then"`
+}
+
+// FindRequest returns the request whose reply is in a record of the run's own journal. A journal has the replies of models, and not
+// what was asked: FindRequest executes the run again, offline, with the files that its agent had then.
+func FindRequest(ctx context.Context, j Job, record int64) (*Request, error) {
+	rec := j.Recording
+	if len(rec.segments) == 0 {
+		return nil, errEmpty
+	}
+	if j.Environ == nil {
+		j.Environ = os.Environ()
+	}
+	thread := rec.segments[len(rec.segments)-1].thread
+	res := &Result{Notes: []string{}}
+	dir, remove, err := rec.restoreFiles(res)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	was, err := j.play(ctx, dir, nil)
+	if err != nil {
+		return nil, failure.NewStale("", "the request of record %d cannot be computed: the agent cannot be loaded with the files that it had then: %v", record, err)
+	}
+	for _, a := range was.player.trace.asks {
+		if a.kind == kindModel && a.thread == thread && a.record == record {
+			return &Request{Model: a.name, Instructions: a.text("instructions"), Prompt: a.text("prompt"), Tools: dropEmpty(a.text("tools")), Settings: dropEmpty(a.text("settings")), Notes: res.Notes}, nil
+		}
+	}
+	reason := "no model was asked for it"
+	switch p := was.player; {
+	case p.diff != nil:
+		reason = fmt.Sprintf("the files do not repeat the run up to there: %v", p.diff)
+	case p.ended != "":
+		reason = "the replay has " + p.ended
+	}
+	return nil, failure.NewStale("", "the request of record %d cannot be computed: %s", record, reason)
+}
+
+// dropEmpty returns a JSON text, "" if it is an empty value.
+func dropEmpty(text string) string {
+	if text == "null" || text == "{}" || text == "[]" {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,276 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
+	"raddle.dev/internal/storage/foreign"
+)
+
+// These are the statuses of a run in addition to those of the engine.
+const (
+	Running = "running" // a process drives it
+	Crashed = "crashed" // no process drives it, and the last one did not record that it stopped
+	Damaged = "damaged" // the store does not hold what was written
+)
+
+// Info is one line of a list of runs.
+type Info struct {
+	Run       string         `json:"run"`
+	Session   string         `json:"session,omitempty"` // the session whose newest turn it is
+	Agent     string         `json:"agent"`
+	Graph     string         `json:"graph,omitempty"`
+	Status    string         `json:"status"`
+	Started   time.Time      `json:"started"`
+	Updated   time.Time      `json:"updated"`
+	PID       int            `json:"pid,omitempty"`  // of the process that drives it, if known
+	Host      string         `json:"host,omitempty"` // the machine of that process, if only the lease says that the run is driven
+	Questions []OpenQuestion `json:"questions"`
+	Reason    string         `json:"reason,omitempty"` // for a failure
+	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
+	Final     bool           `json:"-"`
+}
+
+// threadName returns the name of the thread whose newest run it is.
+func (i *Info) threadName() string {
+	if i.Session != "" {
+		return NameSession(i.Agent, i.Session)
+	}
+	return i.Run
+}
+
+// OpenQuestion is a question as lists show it.
+type OpenQuestion struct {
+	ID     string `json:"id"`
+	Prompt string `json:"prompt"`
+}
+
+// ListRuns returns the runs whose ids begin with prefix, newest first.
+func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, err error) {
+	for i, err := range a.EachRun(ctx, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, i)
+	}
+	return infos, nil
+}
+
+// ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
+// that it was forked from. Runs that are not forks are newest first; forks of one run are in the
+// order of the points at which they were forked.
+func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
+		return nil, nil, err
+	}
+	trees, err := history.Lineage(ctx, st, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return !isRunThread(b.Thread) })
+	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
+	var add func(b history.Branch, depth int) error
+	add = func(b history.Branch, depth int) error {
+		var i Info
+		err := b.Damage
+		if err == nil {
+			i, err = st.describeRun(ctx, b.RunInfo)
+		}
+		if IsDamage(err) {
+			i, err = damagedInfo(Info{Run: b.Thread}, err), nil
+		}
+		infos, depths = append(infos, i), append(depths, depth)
+		for _, fork := range b.Forks {
+			if err == nil {
+				err = add(fork, depth+1)
+			}
+		}
+		return err
+	}
+	for _, b := range slices.Backward(trees) {
+		if err := add(b, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	return infos, depths, nil
+}
+
+// describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread any more. A run that looked
+// crashed needs it: the run may have ended after its journal was read, and before its lock was.
+func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info, error) {
+	for t, err := range s.Threads(ctx, thread) {
+		if err != nil {
+			return i, err
+		}
+		if t.Name != thread {
+			continue
+		}
+		d, err := history.Describe(t)
+		if err != nil {
+			return i, err
+		}
+		return s.describeRun(ctx, d)
+	}
+	return i, nil
+}
+
+func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
+	_, session, _ := SessionOf(d.Thread)
+	if err := s.completeInfo(ctx, &d); err != nil {
+		return Info{}, err
+	}
+	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
+		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
+	for _, q := range d.Questions {
+		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
+	}
+	if d.From.Thread != "" {
+		i.From = &Point{d.From.Thread, d.From.Seq}
+	}
+	if pid, yes := findDriver(s.Location.LockDir(), d.Thread); yes {
+		i.Status, i.PID, i.Final = Running, pid, false
+	} else if d.Status == graph.Running {
+		i.Host, i.PID, _ = d.Lease.Holder()
+	}
+	return i, nil
+}
+
+// Detail is the state of a run, now or at an earlier point, as its journal records it.
+type Detail struct {
+	Info
+	At       int64 // the requested record; 0: the newest
+	Snapshot *history.Snapshot
+	Record   *Record       // nil if the command line did not start the run
+	Foreign  *foreign.Mark // says where the run came from; nil: it was started here, or where the store is used
+}
+
+// Waits reports whether the last drive has stopped because only answers can continue the run.
+func (d *Detail) Waits() bool { return d.Snapshot.Status == graph.Waiting }
+
+// ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
+// its agent need not exist any more.
+func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, error) {
+	st, at, snap, err := inspectPoint(ctx, a, point)
+	if err != nil {
+		return nil, err
+	}
+	rec, _ := DecodeRecord(snap.Meta)
+	i, err := st.describeRun(ctx, snap.RunInfo)
+	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
+		if snap, err = history.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
+			return nil, st.pointError(ctx, at, err)
+		}
+		i, err = st.describeRun(ctx, snap.RunInfo)
+	}
+	d := &Detail{Info: i, At: at.Seq, Snapshot: snap, Record: rec}
+	if err == nil {
+		d.Foreign, err = foreign.FindCurrent(ctx, st, at.Thread, at.Seq)
+	}
+	if err == nil && at.Seq == 0 {
+		err = d.askAboutOrigin(ctx, st, a.dirs.Work)
+	}
+	if at.Seq == 0 || err != nil {
+		return d, err
+	}
+	if _, _, kept := SessionOf(at.Thread); kept && snap.Status.Final() {
+		return d, nil // of an earlier turn
+	}
+	d.Info, err = st.describeAgain(ctx, at.Thread, i)
+	return d, err
+}
+
+// ReadHistory returns the records of a run, newest first: of a session all of them, of
+// one of its runs only those of that run.
+func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []history.Entry, error) {
+	st, found, err := a.locateRun(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := st.listEntries(ctx, found)
+	return found.thread, entries, err
+}
+
+// errMissing says that a store has lost a record.
+var errMissing = errors.New("it is missing")
+
+// listEntries returns the heads of the records of a run, newest first.
+func (s *Store) listEntries(ctx context.Context, of runRef) (entries []history.Entry, err error) {
+	next := int64(0)
+	for e, err := range history.Entries(ctx, s, of.thread) {
+		if err == nil && next > 0 && e.Seq != next-1 {
+			err = &journal.DamagedError{Thread: of.thread, Seq: next - 1, Err: errMissing}
+		}
+		if err != nil {
+			return nil, err
+		}
+		next = e.Seq
+		if of.containsRecord(e.Seq) {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// readRecords calls use with those records of a run that want chooses by their heads, oldest first. An error of use ends it, and names the
+// record.
+func (s *Store) readRecords(ctx context.Context, of runRef, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
+	entries, err := s.listEntries(ctx, of)
+	if err != nil {
+		return err
+	}
+	return s.readContents(ctx, of, entries, want, use)
+}
+
+// readContents is readRecords for a run whose heads are known.
+func (s *Store) readContents(ctx context.Context, of runRef, entries []history.Entry, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
+	wanted := map[int64]history.Entry{}
+	for _, e := range entries {
+		if want(e) {
+			wanted[e.Seq] = e
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for r, err := range journal.Records(ctx, s, of.thread, journal.Range{After: max(0, of.first-1), UpTo: of.last}) {
+		if err != nil {
+			return err
+		}
+		if e, ok := wanted[r.Seq]; ok {
+			if err := use(e, r); err != nil {
+				return fmt.Errorf("run %s, record %d: %w", of.run, r.Seq, err)
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.
+func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
+	st, id, err := a.FindThread(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	lock, err := st.lockIdleRun(id)
+	if err != nil {
+		return id, err
+	}
+	defer lock.Release()
+	if err := st.Prune(ctx, id, math.MaxInt64); err != nil {
+		return id, fmt.Errorf("remove run %s: %w", id, err)
+	}
+	if err := removeMedia(a.dirs, id); err != nil {
+		return id, err
+	}
+	return id, foreign.Remove(ctx, st, id)
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/proving/testrun"
+	"raddle.dev/internal/storage/runs"
+)
+
+// noOptions are the options of a command without flags.
+type noOptions struct{}
+
+// newCommand completes the definition of a command: it opens the process and calls run with the options, which the flags
+// have set by then.
+func newCommand[O any](env *environment, opts *O, run func(ctx context.Context, env *environment, opts O, args []string) error, cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := env.openProcess(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), env, *opts, args)
+	}
+	return cmd
+}
+
+// outputOptions are the options of a command that has only the flag --output.
+type outputOptions struct{ output string }
+
+// newOutputCommand is newCommand for a command that has only the flag --output, with its usage.
+func newOutputCommand(env *environment, usage string, run func(ctx context.Context, env *environment, opts outputOptions, args []string) error, cmd *cobra.Command) *cobra.Command {
+	var opts outputOptions
+	addOutputFlag(cmd, &opts.output, usage)
+	return newCommand(env, &opts, run, cmd)
+}
+
+// newGroup completes the definition of a command that only has other commands.
+func newGroup(env *environment, cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = refuseWords(env)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// These are the output formats of commands. Only commands that drive a run have the last one.
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatStream = "stream-json"
+)
+
+// addOutputFlag adds the flag --output, which has only the formats that usage lists.
+func addOutputFlag(cmd *cobra.Command, format *string, usage string) {
+	formats := []string{formatText, formatJSON}
+	if strings.Contains(usage, formatStream) {
+		formats = append(formats, formatStream)
+	}
+	if strings.Contains(usage, testrun.FormatJUnit) {
+		formats = append(formats, testrun.FormatJUnit)
+	}
+	cmd.Flags().StringVar(format, "output", formatText, usage)
+	completeWords(cmd, "output", formats...)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkFormat(*format, formats...) }
+}
+
+func checkFormat(format string, known ...string) error {
+	if slices.Contains(known, format) {
+		return nil
+	}
+	return badUsage(suggestWord(format, known), "there is no output format %q", format)
+}
+
+// checkArgCount checks the number of arguments of a command.
+func checkArgCount(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := "usage: " + cmd.UseLine()
+		switch {
+		case len(args) < least:
+			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
+		case most >= 0 && len(args) > most:
+			return badUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
+		}
+		return nil
+	}
+}
+
+// refuseWords returns an error for words that name no command.
+func refuseWords(env *environment) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		next := "see: raddle --help"
+		switch near, same := wording.FindNearest(args[0], commandNamesOf(cmd)), synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]; {
+		case same != "":
+			next = "use: raddle " + same
+		case near != "":
+			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
+		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
+			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
+		}
+		return badUsage(next, "unknown command %q", args[0])
+	}
+}
+
+// synonyms are words that people try, with the commands that do what they mean.
+var synonyms = map[string]string{
+	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
+	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
+	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
+	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
+	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
+	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
+	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
+	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
+	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
+	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
+	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
+}
+
+// flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is not a command, it
+// reports the word.
+func flagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() {
+		if unknown := cmd.ValidateArgs(cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
+	next := "see: " + cmd.CommandPath() + " --help"
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := wording.FindNearest(name, names); near != "" {
+			next = "did you mean --" + near + "?"
+		}
+	}
+	return &exitError{code: exitUsage, next: next, err: err}
+}
+
+// suggestWord suggests one of a few words, or lists them.
+func suggestWord(wrong string, known []string) string {
+	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+joinWords(known))
+}
+
+// completeWords completes a flag with a few words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// describeCompletion returns a word with its meaning. The shell prints both, so they are cleaned although they go through a pipe.
+func describeCompletion(word, what string) cobra.Completion {
+	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
+}
+
+// completeAgents completes the first argument with the names of agents; the shell
+// adds paths.
+func completeAgents(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		p := env.openWithFaults()
+		var names []string
+		for _, place := range p.ListAgents() {
+			if strings.HasPrefix(place.Name, word) {
+				names = append(names, describeCompletion(place.Name, firstLine(listAgent(p, place).Description)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveDefault
+	}
+}
+
+func agentNames(env *environment) []string {
+	var names []string
+	for _, a := range env.openWithFaults().ListAgents() {
+		names = append(names, term.CleanLine(a.Name))
+	}
+	return names
+}
+
+// maxLast is how many of the newest runs have the completions last, last~1 and so on.
+const maxLast = 10
+
+// completeRuns completes arguments with ids of runs and with last, described by their agent and
+// status. keep selects the runs.
+func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, err := env.openWithFaults().Runs.ListRuns(context.Background(), "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		add := func(name string, r runs.Info) {
+			if strings.HasPrefix(name, word) && (keep == nil || keep(r)) {
+				ids = append(ids, describeCompletion(name, describeListedRun(&r)))
+			}
+		}
+		for back, r := range all[:min(len(all), maxLast)] {
+			if back == 0 || strings.HasPrefix(word, "l") { // an empty word shows only one of them
+				add(runs.NameLast(back), r)
+			}
+		}
+		for _, r := range all {
+			add(r.Run, r)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open question.
+func describeListedRun(r *runs.Info) string {
+	text := r.Agent + ", " + r.Status + ", " + formatAge(time.Since(r.Started))
+	if len(r.Questions) > 0 {
+		text += ": " + wording.CutText(firstLine(r.Questions[0].Prompt), 40, "…")
+	}
+	return text
+}
+
+// completePoints completes arguments with ids of runs, and after an @ with the
+// run's checkpoints.
+func completePoints(env *environment, most int) cobra.CompletionFunc {
+	complete := completeRuns(env, most, nil)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		run, _, ok := strings.Cut(word, "@")
+		if !ok || len(args) >= most {
+			return complete(cmd, args, word)
+		}
+		points, err := env.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, c := range points {
+			if name := (runs.Point{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
+				names = append(names, describeCompletion(name, pointText(&c)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeAnswers completes --answer with the questions that the run has open.
+func completeAnswers(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+		if len(args) == 0 {
+			return nil, directive
+		}
+		archive := env.openWithFaults().Runs
+		id, err := archive.ResolveLast(context.Background(), args[0])
+		if err != nil {
+			return nil, directive
+		}
+		list, err := archive.ListRuns(context.Background(), id)
+		if err != nil || len(list) != 1 {
+			return nil, directive
+		}
+		var ids []string
+		for _, q := range list[0].Questions {
+			prompt, _, _ := strings.Cut(q.Prompt, "\n")
+			ids = append(ids, describeCompletion(q.ID+"=", wording.CutText(prompt, 60, "…")))
+		}
+		return ids, directive
+	}
+}
+
+// completeModels completes models with those of configured clients.
+func completeModels(env *environment) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, c := range env.openWithFaults().Models.ListClients() {
+			if len(c.Models) == 0 && c.Ready {
+				ids = append(ids, c.Client+":")
+			}
+			for _, m := range c.Models {
+				ids = append(ids, c.Client+":"+m)
+			}
+		}
+		return append(ids, "script:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/commandline"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/chat"
+	"raddle.dev/tool/permission"
+)
+
+// chatOptions are the flags of "chat".
+type chatOptions struct {
+	noBox                bool
+	session, model, mode string
+	continues            bool
+	variables            []string
+	raw                  bool
+	plain                bool
+	theme                string
+}
+
+func newChatCommand(env *environment) *cobra.Command {
+	var opts chatOptions
+	cmd := &cobra.Command{
+		Use:   "chat [AGENT]",
+		Short: "Talk with an agent",
+		Long: `raddle alone on a terminal does the same. Without AGENT you talk with the assistant that comes with raddle.
+Each message is a run, so nothing is lost: raddle -c continues the last conversation of this directory, even after a kill.`,
+		Example: `  raddle
+  raddle chat coder
+  raddle -c
+  raddle chat coder -s parser --mode edits`,
+		Args:              checkArgCount(0, 1, ""),
+		ValidArgsFunction: completeAgents(env),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runChat(cmd.Context(), env, opts, args)
+		},
+	}
+	addChatFlags(env, cmd, &opts)
+	return cmd
+}
+
+// addChatFlags adds the flags of a conversation.
+func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&opts.continues, "continue", "c", false, "continue the last conversation of this directory")
+	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
+	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
+	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	addUserFlag(cmd, env)
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or ask)")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
+	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
+	addTraceFlag(cmd, env)
+	flags.StringVar(&opts.theme, "theme", "", "use the colours of `THEME`: auto, dark, light or mono")
+	completeWords(cmd, "theme", config.Themes...)
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+}
+
+// canChat reports whether there is a person at a terminal.
+func canChat(env *environment) bool {
+	return term.IsTerminal(env.in) && env.err.IsTerminal() && env.out.IsTerminal()
+}
+
+func runChat(ctx context.Context, env *environment, opts chatOptions, args []string) error {
+	variables, err := parseVariables(opts.variables)
+	if err != nil {
+		return err
+	}
+	var mode permission.Mode
+	if chosen, err := parseMode(opts.mode); err != nil {
+		return err
+	} else if chosen != nil {
+		mode = chosen.Mode()
+	}
+	if opts.continues && opts.session != "" {
+		return badUsage("leave one of them out", "--continue and --session exclude each other")
+	}
+	if !canChat(env) {
+		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
+	}
+	env.plain, env.leave = opts.plain || term.IsDumb(), "stop"
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	env.process.Tools.NoBox = opts.noBox
+	if !opts.continues {
+		env.offersLook = len(args) == 0
+		if err := ensureModel(ctx, env, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {
+			return lookInstead(ctx, env, err)
+		}
+	}
+	if opts.theme != "" && !env.setTheme(opts.theme) {
+		return badUsage(suggestWord(opts.theme, config.Themes), "--theme %s: it must be one of %s", opts.theme, joinWords(config.Themes))
+	}
+	return runUntilSignal(ctx, func(ctx context.Context) error {
+		s := &chat.Session{
+			Terminal: chat.Terminal{Screen: env.err, Out: env.out, In: env.in, Keyboard: env.keys, Prompter: env.newPrompter(), SetTheme: env.setTheme},
+			Process:  env.process,
+			Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
+			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.plain},
+		}
+		return s.Run(ctx)
+	})
+}
+
+// runUntilSignal runs a function with a context that SIGTERM and SIGHUP end. After a signal, its exit code is part of the error.
+func runUntilSignal(ctx context.Context, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	returned, watched := make(chan struct{}), make(chan struct{})
+	var ended os.Signal
+	go func() {
+		defer close(watched)
+		select {
+		case ended = <-signals:
+			cancel()
+		case <-returned:
+		}
+	}()
+	err := run(ctx)
+	close(returned)
+	<-watched
+	if ended != nil {
+		return errors.Join(err, silentExit{signalCode(ended)})
+	}
+	return err
+}
+
+// chatBackend is what a conversation uses of the command line.
+type chatBackend struct {
+	env *environment
+	ctx context.Context
+	raw bool
+}
+
+// Start implements [chat.Backend].
+func (b *chatBackend) Start(ctx context.Context, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	mode := req.Mode
+	req.UIHooks = newUIHooks(ctx, b.env)
+	req.Mode = mode
+	return startConsenting(ctx, b.env, &req, start)
+}
+
+// Resume implements [chat.Backend].
+func (b *chatBackend) Resume(ctx context.Context, run string, mode *permission.ModeSwitch) (*app.Run, error) {
+	o := app.ResumeOptions{AcceptChanges: true, UIHooks: newUIHooks(ctx, b.env)}
+	o.Mode = mode
+	return b.env.process.ResumeRun(ctx, run, o)
+}
+
+// Drive implements [chat.Backend].
+func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
+	d := &drive{env: b.env, run: run, format: formatText, still: b.env.plain, raw: b.raw, turn: &c}
+	d.watch = newRunWatcher(b.env, run, false, !b.env.plain)
+	d.watch.started = true // which run it is does not matter to the person
+	if run.Agent.Config != nil {
+		d.watch.showReplies(b.raw)
+	}
+	b.env.watching.Store(d.watch)
+	d.stop = newTurnStopper(b.env, c.Interrupt, c.Cancel)
+	b.env.stopping.Store(d.stop)
+	res, err := d.driveRun()
+	d.watch.finishWatch()
+	b.env.stopping.Store(nil)
+	b.env.watching.Store(nil)
+	d.stop.close()
+	return res, err
+}
+
+// Command implements [chat.Backend].
+func (b *chatBackend) Command(ctx context.Context, args []string) error {
+	env := b.env
+	defer func(leave string) { env.leave = leave }(env.leave)
+	env.leave = "" // its questions can be answered later
+	quiet, verbose, color, level, way := env.quiet, env.verbose, env.color, env.logLevel, env.progress
+	root := newRootCommand(env) // its flags set the defaults
+	env.quiet, env.verbose, env.color, env.logLevel, env.progress = quiet, verbose, color, level, way
+	root.SetArgs(commandline.RewriteArgs(args))
+	finishCommand(env, root.ExecuteContext(ctx))
+	return nil
+}
+
+// ShowReply implements [chat.Backend]. The screen writes the text above the editor.
+func (b *chatBackend) ShowReply(text string) {
+	b.env.err.PassThrough(b.env.out, strings.TrimRight(b.env.renderReply(text, b.raw), "\n")+"\n")
+}
+
+// ShowError implements [chat.Backend].
+func (b *chatBackend) ShowError(err error) {
+	var quiet silentExit
+	if !errors.As(err, &quiet) {
+		printError(b.env, err)
+	}
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/process/sandbox"
+	"raddle.dev/internal/terminal/doctor"
+)
+
+// doctorOptions are the flags of "doctor".
+type doctorOptions struct {
+	online bool
+	output string
+}
+
+func newDoctorCommand(env *environment) *cobra.Command {
+	var opts doctorOptions
+	cmd := &cobra.Command{
+		Use:   "doctor [AGENT]",
+		Short: "Check that everything works, and say what to do if it does not",
+		Long: `It checks the configuration, the key of your model, the store of runs, the programs that scripts need and the terminal; with an agent
+also its files, models, tools and MCP servers, which it starts. --online sends one short request to the model. The exit code is 0 if
+nothing is marked ✗.`,
+		Example: `  raddle doctor
+  raddle doctor explore --online`,
+		Args:              checkArgCount(0, 1, ""),
+		ValidArgsFunction: completeAgents(env),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), env, opts, args) },
+	}
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.online, "online", false, "send one short request to the model, without asking first")
+	return cmd
+}
+
+// runDoctor also works with an invalid configuration. The exit code is that of the first error.
+func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args []string) error {
+	d := &doctor.Doctor{Process: env.openWithFaults()}
+	d.CheckVersion()
+	d.CheckConfig(env.problem)
+	if len(args) == 0 {
+		env.checkReply(ctx, d, d.CheckModels([]string{env.process.Config.Model}), opts)
+	} else if a := d.CheckAgent(args[0]); a != nil {
+		env.checkReply(ctx, d, d.CheckModels(a.Models()), opts)
+		d.CheckTools(ctx, a)
+		d.CheckKnowledge(ctx, args[0])
+	}
+	d.CheckStore(ctx)
+	d.CheckPrograms()
+	d.CheckBox(ctx)
+	if opts.output == formatText {
+		d.CheckTerminal(env.err, showsLinks(os.Getenv))
+	}
+	var failed error
+	for i := range d.Results {
+		if r := &d.Results[i]; r.Err != nil {
+			r.Next = cmp.Or(r.Next, nextStep(env, r.Err))
+			if failed == nil {
+				failed = silentExit{exitCode(r.Err)}
+			}
+		}
+	}
+	if err := env.printResult(opts.output, d.Results, func() string { return doctor.FormatResults(env.out.Colors, d.Results) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// checkReply sends a request to a model, unless it is "", if the user wants that.
+func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id string, opts doctorOptions) {
+	if id == "" {
+		return
+	}
+	if !opts.online {
+		g := env.newGuide()
+		if opts.output != formatText || g.Prompter == nil {
+			return
+		}
+		if yes, err := g.AskYesNo(ctx, "Send one short request to "+id+" to see whether it answers?"); err != nil || !yes {
+			return
+		}
+	}
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	defer cancel()
+	d.CheckReply(ctx, id)
+}
+
+func newSandboxCommand(env *environment) *cobra.Command {
+	run := func(ctx context.Context, env *environment, _ struct{}, args []string) error {
+		ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer cancel()
+		code, err := sandbox.RunCommand(ctx, env.process.Tools, env.process.Dirs.Work, args, env.out, env.err)
+		if err == nil && code != 0 {
+			err = silentExit{code}
+		}
+		return err
+	}
+	cmd := newCommand(env, &struct{}{}, run, &cobra.Command{
+		Use:   "sandbox -- COMMAND...",
+		Short: "Run a command as an agent's commands run: in a box",
+		Long: `The command reads everything but secrets, writes the current directory, a directory of temporary files and caches that are thrown away,
+and reaches the hosts that rules allow. What it wrote is moved into the current directory when it has ended; files that run later, such as
+hooks of git, are held back. The exit code is that of the command.`,
+		Example: "  raddle sandbox -- go test ./...\n  raddle sandbox -- bash -c 'echo x > /etc/motd'\n  raddle sandbox explain",
+		Args:    cobra.MinimumNArgs(1),
+	})
+	explain := func(_ context.Context, env *environment, _ struct{}, _ []string) error {
+		text, err := sandbox.ExplainBox(env.process.Tools, env.process.Dirs.Work)
+		if err == nil {
+			env.out.PrintText(text)
+		}
+		return err
+	}
+	cmd.AddCommand(newCommand(env, &struct{}{}, explain, &cobra.Command{
+		Use:     "explain",
+		Short:   "Say what the box allows here",
+		Example: "  raddle sandbox explain",
+		Args:    checkArgCount(0, 0, ""),
+	}))
+	return cmd
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/docs/guide"
+	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+)
+
+func newHelpCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [TOPIC]",
+		Short:             "Show a guide, or the help of a command",
+		Hidden:            true,
+		ValidArgsFunction: completeHelp,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runHelp(env, cmd.Root(), args) },
+	}
+}
+
+// runHelp prints a guide, which a terminal shows formatted, or the help of a command. The name of both means the guide.
+func runHelp(env *environment, root *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if topic := guide.FindTopic(args[0]); topic != nil {
+			env.printGuide(topic.Text)
+			if isCommand(root, topic.Name) {
+				env.printNote("the command has help of its own: raddle %s --help", topic.Name)
+			}
+			return nil
+		}
+		if text := guide.FindSection(args[0]); text != "" {
+			env.printGuide(text)
+			return nil
+		}
+	}
+	found, rest, err := root.Find(args)
+	switch {
+	case err == nil && len(rest) == 0:
+		return found.Help()
+	case err == nil && found != root:
+		return refuseWords(env)(found, rest)
+	}
+	next := "the guides are " + joinWords(topicNames())
+	if near := wording.FindNearest(args[0], slices.Concat(commandNamesOf(root), topicNames(), guide.SectionNames())); near != "" {
+		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
+	}
+	return badUsage(next, "there is no guide and no command %q", args[0])
+}
+
+// relativeLink matches a link to a file or a heading, which a terminal cannot follow.
+var relativeLink = pattern.CompileLater(`\[([^\]\n]+)\]\((?:#|\.\./|[a-z-]+\.md)[^)\s]*\)`)
+
+// printGuide prints Markdown as it is, or formatted on a terminal, where links to other files are only their texts.
+func (env *environment) printGuide(text string) {
+	if r := env.markdownRenderer(false); r != nil {
+		r.Fill = true
+		text = r.RenderText(relativeLink().ReplaceAllString(text, "$1"))
+	}
+	env.out.PrintText(text)
+}
+
+// completeHelp completes the first word with guides and commands, and further ones with the commands of a command.
+func completeHelp(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	if len(args) == 0 {
+		for _, t := range guide.ListTopics() {
+			words = append(words, describeCompletion(t.Name, t.Title))
+		}
+		for _, name := range guide.SectionNames() {
+			words = append(words, describeCompletion(name, "part of a guide"))
+		}
+	}
+	for _, c := range found.Commands() {
+		if c.IsAvailableCommand() && (len(args) > 0 || guide.FindTopic(c.Name()) == nil) {
+			words = append(words, describeCompletion(c.Name(), c.Short))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// commandNamesOf returns the names of the commands below a command.
+func commandNamesOf(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+func isCommand(root *cobra.Command, name string) bool {
+	found, _, err := root.Find([]string{name})
+	return err == nil && found != root
+}
+
+func topicNames() []string {
+	names := make([]string, len(guide.ListTopics()))
+	for i, t := range guide.ListTopics() {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// helpGuides lists the guides in two columns.
+func helpGuides(b *strings.Builder) {
+	b.WriteString("\nGuides (raddle help TOPIC):\n")
+	for _, t := range guide.ListTopics() {
+		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
+	}
+	fmt.Fprintf(b, "  also: %s\n", joinWords(guide.SectionNames()))
+}
+
+// versionOptions are the flags of "version".
+type versionOptions struct{ output string }
+
+func newVersionCommand(env *environment) *cobra.Command {
+	var opts versionOptions
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, and what it was built from",
+		Args:  checkArgCount(0, 0, ""),
+		RunE:  func(*cobra.Command, []string) error { return printBuild(env, opts.output) },
+	}
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	return cmd
+}
+
+// printBuild prints the version, the commit and how the program was built.
+func printBuild(env *environment, output string) error {
+	b := app.ReadBuild()
+	text := "raddle " + b.Version + "\n"
+	switch {
+	case b.Commit == "":
+		text += "commit unknown: built outside of a clone\n"
+	case b.Modified:
+		text += fmt.Sprintf("commit %s of %s, with changes\n", b.Commit, b.Time)
+	default:
+		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
+	}
+	return env.printResult(output, b, func() string { return text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform) })
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/storage/runs"
+)
+
+// inboxOptions are the flags of "inbox".
+type inboxOptions struct {
+	output   string
+	noResume bool
+}
+
+func newInboxCommand(env *environment) *cobra.Command {
+	var opts inboxOptions
+	cmd := newCommand(env, &opts, runInbox, &cobra.Command{
+		Use:     "inbox",
+		Aliases: []string{"answer"},
+		Short:   "Answer the open questions of all runs",
+		Long: `On a terminal, raddle asks the questions one after the other, the oldest first. When you have answered those of
+a run, it continues here; then the next run asks. Esc leaves a question open, Ctrl-C ends the command.
+raddle does not ask the questions of a run that another process drives: answer them there.
+
+If standard output is not a terminal, or with --output json, raddle lists the questions and asks nothing.`,
+		Example: `  raddle inbox
+  raddle inbox --no-resume
+  raddle inbox --output json`,
+		Args: checkArgCount(0, 0, ""),
+	})
+	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
+	addTraceFlag(cmd, env)
+	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
+	return cmd
+}
+
+func runInbox(ctx context.Context, env *environment, opts inboxOptions, _ []string) error {
+	list, damaged, err := env.process.Runs.ListOpenRuns(ctx)
+	if err != nil {
+		return err
+	}
+	warnDamaged(env, damaged)
+	if opts.output == formatJSON {
+		return env.printJSON(inboxLines(list))
+	}
+	if len(list) == 0 {
+		env.printNote("no open questions")
+		return nil
+	}
+	if env.newPrompter() == nil || !env.out.IsTerminal() {
+		printInbox(env, list)
+		return nil
+	}
+	return answerInbox(ctx, env, list, opts.noResume)
+}
+
+// warnDamaged says which runs cannot be read. They may have questions.
+func warnDamaged(env *environment, damaged []runs.Info) {
+	for _, r := range damaged {
+		env.printNote("warning: run %s is damaged, and its questions cannot be read: %s", r.Run, r.Reason)
+	}
+	if len(damaged) > 0 {
+		env.printNote("next: raddle store check")
+	}
+}
+
+// inboxLine is an open question as "inbox --output json" writes it.
+type inboxLine struct {
+	overview.Question
+	Resume *string `json:"resume"` // the command that answers it; null if a process drives the run
+}
+
+func inboxLines(list []runs.OpenRun) []inboxLine {
+	lines := []inboxLine{}
+	for _, r := range list {
+		for _, q := range overview.ListQuestions(&r) {
+			l := inboxLine{Question: q}
+			if r.Status != runs.Running {
+				l.Resume = new("raddle resume " + r.Run)
+				if q.Asked.Kind != flow.KindTrust { // no flag consents
+					*l.Resume += " --answer " + answerWord(r.Open, q.Asked)
+				}
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// answerWord returns the words with which a command line answers one of the open questions of a run.
+func answerWord(open []graph.Question, q graph.Question) string {
+	if len(open) == 1 {
+		return "TEXT"
+	}
+	return wording.QuoteWord(q.ID + "=TEXT")
+}
+
+// printInbox writes the open questions as a table.
+func printInbox(env *environment, list []runs.OpenRun) {
+	table := term.NewTable("RUN", "AGENT", "SINCE", "QUESTION")
+	for i := range list {
+		r := &list[i]
+		agent := r.Agent
+		if r.Session != "" {
+			agent += " -s " + r.Session
+		}
+		for _, q := range r.Open {
+			first, _, _ := strings.Cut(plainText(q.Prompt), "\n")
+			text := question.FormatName(q) + ": " + wording.CutText(first, 60, "…")
+			if len(q.Options) > 0 {
+				text += " (" + plainText(joinWords(q.Options)) + ")"
+			}
+			if r.Status == runs.Running {
+				text += " " + waitsFor(r.Info)
+			}
+			table.AddRow(r.Run, agent, formatAge(time.Since(r.Updated)), text)
+		}
+	}
+	env.printTable(table)
+	env.printNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
+}
+
+// An inbox asks the open questions of runs, one run after the other.
+type inbox struct {
+	env      *environment
+	noResume bool
+	ended    bool  // the person has left the inbox
+	failed   error // of the first run that did not continue as it should
+}
+
+// answerInbox asks the questions of runs. The error has the exit code of the first run that failed.
+func answerInbox(ctx context.Context, env *environment, list []runs.OpenRun, noResume bool) error {
+	b := &inbox{env: env, noResume: noResume}
+	for i := range list {
+		r := &list[i]
+		env.err.PrintLine(env.err.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), formatAge(time.Since(r.Updated)))))
+		if r.Status == runs.Running {
+			b.showDriven(r)
+			continue
+		}
+		err := b.answerRun(ctx, r.Run)
+		if driven := (*runs.BusyError)(nil); errors.As(err, &driven) {
+			b.showDriven(r)
+			err = nil
+		}
+		b.noteFailure(err)
+		if b.ended {
+			return silentExit{exitInterrupted}
+		}
+	}
+	return b.failed
+}
+
+// showDriven shows the questions of a run that another process drives.
+func (b *inbox) showDriven(r *runs.OpenRun) {
+	for _, q := range r.Open {
+		b.env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.env.err.Colors), "\n", "\n    "))
+	}
+	b.env.err.PrintLine("raddle: another process drives this run: answer there " + waitsFor(r.Info))
+}
+
+// noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.
+func (b *inbox) noteFailure(err error) {
+	code := exitCode(err)
+	if err == nil || code == exitWaiting {
+		return
+	}
+	if !errors.As(err, &silentExit{}) {
+		printError(b.env, err)
+	}
+	if b.failed == nil {
+		b.failed = silentExit{code}
+	}
+}
+
+// answerRun asks the questions of a run, and continues it or records the answers.
+func (b *inbox) answerRun(ctx context.Context, id string) error {
+	run, err := b.env.process.ResumeRun(ctx, id, app.ResumeOptions{UIHooks: newUIHooks(ctx, b.env)})
+	if err != nil {
+		return err
+	}
+	if len(run.Questions) == 0 {
+		run.Close()
+		b.env.printNote("raddle: it was answered in the meantime")
+		return nil
+	}
+	d := &drive{env: b.env, run: run, format: formatText, skip: func(err error) { b.ended = b.ended || errors.Is(err, term.ErrInterrupted) }}
+	if b.noResume {
+		err = b.recordAnswers(d)
+	} else {
+		err = d.runWithAnswers(nil)
+	}
+	b.ended = b.ended || d.stop.isStopped()
+	return err
+}
+
+// recordAnswers asks the questions of a run and records the answers, without continuing it.
+func (b *inbox) recordAnswers(d *drive) error {
+	defer d.run.Close()
+	d.stop = newStopper(b.env)
+	defer d.stop.close()
+	answers, _, err := d.newAsker().answerQuestions(d.stop.asking, d.run.Questions)
+	if err != nil || len(answers) == 0 {
+		return err
+	}
+	if _, err := app.RecordChange(d.stop.ctx, b.env.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
+		return err
+	}
+	b.env.printNote("raddle: %s of run %s recorded\nnext: %s", wording.FormatCount(len(answers), "answer"), d.run.ID, d.run.ResumeCommand())
+	return nil
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/term"
+)
+
+func newInitCommand(env *environment) *cobra.Command {
+	return newCommand(env, &noOptions{}, runInit, &cobra.Command{
+		Use:   "init",
+		Short: "Set raddle up: a model, a first agent, shell completion",
+		Long: `It finds keys and models on this machine, asks which model to use, and saves it in config.yaml. Then it offers to send one short request,
+to create an agent, and to set up completion in your shell. Esc skips a step. Nothing is written without a yes.`,
+		Example: "  raddle init",
+		Args:    checkArgCount(0, 0, ""),
+	})
+}
+
+// runInit asks for each step. Without a person it lists the commands that do the same.
+func runInit(ctx context.Context, env *environment, _ noOptions, _ []string) error {
+	env.offersLook = true
+	g := env.newGuide()
+	if g.Prompter == nil {
+		model, steps := g.ListSteps()
+		if model == "" {
+			return badUsage(steps, "init asks questions, and standard input or standard error is not a terminal")
+		}
+		env.printNote("%s set up: the model is %s, and can be asked as far as can be seen without a request.\nnext: %s", env.err.Paint(term.Green, "✓"), model, steps)
+		return nil
+	}
+	next, err := g.AskAll(ctx)
+	if errors.Is(err, term.ErrInterrupted) {
+		return silentExit{exitInterrupted}
+	}
+	if err != nil {
+		return lookInstead(ctx, env, err)
+	}
+	env.printNote("next: raddle (a conversation), or: %s", next)
+	return nil
+}

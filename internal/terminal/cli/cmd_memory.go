@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/term"
+	"raddle.dev/memory"
+)
+
+// memoryOptions are the flags of the commands of memory.
+type memoryOptions struct{ output, user, app string }
+
+// namespace returns the namespace that the flags name, or usual if they name none.
+func (o memoryOptions) namespace(usual string) string {
+	switch {
+	case o.user != "":
+		return memory.UserNamespace(o.user)
+	case o.app != "":
+		return memory.AppNamespace(o.app)
+	}
+	return usual
+}
+
+func newMemoryCommand(env *environment) *cobra.Command {
+	newOne := func(run func(context.Context, *environment, memoryOptions, []string) error, cmd *cobra.Command) *cobra.Command {
+		var opts memoryOptions
+		cmd.Flags().StringVar(&opts.user, "user", "", "the memory of `NAME`")
+		cmd.Flags().StringVar(&opts.app, "app", "", "the values of the application `NAME`, which all its users share")
+		cmd.MarkFlagsMutuallyExclusive("user", "app")
+		addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
+		return newCommand(env, &opts, run, cmd)
+	}
+	return newGroup(env, &cobra.Command{
+		Use: "memory", Short: "Show and remove what agents remember beyond a run",
+		Long: `Agents that have the tools memory__save, memory__search and memory__forget remember values in the store of runs.
+Without --user and --app, show and rm are about the memory of runs without a user, and ls and export about everything.`,
+		Example: `  raddle memory ls --user ada
+  raddle memory rm colour --user ada`,
+	},
+		newOne(runMemoryList, &cobra.Command{Use: "ls", Short: "List what is remembered", Args: checkArgCount(0, 0, "")}),
+		newOne(runMemoryShow, &cobra.Command{Use: "show KEY", Short: "Print a value", Args: checkArgCount(1, 1, "the key")}),
+		newOne(runMemoryRemove, &cobra.Command{Use: "rm KEY...", Short: "Remove values permanently", Args: checkArgCount(1, -1, "a key")}),
+		newOne(runMemoryExport, &cobra.Command{Use: "export", Short: "Print all values, each as a line of JSON", Args: checkArgCount(0, 0, "")}))
+}
+
+func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ []string) error {
+	list, err := readMemory(ctx, env, opts)
+	if err != nil {
+		return err
+	}
+	if opts.output == formatJSON {
+		return env.printJSON(list)
+	}
+	if len(list) == 0 {
+		env.printNote("nothing is remembered")
+		return nil
+	}
+	table := term.NewTable("OF", "KEY", "SAVED", "EXPIRES", "VALUE")
+	for _, e := range list {
+		expires := "never"
+		if !e.Expires.IsZero() {
+			expires = e.Expires.Local().Format(time.DateOnly)
+		}
+		table.AddRow(plainText(e.Namespace), plainText(e.Key), e.Updated.Local().Format(time.DateOnly), expires, plainText(string(e.Value)))
+	}
+	env.printTable(table)
+	return nil
+}
+
+// readMemory returns the entries that the flags name.
+func readMemory(ctx context.Context, env *environment, opts memoryOptions) ([]memory.Entry, error) {
+	st, err := env.process.Runs.OpenExistingMemory()
+	if err != nil {
+		return nil, err
+	}
+	return memory.ReadEntries(ctx, st, opts.namespace(""))
+}
+
+func runMemoryShow(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
+	st, err := env.process.Runs.OpenExistingMemory()
+	if err != nil {
+		return err
+	}
+	namespace := opts.namespace(memory.UserNamespace(""))
+	e, err := st.GetEntry(ctx, namespace, args[0])
+	if err != nil {
+		return explainMissing(err, namespace, args[0])
+	}
+	return env.printResult(opts.output, e, func() string { return plainText(string(e.Value)) })
+}
+
+func runMemoryRemove(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
+	st, err := env.process.Runs.OpenExistingMemory()
+	if err != nil {
+		return err
+	}
+	namespace := opts.namespace(memory.UserNamespace(""))
+	for _, key := range args {
+		if err := st.DeleteEntry(ctx, namespace, key); err != nil {
+			return explainMissing(err, namespace, key)
+		}
+		env.printNote("removed %q of %s", plainText(key), plainText(namespace))
+	}
+	return nil
+}
+
+// explainMissing returns the error for an entry that does not exist; other errors do not change.
+func explainMissing(err error, namespace, key string) error {
+	if !errors.Is(err, memory.ErrNotFound) {
+		return err
+	}
+	return badUsage("see what there is with: raddle memory ls", "nothing is remembered under the key %q of %s", key, namespace)
+}
+
+func runMemoryExport(ctx context.Context, env *environment, opts memoryOptions, _ []string) error {
+	list, err := readMemory(ctx, env, opts)
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, list, func() string {
+		var lines []string
+		for _, e := range list {
+			text, _ := json.Marshal(e) // Put has checked its value
+			lines = append(lines, string(text))
+		}
+		return plainText(strings.Join(lines, "\n"))
+	})
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/proving/replay"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/runfile"
+)
+
+// replayOptions are the flags of "replay".
+type replayOptions struct {
+	agent, until, output, rules string
+	live                        bool
+}
+
+func newReplayCommand(env *environment) *cobra.Command {
+	var opts replayOptions
+	cmd := newCommand(env, &opts, runReplay, &cobra.Command{
+		Use:   "replay RUN|FILE",
+		Short: "Execute a run again, offline, and show the first difference",
+		Long: `Executes a recorded run again with its agent as it is now. What the run got from models, scripts, tools, searches and
+people comes from its journal: nothing is sent, written or run. If the agent still asks for the same, raddle says so. The
+first prompt, input, argument, question, path or output that differs stops the replay with exit code 1.
+FILE is a run that "raddle runs export" has written.
+
+With --with-rules, nothing is executed. raddle judges each recorded call of a tool by the rules of another permissions.yaml,
+instead of your own rules and those of the project, and lists what was decided then and what these rules would have
+done. Answers that you gave for the whole run count for the calls after them. The exit code is 1 if a call that passed then would
+ask or be denied.`,
+		Example: `  raddle replay last
+  raddle replay bug.raddle --agent ./triage
+  raddle replay last --until review
+  raddle replay last --live
+  raddle replay last --with-rules strict.yaml`,
+		Args:              checkArgCount(1, 1, "the id of a run, or a file,"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&opts.agent, "agent", "", "replay with the agent at `PATH` instead of the one that ran")
+	flags.BoolVar(&opts.live, "live", false, "continue from the first difference with real models, tools and scripts, as a new run")
+	flags.StringVar(&opts.until, "until", "", "stop before the node `NODE`")
+	flags.StringVar(&opts.rules, "with-rules", "", "only judge the calls, by the permission rules of `FILE` (lists allow, ask, deny)")
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
+	return cmd
+}
+
+func runReplay(ctx context.Context, env *environment, opts replayOptions, args []string) error {
+	if opts.rules != "" && (opts.live || opts.until != "") {
+		return badUsage("leave --live and --until out", "--with-rules executes nothing, so it goes with neither --live nor --until")
+	}
+	job, err := newReplayJob(ctx, env, args[0], opts.agent)
+	if err == nil && opts.live {
+		err = checkLive(ctx, env, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	if opts.rules != "" {
+		return judgeCalls(ctx, env, job, opts)
+	}
+	job.Until = opts.until
+	res, err := replay.Execute(ctx, job)
+	if err != nil {
+		return err
+	}
+	if err := env.printResult(opts.output, res, func() string { return res.Describe(env.out.Paint) }); err != nil {
+		return err
+	}
+	if opts.live && opts.until == "" && (res.Difference != nil || res.Ended != "") {
+		return continueLive(ctx, env, res, job.Recording, opts.output)
+	}
+	if res.Difference != nil {
+		return silentExit{exitFailed}
+	}
+	return nil
+}
+
+// judgeCalls implements --with-rules.
+func judgeCalls(ctx context.Context, env *environment, job replay.Job, opts replayOptions) error {
+	res, err := replay.JudgeCalls(ctx, env.process, job, opts.rules)
+	if err != nil {
+		return err
+	}
+	width := 0
+	if env.out.IsTerminal() {
+		width, _ = env.out.Size()
+	}
+	if err := env.printResult(opts.output, res, func() string { return res.Describe(width, env.out.Colors) }); err != nil {
+		return err
+	}
+	if res.IsStricter() {
+		return silentExit{exitFailed}
+	}
+	return nil
+}
+
+// checkLive returns an error if a recording came from elsewhere, and no one has accepted it: its answers would allow calls here.
+func checkLive(ctx context.Context, env *environment, name string) error {
+	if config.IsFile(env.process.Dirs.AbsPath(name)) {
+		return failure.NewUsage("put it into the store, and look at it: raddle runs import "+wording.QuoteWord(name), "--live: the answers in %s would allow calls on this machine", name)
+	}
+	d, err := env.process.Runs.ReadRunDetail(ctx, name)
+	if err == nil && d.Foreign != nil && (d.Foreign.Accepted == nil || !d.Foreign.Accepted.Whole) {
+		err = failure.NewUsage("look at what it brings: raddle resume "+d.Run, "--live: run %s came from %s, and no one has accepted what it brings: its answers would allow calls on this machine", d.Run, d.Foreign.From)
+	}
+	return err
+}
+
+// continueLive continues a replayed run from its first difference, as a new run.
+func continueLive(ctx context.Context, env *environment, res *replay.Result, rec *replay.Recording, format string) error {
+	req, answers, err := res.NewLive(rec)
+	if err != nil {
+		return err
+	}
+	adjust := req.Adjust
+	req.UIHooks = newUIHooks(ctx, env)
+	req.Adjust = adjust
+	run, err := startPrompted(ctx, env, req)
+	if err != nil {
+		return err
+	}
+	d := &drive{env: env, run: run, format: format}
+	return d.runWithAnswers(answers)
+}
+
+// newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if that is empty.
+func newReplayJob(ctx context.Context, env *environment, name, agent string) (j replay.Job, err error) {
+	if agent != "" {
+		place, err := env.process.FindAgent(agent)
+		if err != nil {
+			return j, err
+		}
+		j.Agent = place.Dir
+	}
+	var f *runfile.File
+	if path := env.process.Dirs.AbsPath(name); config.IsFile(path) {
+		f, err = runfile.Load(path)
+	} else {
+		f, err = collectRun(ctx, env, name)
+	}
+	if err == nil {
+		j.Recording, err = replay.NewRecording(ctx, f)
+	}
+	return j, err
+}
+
+// writeCase implements "test --from".
+func writeCase(ctx context.Context, env *environment, run string, args []string) error {
+	if len(args) > 1 {
+		return badUsage("name one directory, or none", "raddle test --from: unexpected argument %q", args[1])
+	}
+	job, err := newReplayJob(ctx, env, run, strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	path, failures, err := replay.WriteCase(ctx, job)
+	if err != nil {
+		return err
+	}
+	for _, f := range failures {
+		env.printWarning("the case does not pass yet: " + plainText(f.Message))
+	}
+	env.printNote("raddle: a test case of run %s is in %s", job.Recording.Run, env.process.Dirs.ShortPath(path))
+	env.printNote("next: raddle test %s", wording.QuoteWord(env.process.Dirs.ShortPath(path)))
+	return nil
+}

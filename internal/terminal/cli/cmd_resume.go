@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/tool"
+)
+
+// resumeOptions are the flags of "resume".
+type resumeOptions struct {
+	noBox bool
+	app.ResumeOptions
+	answers  []string
+	inDoubt  string
+	mode     string
+	output   string
+	raw      bool
+	noStream bool
+}
+
+func newResumeCommand(env *environment) *cobra.Command {
+	var opts resumeOptions
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Continue a run that waits, failed or was stopped",
+		Long: `RUN is the id of a run, or a unique prefix of it; last is the newest run, and last~1 the one before it.
+The run continues after its last recorded result. The prompt, the model and the variables stay the same.`,
+		Example: `  raddle resume last --answer yes
+  raddle resume last
+  raddle resume last --answer review=yes --answer budget=100
+  raddle resume last --accept-changes
+  raddle resume last --in-doubt skip`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reportRefusal(env, opts.output, runResume(cmd.Context(), env, opts, args))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringVar(&opts.inDoubt, "in-doubt", "", "what to do with calls that were interrupted: `retry`, skip or ask")
+	flags.BoolVar(&opts.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
+	flags.BoolVar(&opts.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
+	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
+	addTraceFlag(cmd, env)
+	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask, edits or box (default: as before)")
+	completeWords(cmd, "in-doubt", tool.Doubts...)
+	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
+	return cmd
+}
+
+func runResume(ctx context.Context, env *environment, opts resumeOptions, args []string) error {
+	doubt, ok := tool.ParseDoubt(opts.inDoubt)
+	if !ok && opts.inDoubt != "" {
+		return badUsage(suggestWord(opts.inDoubt, tool.Doubts), "--in-doubt %s: it must be one of %s", opts.inDoubt, joinWords(tool.Doubts))
+	}
+	mode, err := parseMode(opts.mode)
+	if err != nil {
+		return err
+	}
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	env.process.Tools.NoBox = opts.noBox
+	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env), doubt, mode
+	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
+	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
+		if len(opts.answers) > 0 {
+			err = runs.ExplainAnswered(ctx, env.process.Runs, over.ID, []string{strings.SplitN(opts.answers[0], "=", 2)[0], ""}, err)
+		}
+		err = errors.Join(err, printOver(ctx, env, over, opts.output))
+	}
+	if err != nil {
+		return err
+	}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw, inDoubt: doubt}
+	return d.runWithAnswers(opts.answers)
+}
+
+// printOver prints the result of a run that is over, as the run did.
+func printOver(ctx context.Context, env *environment, over *runs.EndedError, format string) error {
+	if format == formatText {
+		env.out.PrintText(over.Output)
+		return nil
+	}
+	detail, err := env.process.Runs.ReadRunDetail(ctx, over.ID)
+	if err != nil {
+		return err
+	}
+	r := emptyReport(exitStale, over)
+	r.thread = detail.Snapshot.Thread
+	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
+	if over.Status == graph.Done {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
+		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
+	}
+	if err := fromJournal(env, detail, r); err != nil {
+		return err
+	}
+	writeReport(env, format, r, 1)
+	return nil
+}

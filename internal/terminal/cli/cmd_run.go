@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/gather"
+	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/llm"
+	"raddle.dev/tool/permission"
+)
+
+// runOptions are the flags of "run".
+type runOptions struct {
+	model, session string
+	mode           string
+	files, answers []string
+	variables      []string
+	output         string
+	raw            bool
+	noStream       bool
+	noStdin        bool
+	strict         bool
+	headless       bool
+	noBox          bool
+	dry            bool
+}
+
+func newRunCommand(env *environment) *cobra.Command {
+	var opts runOptions
+	cmd := &cobra.Command{
+		Use:   "run AGENT [PROMPT...]",
+		Short: "Run an agent",
+		Long: `AGENT is a name in the agents directory, or a path to an agent's directory, graph.yaml or config.yaml.
+The prompt is the words after it; standard input instead of "-" or of no words; then the files.
+
+On a terminal, raddle asks questions. Elsewhere --answer answers them, or a default of the file;
+otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
+		Example: `  raddle run examples/hello "Ada Lovelace"
+  raddle run examples/triage --answer yes
+  git diff | raddle run reviewer - "Review this change:"
+  raddle run writer -f notes.md --model openai:gpt-5 --output json`,
+		Args:              checkArgCount(1, -1, "the agent"),
+		ValidArgsFunction: completeAgents(env),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reportRefusal(env, opts.output, runRun(cmd.Context(), env, opts, args))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
+	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add `FILE` to the prompt: a text, picture, PDF, directory, glob or https address (repeatable)")
+	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
+	addTraceFlag(cmd, env)
+	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
+	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
+	flags.BoolVar(&opts.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
+	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
+	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	addUserFlag(cmd, env)
+	addNoBoxFlag(cmd, &opts.noBox)
+	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or edits)")
+	return cmd
+}
+
+func runRun(ctx context.Context, env *environment, opts runOptions, args []string) error {
+	variables, err := parseVariables(opts.variables)
+	if err != nil {
+		return err
+	}
+	mode, err := parseMode(opts.mode)
+	if err != nil {
+		return err
+	}
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	env.process.Tools.NoBox = opts.noBox
+	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
+		return err
+	}
+	text, err := promptText(env, args[1:], opts.noStdin)
+	if err != nil {
+		return err
+	}
+	files, report, err := gather.Read(ctx, opts.files)
+	if err != nil {
+		return err
+	}
+	for _, line := range report {
+		env.printNote("%s", term.CleanLine(line))
+	}
+	req := app.Request{
+		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
+		UIHooks: newUIHooks(ctx, env),
+	}
+	req.Mode = mode
+	if err := req.Attach(files, env.process.Dirs.AbsPath); err != nil {
+		return err
+	}
+	run, err := startPrompted(ctx, env, req)
+	if err != nil {
+		return err
+	}
+	if opts.dry {
+		return dryRun(env, run, opts.output)
+	}
+	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
+		run.Close()
+		return badUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+	}
+	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw}
+	return d.runWithAnswers(opts.answers)
+}
+
+// newUIHooks returns what the command line adds to the surroundings of agents.
+func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
+	s := app.UIHooks{Replays: func(file string) {
+		if w := env.watching.Load(); w != nil && !env.quiet {
+			note := "no model is called; replies come from " + env.process.Dirs.ShortPath(file)
+			if w.report != nil {
+				w.addNote(env.err.Paint(term.Dim, "  "+note))
+				return
+			}
+			w.addNote("raddle: " + note)
+		}
+	}}
+	s.StoreAway = func(err error) { tellStoreAway(env, err) }
+	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }
+	s.Person = env.newPrompter() != nil
+	s.Log = env.runLogger()
+	addRetrievalHooks(ctx, env, &s)
+	return s
+}
+
+// tellStoreAway says that a run waits for its store, or that the store is back.
+func tellStoreAway(env *environment, err error) {
+	note := "the store is back"
+	if err != nil {
+		note = "the store is not available; raddle tries again: " + term.CleanLine(err.Error())
+	}
+	if !env.quiet {
+		env.err.PrintLine("raddle: " + note)
+	}
+}
+
+// addUserFlag adds the flag of the user, whose values and memory the runs of the process use.
+func addUserFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&env.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's (default: of no name)")
+}
+
+// addNoBoxFlag adds the flag that switches the box off.
+func addNoBoxFlag(cmd *cobra.Command, off *bool) {
+	cmd.Flags().BoolVar(off, "no-box", false, "ask about commands that are not known to be harmless, in place of running them in a box")
+}
+
+// addModeFlag adds the flag of the permission mode.
+func addModeFlag(cmd *cobra.Command, mode *string, usage string) {
+	cmd.Flags().StringVar(mode, "mode", "", usage)
+	completeWords(cmd, "mode", permission.Modes...)
+}
+
+// parseMode returns the permission mode of a flag, nil if it was not given.
+func parseMode(flag string) (*permission.ModeSwitch, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	m, ok := permission.ParseMode(flag)
+	if !ok {
+		return nil, badUsage(suggestWord(flag, permission.Modes), "--mode %s: it must be one of %s", flag, joinWords(permission.Modes))
+	}
+	return permission.NewModeSwitch(m), nil
+}
+
+// parseVariables reads NAME=VALUE, the form into which the two words of --agent-variable
+// were joined.
+func parseVariables(flags []string) (map[string]string, error) {
+	var variables map[string]string
+	for _, f := range flags {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || name == "" {
+			return nil, badUsage("write: --agent-variable NAME VALUE", "--agent-variable %s: there is no value", f)
+		}
+		if variables == nil {
+			variables = map[string]string{}
+		}
+		variables[name] = value
+	}
+	return variables, nil
+}
+
+// dryReport describes what a run would send to models, for --dry-run.
+type dryReport struct {
+	Agent    string       `json:"agent"`
+	Requests []dryRequest `json:"requests"` // for a graph, one for each llm node, with its placeholders
+	Tools    []toolReport `json:"tools"`
+	Servers  []string     `json:"mcp_servers"` // not started: Tools does not contain their tools
+	Notes    []string     `json:"notes"`       // what is unknown before the run
+	specs    []llm.ToolSpec
+	config   bool
+}
+
+// dryRequest is one request to a model.
+type dryRequest struct {
+	Node     string        `json:"node,omitempty"`
+	Model    string        `json:"model"`
+	System   string        `json:"system"`
+	Messages []llm.Message `json:"messages"`
+	Tools    []string      `json:"tools"`
+}
+
+// dryRun describes what a run would send to models. It calls and records nothing.
+func dryRun(env *environment, run *app.Run, format string) error {
+	defer run.Close()
+	r := dryReportOn(run.Agent, run.Record.Prompt)
+	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
+		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
+	}
+	noteFindings(env, run.Agent)
+	if format == formatStream {
+		format = formatJSON
+	}
+	return env.printResult(format, r, r.String)
+}
+
+func dryReportOn(a *flow.Agent, prompt string) *dryReport {
+	r := &dryReport{Agent: a.Name, Requests: []dryRequest{}, Tools: []toolReport{}, Servers: append([]string{}, a.Tools.Servers...), Notes: []string{}, config: a.Config != nil}
+	names := []string{}
+	for _, t := range a.AvailableTools() {
+		r.Tools = append(r.Tools, toolReport{t.Name, firstLine(t.Description)})
+		r.specs = append(r.specs, t.Spec())
+		names = append(names, t.Name)
+	}
+	if a.Config != nil {
+		system, messages := a.OpeningMessages(prompt)
+		r.Requests = append(r.Requests, dryRequest{Model: firstOrEmpty(a.Models()), System: system, Messages: messages, Tools: names})
+		if a.Config.Prompting.Dynamic {
+			r.Notes = append(r.Notes, "the script's function _instructions makes the instructions, and was not run")
+		}
+	} else {
+		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
+		for _, n := range a.ModelRequests() {
+			r.Requests = append(r.Requests, dryNode(a, n))
+		}
+	}
+	if len(r.Servers) > 0 {
+		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+joinWords(r.Servers))
+	}
+	return r
+}
+
+func dryNode(a *flow.Agent, n flow.ModelRequest) dryRequest {
+	q := dryRequest{Node: n.Node, Model: n.Model, System: n.System, Messages: []llm.Message{llm.User(n.Prompt)}, Tools: append([]string{}, n.Tools...)}
+	if models := a.Models(); q.Model == "" || len(models) == 1 {
+		q.Model = firstOrEmpty(models) // --model replaces all of them
+	}
+	return q
+}
+
+func firstOrEmpty(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// String returns the report for people.
+func (r *dryReport) String() string {
+	var b strings.Builder
+	for i, q := range r.Requests {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if q.Node != "" {
+			fmt.Fprintf(&b, "node: %s\n", q.Node)
+		}
+		fmt.Fprintf(&b, "model: %s\n", q.Model)
+		writeSection(&b, "system", q.System)
+		for _, m := range q.Messages {
+			writeSection(&b, string(m.Role), m.Text())
+		}
+		if !r.config {
+			writeSection(&b, "tools", strings.Join(q.Tools, ", "))
+		}
+	}
+	if r.config {
+		for _, t := range r.specs {
+			writeSection(&b, "tool "+t.Name, t.Description+"\n"+compactJSON(t.Schema))
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	return b.String()
+}
+
+// writeSection returns a text below its heading, or "" for an empty text.
+func writeSection(b *strings.Builder, title, text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		fmt.Fprintf(b, "\n[%s]\n%s\n", title, plainText(text))
+	}
+}
+
+func compactJSON(schema json.RawMessage) string {
+	text, err := json.Marshal(schema)
+	if err != nil || len(schema) == 0 {
+		return "{}"
+	}
+	return string(text)
+}

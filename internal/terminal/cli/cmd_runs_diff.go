@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/story"
+	"raddle.dev/internal/storage/runs"
+)
+
+func newRunsDiffCommand(env *environment) *cobra.Command {
+	return newOutputCommand(env, "write the differences as `FORMAT`: text or json", runRunsDiff, &cobra.Command{
+		Use:   "diff RUN[@N] [RUN[@N]]",
+		Short: "Compare the state of two checkpoints, or of two runs",
+		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
+With one argument, RUN@N is compared with the current state, and RUN with its own start.`,
+		Example: `  raddle runs diff last@3
+  raddle runs diff last@3 last@7
+  raddle runs diff last last~1`,
+		Args:              checkArgCount(1, 2, "a checkpoint"),
+		ValidArgsFunction: completePoints(env, 2),
+	})
+}
+
+func runRunsDiff(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	from, to, err := diffPoints(ctx, env.process, args)
+	if err != nil {
+		return err
+	}
+	was, is, changes, err := env.process.Runs.DiffPoints(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if opts.output == formatJSON {
+		return env.printJSON(struct {
+			From    runs.Point    `json:"from"`
+			To      runs.Point    `json:"to"`
+			Changes []runs.Change `json:"changes"`
+		}{was, is, changes})
+	}
+	differences := "no differences"
+	if len(changes) > 0 {
+		differences = wording.FormatCount(len(changes), "key") + " differ"
+	}
+	env.printNote("raddle: from %s to %s: %s", was, is, differences)
+	for _, c := range changes {
+		env.out.PrintText(story.FormatChange(&c, env.out.Colors))
+	}
+	return nil
+}
+
+// diffPoints returns the two points that diff compares.
+func diffPoints(ctx context.Context, p *app.Process, args []string) (from, to string, err error) {
+	if len(args) == 2 {
+		if strings.HasPrefix(args[1], "@") {
+			run, _, _ := strings.Cut(args[0], "@")
+			return args[0], run + args[1], nil
+		}
+		return args[0], args[1], nil
+	}
+	run, at, err := runs.SplitPoint(args[0])
+	if err != nil || at > 0 {
+		return args[0], run, err
+	}
+	list, err := p.Runs.ListCheckpoints(ctx, run)
+	if err != nil || len(list) == 0 {
+		return run, run, err
+	}
+	return runs.Point{Run: run, At: list[len(list)-1].At}.String(), run, nil
+}
+
+func newRunsBlameCommand(env *environment) *cobra.Command {
+	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsBlame, &cobra.Command{
+		Use:   "blame RUN[@N] [KEY]",
+		Short: "Show what wrote a key of the state, newest first",
+		Long: `Without KEY, raddle lists all keys with what wrote each of them last.
+For a fork, the list continues in the run that it was forked from.`,
+		Example: `  raddle runs blame last
+  raddle runs blame last owner
+  raddle runs blame last@7 owner --output json`,
+		Args:              checkArgCount(1, 2, "the id of a run"),
+		ValidArgsFunction: completeKeys(env),
+	})
+}
+
+func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	if len(args) == 1 {
+		return blameAllKeys(ctx, env, opts, args[0])
+	}
+	authors, err := env.process.Runs.BlameKey(ctx, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, authors, func() string {
+		table := term.NewTable("CHECKPOINT", "TIME", "WRITTEN BY")
+		for _, a := range authors {
+			table.AddRow(a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
+		}
+		return table.Format(0)
+	})
+}
+
+// blameAllKeys lists all keys of a run with their last writers.
+func blameAllKeys(ctx context.Context, env *environment, opts outputOptions, run string) error {
+	keys, err := env.process.Runs.BlameKeys(ctx, run)
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, keys, func() string {
+		table := term.NewTable("KEY", "CHECKPOINT", "TIME", "WRITTEN BY")
+		for _, k := range keys {
+			table.AddRow(k.Key, k.Author.Point.String(), k.Time.Local().Format(time.DateTime), describeAuthor(&k.Author))
+		}
+		return table.Format(0)
+	})
+}
+
+// completeKeys completes a run or a checkpoint, and then the keys of its state.
+func completeKeys(env *environment) cobra.CompletionFunc {
+	point := completePoints(env, 1)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return point(cmd, args, word)
+		}
+		keys, err := env.openWithFaults().Runs.BlameKeys(context.Background(), args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, k := range keys {
+			if strings.HasPrefix(k.Key, word) {
+				names = append(names, describeCompletion(k.Key, "written by "+describeAuthor(&k.Author)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// describeAuthor says what wrote a key.
+func describeAuthor(a *runs.Author) string {
+	switch {
+	case a.From != nil:
+		return "before the fork of " + a.From.String()
+	case a.Kind == "start":
+		return "the start"
+	case a.Kind == "call":
+		return "the call of " + strings.TrimSuffix(a.Path, "/")
+	case a.Kind == "edit":
+		return "an edit"
+	case a.Kind == "snapshot":
+		return "records that were pruned"
+	}
+	var names []string
+	for _, n := range a.Nodes {
+		names = append(names, a.Path+n)
+	}
+	return joinWords(names)
+}

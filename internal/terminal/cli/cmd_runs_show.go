@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
+	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/report/story"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/tool/permission"
+)
+
+// runsShowOptions are the flags of "runs show".
+type runsShowOptions struct {
+	output string
+	state  bool
+	web    bool
+	why    bool
+}
+
+func newRunsShowCommand(env *environment) *cobra.Command {
+	var opts runsShowOptions
+	cmd := newCommand(env, &opts, runRunsShow, &cobra.Command{
+		Use:   "show RUN[@N]",
+		Short: "Show a run: what was said, its path, state and result",
+		Long: `raddle reads only the run's journal: the agent need not exist any more.
+Long values of the state are cut after three lines; --state shows them in full, and also raddle's own keys.
+--why shows the calls of tools instead: for each one whether it was allowed, asked about or denied, and which rule, answer, default or
+box was the reason, as it was recorded then.`,
+		Example:           "  raddle runs show last\n  raddle runs show last --why\n  raddle runs show last --output json\n  raddle runs show last@7 --state\n  raddle runs show last --web",
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completePoints(env, 1),
+	})
+	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&opts.web, "web", false, "show it in a browser, as raddle studio RUN does")
+	cmd.Flags().BoolVar(&opts.state, "state", false, "show the whole state")
+	cmd.Flags().BoolVar(&opts.why, "why", false, "show what let each call of a tool pass or stopped it")
+	return cmd
+}
+
+func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+	if opts.why && (opts.web || opts.state) {
+		return badUsage("leave --web and --state out", "--why shows the calls instead of the rest, so it goes with neither --web nor --state")
+	}
+	if opts.web {
+		return runStudio(ctx, env, studioOptions{}, args)
+	}
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	s, err := overview.DescribeRun(ctx, env.process, d)
+	if err != nil {
+		return err
+	}
+	return env.printResult(opts.output, s, func() string {
+		if opts.why {
+			return formatWhy(env, s)
+		}
+		return formatRun(s, opts.state)
+	})
+}
+
+// formatWhy returns what was decided about each call of a run, for people.
+func formatWhy(env *environment, s *overview.Run) string {
+	text := term.NewFields(10)
+	text.AddField("run", runs.Point{Run: s.Run, At: s.At}.String())
+	text.AddField("status", s.Status)
+	text.AddField("agent", s.Agent)
+	if r := s.Start; r != nil {
+		text.AddField("mode", cmp.Or(r.Mode, string(permission.ModeEdits)))
+	}
+	for _, b := range s.Tree.ListRuns() {
+		text.AddField("elsewhere", b.Path+" worked in a run of its own: raddle runs show "+b.Run+" --why")
+	}
+	width := 0
+	if env.out.IsTerminal() {
+		width, _ = env.out.Size()
+	}
+	return text.String() + story.NewDescriber(s.Moments, &s.Info).DescribeWhy(s.Calls, width, env.out.Colors)
+}
+
+// formatRun returns a run for people; wholeState reports whether its state is not cut.
+func formatRun(s *overview.Run, wholeState bool) string {
+	words := story.NewDescriber(s.Moments, &s.Info)
+	text := term.NewFields(10)
+	row := text.AddField
+	row("run", runs.Point{Run: s.Run, At: s.At}.String())
+	row("status", s.Status)
+	if row("reason", s.Reason); s.Cut {
+		row("reason", agent.InterruptReason)
+	}
+	row("agent", s.Agent)
+	row("session", s.Session)
+	if r := s.Start; r != nil {
+		row("directory", r.Dir)
+		row("model", plainText(joinWords(s.Usage.Models)))
+		row("variables", formatVariables(r.Variables))
+		row("prompt", r.Prompt)
+		if above := r.Parent; above != nil {
+			row("part of", "run "+above.Run+", "+plainText(above.Question))
+		}
+		for _, node := range slices.Sorted(maps.Keys(r.Templates)) {
+			row("template", "of "+node+", changed in this run: "+plainText(r.Templates[node]))
+		}
+	}
+	if s.From != nil {
+		row("forked", "from "+s.From.String())
+	}
+	row("started", s.Started.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Started))+")")
+	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Updated))+")")
+	row("active", fmt.Sprintf("%.2fs", s.Seconds))
+	if !s.Talks {
+		row("path", pathText(s.Path))
+		row("next", joinWords(s.Next))
+	}
+	if u := s.Usage; u.Calls > 0 {
+		row("usage", formatUsage(u))
+	}
+	row("said", words.DescribeSaid(s.Moments, s.Calls))
+	row("tree", treeText(&s.Tree))
+	for _, w := range s.Warnings {
+		row("warning", plainText(w))
+	}
+	row("found", searchesText(s.Searches))
+	for _, q := range s.Questions {
+		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
+		row("", question.DescribeAnswers(q))
+	}
+	row("state", stateText(s.State, s.Talks, wholeState))
+	row("points", formatPoints(s))
+	for _, f := range s.Forks {
+		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
+	}
+	switch {
+	case s.At > 0:
+		row("go back", "raddle runs fork "+runs.Point{Run: s.Run, At: s.At}.String())
+	case s.Output != nil:
+		row("output", *s.Output)
+	case s.Status != runs.Running && !s.Final:
+		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
+	}
+	return text.String()
+}
+
+// searchesText lists the queries, and the places that were found.
+func searchesText(searches []flow.Search) string {
+	var b strings.Builder
+	for _, s := range searches {
+		fmt.Fprintf(&b, "%s\n", story.ShortenLine(s.Query))
+		for _, c := range s.Chunks {
+			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, story.ShortenLine(c.Text))
+		}
+	}
+	return b.String()
+}
+
+// maxPoints is how many checkpoints are shown to people.
+const maxPoints = 15
+
+// formatPoints lists checkpoints, newest first, each with what it changed.
+func formatPoints(s *overview.Run) string {
+	moments := map[int64]*runs.Moment{}
+	for i := range s.Moments {
+		moments[s.Moments[i].Seq] = &s.Moments[i]
+	}
+	var b strings.Builder
+	for i, c := range s.Points {
+		if i == maxPoints {
+			fmt.Fprintf(&b, "(%d more: --output json)", len(s.Points)-i)
+			break
+		}
+		text := pointText(&c)
+		if m := moments[c.At]; m != nil && c.Kind == journal.KindStep.String() && len(m.From) > 0 {
+			text = joinWords(m.From) + cmp.Or(story.ArrowTo(c.Next), " → end")
+			if !m.Inner {
+				text += story.WrittenText(m.Keys)
+			}
+			if c.Path != "" {
+				text += "  in " + pointPlace(&c)
+			}
+		}
+		fmt.Fprintf(&b, "@%-4d %s\n", c.At, text)
+	}
+	return b.String()
+}
+
+// pointPlace returns the node or agent in which a checkpoint is.
+func pointPlace(c *runs.Checkpoint) string {
+	return cmp.Or(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
+}
+
+// pointText describes a checkpoint.
+func pointText(c *runs.Checkpoint) string {
+	what := c.Kind
+	if c.What != "" {
+		what += " of " + c.What
+	}
+	if c.Path != "" {
+		what += " in " + pointPlace(c)
+	}
+	if len(c.Next) > 0 {
+		what += ", then " + joinWords(c.Next)
+	}
+	return what
+}
+
+func statusOf(s *overview.Run) graph.Status {
+	if len(s.Questions) > 0 {
+		return graph.Waiting
+	}
+	return graph.Paused
+}
+
+// pathText joins the visited nodes; those of a parallel step are in brackets.
+func pathText(path []any) string {
+	var parts []string
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			parts = append(parts, p)
+		case []string:
+			parts = append(parts, "["+joinWords(p)+"]")
+		}
+	}
+	const most = 40
+	if len(parts) > most {
+		parts = append([]string{fmt.Sprintf("(%d steps)", len(parts)-most)}, parts[len(parts)-most:]...)
+	}
+	return strings.Join(parts, " -> ")
+}
+
+// formatVariables writes variables, sorted by their names.
+func formatVariables(m map[string]string) string {
+	var list []string
+	for k, v := range m {
+		list = append(list, k+"="+v)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// maxStateLines is how many lines of a value of the state are shown, and maxStateText how many characters of a line.
+const (
+	maxStateLines = 3
+	maxStateText  = 160
+)
+
+// stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each value after some
+// lines, and of a conversation it leaves out what raddle keeps there itself.
+func stateText(state json.RawMessage, talks, whole bool) string {
+	v, err := jsonvalue.Parse(state)
+	o, ok := v.(*jsonvalue.Object)
+	if err != nil || !ok {
+		return string(state)
+	}
+	var b strings.Builder
+	for key, value := range o.All() {
+		if isEmptyValue(value) || !whole && talks && key != agent.Todo.Name() {
+			continue
+		}
+		lines := yamlLines(plainText(key), value)
+		if more := len(lines) - maxStateLines; !whole && more > 1 {
+			lines = append(lines[:maxStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
+		}
+		for _, l := range lines {
+			if !whole {
+				l = wording.CutText(l, maxStateText, "…")
+			}
+			b.WriteString(strings.TrimRight(plainText(l), " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// isEmptyValue reports whether a value of a state says nothing.
+func isEmptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case *jsonvalue.Object:
+		return v.Len() == 0
+	}
+	return false
+}
+
+// yamlLines returns a member of a mapping as lines of YAML.
+func yamlLines(key string, v any) []string {
+	switch v := v.(type) {
+	case *jsonvalue.Object:
+		if v.Len() == 0 {
+			return []string{key + ": {}"}
+		}
+		lines := []string{key + ":"}
+		for k, member := range v.All() {
+			for _, l := range yamlLines(k, member) {
+				lines = append(lines, "  "+l)
+			}
+		}
+		return lines
+	case []any:
+		if len(v) == 0 {
+			return []string{key + ": []"}
+		}
+		lines := []string{key + ":"}
+		for _, item := range v {
+			for i, l := range yamlItem(item) {
+				if i == 0 {
+					l = "- " + l
+				} else {
+					l = "  " + l
+				}
+				lines = append(lines, l)
+			}
+		}
+		return lines
+	case string:
+		if strings.Contains(strings.TrimRight(v, "\n"), "\n") {
+			lines := []string{key + ": |"}
+			for l := range strings.SplitSeq(strings.TrimRight(v, "\n"), "\n") {
+				lines = append(lines, "  "+l)
+			}
+			return lines
+		}
+	}
+	return []string{key + ": " + story.ListValueLines([]byte(jsonvalue.Compact(v)))[0]}
+}
+
+// yamlItem returns an item of a list as lines of YAML, without its dash.
+func yamlItem(v any) []string {
+	switch v := v.(type) {
+	case *jsonvalue.Object:
+		var lines []string
+		for k, member := range v.All() {
+			lines = append(lines, yamlLines(k, member)...)
+		}
+		if len(lines) > 0 {
+			return lines
+		}
+	case []any:
+		if len(v) > 0 {
+			return yamlLines("", v)[1:]
+		}
+	}
+	lines := yamlLines("", v)
+	lines[0] = strings.TrimPrefix(lines[0], ": ")
+	return lines
+}

@@ -1,0 +1,426 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/server"
+	"raddle.dev/server/a2a"
+	"raddle.dev/server/agui"
+	"raddle.dev/server/api"
+	"raddle.dev/server/gateway"
+	"raddle.dev/server/mcp"
+	"raddle.dev/server/openai"
+	"raddle.dev/server/studio"
+)
+
+// serveOptions are the flags of "serve".
+type serveOptions struct {
+	gateway.Settings
+	maxRuns      int
+	allowPaths   bool
+	disable      []string
+	open         bool
+	printOpenAPI bool
+	recoverRuns  bool          // continue the runs of a server that was killed
+	portWait     time.Duration // how long to wait for a port that is in use
+}
+
+// defaultListen is where a server listens unless a flag says otherwise.
+const defaultListen = "127.0.0.1:7777"
+
+// defaultMaxRuns is how many runs a server drives at once unless a flag says otherwise.
+const defaultMaxRuns = 64
+
+// defaultGrace is how long a server that ends waits for the current steps of its runs.
+const defaultGrace = 20 * time.Second
+
+func newServeCommand(env *environment) *cobra.Command {
+	opts := serveOptions{recoverRuns: true, portWait: portWait}
+	cmd := newCommand(env, &opts, runServe, &cobra.Command{
+		Use:   "serve",
+		Short: "Run agents for programs, over HTTP",
+		Long: `Starts, drives and answers runs for programs: over an API, and over the protocols of other tools. Only this machine
+can reach the server, and each request needs a token; the first one is in a file that only you can read.
+
+Ctrl-C lets the current steps end, for at most --grace, and saves every run; the next raddle serve continues them. So
+does it after a kill.`,
+		Example: `  raddle serve
+  raddle serve --listen 127.0.0.1:8080 --max-runs 8
+  raddle serve token add ci --scope read,start`,
+		Args: checkArgCount(0, 0, ""),
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "listen at `HOST:PORT` (default "+defaultListen+")")
+	flags.StringVar(&opts.PublicURL, "public-url", "", "the address behind a proxy: `URL`, with a base path if it has one")
+	flags.StringVar(&opts.TLSCert, "tls-cert", "", "use TLS, with the certificate in `FILE`")
+	flags.StringVar(&opts.TLSKey, "tls-key", "", "the key of that certificate, in `FILE`")
+	flags.StringVar(&opts.UserHeader, "user-header", "", "take the user of a request from `HEADER`, which a proxy sets; without it, the user is the token's name")
+	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
+	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
+	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, fmt.Sprintf("drive at most `N` runs at once; others wait (default %d)", defaultMaxRuns))
+	flags.IntVar(&opts.Limits.Requests, "max-requests", gateway.DefaultRequests, fmt.Sprintf("answer at most `N` requests of a token in a minute (default %d)", gateway.DefaultRequests))
+	flags.IntVar(&opts.Limits.Starts, "max-starts", gateway.DefaultStarts, fmt.Sprintf("start at most `N` runs for a token in a minute (default %d)", gateway.DefaultStarts))
+	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
+	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
+	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
+	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
+	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
+	completeWords(cmd, "disable", protocolNames()...)
+	cmd.AddCommand(newServeTokenCommand(env))
+	return cmd
+}
+
+func runServe(ctx context.Context, env *environment, opts serveOptions, _ []string) (err error) {
+	if opts.printOpenAPI {
+		document, err := api.OpenAPI()
+		env.out.PrintText(string(document) + "\n")
+		return err
+	}
+	if opts.maxRuns < 1 {
+		return badUsage("", "--max-runs %d: it must be at least 1", opts.maxRuns)
+	}
+	for _, limit := range []struct {
+		flag     string
+		n, least int
+		words    string
+	}{{"max-requests", opts.Limits.Requests, 1, ""}, {"max-starts", opts.Limits.Starts, 1, ""}, {"max-streams", opts.Limits.Streams, 0, ", or 0 for the default"}} {
+		if limit.n < limit.least {
+			return badUsage("", "--%s %d: it must be at least 1%s", limit.flag, limit.n, limit.words)
+		}
+	}
+	for _, name := range opts.disable {
+		if !slices.Contains(protocolNames(), name) {
+			return badUsage(suggestWord(name, protocolNames()), "--disable %s: there is no such protocol", name)
+		}
+	}
+	g, file, err := openServer(env, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	where := "in " + env.process.Dirs.ShortPath(file)
+	if os.Getenv(gateway.TokenVariable) != "" {
+		where = "that of " + gateway.TokenVariable
+	}
+	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
+	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, "", opts.open))
+}
+
+// openServer opens a server with all its addresses. file has its first token.
+func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file string, err error) {
+	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
+	if g, err = openGateway(opts); err != nil {
+		return nil, "", err
+	}
+	token, file := g.FirstToken()
+	env.process.Tools.SecretSet().Add(token)
+	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: opts.recoverRuns, Network: true, RemoveOld: true, Log: env.devLog})
+	if err != nil {
+		_ = g.Close()
+		return nil, "", err
+	}
+	g.UseService(s)
+	g.Handle("/api/", api.NewHandler(s))
+	g.AllowBody(api.StartPath, api.MaxStartBody)
+	for _, path := range []string{"/v1/chat/completions", "/agui/", "/a2a/"} { // messages with pictures
+		g.AllowBody(path, attach.MaxBody)
+	}
+	mountStudio(g)
+	for _, p := range protocols {
+		if !slices.Contains(opts.disable, p.name) {
+			p.mount(g, s)
+		}
+	}
+	return g, file, nil
+}
+
+// portWait is how long a server waits for its port: a server that has just ended, or a child of it, may still hold it.
+const portWait = 2 * time.Second
+
+// openGateway opens the gateway of a server. It waits a little for a port that is in use.
+func openGateway(opts serveOptions) (g *gateway.Gateway, err error) {
+	for end := time.Now().Add(opts.portWait); ; time.Sleep(portWait / 20) {
+		if g, err = gateway.Open(opts.Settings); !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return g, err
+		}
+	}
+}
+
+// offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
+func offerLogin(env *environment, g *gateway.Gateway, page string, open bool) string {
+	login := "to log in with a browser, once and within 10 minutes: " + env.err.Paint(term.Cyan, g.LoginAddress(page))
+	if !open {
+		return "\n" + login
+	}
+	go func() {
+		if err := g.OpenBrowser(page); err != nil {
+			env.printNote("raddle: %v; %s", err, login)
+		}
+	}()
+	return ""
+}
+
+// serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
+func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway, where string) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	env.err.PrintLine(where) // its reader may stop the server at once
+	ctx, end := context.WithCancel(ctx)
+	drainCtx, endNow := context.WithCancel(context.Background())
+	defer endNow()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for _, stop := range []func(){func() {
+			env.printNote("raddle: the server ends and saves its runs; Ctrl-C again ends their steps now")
+			end()
+		}, endNow} {
+			select {
+			case <-signals:
+				stop()
+			case <-done:
+			}
+		}
+		end()
+	}()
+	return g.Serve(ctx, drainCtx)
+}
+
+// studioOptions are the flags of "studio".
+type studioOptions struct {
+	listen string
+	noOpen bool
+}
+
+// defaultStudioListen is where the Studio listens unless a flag says otherwise, or another program does.
+const defaultStudioListen = "127.0.0.1:7778"
+
+func newStudioCommand(env *environment) *cobra.Command {
+	var opts studioOptions
+	cmd := newCommand(env, &opts, runStudio, &cobra.Command{
+		Use:   "studio [RUN[@N]]",
+		Short: "See, answer and fork runs in a browser",
+		Long: `Opens a web page with the open questions, the runs at every moment, the agents and the conversations. Only this
+machine can reach it, and only the browser that raddle opens is logged in. The page shows the same runs as the other
+commands; what you start there works until Ctrl-C, which saves it.`,
+		Example:           "  raddle studio\n  raddle studio last\n  raddle studio last@7 --no-open",
+		Args:              checkArgCount(0, 1, ""),
+		ValidArgsFunction: completePoints(env, 1),
+	})
+	cmd.Flags().StringVar(&opts.listen, "listen", "", "listen at `HOST:PORT` (default "+defaultStudioListen+", or a free port)")
+	cmd.Flags().BoolVar(&opts.noOpen, "no-open", false, "print the address and open no browser")
+	return cmd
+}
+
+func runStudio(ctx context.Context, env *environment, opts studioOptions, args []string) error {
+	page := ""
+	if len(args) > 0 {
+		d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		page = "runs/" + runs.Point{Run: d.Run, At: d.At}.String()
+	}
+	g, err := openStudio(env, opts.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	where := "the Studio is at " + env.err.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
+	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, page, !opts.noOpen))
+}
+
+// openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay true; if another program
+// listens there, at a free port.
+func openStudio(env *environment, listen string) (*gateway.Gateway, error) {
+	opts := serveOptions{Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace}, maxRuns: defaultMaxRuns, disable: protocolNames()}
+	g, _, err := openServer(env, opts)
+	if errors.Is(err, syscall.EADDRINUSE) && listen == "" {
+		opts.Listen = "127.0.0.1:0"
+		g, _, err = openServer(env, opts)
+	}
+	return g, err
+}
+
+func newServeTokenCommand(env *environment) *cobra.Command {
+	return newGroup(env, &cobra.Command{Use: "token", Short: "Add, list and remove tokens of the server"},
+		newServeTokenAddCommand(env),
+		newOutputCommand(env, "write them as `FORMAT`: text or json", runServeTokenLs, &cobra.Command{
+			Use: "ls", Short: "List the tokens that were added", Args: checkArgCount(0, 0, ""),
+		}),
+		newCommand(env, &noOptions{}, runServeTokenRm, &cobra.Command{
+			Use: "rm NAME", Short: "Remove a token: requests with it are refused at once", Args: checkArgCount(1, 1, "the name of the token"),
+		}))
+}
+
+// tokenAddOptions are the flags of "serve token add".
+type tokenAddOptions struct{ scope, expires string }
+
+func newServeTokenAddCommand(env *environment) *cobra.Command {
+	var opts tokenAddOptions
+	cmd := newCommand(env, &opts, runServeTokenAdd, &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token and print it",
+		Long: `Prints a new token once; raddle saves only its hash. Its scopes say what it may do: read (see agents, runs and
+questions), start (start, pause, resume and cancel runs), answer (answer questions), admin (change and delete what is
+recorded). A token that has expired is refused; raddle serve token ls says which.`,
+		Example: "  raddle serve token add ci --scope read,start --expires 30d",
+		Args:    checkArgCount(1, 1, "the name of the token"),
+	})
+	cmd.Flags().StringVar(&opts.scope, "scope", "read,start", "what the token may do: `SCOPES`, separated by commas")
+	cmd.Flags().StringVar(&opts.expires, "expires", "", "refuse the token after `TIME`: an age such as 30d, or a date such as 2030-01-31 (default never)")
+	return cmd
+}
+
+func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions, args []string) error {
+	scopes, err := server.ParseScopes(opts.scope)
+	if err != nil {
+		return badUsage("", "--scope: %v", err)
+	}
+	expires, err := parseExpiry(opts.expires, time.Now())
+	if err != nil {
+		return err
+	}
+	token, err := gateway.OpenTokens(env.process.Dirs.State).Add(args[0], scopes, expires)
+	if err != nil {
+		return err
+	}
+	env.out.PrintText(token)
+	return nil
+}
+
+// parseExpiry returns when a token expires: an age from now, or a date, at whose beginning in the time zone of this machine it ends. "": never.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.ParseInLocation(time.DateOnly, text, time.Local)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		age, wrong := parseAge("expires", text)
+		if wrong != nil {
+			return time.Time{}, badUsage("for example: --expires 30d, or --expires 2030-01-31", "--expires %s: it is neither an age nor a date", text)
+		}
+		at = now.Add(age)
+	}
+	if !at.After(now) {
+		return time.Time{}, badUsage("", "--expires %s: this is in the past", text)
+	}
+	return at.UTC().Round(time.Second), nil
+}
+
+func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
+	tokens := gateway.OpenTokens(env.process.Dirs.State)
+	list, err := tokens.List()
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Name     string         `json:"name"`
+		Scopes   []server.Scope `json:"scopes"`
+		Created  time.Time      `json:"created,omitzero"`
+		Expires  time.Time      `json:"expires,omitzero"`
+		Expired  bool           `json:"expired,omitempty"`
+		LastUsed time.Time      `json:"last_used,omitzero"`
+	}
+	lines := []line{}
+	table := term.NewTable("TOKEN", "SCOPES", "CREATED", "EXPIRES", "LAST USE")
+	day := func(t time.Time, none, layout string) string {
+		if t.IsZero() {
+			return none
+		}
+		return t.Local().Format(layout)
+	}
+	for _, t := range list {
+		l := line{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)}
+		lines = append(lines, l)
+		var words []string
+		for _, s := range t.Scopes {
+			words = append(words, string(s))
+		}
+		expires := day(t.Expires, "never", time.DateOnly)
+		if l.Expired {
+			expires = "expired " + expires
+		}
+		table.AddRow(t.Name, strings.Join(words, ", "), day(t.Created, "", time.DateOnly), expires, day(l.LastUsed, "never", "2006-01-02 15:04"))
+	}
+	if opts.output == formatJSON {
+		return env.printJSON(lines)
+	}
+	if len(lines) == 0 {
+		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(tokens.FirstPath()))
+		return nil
+	}
+	env.printTable(table)
+	return nil
+}
+
+func runServeTokenRm(_ context.Context, env *environment, _ noOptions, args []string) error {
+	return gateway.OpenTokens(env.process.Dirs.State).Remove(args[0])
+}
+
+// A protocol is something that a server offers in addition to its health and its metrics.
+type protocol struct {
+	name  string
+	mount func(g *gateway.Gateway, s *server.Service)
+}
+
+// protocols are what a server offers.
+var protocols = []protocol{
+	{"a2a", mountA2A},
+	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
+	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
+	{"openai", mountOpenAI},
+}
+
+func mountOpenAI(g *gateway.Gateway, s *server.Service) {
+	g.Handle("/v1/", openai.NewHandler(s))
+	g.WriteRefusals("/v1/", openai.WriteRefusal)
+}
+
+// mountA2A offers agents to other agents. Their cards need no token.
+func mountA2A(g *gateway.Gateway, s *server.Service) {
+	g.Handle("/a2a/", a2a.NewHandler(s))
+	for _, pattern := range a2a.CardPatterns {
+		g.HandleOpen(pattern, a2a.NewCards(s, g.Address()))
+	}
+}
+
+// mountStudio offers the page for people. It needs no token: what it shows comes from the API.
+func mountStudio(g *gateway.Gateway) {
+	root := "/"
+	if at, err := url.Parse(g.Address()); err == nil {
+		root = at.EscapedPath() + "/"
+	}
+	page := studio.NewHandler(root)
+	for _, pattern := range studio.Pages {
+		g.HandleOpen(pattern, page)
+	}
+	g.HandleOpen(studio.Files, page)
+}
+
+func protocolNames() (names []string) {
+	for _, p := range protocols {
+		names = append(names, p.name)
+	}
+	return names
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/report/progress"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/storage/runs"
+)
+
+// pollInterval is the time between two looks at the journal of a run that another process drives.
+const pollInterval = 200 * time.Millisecond
+
+func newWatchCommand(env *environment) *cobra.Command {
+	return newOutputCommand(env, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
+		Use:   "watch RUN",
+		Short: "Follow a run that another process drives",
+		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
+or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
+The exit code is the one that the run has now.`,
+		Example: `  raddle watch last
+  raddle watch last --output stream-json`,
+		Args:              checkArgCount(1, 1, "the id of a run"),
+		ValidArgsFunction: completeRuns(env, 1, nil),
+	})
+}
+
+func runWatch(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
+	show := newWatchedEvents(ctx, env, d)
+	id := d.Run
+	seq := int64(0)
+	follower := env.process.Runs.FollowRun(id)
+	timer := time.NewTicker(pollInterval)
+	defer timer.Stop()
+	for {
+		if d, err = env.process.Runs.ReadRunDetail(ctx, id); err != nil {
+			break
+		}
+		var events []graph.Event
+		var more bool
+		if events, more, err = follower.ReadEvents(ctx, d.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
+			break
+		}
+		for _, ev := range events {
+			if seq++; opts.output == formatStream {
+				ev.Seq, ev.Run = seq, id
+				if err := env.printJSON(ev); err != nil {
+					return err
+				}
+			}
+			show(ev)
+		}
+		switch over := d.Status != runs.Running || d.Snapshot.Status == graph.Waiting; {
+		case more:
+			continue
+		case over && opts.output != formatText:
+			return writeWatched(ctx, env, d, opts.output, seq+1)
+		case over:
+			return reportWatched(ctx, env, d)
+		}
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+	}
+	if ctx.Err() != nil {
+		env.printNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
+		return silentExit{exitInterrupted}
+	}
+	return err
+}
+
+// newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
+// the run cannot be loaded, it prints nothing.
+func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) func(graph.Event) {
+	if env.quiet || d.Record == nil {
+		return func(graph.Event) {}
+	}
+	a, err := env.process.LoadOfRun(ctx, d.Record, d.Foreign != nil)
+	if err != nil {
+		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		return func(graph.Event) {}
+	}
+	defer func() { _ = a.Close() }() // what is printed of it has been read
+	kinds := map[string]string{}
+	if g, err := a.CompileGraph(); err == nil {
+		addKinds(kinds, "", g.Structure())
+	}
+	handle := newWatchedLines(env, a.Agent)
+	return func(ev graph.Event) {
+		if _, ok := ev.Body.(graph.TaskStarted); ok {
+			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}
+		}
+		handle(ev)
+	}
+}
+
+// newWatchedLines returns what writes the lines about the events of another process.
+func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
+	if env.showsBlocks() {
+		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
+		r.Detail = env.verbose
+		return func(ev graph.Event) {
+			if ev.Path != "" && !strings.HasSuffix(ev.Path, "/") {
+				ev.Path += "/"
+			}
+			r.HandleEvent(ev)
+		}
+	}
+	n := flow.NewNarrator(dimWriter{env.err}, a, false)
+	n.Detail = env.verbose
+	return n.Event
+}
+
+// addKinds adds the kinds of the nodes of a graph and of its child graphs, by their paths.
+func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
+	for _, n := range s.Nodes {
+		kinds[prefix+n.Name] = n.Kind
+		if n.Child != nil {
+			addKinds(kinds, prefix+n.Name+"/", *n.Child)
+		}
+	}
+}
+
+// writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
+func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format string, seq int64) error {
+	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
+	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
+	switch status := d.Snapshot.Status; {
+	case status == graph.Done:
+		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		if err != nil {
+			return err
+		}
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
+	case status == graph.Waiting:
+		r.ExitCode, r.Questions = exitWaiting, append(r.Questions, d.Snapshot.Questions...)
+	case status == graph.Abandoned:
+		r.ExitCode = exitStale
+	case d.Reason != "":
+		r.Error = &d.Reason
+	}
+	if !d.Final && d.Status != runs.Running {
+		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
+	}
+	if err := fromJournal(env, d, r); err != nil {
+		return err
+	}
+	writeReport(env, format, r, seq)
+	return exitSilently(r.ExitCode)
+}
+
+// reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
+func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error {
+	resume := "raddle resume " + d.Run
+	switch d.Snapshot.Status {
+	case graph.Done:
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		env.out.PrintText(o.Output)
+		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
+	case graph.Waiting:
+		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
+		if d.Status == runs.Running {
+			next = "answer where it is driven " + waitsFor(d.Info)
+		}
+		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
+		for _, q := range d.Snapshot.Questions {
+			env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, env.err.Colors)), "\n", "\n    "))
+		}
+		env.err.PrintLine("next: " + next)
+		return silentExit{exitWaiting}
+	case graph.Abandoned:
+		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
+	}
+	e := &exitError{code: watchedCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
+	if d.Reason != "" {
+		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, plainText(d.Reason))
+	}
+	return e
+}
+
+// watchedCode returns the exit code for the status of a run that is not driven and has not ended well.
+func watchedCode(s graph.Status) int {
+	switch s {
+	case graph.Paused, graph.Canceled:
+		return exitInterrupted
+	case graph.TimedOut:
+		return exitTimeout
+	case graph.StepLimit, graph.VisitLimit:
+		return exitLimit
+	}
+	return exitFailed
+}

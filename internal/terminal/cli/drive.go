@@ -1,0 +1,423 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/report/progress"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/chat"
+	"raddle.dev/tool"
+)
+
+// drive is a run, and how the command wants to drive it and report on it.
+type drive struct {
+	env     *environment
+	run     *app.Run
+	format  string
+	answers question.GivenAnswers
+	inDoubt tool.Doubt      // for every call that was interrupted; unset: as elsewhere
+	still   bool            // no live lines, and no text before the end
+	skip    func(error)     // as asker.skip; may be nil
+	shown   map[string]bool // ids of questions that the person has seen on this terminal
+	raw     bool            // show Markdown as it is written
+	turn    *chat.Drive     // nil unless the run is a turn of a conversation
+
+	watch *runWatcher
+	stop  *stopper
+	calls runs.Calls // calls of a run without an output
+
+	worksSince time.Time // the start, or the last answer
+
+	defaults sync.Map // questions that took their default, by ID, until their event arrives
+}
+
+// runWithAnswers drives the run with the answers of the command line.
+func (d *drive) runWithAnswers(answers []string) (err error) {
+	defer d.run.Close()
+	d.answers, err = question.ParseAnswers(answers, question.NamesOf(d.run.Questions, d.run.GraphStructure()))
+	if err != nil {
+		return err
+	}
+	return d.runAndReport()
+}
+
+// runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
+// error carries the exit code.
+func (d *drive) runAndReport() error {
+	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
+	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
+		d.watch.showReplies(d.raw)
+	}
+	d.env.watching.Store(d.watch)
+	d.stop = newStopper(d.env)
+	d.env.stopping.Store(d.stop)
+	if d.env.err.IsTerminal() && !d.env.out.IsPiped() { // another program of a pipeline may read the keyboard
+		d.env.keys.CaptureInput()
+		defer d.env.keys.Release()
+	}
+	res, err := d.driveRun()
+	d.watch.finishWatch()
+	d.env.keys.Release()
+	d.stop.close()
+	return d.reportOutcome(driveOutcome{res: res, err: err, code: d.driveExitCode(res, err)})
+}
+
+// driveRun drives the run.
+func (d *drive) driveRun() (graph.Result, error) {
+	ask := d.newAsker()
+	driver := app.Driver{
+		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+			d.notify("waits for you")
+			defer func() { d.worksSince = time.Now() }()
+			d.env.working.Store(false)
+			defer d.env.working.Store(true)
+			return ask.answerQuestions(d.stop.asking, open)
+		},
+		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
+	}
+	if d.turn != nil {
+		driver.Interrupt, driver.KeepJobs = d.turn.Interrupt, d.run.Agent.Config != nil
+	}
+	if d.run.Resumed {
+		ask.given = d.answers
+	} else {
+		driver.Ahead = d.answers.Preset()
+	}
+	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
+		driver.Reply = d.replyDefault
+	}
+	if d.turn == nil || d.run.Resumed { // otherwise each turn of a conversation would say it
+		for _, line := range d.run.Notices {
+			d.env.printNote("raddle: %s", term.CleanLine(line))
+		}
+	}
+	d.env.working.Store(true)
+	d.worksSince = time.Now()
+	res, err := d.run.Drive(d.stop.ctx, driver)
+	if !d.stop.isStopped() {
+		d.notify("is done")
+	}
+	d.shown = ask.shown
+	if !d.run.Resumed {
+		d.answers.MarkUsed(res.Unused, d.run.Agent.Redact)
+	}
+	if err == nil && res.Status == graph.Waiting && ask.prompter == nil {
+		err = d.warnUntakenAnswers(ask, res)
+	}
+	return res, err
+}
+
+// noticeAfter is how long a run works before a person may have turned to something else.
+const noticeAfter = 20 * time.Second
+
+// notify calls a person back who has waited for long.
+func (d *drive) notify(what string) {
+	if d.env.quiet || os.Getenv("NO_MOTION") != "" || term.IsDumb() || time.Since(d.worksSince) < noticeAfter {
+		return
+	}
+	d.env.err.Notify(d.run.Agent.Name+" "+what, os.Getenv)
+}
+
+// newAsker returns what answers the questions of the run.
+func (d *drive) newAsker() *asker {
+	ask := &asker{env: d.env, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault, skip: d.skip,
+		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
+	if !d.run.Record.Headless {
+		ask.prompter = d.env.newPrompter()
+	}
+	return ask
+}
+
+// warnUntakenAnswers reports which answers of the command line the open questions did not take. It
+// returns an error for an answer that a question refused.
+func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
+	var ids []string
+	for _, q := range res.Questions {
+		ids = append(ids, q.ID)
+	}
+	for _, q := range res.Questions {
+		if q.Rejected != "" && !d.run.Resumed {
+			return &failure.Error{Kind: failure.Usage, Err: d.run.Agent.Explain(&graph.AnswerError{ID: q.ID, Open: ids, Reason: q.Rejected})}
+		}
+	}
+	for _, g := range d.answers {
+		for _, q := range res.Questions {
+			distance, named := q.NamedBy(g.ID)
+			if g.Used || !named && g.ID != "" {
+				continue
+			}
+			if g.ID == "" {
+				distance = 1
+			}
+			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.Text, distance), &why) {
+				text := fmt.Sprintf("%s did not accept the answer %s: %s", question.FormatName(q), wording.QuoteWord(g.Raw), flow.AnswerHeadline(why.Reason))
+				if !d.run.Resumed {
+					text += " (it is saved for later questions)"
+				}
+				d.env.printWarning(plainText(text))
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// handleEvent shows an event. If the reader of the events has closed the pipe, the run stops.
+func (d *drive) handleEvent(ev graph.Event) {
+	d.watch.handleEvent(ev)
+	d.saveMedia(ev)
+	if d.turn != nil {
+		d.turn.Event(ev)
+	}
+	if b, ok := ev.Body.(graph.QuestionAnswered); ok {
+		if q, taken := d.defaults.LoadAndDelete(b.ID); taken {
+			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
+		}
+	}
+	if d.env.out.IsClosed() && d.format == formatStream {
+		d.stop.cancelWork()
+	}
+}
+
+// saveMedia saves the pictures and documents that a model or a tool has made, and says where they are.
+func (d *drive) saveMedia(ev graph.Event) {
+	saved, err := runs.SaveMedia(d.env.process.Dirs, d.run.Thread, runs.MediaOf(ev))
+	if err != nil {
+		d.env.printWarning(plainText(err.Error()))
+	}
+	for _, f := range saved {
+		d.env.printNote("%s", term.CleanLine(attach.Mark+f.String()))
+	}
+}
+
+// replyDefault answers a question with its default during the drive: to end the drive
+// and start another would read the whole journal again. The question is printed when
+// its event arrives.
+func (d *drive) replyDefault(q graph.Question) (any, bool) {
+	if d.stop.isStopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
+		return nil, false
+	}
+	d.defaults.Store(q.ID, q)
+	return q.Default, true
+}
+
+func (d *drive) tookDefault(q graph.Question, text string) {
+	d.env.printNote("raddle: question %s uses its default: %s", q.ID, text)
+}
+
+// driveExitCode returns the exit code of a drive.
+func (d *drive) driveExitCode(res graph.Result, err error) int {
+	signal := d.stop.firstSignal()
+	switch res.Status {
+	case graph.Done:
+		o := flow.OutcomeOf(res)
+		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
+			d.calls, _ = d.env.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+		}
+		return overview.DoneCode(o, d.calls)
+	case graph.Waiting:
+		if err != nil {
+			return exitCode(err)
+		}
+		if signal != nil && signalCode(signal) != exitInterrupted {
+			return signalCode(signal)
+		}
+		return exitWaiting
+	case graph.Paused, graph.Canceled:
+		switch {
+		case errors.As(err, new(*graph.DisplacedError)):
+			return exitCode(err)
+		case signal != nil:
+			return signalCode(signal)
+		case d.env.out.IsClosed():
+			return exitPipe
+		}
+		return exitInterrupted
+	case graph.TimedOut:
+		return exitTimeout
+	}
+	return exitCode(err)
+}
+
+// reportOutcome writes the result to standard output and the rest to standard error.
+func (d *drive) reportOutcome(o driveOutcome) error {
+	if o.res.Status == graph.Done && !d.env.quiet {
+		for _, raw := range d.answers.ListUnused() {
+			d.env.printWarning("nothing asked for the answer " + wording.QuoteWord(raw))
+		}
+	}
+	switch d.format {
+	case formatText:
+		if o.res.Status == graph.Done {
+			d.printOutput(flow.OutcomeOf(o.res).Output)
+		}
+	default:
+		r, err := reportRun(d.env, d.run, o, d.watch.warnings)
+		if err != nil {
+			return errors.Join(o.err, err)
+		}
+		writeReport(d.env, d.format, r, d.watch.seq+1)
+	}
+	d.printEnd(o)
+	return d.printNotice(o)
+}
+
+// printOutput writes the result of the run, unless the person has read it already.
+func (d *drive) printOutput(text string) {
+	if d.watch.speech.IsShownInFull(text) {
+		return
+	}
+	if d.watch.report != nil && d.env.out.IsTerminal() && strings.TrimSpace(text) != "" {
+		d.env.err.PrintLine("")
+	}
+	d.env.out.PrintText(d.env.renderReply(text, d.raw))
+}
+
+// printEnd writes the last line about a run: how long it took, and what it cost.
+func (d *drive) printEnd(o driveOutcome) {
+	switch {
+	case d.watch.report == nil:
+		if line := d.watch.spent.String(); line != "" {
+			d.env.printNote("%s", d.env.err.Paint(term.Dim, "▸ "+line))
+		}
+		return
+	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
+		return // the notice about it follows
+	}
+	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.usage.Input + d.watch.spent.usage.Output, Cost: d.watch.spent.costPart()}
+	if o.res.Status == graph.Done {
+		e.Code = flow.OutcomeOf(o.res).ExitCode
+		if d.run.Kept {
+			e.Show = "raddle runs show last"
+		}
+		e.Apart = d.env.out.IsTerminal()
+	}
+	d.watch.report.PrintEnd(e)
+	d.env.headed = o.res.Status != graph.Done
+}
+
+// printNotice says on standard error how to continue a run that is not over. It is printed
+// even with --quiet, like errors.
+func (d *drive) printNotice(o driveOutcome) error {
+	id := d.run.ID
+	if o.code == exitPipe {
+		return silentExit{o.code} // the output pipe is closed
+	}
+	switch o.res.Status {
+	case graph.Done:
+		if o.code == exitNoAnswer {
+			d.env.err.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.env.err.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
+		}
+		return exitSilently(o.code)
+	case graph.Waiting:
+		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
+			d.env.err.PrintLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
+			parkNotice(d.env, d.run, o.res, d.shown)
+			return silentExit{o.code}
+		}
+		if o.err != nil {
+			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
+		}
+		parkNotice(d.env, d.run, o.res, d.shown)
+		return silentExit{o.code}
+	case graph.Paused, graph.Canceled:
+		if errors.As(o.err, new(*graph.DisplacedError)) {
+			return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)}
+		}
+		text := "raddle: run " + id + " was stopped"
+		if d.run.Kept {
+			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
+		}
+		d.env.err.PrintLine(text)
+		return silentExit{o.code}
+	}
+	if o.res.Head == 0 && !d.run.Resumed {
+		return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)} // nothing was recorded
+	}
+	next := nextStep(d.env, o.err)
+	if next == "" {
+		next = d.retryHint(o.err)
+	}
+	return &exitError{code: o.code, err: o.err, next: next}
+}
+
+// retryHint returns the next step after a failure.
+func (d *drive) retryHint(err error) string {
+	if !d.run.Kept {
+		return ""
+	}
+	var budget *agent.BudgetError
+	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
+		return fmt.Sprintf("raise %s in the config.yaml of %s, then continue: %s --accept-changes", field[budget.What], budget.Of, d.run.ResumeCommand())
+	}
+	if size := (*graph.StateSizeError)(nil); errors.As(err, &size) {
+		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then continue: " + d.run.ResumeCommand()
+	}
+	return "fix this, then continue: " + d.run.ResumeCommand()
+}
+
+// refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
+// with the text that the file format fixes.
+func refusalText(env *environment, why *graph.AnswerError, err error) string {
+	headline := flow.AnswerHeadline(why.Reason)
+	if headline == why.Reason || !env.err.IsTerminal() {
+		return err.Error()
+	}
+	return fmt.Sprintf("the answer to %s was not accepted. %s", why.ID, headline)
+}
+
+func exitSilently(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return silentExit{code}
+}
+
+// writeReport writes a report as JSON, alone or as the last line of a stream.
+func writeReport(env *environment, format string, r *report, seq int64) {
+	env.answered = true
+	var v any = r
+	if format == formatStream {
+		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
+		if r.Run != nil {
+			line.Run, line.Thread = *r.Run, r.thread
+		}
+		v = line
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // it contains only what JSON can represent
+		b.Reset()
+		b.WriteString("{}\n")
+	}
+	_, _ = env.out.Write(b.Bytes())
+}
+
+// reportRefusal reports an error before a run has started, in the format that the user
+// chose, and returns it.
+func reportRefusal(env *environment, format string, err error) error {
+	if (format == formatJSON || format == formatStream) && !env.answered && err != nil {
+		writeReport(env, format, emptyReport(exitCode(err), err), 1)
+	}
+	return err
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/internal/base/commandline"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+)
+
+// Main runs the command line with the process's streams and returns the exit
+// code.
+func Main(args []string) int {
+	cobra.EnableCommandSorting = false // the help lists commands in the order of listCommands
+	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
+	defer env.close()
+	log.SetOutput(env.err) // of libraries
+	stop := keepPipes()
+	defer stop()
+	defer dumpOnQuit(env)()
+
+	return runGuarded(env, func() int {
+		root := newRootCommand(env)
+		root.SetArgs(commandline.RewriteArgs(args))
+		return finishCommand(env, root.Execute())
+	})
+}
+
+// keepPipes makes writes to a closed pipe fail with an error, instead
+// of ending the process while it has a run to save.
+func keepPipes() (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}
+
+// runGuarded returns the exit code of a command. A panic is an internal error, which has a
+// code of its own: what the run has recorded so far is saved.
+func runGuarded(env *environment, command func() int) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			env.keys.Release()
+			env.err.ClearLive()
+			_, _ = fmt.Fprintf(env.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
+			env.err.PrintLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			code = exitFault
+		}
+	}()
+	return command()
+}
+
+// dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
+// exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
+func dumpOnQuit(env *environment) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	end := make(chan struct{})
+	term.NotifyQuit(signals)
+	go func() {
+		select {
+		case <-end:
+		case <-signals:
+			env.keys.Release()
+			env.err.ClearLive()
+			env.err.PrintLine("raddle: SIGQUIT")
+			_ = pprof.Lookup("goroutine").WriteTo(env.err, 2)
+			os.Exit(exitQuit)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(end)
+	}
+}
+
+// NewCommand returns the tree of commands, for documents that are generated from it. The
+// commands cannot be run; Main runs them.
+func NewCommand() *cobra.Command {
+	return newRootCommand(newEnvironment(os.Stdin, os.Stdout, os.Stderr))
+}
+
+// rootOptions are the flags of raddle without a command. Except for the first, the reference tool has them.
+type rootOptions struct {
+	version    bool
+	listAgents bool
+	install    string
+	chat       chatOptions
+}
+
+// newRootCommand returns the tree of commands.
+func newRootCommand(env *environment) *cobra.Command {
+	var opts rootOptions
+	root := &cobra.Command{
+		Use:   "raddle",
+		Short: "Run agents that never lose their place",
+		Long: `An agent is a model with tools (config.yaml) or a workflow (graph.yaml). raddle
+records everything that a run does, so you can stop it at any moment, continue
+it, and go back in it.`,
+		Example: `  raddle init                        choose a model, and try it
+  raddle                             talk with the assistant
+  raddle run examples/hello "Ada"    run an agent
+  raddle agents new helper           create an agent
+  raddle resume last                 continue the newest run`,
+		Args:              refuseWords(env),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runRoot(cmd, env, opts) },
+	}
+	root.Flags().BoolVar(&opts.version, "version", false, "print the version")
+	root.Flags().BoolVar(&opts.listAgents, "list-agents", false, "list the agents in the agents directory")
+	root.Flags().StringVar(&opts.install, "install", "", "write the `THINGS` that come with raddle: agents")
+	addChatFlags(env, root, &opts.chat)
+	env.addFlags(root)
+	root.SetOut(env.out)
+	root.SetErr(env.err)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.out.Write([]byte(helpText(cmd))) }) // the user asked for it
+	root.SetHelpCommand(newHelpCommand(env))
+	root.SetFlagErrorFunc(flagError)
+	for _, g := range listCommands(env) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	plainUsage(root)
+	return root
+}
+
+// A commandGroup is what the help lists under one title.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// listCommands returns all commands in the order in which the help lists them.
+func listCommands(env *environment) []commandGroup {
+	return []commandGroup{
+		{"Run", []*cobra.Command{
+			newRunCommand(env),
+			newChatCommand(env),
+			newResumeCommand(env),
+			newReplayCommand(env),
+			newServeCommand(env),
+			newMCPCommand(env),
+			newACPCommand(env),
+		}},
+		{"Runs", []*cobra.Command{
+			newRunsCommand(env),
+			newInboxCommand(env),
+			newWatchCommand(env),
+			newStudioCommand(env),
+			newStoreCommand(env),
+			newMemoryCommand(env),
+		}},
+		{"Author", []*cobra.Command{
+			newAgentsCommand(env),
+			newCheckCommand(env),
+			newTestCommand(env),
+			newGraphCommand(env),
+			newToolsCommand(env),
+			newSandboxCommand(env),
+			newRagCommand(env),
+			newSchemaCommand(env),
+		}},
+		{"Set up", []*cobra.Command{
+			newInitCommand(env),
+			newConfigCommand(env),
+			newModelsCommand(env),
+			newLoginCommand(env),
+			newLogoutCommand(env),
+			newDoctorCommand(env),
+			newInfoCommand(env),
+			newCompletionCommand(env),
+			newVersionCommand(env),
+		}},
+	}
+}
+
+// runRoot does what the flags of raddle without a command say.
+func runRoot(cmd *cobra.Command, env *environment, opts rootOptions) error {
+	switch {
+	case opts.version:
+		env.out.PrintText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+		return nil
+	case opts.listAgents:
+		for _, name := range agentNames(env) {
+			env.out.PrintText(name)
+		}
+		return nil
+	case opts.install == "agents":
+		if err := env.openProcess(); err != nil {
+			return err
+		}
+		return runAgentsInstall(cmd.Context(), env, agentsInstallOptions{}, nil)
+	case opts.install != "":
+		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
+	}
+	if canChat(env) || cmd.Flags().NFlag() > 0 {
+		return runChat(cmd.Context(), env, opts.chat, nil)
+	}
+	return cmd.Help()
+}
+
+// plainUsage keeps the library from adding to the usage lines of commands.
+func plainUsage(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	for _, c := range cmd.Commands() {
+		plainUsage(c)
+	}
+}
+
+// helpText returns a command's help: what it does, how to call it, examples,
+// commands and flags.
+func helpText(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(cmd.Short + ".\n")
+	if cmd.Long != "" {
+		b.WriteString("\n" + strings.TrimSpace(cmd.Long) + "\n")
+	}
+	if cmd.HasParent() {
+		b.WriteString("\nUsage:\n  " + usageLine(cmd) + "\n")
+	}
+	if cmd.Example != "" {
+		title := "Examples"
+		if !cmd.HasParent() {
+			title = "Start here"
+		}
+		b.WriteString("\n" + title + ":\n" + cmd.Example + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		helpCommands(&b, cmd)
+	}
+	if !cmd.HasParent() {
+		helpGuides(&b)
+	}
+	helpFlags(&b, "Flags", cmd.LocalNonPersistentFlags())
+	global := cmd.InheritedFlags()
+	if !cmd.HasParent() {
+		global = cmd.PersistentFlags()
+	}
+	helpFlags(&b, "Flags of all commands", global)
+	if !cmd.HasParent() {
+		b.WriteString("\nraddle COMMAND --help shows the flags of a command, raddle help exit-codes the\nexit codes.\n")
+	}
+	return b.String()
+}
+
+// usageLine returns how a command is called.
+func usageLine(cmd *cobra.Command) string {
+	switch {
+	case cmd.HasAvailableSubCommands():
+		return cmd.CommandPath() + " COMMAND"
+	case cmd.HasAvailableLocalFlags():
+		return cmd.UseLine() + " [FLAGS]"
+	}
+	return cmd.UseLine()
+}
+
+// helpCommands lists the commands below a command, those of raddle itself in groups.
+func helpCommands(b *strings.Builder, cmd *cobra.Command) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		b.WriteString("\n" + g.Title + ":\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.GroupID == g.ID {
+				fmt.Fprintf(b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
+			}
+		}
+	}
+}
+
+// helpFlags lists flags in two columns.
+func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
+	var left, right []string
+	width := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name, usage := pflag.UnquoteUsage(f)
+		s := "      --" + f.Name
+		if f.Shorthand != "" {
+			s = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" {
+			s += " " + name
+		}
+		left, right = append(left, s), append(right, usage)
+		width = max(width, len(s))
+	})
+	if left == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for i := range left {
+		fmt.Fprintf(b, "%-*s  %s\n", width, left[i], right[i])
+	}
+}

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/term/markdown"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/provider"
+	"raddle.dev/internal/report/overview"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/llm"
+)
+
+// refused is the status in a report about a run that has not started.
+const refused = "refused"
+
+// report is the state of a run when a command leaves it: what --output json writes.
+type report struct {
+	Run       *string          `json:"run"` // null if it has not started
+	Agent     *string          `json:"agent"`
+	Status    string           `json:"status"`
+	ExitCode  int              `json:"exit_code"`
+	Output    *string          `json:"output"` // null if there is none
+	State     json.RawMessage  `json:"state"`
+	Path      []any            `json:"path"` // names of the nodes that ran; those of a parallel step in a list
+	Usage     overview.Usage   `json:"usage"`
+	Error     *string          `json:"error"`
+	Warnings  []string         `json:"warnings"`
+	Questions []graph.Question `json:"questions"` // open
+	Resume    *string          `json:"resume"`    // the command that continues the run; null if it is over
+	thread    string
+}
+
+// driveOutcome describes how a drive ended.
+type driveOutcome struct {
+	res  graph.Result
+	err  error
+	code int
+}
+
+// reportRun describes a run after a drive.
+func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
+	r := emptyReport(o.code, o.err)
+	r.thread = run.Thread
+	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
+	r.Warnings = append(r.Warnings, warnings...)
+	if o.res.Status == graph.Done {
+		r.Output = new(flow.OutcomeOf(o.res).Output)
+	} else if run.Kept {
+		r.Resume = new(resumeLine(run.ResumeCommand(), o.res))
+	}
+	if o.res.Status == graph.Waiting {
+		r.Questions = append(r.Questions, o.res.Questions...)
+	}
+	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
+		return r, nil // nothing was recorded
+	}
+	detail, err := env.process.Runs.ReadRunDetail(context.Background(), run.ID)
+	if err != nil {
+		return nil, err
+	}
+	detail.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
+	return r, fromJournal(env, detail, r)
+}
+
+// fromJournal adds what a journal says: earlier drives count too.
+func fromJournal(env *environment, d *runs.Detail, r *report) error {
+	ctx := context.Background() // the run's own context may have ended
+	r.State = flow.StoredJSON(d.Snapshot.Values)
+	path, err := overview.ReadPath(ctx, env.process, d)
+	if err != nil {
+		return err
+	}
+	r.Path = path
+	calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+	r.Usage = overview.UsageOf(env.process, calls)
+	return err
+}
+
+func emptyReport(code int, err error) *report {
+	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: overview.Usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
+	if err != nil {
+		r.Error = new(err.Error())
+	}
+	return r
+}
+
+// resumeLine completes the command that resumes a run: if questions are open it
+// answers them, with TEXT as each answer.
+func resumeLine(line string, res graph.Result) string {
+	if res.Status != graph.Waiting {
+		return line
+	}
+	open := graph.ForPeople(res.Questions)
+	if len(open) == 1 && open[0].Kind != flow.KindTrust {
+		return line + " --answer TEXT"
+	}
+	for _, q := range open {
+		if q.Kind == flow.KindTrust { // no flag consents: on a terminal, the command asks
+			continue
+		}
+		line += " --answer " + wording.QuoteWord(q.ID+"=TEXT")
+	}
+	return line
+}
+
+// trustHelp says how a question for consent is answered.
+const trustHelp = "only a person can consent: resume the run on a terminal, use raddle inbox, or answer over the API of a server; --answer can only say no"
+
+// parkNotice says what a run waits for and how to continue.
+func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[string]bool) {
+	var b strings.Builder
+	asked := graph.ForPeople(res.Questions)
+	what := "an answer"
+	if len(asked) == 0 {
+		what = "other runs"
+	}
+	fmt.Fprintf(&b, "raddle: run %s waits for %s\n", run.ID, what)
+	for _, q := range res.Questions {
+		prompt := question.FormatPrompt(q, env.err.Colors && question.DecodeCall(q).Tool != "")
+		name := env.err.Paint(term.Bold, question.FormatName(q))
+		if from := question.FormatAsker(q); from != "" {
+			name += ", asked by " + from
+		}
+		if shown[q.ID] {
+			fmt.Fprintf(&b, "  %s\n", name)
+		} else {
+			fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		}
+		if q.Kind == flow.KindTrust {
+			fmt.Fprintf(&b, "    %s\n", trustHelp)
+			continue
+		}
+		if how := question.DescribeAnswers(q); how != "" {
+			fmt.Fprintf(&b, "    %s\n", plainText(how))
+		}
+		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
+			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
+		}
+	}
+	if len(asked) == 0 {
+		b.WriteString("next: nothing, it continues when they have ended\n")
+	} else if run.Kept {
+		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ResumeCommand(), res))
+	} else {
+		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
+	}
+	_, _ = env.err.Write([]byte(b.String()))
+}
+
+// joinWords joins words for people.
+func joinWords(words []string) string { return strings.Join(words, ", ") }
+
+// spendTotal is the cost of models during this process.
+type spendTotal struct {
+	calls   int
+	usage   llm.Usage
+	cost    float64  // US dollars
+	unknown []string // models whose price is unknown, each once
+	priced  bool     // the price of at least one call is known
+}
+
+func (s *spendTotal) addCall(u llm.Usage, model string, cost float64, known bool) {
+	s.calls++
+	s.usage = s.usage.Add(u)
+	s.cost += cost
+	s.priced = s.priced || known
+	replayed := provider.IsReplay(model)
+	if model = cmp.Or(model, "the model"); !known && !replayed && !slices.Contains(s.unknown, model) {
+		s.unknown = append(s.unknown, model)
+	}
+}
+
+// String returns the spending on one line, or "".
+func (s *spendTotal) String() string {
+	if s.calls == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("%s, %d tokens in", wording.FormatCount(s.calls, "model call"), s.usage.Input)
+	if s.usage.Cached > 0 {
+		line += fmt.Sprintf(" (%d cached)", s.usage.Cached)
+	}
+	line += fmt.Sprintf(", %d out", s.usage.Output)
+	if !s.priced && len(s.unknown) == 0 {
+		return line
+	}
+	return line + ", " + costText(s.cost, s.priced, s.unknown)
+}
+
+// costPart returns the cost for the last line about a run, "" if there is none.
+func (s *spendTotal) costPart() string {
+	amount := fmt.Sprintf("$%.4f", s.cost)
+	if s.cost > 0 && s.cost < 0.0001 {
+		amount = "under $0.0001"
+	}
+	missing := "no price known for " + plainText(strings.Join(s.unknown, ", "))
+	switch {
+	case s.calls == 0 || !s.priced && len(s.unknown) == 0:
+		return ""
+	case !s.priced:
+		return missing
+	case len(s.unknown) > 0:
+		return "at least " + amount + " (" + missing + ")"
+	}
+	return amount
+}
+
+// formatUsage returns the model calls of a run's journal on one line.
+func formatUsage(u overview.Usage) string {
+	line := fmt.Sprintf("%s, %d tokens in, %d out", wording.FormatCount(u.Calls, "model call"), u.Input, u.Output)
+	var unknown []string
+	if u.Unpriced > 0 {
+		unknown = append(unknown, wording.FormatCount(u.Unpriced, "call"))
+	}
+	switch {
+	case u.Cost != nil:
+		return line + ", " + costText(*u.Cost, true, unknown)
+	case unknown != nil:
+		return line + ", " + costText(0, false, unknown)
+	}
+	return line
+}
+
+// costText returns an amount, and the models that it does not include.
+func costText(cost float64, priced bool, unknown []string) string {
+	missing := ""
+	if len(unknown) > 0 {
+		missing = "of " + plainText(strings.Join(unknown, ", ")) + " is not known"
+	}
+	switch {
+	case !priced:
+		return "the price " + missing
+	case missing != "":
+		return fmt.Sprintf("%.4f USD and more: the price %s", cost, missing)
+	}
+	return fmt.Sprintf("%.4f USD", cost)
+}
+
+// markdownRenderer returns what formats Markdown for standard output, or nil if the text is to be shown as it is: standard
+// output is not a terminal with colours, or raw is true.
+func (env *environment) markdownRenderer(raw bool) *markdown.Renderer {
+	if raw || !env.out.IsTerminal() || !bool(env.out.Colors) {
+		return nil
+	}
+	cols, _ := env.out.Size()
+	return &markdown.Renderer{Width: cols - 1, Theme: env.theme, Links: showsLinks(os.Getenv)}
+}
+
+// renderReply returns the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
+func (env *environment) renderReply(text string, raw bool) string {
+	r := env.markdownRenderer(raw)
+	if r == nil || json.Valid([]byte(text)) {
+		return text
+	}
+	return r.RenderText(text)
+}
+
+// showsLinks reports whether the terminal is known to show links (OSC 8). Others ignore them, so that their readers would not see
+// where a link leads.
+func showsLinks(getenv func(string) string) bool {
+	for _, name := range []string{"VTE_VERSION", "KONSOLE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"} {
+		if getenv(name) != "" && getenv("TMUX") == "" {
+			return true
+		}
+	}
+	switch getenv("TERM_PROGRAM") {
+	case "iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "mintty":
+		return true
+	}
+	return strings.HasPrefix(getenv("TERM"), "foot") || strings.HasPrefix(getenv("TERM"), "alacritty") || strings.HasPrefix(getenv("TERM"), "xterm-kitty")
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/terminal/setup"
+)
+
+// This file asks for what a run needs before it starts: a prompt, values of variables, and consent.
+
+// firstByte is how long a run without a prompt waits for the first byte of standard
+// input: a supervisor may leave it open without ever writing to it.
+const firstByte = time.Second
+
+// promptText returns the prompt of a run without its files: the words of the command line, or
+// standard input instead of "-" or of no words.
+func promptText(env *environment, words []string, noStdin bool) (string, error) {
+	var text string
+	var err error
+	switch {
+	case slices.Contains(words, "-"):
+		if noStdin {
+			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
+		}
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
+		if text, err = readAll(env.in); err != nil {
+			return "", err
+		}
+		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
+	case len(words) > 0:
+		text = strings.Join(words, " ")
+	case !noStdin && !term.IsTerminal(env.in):
+		if text, err = readSoon(env.in, firstByte); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// joinNonEmpty joins the texts that are not empty.
+func joinNonEmpty(sep string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
+}
+
+func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
+
+func readAll(r io.Reader) (string, error) {
+	b, err := io.ReadAll(r)
+	switch {
+	case err != nil:
+		return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+	case !utf8.Valid(b):
+		return "", badUsage("", "standard input is not UTF-8 text")
+	}
+	return trimEnd(string(b)), nil
+}
+
+// readSoon reads everything from r, or nothing if the first byte does not arrive in
+// time. The goroutine that remains then waits until the process ends;
+// nothing else reads from r.
+func readSoon(r io.Reader, wait time.Duration) (string, error) {
+	type first struct {
+		b   []byte
+		err error
+	}
+	began := make(chan first, 1)
+	go func() {
+		b := make([]byte, 1)
+		n, err := r.Read(b)
+		began <- first{b[:n], err}
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return "", nil
+	case f := <-began:
+		if f.err != nil && f.err != io.EOF {
+			return "", nil // it is closed, or cannot be read: there is no input
+		}
+		if f.err == io.EOF {
+			return trimEnd(string(f.b)), nil
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil {
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+		}
+		return readAll(strings.NewReader(string(f.b) + string(rest)))
+	}
+}
+
+// askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
+// starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
+func askStarter(ctx context.Context, env *environment, run *app.Run, agent string) error {
+	prompter, a := env.newPrompter(), run.Agent
+	if run.Record.Prompt != "" || run.Record.Headless || prompter == nil || a.Config == nil && len(a.Starters()) == 0 {
+		return nil
+	}
+	answer, err := question.Ask(ctx, prompter, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	if errors.Is(err, term.ErrLeftOpen) {
+		return badUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
+	}
+	if err != nil {
+		return err
+	}
+	text, _ := answer.(string)
+	return env.process.SetPrompt(run, text)
+}
+
+// startPrompted starts a run. It asks the person at the terminal for what the run lacks: a model, variables, consent and a
+// prompt. The agent is loaded again only after an answer on which its parts depend.
+func startPrompted(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
+	run, err := startConsenting(ctx, env, &req, env.process.StartRun)
+	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
+		if err := askModel(ctx, env, req, err); err != nil {
+			return nil, err
+		}
+		run, err = startConsenting(ctx, env, &req, env.process.StartRun)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := askStarter(ctx, env, run, req.Agent); err != nil {
+		run.Close()
+		return nil, err
+	}
+	return run, nil
+}
+
+// startConsenting starts a run with the consent that it needs for what the user did not name, and with the values of its
+// variables, which it adds to the request.
+func startConsenting(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	run, err := startSet(ctx, env, req, start)
+	if err != nil {
+		return nil, err
+	}
+	again, err := askConsent(ctx, env, run)
+	if err == nil && !again {
+		return run, nil
+	}
+	run.Close()
+	if err != nil {
+		return nil, err
+	}
+	return start(*req)
+}
+
+// startSet starts a run. If the agent needs variables that are not set, it asks the
+// person at the terminal for them; without a person, or if they leave
+// them open, it returns that error.
+func startSet(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	prompter := env.newPrompter()
+	req.NeedAll = prompter != nil && !req.Headless
+	run, err := start(*req)
+	needs, ok := errors.AsType[*flow.VariablesError](err)
+	if !ok || !req.NeedAll {
+		return run, err
+	}
+	values, asked := askVariables(ctx, env, prompter, needs.Missing)
+	if errors.Is(asked, term.ErrLeftOpen) {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, asked
+	}
+	maps.Copy(values, req.Variables)
+	req.Variables = values
+	return start(*req)
+}
+
+// askVariables asks for the values of variables.
+func askVariables(ctx context.Context, env *environment, prompter term.Prompter, missing []spec.Variable) (map[string]string, error) {
+	env.err.PrintLine("⚙ Init agent variables...")
+	values := map[string]string{}
+	for _, v := range missing {
+		for {
+			value, err := question.AskText(ctx, prompter, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			if err != nil {
+				return nil, err
+			}
+			if strings.TrimSpace(value) != "" {
+				values[v.Name] = value
+				break
+			}
+			env.err.PrintLine("This field is required")
+		}
+	}
+	return values, nil
+}
+
+// askConsent asks the person at the terminal about what a run picks up although the user did not name it. given reports whether the person agreed to
+// one, which counts for runs that start from now on. Without a person, it only prints warnings; answers of the command line are not consent.
+func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool, err error) {
+	list, err := env.process.Tools.FindImplicitDirs(run.Agent)
+	if err != nil {
+		return false, err
+	}
+	guide := env.newGuide()
+	if guide.Prompter == nil || run.Record.Headless {
+		if !env.quiet {
+			guide.WarnImplicitDirs(list)
+		}
+		return false, nil
+	}
+	given, err = guide.AskConsent(ctx, list)
+	if errors.Is(err, term.ErrLeftOpen) {
+		err = silentExit{exitInterrupted}
+	}
+	return given, err
+}
+
+// chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
+// Without a person, or if the person does not choose, the error ends in a command to paste.
+func chooseModel(ctx context.Context, env *environment) (model string, err error) {
+	if err := env.openProcess(); err != nil {
+		return "", err
+	}
+	if env.process.Config.Model != "" {
+		return env.process.Config.Model, nil
+	}
+	g := env.newGuide()
+	if g.Prompter == nil {
+		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+	}
+	model, err = g.PickModel(ctx, "No model is set. Which one shall raddle use?")
+	if errors.Is(err, term.ErrLeftOpen) {
+		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+	}
+	if err != nil {
+		return "", err
+	}
+	return model, g.SaveModel(model)
+}
+
+// ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the first turn reports that.
+func ensureModel(ctx context.Context, env *environment, agent, model string) error {
+	if env.process.Config.Model != "" || model != "" || env.newPrompter() == nil {
+		return nil
+	}
+	a, err := env.process.Load(app.LoadRequest{Agent: agent})
+	if err == nil {
+		_, err = a.CompileGraph()
+	}
+	if _, missing := errors.AsType[*flow.MissingModelError](err); !missing {
+		return nil
+	}
+	return askModel(ctx, env, app.Request{Agent: agent}, err)
+}
+
+// askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does not choose, it returns
+// that error with a command to paste.
+func askModel(ctx context.Context, env *environment, req app.Request, missing error) error {
+	if req.Headless || req.Model != "" || env.process.Config.Model != "" {
+		return noModelError(env, missing, req.Agent)
+	}
+	_, err := chooseModel(ctx, env)
+	if own, ok := errors.AsType[*exitError](err); ok && own.code == exitInvalid {
+		return noModelError(env, missing, req.Agent)
+	}
+	return err
+}
+
+// noModelError returns the error that no model is set, with a command to paste that names one.
+func noModelError(env *environment, err error, agent string) error {
+	return &exitError{code: exitInvalid, next: missingModelHint(env, agent), err: err}
+}
+
+// missingModelHint returns what to do when no model is set: commands to paste.
+func missingModelHint(env *environment, agent string) string {
+	model, needs := env.openWithFaults().Models.SuggestModel()
+	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
+	if agent == "AGENT" {
+		run = "raddle config set model " + model
+	}
+	if needs == "" {
+		return run
+	}
+	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
+}
+
+// lookInstead lets the person look at a recorded agent if an error says that the person wants that, and returns the error otherwise.
+func lookInstead(ctx context.Context, env *environment, err error) error {
+	if !errors.Is(err, setup.ErrLook) {
+		return err
+	}
+	env.offersLook = false
+	a, dir, err := env.newGuide().PickRecorded(ctx)
+	if err == nil && a.Graph {
+		err = runRun(ctx, env, runOptions{output: formatText, noStdin: true}, []string{dir, a.Prompt})
+	} else if err == nil {
+		err = runChat(ctx, env, chatOptions{}, []string{dir})
+	}
+	if err == nil || errors.Is(err, term.ErrLeftOpen) {
+		env.printNote("next: raddle init, which chooses a model")
+		return nil
+	}
+	return err
+}

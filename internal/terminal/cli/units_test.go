@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/commandline"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/llm"
+)
+
+func TestRearrange(t *testing.T) {
+	tests := map[string]string{
+		"run a b":                         "run a b",
+		"-a x hello world":                "run x hello world",
+		"--agent x -m m check":            "run x -m m check",
+		"-m m -a x run":                   "run x -m m run",
+		"-q --agent=x":                    "run x -q",
+		"hello -a x":                      "run x hello",
+		"-a x --info":                     "info --agent=x",
+		"-a -x":                           "run ./-x",
+		"resume r --agent p":              "resume r --agent p",
+		"info -a x":                       "info -a x",
+		"-- -a x":                         "-- -a x",
+		"-a":                              "-a",
+		"-a x -- --info":                  "run x -- --info",
+		"run x --agent-variable k v w":    "run x --agent-variable=k=v w",
+		"run x -- --agent-variable k v":   "run x -- --agent-variable k v",
+		"run x --agent-variable k":        "run x --agent-variable k",
+		"-f a.txt --answer run -a x":      "run x -f a.txt --answer run",
+		"--version":                       "--version",
+		"":                                "",
+		"run x -s":                        "run x --session=temp",
+		"run x -s -q":                     "run x --session=temp -q",
+		"run x -s name hi":                "run x -s name hi",
+		"run x -- -s":                     "run x -- -s",
+		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
+	}
+	for in, want := range tests {
+		if got := strings.Join(commandline.RewriteArgs(strings.Fields(in)), " "); got != want {
+			t.Errorf("rearrange(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// The lists that rearrange uses match the commands.
+func TestRearrangeKnowsTheCommands(t *testing.T) {
+	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
+	root := newRootCommand(env)
+	for _, c := range root.Commands() {
+		if !slices.Contains(commandline.Commands, c.Name()) {
+			t.Errorf("commandline.Commands lacks %s", c.Name())
+		}
+	}
+	run, _, err := root.Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(f *pflag.Flag) {
+		for _, spelling := range []string{"--" + f.Name, "-" + f.Shorthand} {
+			takes := f.Value.Type() != "bool" && spelling != "-"
+			if takes != slices.Contains(commandline.TakesValue, spelling) {
+				t.Errorf("commandline.TakesValue and the flags disagree about %s", spelling)
+			}
+		}
+	}
+	run.Flags().VisitAll(check)
+	root.PersistentFlags().VisitAll(check)
+}
+
+func TestChain(t *testing.T) {
+	cause := errors.New("broken pipe: really")
+	inner := fmt.Errorf("at the pump: %w", cause)
+	tests := map[string]struct {
+		err  error
+		want []string
+	}{
+		"one":      {errors.New("a: b"), []string{"a: b"}},
+		"wrapped":  {fmt.Errorf("outside: %w", inner), []string{"outside", "at the pump", "broken pipe: really"}},
+		"reworded": {&exitError{err: fmt.Errorf("told otherwise (%w)", inner)}, []string{"told otherwise (at the pump: broken pipe: really)"}},
+		"a graph":  {fmt.Errorf("Graph execution failed for agent 'x': at node 'n': %w", inner), []string{"Graph execution failed for agent 'x'", "at node 'n'", "at the pump", "broken pipe: really"}},
+		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, failure.Split(test.err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for code, err := range map[int]error{
+		0:   nil,
+		1:   errors.New("x"),
+		2:   badUsage("", "x"),
+		3:   &config.FileError{},
+		4:   fmt.Errorf("x: %w", &llm.Error{Class: llm.Auth}),
+		7:   &graph.StepError{Tasks: []*graph.NodeError{{Err: &graph.LimitError{Status: graph.VisitLimit, Path: "child/"}}}},
+		8:   fmt.Errorf("x: %w", &failure.Error{Kind: failure.Stale}),
+		70:  silentExit{70},
+		124: &graph.LimitError{Status: graph.TimedOut},
+	} {
+		if got := exitCode(err); got != code {
+			t.Errorf("exit code of %v: %d, want %d", err, got, code)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{"a=TEXT": "a=TEXT", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x#2=T": "'x#2=T'"} {
+		if got := wording.QuoteWord(in); got != want {
+			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// Input that does not start in time counts as none; input that has started is read completely.
+func TestReadSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never, unblock := io.Pipe()
+		defer unblock.Close()
+		if text, err := readSoon(never, firstByte); text != "" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		late, w := io.Pipe()
+		go func() {
+			_, _ = io.WriteString(w, "a")
+			synctest.Wait()
+			_, _ = io.WriteString(w, "bc\r\n")
+			_ = w.Close()
+		}()
+		if text, err := readSoon(late, firstByte); text != "abc" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		if text, err := readSoon(strings.NewReader(""), firstByte); text != "" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		if _, err := readSoon(strings.NewReader("\xff\xfe"), firstByte); err == nil {
+			t.Error("bytes that are no text are taken")
+		}
+	})
+}
+
+// The result has the same schema in both places.
+func TestSchemasAgree(t *testing.T) {
+	indent := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	_, result, ok := strings.Cut(resultSchema, `"type": "object"`)
+	if !ok {
+		t.Fatal("result.json has another shape")
+	}
+	result, _, ok = strings.Cut(result, `"$defs"`)
+	if !ok {
+		t.Fatal("result.json has another shape")
+	}
+	if body := strings.TrimSuffix(indent(result), ","); !strings.Contains(indent(eventsSchema), body) {
+		t.Error("events.json holds another schema of the result than result.json")
+	}
+}
+
+func TestPlainPath(t *testing.T) {
+	for journal, want := range map[string]string{"": "", "1.each.0/": "each/", "2.each.3/": "each[3]/", "1.team.0#lead/": "", "1.team.0#agent_a_00000001/": "team/agent_a_00000001/",
+		"3.ask.0/1.team.0#lead/": "ask/", "1.team.0#agent_a_00000001/2.my.node.1/": "team/agent_a_00000001/my.node[1]/"} {
+		if got := runs.PlainPath(journal); got != want {
+			t.Errorf("%q: %q, want %q", journal, got, want)
+		}
+	}
+}
+
+func TestSpending(t *testing.T) {
+	var s spendTotal
+	if s.String() != "" {
+		t.Errorf("of nothing: %q", s.String())
+	}
+	s.addCall(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
+	if got := s.String(); got != "1 model call, 10 tokens in, 2 out, 0.5000 USD" {
+		t.Errorf("%q", got)
+	}
+	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestStateIsShownByKey(t *testing.T) {
+	state := json.RawMessage(`{"prompt":"Build\nit","notes":[],"round":2,"todo":{"open":["a",{"b":1,"c":[]}],"n":"4"},"system":"","grants":null}`)
+	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, false, false)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  - b: 1\n    c: []\n  n: \"4\"\n", stateText(state, true, true)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff("todo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, true, false)); d != "" {
+		t.Error(d)
+	}
+	if got := stateText(json.RawMessage("[1]"), false, false); got != "[1]" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/eventlog"
+	"raddle.dev/internal/report/progress"
+	"raddle.dev/llm"
+)
+
+// runWatcher is what a command records and shows of a run while it drives it. Only the
+// goroutine that drives may call its methods, unless a method says otherwise.
+type runWatcher struct {
+	env    *environment
+	run    *app.Run
+	stream bool // events go to standard output
+
+	narrator *flow.Narrator        // nil: no narration
+	report   *progress.Reporter    // nil: no terminal, or narration
+	log      *flow.RunLog          // nil: no log
+	events   *eventlog.Log         // nil: no log of events
+	live     *progress.LiveLines   // nil: no live lines
+	speech   *progress.ReplyStream // nil: the result is shown at the end
+	spent    spendTotal
+
+	started  bool            // a drive of this process has started
+	again    map[string]bool // tasks that asked, and run again after the answer
+	calls    map[string]bool // calls of tools that have started, by their path and id
+	warnings []string
+	seq      int64
+
+	activity *progress.Activity // may be used from any goroutine
+
+	mu    sync.Mutex
+	notes []string // to be shown with the next piece of a reply
+}
+
+// newRunWatcher prepares for a run. live requests live lines if they are
+// possible.
+func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWatcher {
+	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, activity: progress.NewActivity()}
+	switch {
+	case env.quiet:
+	case env.showsBlocks():
+		look := progress.NewLook(env.err.Colors, os.Getenv)
+		w.report = progress.NewReporter(env.err, look, run.Agent)
+		w.report.Detail = env.verbose
+		if wantLive && !term.IsDumb() {
+			w.live = progress.NewLiveLines(env.err, look, run.Agent)
+		}
+	default:
+		w.narrator = flow.NewNarrator(dimWriter{env.err}, run.Agent, false)
+		w.narrator.Detail = env.verbose
+	}
+	if log := env.runLogger(); log != nil {
+		w.log = flow.LogRun(log, run.Agent)
+	}
+	w.events = eventlog.New(env.devLog, env.redactBytes, run.Agent)
+	return w
+}
+
+// showReplies shows the text of replies while models write it: with live lines also the end that is not final, which they need not show then.
+func (w *runWatcher) showReplies(raw bool) {
+	w.speech = progress.NewReplyStream(w.env.err, w.env.out, w.env.markdownRenderer(raw))
+	if w.report != nil {
+		w.report.Replies = true
+	}
+	if w.live != nil {
+		w.live.Mute, w.speech.ShowPending = true, true
+	}
+}
+
+// dimWriter writes dimmed lines.
+type dimWriter struct{ screen *term.Screen }
+
+func (d dimWriter) Write(line []byte) (int, error) {
+	d.screen.PrintLine(d.screen.Paint(term.Dim, strings.TrimSuffix(string(line), "\n")))
+	return len(line), nil
+}
+
+// eventTopics returns the events that must be created.
+func (w *runWatcher) eventTopics() graph.Topic {
+	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
+	if w.narrator != nil {
+		t |= flow.NarrateTopics
+	}
+	if w.report != nil {
+		t |= progress.ReportTopics
+	}
+	if w.log != nil {
+		t |= flow.LogTopics
+	}
+	if w.stream || w.events != nil {
+		t |= graph.AllTopics
+	}
+	return t
+}
+
+// handleEvent handles one event.
+func (w *runWatcher) handleEvent(ev graph.Event) {
+	w.activity.HandleEvent(ev)
+	w.seq++
+	ev.Seq = w.seq // a command may drive several times: the sequence numbers of its stream continue
+	if w.stream {
+		w.writeEvent(ev)
+	}
+	if w.events != nil {
+		w.events.WriteEvent(ev)
+	}
+	switch b := ev.Body.(type) {
+	case graph.RunStarted:
+		w.printStarted(b)
+		w.started = true
+	case graph.ValueEmitted:
+		if call, ok := b.Value.(agent.ToolStarted); ok {
+			if w.calls[ev.Path+call.ID] {
+				return // it asked, and continues after the answer
+			}
+			w.calls[ev.Path+call.ID] = true
+		}
+		w.handleEmitted(b.Value)
+	case graph.TaskDone:
+		if b.Waiting {
+			w.again[ev.Path+ev.Task] = true
+		}
+	case graph.TaskStarted:
+		if w.again[ev.Path+ev.Task] {
+			delete(w.again, ev.Path+ev.Task)
+			return
+		}
+	}
+	w.showEvent(ev)
+}
+
+func (w *runWatcher) handleEmitted(v any) {
+	switch v := v.(type) {
+	case agent.Warning:
+		w.warnings = append(w.warnings, v.Text)
+	case agent.ReplyDone:
+		if v.Priced {
+			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
+			return
+		}
+		w.addSpending(v.Model, v.Usage)
+	case agent.SummaryDone:
+		w.addSpending(v.Model, v.Usage)
+	}
+}
+
+// addSpending adds a call whose price follows from the model's.
+func (w *runWatcher) addSpending(model string, u llm.Usage) {
+	cost, known := w.env.process.Models.UsageCost(model, u)
+	w.spent.addCall(u, model, cost, known)
+}
+
+// addNote adds a line that a model wants to show, from any goroutine. The line is
+// shown when the model writes, after the lines that lead up to it.
+func (w *runWatcher) addNote(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, line)
+}
+
+func (w *runWatcher) reportNotes(ev graph.Event) {
+	switch b := ev.Body.(type) {
+	case graph.ValueEmitted:
+		switch b.Value.(type) {
+		case agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
+		default:
+			return
+		}
+	case graph.TaskDone, graph.RunEnded:
+	default:
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.notes {
+		w.env.err.PrintLine(line)
+	}
+	w.notes = nil
+}
+
+func (w *runWatcher) showEvent(ev graph.Event) {
+	w.reportNotes(ev)
+	if w.narrator != nil {
+		w.narrator.Event(ev)
+	}
+	if w.report != nil {
+		w.report.HandleEvent(ev)
+	}
+	if w.live != nil {
+		w.live.HandleEvent(ev)
+	}
+	if w.speech != nil {
+		w.speech.HandleEvent(ev)
+	}
+	if w.log != nil {
+		w.log.Event(ev)
+	}
+}
+
+// printStarted says which run this is. The run is recorded by now, and no node has
+// run yet.
+func (w *runWatcher) printStarted(b graph.RunStarted) {
+	if w.started {
+		return
+	}
+	if w.report != nil {
+		w.report.PrintStart(w.run.ID, b.Resumed)
+		noteFindings(w.env, w.run.Agent)
+		return
+	}
+	verb := "run"
+	if b.Resumed {
+		verb = "resuming run"
+	}
+	w.env.printNote("raddle: %s %s", verb, w.env.err.Paint(term.Cyan, w.run.ID))
+	noteFindings(w.env, w.run.Agent)
+}
+
+// noteFindings writes what is wrong with an agent, although it can run. It leaves out what the run itself says.
+func noteFindings(env *environment, a *flow.Agent) {
+	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
+		if f.Severity != strictyaml.SeverityInfo && f.Code != flow.ProjectFinding {
+			env.printNote("%s", env.findingLook(env.err.Colors).FormatFinding(f))
+		}
+	}
+}
+
+// finishWatch ends the display.
+func (w *runWatcher) finishWatch() {
+	if w.live != nil {
+		w.live.Close()
+	}
+	if w.speech != nil {
+		w.env.err.EndLine(w.env.out) // however the run ended
+	}
+	w.env.err.ClearLive()
+}
+
+// writeEvent writes an event to standard output, as one line of JSON.
+func (w *runWatcher) writeEvent(ev graph.Event) {
+	b, err := json.Marshal(ev)
+	if err != nil { // a node sent a value that JSON cannot represent
+		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}
+		b, _ = json.Marshal(ev)
+	}
+	if b = append(b, '\n'); w.live == nil {
+		_, _ = w.env.out.Write(b)
+		return
+	}
+	w.env.err.PassThrough(w.env.out, string(b)) // both may be on one screen
+}
+
+// resultLine returns the last line of a stream: the report in the envelope of events.
+type resultLine struct {
+	Seq    int64     `json:"seq"`
+	Time   time.Time `json:"time"`
+	Thread string    `json:"thread,omitempty"`
+	Run    string    `json:"run,omitempty"`
+	Kind   string    `json:"kind"`
+	Data   *report   `json:"data"`
+}
