@@ -122,7 +122,8 @@ func TestCrashNamesOneOfSeveral(t *testing.T) {
 		}
 		gap := 0
 		for _, d := range found.Differences {
-			if !strings.HasPrefix(d.Cause, "the script pay.sh of node pay ran twice") {
+			// A busy machine may have started another script as well when the run was killed: then the cause names both.
+			if !strings.Contains(d.Cause, "the script pay.sh of node pay") || !strings.Contains(d.Cause, " ran twice") {
 				t.Errorf("%+v", d)
 			}
 			if strings.HasPrefix(d.Point, "before") && strings.Contains(d.Point, "(effect 1.pay.0 script 0)") {
