@@ -2,7 +2,6 @@ package term
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -55,92 +54,6 @@ func PadText(text string, width int) string {
 	}
 	return PadText(CutEnd(text, width-1)+"…", width)
 }
-
-// A Table is text in columns, two spaces apart. The first row is its heading.
-type Table struct {
-	rows   [][]string
-	styles map[[2]int]Style // of cells, by their row and column
-}
-
-// NewTable returns a table that has only its heading.
-func NewTable(heading ...string) *Table {
-	return &Table{rows: [][]string{heading}, styles: map[[2]int]Style{}}
-}
-
-// AddRow adds a row with a cell for each column. Each cell becomes one line, whatever it contains.
-func (t *Table) AddRow(cells ...string) {
-	for i, c := range cells {
-		cells[i] = OneLine(c)
-	}
-	t.rows = append(t.rows, cells)
-}
-
-// StyleCell sets the style of a cell of the last row, for Paint. The last column has no style.
-func (t *Table) StyleCell(column int, style Style) {
-	t.styles[[2]int{len(t.rows) - 1, column}] = style
-}
-
-// Format returns the lines of the table. If width is above 0, they are for a terminal with that many columns: cells are clean, and
-// a line that is longer is cut. The last column keeps a quarter of the width, if it needs that.
-func (t *Table) Format(width int) string { return t.Paint(width, false) }
-
-// Paint is Format with the styles of cells, if colors says so.
-func (t *Table) Paint(width int, colors Colors) string {
-	last := len(t.rows[0]) - 1
-	widths, widest, total := make([]int, last+1), 0, 0
-	for _, row := range t.rows {
-		for i, c := range row {
-			if width > 0 {
-				c = CleanLine(c)
-			}
-			row[i] = c
-			widths[i] = max(widths[i], TextWidth(c))
-		}
-	}
-	for i, w := range widths[:last] {
-		total += w + len(columnGap)
-		if w > widths[widest] {
-			widest = i
-		}
-	}
-	if excess := total + min(widths[last], width/4) - width; width > 0 && excess > 0 {
-		widths[widest] = max(widths[widest]-excess, 1)
-	}
-	var b strings.Builder
-	for i, row := range t.rows {
-		line := row[last]
-		for column, c := range slices.Backward(row[:last]) {
-			line = PadText(c, widths[column]) + columnGap + line
-		}
-		line = strings.TrimRight(line, " ")
-		if width > 0 && TextWidth(line) > width {
-			line = PadText(line, width)
-		}
-		b.WriteString(t.paintRow(i, line, widths[:last], colors) + "\n")
-	}
-	return b.String()
-}
-
-// paintRow applies the styles of a row to its finished line.
-func (t *Table) paintRow(row int, line string, widths []int, colors Colors) string {
-	if !colors {
-		return line
-	}
-	var b strings.Builder
-	for column, width := range widths {
-		style, ok := t.styles[[2]int{row, column}]
-		cell := CutEnd(line, width)
-		if line = line[len(cell):]; ok {
-			cell = colors.Paint(style, cell)
-		}
-		gap := CutEnd(line, len(columnGap))
-		line = line[len(gap):]
-		b.WriteString(cell + gap)
-	}
-	return b.String() + line
-}
-
-const columnGap = "  "
 
 // Fields is a list of names and values, one below the other.
 type Fields struct {

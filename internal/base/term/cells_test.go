@@ -33,10 +33,15 @@ func TestWideCharacters(t *testing.T) {
 
 // The lines of a table fit into a terminal: the last column is cut, and before it disappears, the widest of the others.
 func TestTable(t *testing.T) {
-	table := func(agent string) *Table {
-		l := NewTable("RUN", "AGENT", "WAITS FOR")
-		l.AddRow("1m82", agent, "ask:\nReally delete all of it?")
-		l.AddRow("1m83", "b", "")
+	type row struct{ run, agent, waits string }
+	table := func(agent string) *Table[row] {
+		l := NewTable(
+			NewColumn("RUN", func(r row) string { return r.run }),
+			NewColumn("AGENT", func(r row) string { return r.agent }),
+			NewColumn("WAITS FOR", func(r row) string { return r.waits }),
+		)
+		l.AddRow(row{"1m82", agent, "ask:\nReally delete all of it?"})
+		l.AddRow(row{"1m83", "b", ""})
 		return l
 	}
 	for _, test := range []struct {

@@ -216,23 +216,36 @@ func (j *JudgedCall) describeNow() string {
 // nowWords are the decisions about a call, for people.
 var nowWords = map[string]string{wouldRun: "runs", wouldAsk: "asks", wouldDeny: "denied"}
 
+// style returns the look of what is decided now: of what has become stricter, and of what has changed.
+func (c *JudgedCall) style() term.Style {
+	switch {
+	case c.Stricter:
+		return term.Red
+	case c.Changed:
+		return term.Yellow
+	}
+	return ""
+}
+
 // Describe returns the judgement for people, with lines for a terminal of a width; 0: they are not cut.
 func (o *Judgement) Describe(width int, colors term.Colors) string {
 	var b strings.Builder
 	for _, note := range o.Notes {
 		fmt.Fprintf(&b, "note: %s\n", term.CleanText(note))
 	}
-	table := term.NewTable("THEN", "NOW", "CALL, AND WHAT DECIDES NOW")
+	type row struct {
+		then, now, text string
+		style           term.Style
+	}
+	table := term.NewTable(
+		term.NewColumn("THEN", func(r row) string { return r.then }),
+		term.Column[row]{Heading: "NOW", Cell: func(r row) string { return r.now }, Style: func(r row) term.Style { return r.style }},
+		term.NewColumn("CALL, AND WHAT DECIDES NOW", func(r row) string { return r.text }),
+	)
 	for i := range o.Calls {
 		c := &o.Calls[i]
-		table.AddRow(c.was, nowWords[c.Now], c.call)
-		switch {
-		case c.Stricter:
-			table.StyleCell(1, term.Red)
-		case c.Changed:
-			table.StyleCell(1, term.Yellow)
-		}
-		table.AddRow("", "", "  "+c.describeNow())
+		table.AddRow(row{then: c.was, now: nowWords[c.Now], text: c.call, style: c.style()})
+		table.AddRow(row{text: "  " + c.describeNow()})
 	}
 	if len(o.Calls) > 0 {
 		b.WriteString(table.Paint(width, colors))

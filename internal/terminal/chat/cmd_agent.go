@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/skill"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/conversation"
@@ -148,6 +150,28 @@ func sendStarter(ctx context.Context, s *Session, rest string) error {
 	return nil
 }
 
+// listVariables returns the variables of the agent with their values.
+func (s *Session) listVariables(declared []spec.Variable) *term.Table[spec.Variable] {
+	t := term.NewTable(
+		term.NewColumn("VARIABLE", func(v spec.Variable) string { return v.Name }),
+		term.NewColumn("VALUE", s.valueOf),
+		term.NewColumn("DESCRIPTION", func(v spec.Variable) string { return strings.TrimSpace(v.Description) }),
+	)
+	for _, v := range declared {
+		t.AddRow(v)
+	}
+	return t
+}
+
+// valueOf returns the value of a variable in this conversation, or its default.
+func (s *Session) valueOf(v spec.Variable) string {
+	value, ok := s.vars[v.Name]
+	if !ok && v.Default != nil {
+		return *v.Default
+	}
+	return value
+}
+
 func showVariables(ctx context.Context, s *Session, rest string) error {
 	declared := s.agent.Variables()
 	if rest == "" {
@@ -155,15 +179,7 @@ func showVariables(ctx context.Context, s *Session, rest string) error {
 			s.say(s.agent.Name + " has no variables.")
 			return nil
 		}
-		list := term.NewTable("VARIABLE", "VALUE", "DESCRIPTION")
-		for _, v := range declared {
-			value, ok := s.vars[v.Name]
-			if !ok && v.Default != nil {
-				value = *v.Default
-			}
-			list.AddRow(v.Name, value, strings.TrimSpace(v.Description))
-		}
-		s.printTable(list)
+		s.printTable(s.listVariables(declared))
 		return nil
 	}
 	name, value, ok := strings.Cut(rest, " ")
@@ -310,9 +326,12 @@ func showSkills(_ context.Context, s *Session, _ string) error {
 		s.say(s.agent.Name + " has no skills. See: raddle help agents")
 		return nil
 	}
-	t := term.NewTable("SKILL", "DESCRIPTION")
-	for _, skill := range list {
-		t.AddRow(skill.Name, skill.Description)
+	t := term.NewTable(
+		term.NewColumn("SKILL", func(k skill.Skill) string { return k.Name }),
+		term.NewColumn("DESCRIPTION", func(k skill.Skill) string { return k.Description }),
+	)
+	for _, k := range list {
+		t.AddRow(k)
 	}
 	s.printTable(t)
 	return nil

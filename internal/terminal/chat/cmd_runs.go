@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/tool/builtin"
 )
 
 var runCommands = []command{
@@ -71,9 +72,14 @@ func showJobs(_ context.Context, s *Session, what string) error {
 		s.say("The agent has started no command in the background in this conversation.")
 		return nil
 	}
-	t := term.NewTable("JOB", "STATE", "COMMAND", "LAST LINE")
+	t := term.NewTable(
+		term.NewColumn("JOB", func(j builtin.JobState) string { return j.ID }),
+		term.NewColumn("STATE", func(j builtin.JobState) string { return j.State }),
+		term.NewColumn("COMMAND", func(j builtin.JobState) string { return term.CleanLine(s.redact(j.Command)) }),
+		term.NewColumn("LAST LINE", func(j builtin.JobState) string { return term.CleanLine(s.redact(j.Printed)) }),
+	)
 	for _, j := range list {
-		t.AddRow(j.ID, j.State, term.CleanLine(s.redact(j.Command)), term.CleanLine(s.redact(j.Printed)))
+		t.AddRow(j)
 	}
 	s.printTable(t)
 	return nil

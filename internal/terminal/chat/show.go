@@ -33,7 +33,7 @@ func (t *Terminal) choose(ctx context.Context, question string, labels []string)
 func isLeftOpen(err error) bool { return errors.Is(err, term.ErrLeftOpen) }
 
 // printTable writes a table as wide as the terminal.
-func (t *Terminal) printTable(table *term.Table) {
+func (t *Terminal) printTable(table interface{ Format(width int) string }) {
 	cols, _ := t.Screen.Size()
 	t.Screen.PrintLine(strings.TrimRight(table.Format(cols-1), "\n"))
 }
@@ -80,19 +80,30 @@ func showCost(_ context.Context, s *Session, _ string) error {
 		s.say("No model was called since this conversation was opened.")
 		return nil
 	}
-	t := term.NewTable("MODEL", "CALLS", "IN", "CACHED", "OUT", "COST")
+	t := term.NewTable(
+		term.NewColumn("MODEL", func(r modelUsage) string { return r.model }),
+		term.NewColumn("CALLS", func(r modelUsage) string { return fmt.Sprint(r.calls) }),
+		term.NewColumn("IN", func(r modelUsage) string { return wording.FormatTokens(r.usage.Input) }),
+		term.NewColumn("CACHED", func(r modelUsage) string { return wording.FormatTokens(r.usage.Cached) }),
+		term.NewColumn("OUT", func(r modelUsage) string { return wording.FormatTokens(r.usage.Output) }),
+		term.NewColumn("COST", modelUsage.describeCost),
+	)
 	for _, r := range rows {
-		cost := "unknown"
-		switch {
-		case r.replays:
-			cost = "none"
-		case r.priced:
-			cost = fmt.Sprintf("$%.4f", r.cost)
-		}
-		t.AddRow(r.model, fmt.Sprint(r.calls), wording.FormatTokens(r.usage.Input), wording.FormatTokens(r.usage.Cached), wording.FormatTokens(r.usage.Output), cost)
+		t.AddRow(r)
 	}
 	s.printTable(t)
 	return nil
+}
+
+// describeCost returns what the calls of a model have cost.
+func (r modelUsage) describeCost() string {
+	switch {
+	case r.replays:
+		return "none"
+	case r.priced:
+		return fmt.Sprintf("$%.4f", r.cost)
+	}
+	return "unknown"
 }
 
 // showContext shows what fills the window of the model.

@@ -68,15 +68,16 @@ func listAgent(p *app.Process, place app.Place) listedAgent {
 }
 
 func agentsText(agents []listedAgent) string {
-	table := term.NewTable("AGENT", "KIND", "WHAT IT DOES")
-	for _, a := range agents {
-		what := firstLine(a.Description)
-		if a.Error != "" {
-			what = "cannot be loaded; see: raddle check " + wording.QuoteWord(a.Name)
-		}
-		table.AddRow(a.Name, cmp.Or(a.Kind, "?"), what)
-	}
-	return table.Format(0)
+	return term.FormatRows(agents,
+		term.NewColumn("AGENT", func(a listedAgent) string { return a.Name }),
+		term.NewColumn("KIND", func(a listedAgent) string { return cmp.Or(a.Kind, "?") }),
+		term.NewColumn("WHAT IT DOES", func(a listedAgent) string {
+			if a.Error != "" {
+				return "cannot be loaded; see: raddle check " + wording.QuoteWord(a.Name)
+			}
+			return firstLine(a.Description)
+		}),
+	)
 }
 
 func newAgentsShowCommand(env *environment) *cobra.Command {

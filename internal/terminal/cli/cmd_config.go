@@ -184,16 +184,20 @@ func runConfigExplain(_ context.Context, env *environment, opts outputOptions, a
 
 // settingsText returns settings as a table. Those without a value are one line below it, unless the user asked for them.
 func settingsText(list []config.Setting, asked bool) string {
-	table := term.NewTable("KEY", "VALUE", "FROM")
+	var set []config.Setting
 	var unset []string
 	for _, s := range list {
 		if s.Value == "" && !asked {
 			unset = append(unset, s.Key)
 			continue
 		}
-		table.AddRow(s.Key, cmp.Or(s.Value, "–"), s.Source)
+		set = append(set, s)
 	}
-	text := table.Format(0)
+	text := term.FormatRows(set,
+		term.NewColumn("KEY", func(s config.Setting) string { return s.Key }),
+		term.NewColumn("VALUE", func(s config.Setting) string { return cmp.Or(s.Value, "–") }),
+		term.NewColumn("FROM", func(s config.Setting) string { return s.Source }),
+	)
 	if len(unset) > 0 {
 		text += "\nNot set: " + joinWords(unset) + "\n"
 	}

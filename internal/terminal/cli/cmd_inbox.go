@@ -110,27 +110,38 @@ func answerWord(open []graph.Question, q graph.Question) string {
 
 // printInbox writes the open questions as a table.
 func printInbox(env *environment, list []runs.OpenRun) {
-	table := term.NewTable("RUN", "AGENT", "SINCE", "QUESTION")
+	table := term.NewTable(
+		term.NewColumn("RUN", func(o openQuestion) string { return o.run.Run }),
+		term.NewColumn("AGENT", func(o openQuestion) string { return nameAgent(&o.run.Info) }),
+		term.NewColumn("SINCE", func(o openQuestion) string { return formatAge(time.Since(o.run.Updated)) }),
+		term.NewColumn("QUESTION", openQuestion.describe),
+	)
 	for i := range list {
-		r := &list[i]
-		agent := r.Agent
-		if r.Session != "" {
-			agent += " -s " + r.Session
-		}
-		for _, q := range r.Open {
-			first, _, _ := strings.Cut(plainText(q.Prompt), "\n")
-			text := question.FormatName(q) + ": " + wording.CutText(first, 60, "…")
-			if len(q.Options) > 0 {
-				text += " (" + plainText(joinWords(q.Options)) + ")"
-			}
-			if r.Status == runs.Running {
-				text += " " + waitsFor(r.Info)
-			}
-			table.AddRow(r.Run, agent, formatAge(time.Since(r.Updated)), text)
+		for _, q := range list[i].Open {
+			table.AddRow(openQuestion{&list[i], q})
 		}
 	}
 	env.printTable(table)
 	env.printNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
+}
+
+// An openQuestion is a row of the inbox.
+type openQuestion struct {
+	run *runs.OpenRun
+	graph.Question
+}
+
+// describe returns the question in one line.
+func (o openQuestion) describe() string {
+	first, _, _ := strings.Cut(plainText(o.Prompt), "\n")
+	text := question.FormatName(o.Question) + ": " + wording.CutText(first, 60, "…")
+	if len(o.Options) > 0 {
+		text += " (" + plainText(joinWords(o.Options)) + ")"
+	}
+	if o.run.Status == runs.Running {
+		text += " " + waitsFor(o.run.Info)
+	}
+	return text
 }
 
 // An inbox asks the open questions of runs, one run after the other.

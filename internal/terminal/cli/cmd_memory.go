@@ -61,13 +61,20 @@ func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ 
 		env.printNote("nothing is remembered")
 		return nil
 	}
-	table := term.NewTable("OF", "KEY", "SAVED", "EXPIRES", "VALUE")
+	table := term.NewTable(
+		term.NewColumn("OF", func(e memory.Entry) string { return plainText(e.Namespace) }),
+		term.NewColumn("KEY", func(e memory.Entry) string { return plainText(e.Key) }),
+		term.NewColumn("SAVED", func(e memory.Entry) string { return e.Updated.Local().Format(time.DateOnly) }),
+		term.NewColumn("EXPIRES", func(e memory.Entry) string {
+			if e.Expires.IsZero() {
+				return "never"
+			}
+			return e.Expires.Local().Format(time.DateOnly)
+		}),
+		term.NewColumn("VALUE", func(e memory.Entry) string { return plainText(string(e.Value)) }),
+	)
 	for _, e := range list {
-		expires := "never"
-		if !e.Expires.IsZero() {
-			expires = e.Expires.Local().Format(time.DateOnly)
-		}
-		table.AddRow(plainText(e.Namespace), plainText(e.Key), e.Updated.Local().Format(time.DateOnly), expires, plainText(string(e.Value)))
+		table.AddRow(e)
 	}
 	env.printTable(table)
 	return nil

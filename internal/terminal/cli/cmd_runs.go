@@ -107,7 +107,11 @@ func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []st
 	if err != nil {
 		return err
 	}
-	printRuns(env, list, func(table *term.Table, i int) { addRunRow(env, table, list[i].Run, &list[i], sums[i]) })
+	rows := make([]runRow, len(list))
+	for i := range list {
+		rows[i] = newRunRow(env, list[i].Run, &list[i], sums[i])
+	}
+	printRuns(env, rows)
 	return nil
 }
 
@@ -168,14 +172,16 @@ func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) err
 	if err != nil {
 		return err
 	}
-	printRuns(env, list, func(table *term.Table, i int) {
+	var rows []runRow
+	for i := range list {
 		id := strings.Repeat("  ", depths[i]) + list[i].Run
 		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
-		addRunRow(env, table, id, &list[i], sums[i])
-		addBranchRows(table, &listed[i].Tree, depths[i])
-	})
+		rows = append(rows, newRunRow(env, id, &list[i], sums[i]))
+		rows = appendBranchRows(rows, &listed[i].Tree, depths[i])
+	}
+	printRuns(env, rows)
 	return nil
 }
 
@@ -194,21 +200,42 @@ func (o *runsLsOptions) filterTree(all []runs.Info, depths []int) (list []runs.I
 	return list, kept
 }
 
-// printRuns writes a table with the rows that addRow makes of each run.
-func printRuns(env *environment, list []runs.Info, addRow func(table *term.Table, i int)) {
-	if len(list) == 0 {
+// A runRow is a row of a list of runs: a run, or a part of one that worked in it.
+type runRow struct {
+	id, agent, status   string
+	style               term.Style // of the status
+	started, took, cost string
+	what                string // a prompt, a question or a reason
+}
+
+// runColumns are the columns of a list of runs.
+var runColumns = []term.Column[runRow]{
+	{Heading: "RUN", Cell: func(r runRow) string { return r.id }},
+	{Heading: "AGENT", Cell: func(r runRow) string { return r.agent }},
+	{Heading: "STATUS", Cell: func(r runRow) string { return r.status }, Style: func(r runRow) term.Style { return r.style }},
+	{Heading: "STARTED", Cell: func(r runRow) string { return r.started }},
+	{Heading: "TOOK", Cell: func(r runRow) string { return r.took }},
+	{Heading: "COST", Cell: func(r runRow) string { return r.cost }},
+	{Heading: "PROMPT OR QUESTION", Cell: func(r runRow) string { return r.what }},
+}
+
+// printRuns writes a list of runs as a table.
+func printRuns(env *environment, rows []runRow) {
+	if len(rows) == 0 {
 		env.printNote("no runs")
 		return
 	}
-	table := term.NewTable("RUN", "AGENT", "STATUS", "STARTED", "TOOK", "COST", "PROMPT OR QUESTION")
-	for i := range list {
-		addRow(table, i)
+	table := term.NewTable(runColumns...)
+	for _, r := range rows {
+		table.AddRow(r)
 	}
 	env.printTable(table)
 }
 
 // printTable writes a table; on a terminal it is cut to its width.
-func (env *environment) printTable(table *term.Table) {
+func (env *environment) printTable(table interface {
+	Paint(width int, colors term.Colors) string
+}) {
 	width := 0
 	if env.out.IsTerminal() {
 		width, _ = env.out.Size()
@@ -216,37 +243,40 @@ func (env *environment) printTable(table *term.Table) {
 	env.out.PrintText(table.Paint(width, env.out.Colors))
 }
 
-// addRunRow adds the row of a run.
-func addRunRow(env *environment, table *term.Table, id string, r *runs.Info, sum runs.Summary) {
-	agent := r.Agent
-	if r.Session != "" {
-		agent += " -s " + r.Session
+// newRunRow returns the row of a run.
+func newRunRow(env *environment, id string, r *runs.Info, sum runs.Summary) runRow {
+	mark, style := statusMark(r.Status)
+	row := runRow{
+		id: id, agent: nameAgent(r),
+		status: r.Status, style: style,
+		started: formatAge(time.Since(r.Started)),
+		what:    waitsFor(*r),
 	}
-	took, cost := "", ""
+	if env.out.IsTerminal() && !term.IsDumb() {
+		row.status = mark + " " + r.Status
+	}
 	if r.Status == runs.Running {
 		sum.Active += max(0, time.Since(r.Updated))
 	}
 	if sum.Active > 0 {
-		took = story.FormatSeconds(sum.Active)
+		row.took = story.FormatSeconds(sum.Active)
 	}
 	if u := overview.UsageOf(env.process, sum.Calls); u.Calls > 0 && u.Cost != nil && *u.Cost > 0 {
-		cost = formatCost(*u.Cost)
+		row.cost = formatCost(*u.Cost)
 	}
-	what := waitsFor(*r)
 	if r.Status != graph.Waiting.String() && sum.Prompt != "" {
-		what = strings.TrimRight(story.QuoteText(plainText(sum.Prompt))+" "+what, " ")
+		row.what = strings.TrimRight(story.QuoteText(plainText(sum.Prompt))+" "+row.what, " ")
 	}
-	mark, style := statusMark(r.Status)
-	status := r.Status
-	if env.out.IsTerminal() && !term.IsDumb() {
-		status = mark + " " + status
-	}
-	table.AddRow(id, agent, status, formatAge(time.Since(r.Started)), took, cost, what)
-	table.StyleCell(statusColumn, style)
+	return row
 }
 
-// statusColumn is the column of the status in a list of runs.
-const statusColumn = 2
+// nameAgent returns the agent of a run, with its session.
+func nameAgent(r *runs.Info) string {
+	if r.Session != "" {
+		return r.Agent + " -s " + r.Session
+	}
+	return r.Agent
+}
 
 // statusMark returns the sign and the colour of a status. The word is always shown with it.
 func statusMark(status string) (mark string, style term.Style) {
@@ -457,8 +487,8 @@ func readTree(ctx context.Context, p *app.Process, run string) (overview.Branch,
 	return overview.TreeOf(p, tree), nil
 }
 
-// addBranchRows adds the parts that worked in a run below its row in a list.
-func addBranchRows(table *term.Table, n *overview.Branch, depth int) {
+// appendBranchRows adds the parts that worked in a run below its row in a list.
+func appendBranchRows(rows []runRow, n *overview.Branch, depth int) []runRow {
 	for i := range n.Children {
 		c := &n.Children[i]
 		var notes []string
@@ -471,19 +501,19 @@ func addBranchRows(table *term.Table, n *overview.Branch, depth int) {
 		if c.Error != "" {
 			notes = append(notes, "("+wording.CutText(story.ShortenLine(c.Error), 70, "…")+")")
 		}
-		why := strings.Join(notes, "; ")
-		began := ""
-		if c.Started != nil {
-			began = formatAge(time.Since(*c.Started))
+		row := runRow{
+			id: strings.Repeat("  ", depth+1) + "- " + nameBranch(c), agent: c.Agent,
+			status: describeBranch(c),
+			what:   strings.Join(notes, "; "),
 		}
-		took, cost := "", ""
 		if c.Started != nil {
-			took = story.FormatSeconds(time.Duration(c.Seconds * float64(time.Second)))
+			row.started = formatAge(time.Since(*c.Started))
+			row.took = story.FormatSeconds(time.Duration(c.Seconds * float64(time.Second)))
 		}
 		if u := c.Usage; u.Cost != nil && *u.Cost > 0 {
-			cost = formatCost(*u.Cost)
+			row.cost = formatCost(*u.Cost)
 		}
-		table.AddRow(strings.Repeat("  ", depth+1)+"- "+nameBranch(c), c.Agent, describeBranch(c), began, took, cost, why)
-		addBranchRows(table, c, depth+1)
+		rows = appendBranchRows(append(rows, row), c, depth+1)
 	}
+	return rows
 }

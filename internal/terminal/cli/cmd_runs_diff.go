@@ -98,11 +98,11 @@ func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, arg
 		return err
 	}
 	return env.printResult(opts.output, authors, func() string {
-		table := term.NewTable("CHECKPOINT", "TIME", "WRITTEN BY")
-		for _, a := range authors {
-			table.AddRow(a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
-		}
-		return table.Format(0)
+		return term.FormatRows(authors,
+			term.NewColumn("CHECKPOINT", func(a runs.Author) string { return a.Point.String() }),
+			term.NewColumn("TIME", func(a runs.Author) string { return a.Time.Local().Format(time.DateTime) }),
+			term.NewColumn("WRITTEN BY", func(a runs.Author) string { return describeAuthor(&a) }),
+		)
 	})
 }
 
@@ -113,11 +113,12 @@ func blameAllKeys(ctx context.Context, env *environment, opts outputOptions, run
 		return err
 	}
 	return env.printResult(opts.output, keys, func() string {
-		table := term.NewTable("KEY", "CHECKPOINT", "TIME", "WRITTEN BY")
-		for _, k := range keys {
-			table.AddRow(k.Key, k.Author.Point.String(), k.Time.Local().Format(time.DateTime), describeAuthor(&k.Author))
-		}
-		return table.Format(0)
+		return term.FormatRows(keys,
+			term.NewColumn("KEY", func(k runs.KeyAuthor) string { return k.Key }),
+			term.NewColumn("CHECKPOINT", func(k runs.KeyAuthor) string { return k.Author.Point.String() }),
+			term.NewColumn("TIME", func(k runs.KeyAuthor) string { return k.Author.Time.Local().Format(time.DateTime) }),
+			term.NewColumn("WRITTEN BY", func(k runs.KeyAuthor) string { return describeAuthor(&k.Author) }),
+		)
 	})
 }
 

@@ -334,34 +334,9 @@ func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ 
 	if err != nil {
 		return err
 	}
-	type line struct {
-		Name     string         `json:"name"`
-		Scopes   []server.Scope `json:"scopes"`
-		Created  time.Time      `json:"created,omitzero"`
-		Expires  time.Time      `json:"expires,omitzero"`
-		Expired  bool           `json:"expired,omitempty"`
-		LastUsed time.Time      `json:"last_used,omitzero"`
-	}
-	lines := []line{}
-	table := term.NewTable("TOKEN", "SCOPES", "CREATED", "EXPIRES", "LAST USE")
-	day := func(t time.Time, none, layout string) string {
-		if t.IsZero() {
-			return none
-		}
-		return t.Local().Format(layout)
-	}
+	lines := []listedToken{}
 	for _, t := range list {
-		l := line{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)}
-		lines = append(lines, l)
-		var words []string
-		for _, s := range t.Scopes {
-			words = append(words, string(s))
-		}
-		expires := day(t.Expires, "never", time.DateOnly)
-		if l.Expired {
-			expires = "expired " + expires
-		}
-		table.AddRow(t.Name, strings.Join(words, ", "), day(t.Created, "", time.DateOnly), expires, day(l.LastUsed, "never", "2006-01-02 15:04"))
+		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)})
 	}
 	if opts.output == formatJSON {
 		return env.printJSON(lines)
@@ -370,8 +345,53 @@ func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ 
 		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(tokens.FirstPath()))
 		return nil
 	}
+	table := term.NewTable(
+		term.NewColumn("TOKEN", func(t listedToken) string { return t.Name }),
+		term.NewColumn("SCOPES", listedToken.joinScopes),
+		term.NewColumn("CREATED", func(t listedToken) string { return formatTime(t.Created, "", time.DateOnly) }),
+		term.NewColumn("EXPIRES", listedToken.describeExpiry),
+		term.NewColumn("LAST USE", func(t listedToken) string { return formatTime(t.LastUsed, "never", "2006-01-02 15:04") }),
+	)
+	for _, t := range lines {
+		table.AddRow(t)
+	}
 	env.printTable(table)
 	return nil
+}
+
+// A listedToken is a token of the server in a list, without its secret.
+type listedToken struct {
+	Name     string         `json:"name"`
+	Scopes   []server.Scope `json:"scopes"`
+	Created  time.Time      `json:"created,omitzero"`
+	Expires  time.Time      `json:"expires,omitzero"`
+	Expired  bool           `json:"expired,omitempty"`
+	LastUsed time.Time      `json:"last_used,omitzero"`
+}
+
+func (t listedToken) joinScopes() string {
+	words := make([]string, len(t.Scopes))
+	for i, s := range t.Scopes {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// describeExpiry says until when the token can be used.
+func (t listedToken) describeExpiry() string {
+	day := formatTime(t.Expires, "never", time.DateOnly)
+	if t.Expired {
+		return "expired " + day
+	}
+	return day
+}
+
+// formatTime returns a time of day or a date of this place; none if there is no time.
+func formatTime(t time.Time, none, layout string) string {
+	if t.IsZero() {
+		return none
+	}
+	return t.Local().Format(layout)
 }
 
 func runServeTokenRm(_ context.Context, env *environment, _ noOptions, args []string) error {

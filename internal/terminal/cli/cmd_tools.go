@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -88,14 +89,16 @@ func printProblems(env *environment, l *toolbox.ToolList) {
 }
 
 func toolsText(l *toolbox.ToolList) string {
-	table := term.NewTable("TOOL", "FROM", "ASKS", "WHAT IT DOES")
-	for _, t := range l.Tools {
-		table.AddRow(t.Name, t.From, string(t.Asks), firstLine(t.Description))
-	}
+	rows := slices.Clone(l.Tools)
 	for _, s := range l.Servers {
-		table.AddRow("mcp_*_"+s, "MCP server", "", "its tools are known once it runs")
+		rows = append(rows, toolbox.ToolInfo{Name: "mcp_*_" + s, From: "MCP server", Description: "its tools are known once it runs"})
 	}
-	return table.Format(0)
+	return term.FormatRows(rows,
+		term.NewColumn("TOOL", func(t toolbox.ToolInfo) string { return t.Name }),
+		term.NewColumn("FROM", func(t toolbox.ToolInfo) string { return t.From }),
+		term.NewColumn("ASKS", func(t toolbox.ToolInfo) string { return string(t.Asks) }),
+		term.NewColumn("WHAT IT DOES", func(t toolbox.ToolInfo) string { return firstLine(t.Description) }),
+	)
 }
 
 func firstLine(s string) string {

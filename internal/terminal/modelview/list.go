@@ -11,18 +11,19 @@ import (
 
 // FormatModels returns the table of models.
 func FormatModels(models []provider.Model) string {
-	table := term.NewTable("MODEL", "WINDOW", "USD PER MILLION IN", "OUT")
+	table := term.NewTable(
+		term.NewColumn("MODEL", func(m provider.Model) string { return m.ID }),
+		term.NewColumn("WINDOW", formatWindow),
+		term.NewColumn("USD PER MILLION IN", func(m provider.Model) string { return formatPrice(m.Input) }),
+		term.NewColumn("OUT", func(m provider.Model) string { return formatPrice(m.Output) }),
+	)
 	var others []string // clients of which no model is known by name
 	for _, m := range models {
 		if strings.HasSuffix(m.ID, ":") {
 			others = append(others, m.ID+"MODEL")
 			continue
 		}
-		window := "?"
-		if m.Window > 0 {
-			window = fmt.Sprint(m.Window)
-		}
-		table.AddRow(m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
+		table.AddRow(m)
 	}
 	text := table.Format(0)
 	if len(others) == len(models) {
@@ -35,6 +36,14 @@ func FormatModels(models []provider.Model) string {
 		text += "Any model of the server: " + strings.Join(others, ", ") + "\n"
 	}
 	return text
+}
+
+// formatWindow returns the window of a model, or "?" if it is unknown.
+func formatWindow(m provider.Model) string {
+	if m.Window <= 0 {
+		return "?"
+	}
+	return fmt.Sprint(m.Window)
 }
 
 // formatPrice returns a price, or "?" if it is unknown.
