@@ -430,11 +430,12 @@ func treeText(top *overview.Branch) string {
 		for _, m := range n.Usage.Models {
 			models[m] = true
 		}
-		for i := range n.Children {
-			if i == len(n.Children)-1 {
-				add(&n.Children[i], rest+"└─ ", rest+"   ")
+		children := n.FoldItems()
+		for i, c := range children {
+			if i == len(children)-1 {
+				add(c, rest+"└─ ", rest+"   ")
 			} else {
-				add(&n.Children[i], rest+"├─ ", rest+"│  ")
+				add(c, rest+"├─ ", rest+"│  ")
 			}
 		}
 	}
@@ -489,8 +490,7 @@ func readTree(ctx context.Context, p *app.Process, run string) (overview.Branch,
 
 // appendBranchRows adds the parts that worked in a run below its row in a list.
 func appendBranchRows(rows []runRow, n *overview.Branch, depth int) []runRow {
-	for i := range n.Children {
-		c := &n.Children[i]
+	for _, c := range n.FoldItems() {
 		var notes []string
 		if text := purposeOf(c); text != "" {
 			notes = append(notes, wording.CutText(text, 70, "…"))
