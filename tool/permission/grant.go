@@ -40,22 +40,21 @@ func (d Decision) Answers() []Answer {
 // narrowestGrant returns the narrowest rule that allows a need, and whether there is one.
 // For a command it is the command itself, word by word; for a file the file, or the directory with
 // everything below it; for a host that host.
-func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
-	switch n.kind {
-	case theCall:
-		return bindRule(m.grantCall(), n.content), true
-	case command:
-		rule, ok := m.grantCommand(n)
-		return bindRule(rule, n.content), ok && (n.content != "" || !runsRelative(n.words))
-	case network:
-		who := m.tool
-		if m.passed != "" {
-			who = m.passed // not all that the function may call
-		} else if m.shell && !n.guess {
-			who = "any " + string(n.kind)
-		}
-		return who + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
+func (m matcher) narrowestGrant(n need) (rule string, ok bool) { return n.kind.row().grant(m, n) }
+
+// grantHost returns a rule that allows one host.
+func (m matcher) grantHost(n need) (rule string, ok bool) {
+	who := m.tool
+	if m.passed != "" {
+		who = m.passed // not all that the function may call
+	} else if m.shell && !n.guess {
+		who = "any " + string(n.kind)
 	}
+	return who + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
+}
+
+// grantFile returns a rule that allows one file, or a directory with everything below it.
+func (m matcher) grantFile(n need) (rule string, ok bool) {
 	if len(n.paths) != 1 {
 		return "", false
 	}

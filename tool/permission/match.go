@@ -49,18 +49,7 @@ func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
 	if r.bare {
 		return sure
 	}
-	switch n.kind {
-	case command:
-		return m.forbidsCommand(r, n)
-	case reading, writing:
-		return m.forbidsPath(r, n)
-	case network:
-		if n.guess {
-			return min(maybe, m.matchHost(r, n))
-		}
-		return m.matchHost(r, n)
-	}
-	return m.matchCallArguments(r)
+	return n.kind.row().forbids(m, r, n)
 }
 
 // coversNeed reports whether a rule allows a need, whatever it turns out to be.
@@ -79,21 +68,7 @@ func (m matcher) coversNames(r Rule, n need) bool {
 	if r.bare {
 		return n.root == "" && n.named == 0 && len(n.protected) == 0
 	}
-	switch n.kind {
-	case command:
-		if r.broken || !namesProtected(r, n) {
-			return false
-		}
-		if len(n.words) == 0 || n.stdin {
-			return len(r.words) == 1 && r.words[0] == "*"
-		}
-		return coversWords(r.words, append(n.env[:len(n.env):len(n.env)], n.words...))
-	case reading, writing:
-		return len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.coversPath(r, n, path) })
-	case network:
-		return m.matchHost(r, n) == sure && (n.named&itsPlace == 0 || namesHost(r.pattern, n.text)) && (n.named&itsPort == 0 || namesPort(r.pattern, n.text))
-	}
-	return m.matchCallArguments(r) == sure
+	return n.kind.row().covers(m, r, n)
 }
 
 // namesHost reports whether a pattern that matches a host names it, and not any host: it has the whole name before its first

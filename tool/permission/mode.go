@@ -90,17 +90,7 @@ func (p *Policy) deniesQuestion(m matcher, n need) bool {
 
 // mayChange reports whether what a need is about may change something, or is not known to only
 // read. Guesses of what a command touches do not count: the command itself is a need.
-func (n need) mayChange() bool {
-	switch n.kind {
-	case writing:
-		return !n.guess
-	case command:
-		return n.fallback != Allow
-	case reading:
-		return false
-	}
-	return n.changes
-}
+func (n need) mayChange() bool { return n.kind.row().changes(n) }
 
 // changesSomething reports whether a call may change something, as far as the tool says. What the
 // touch lists is judged by itself.

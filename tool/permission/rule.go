@@ -26,9 +26,6 @@ const (
 	network needKind = "host"    // a host that the call connects to
 )
 
-// ruleKinds are those that a rule for any tool may name.
-var ruleKinds = []string{string(command), string(reading), string(writing), string(network)}
-
 // A Rule is a pattern of calls. It is written in one of the forms
 //
 //	fs_write                       every call of a tool; * is any text in the name
@@ -105,12 +102,12 @@ func ParseRule(text string) (Rule, error) {
 
 // forAny changes the rule into one for the needs of all tools.
 func (r Rule) forAny(kind string) (Rule, error) {
-	if !slices.Contains(ruleKinds, kind) {
+	if !slices.Contains(ruleKinds(), kind) {
 		hint := ""
-		if near := wording.FindNearest(kind, ruleKinds); near != "" {
+		if near := wording.FindNearest(kind, ruleKinds()); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(ruleKinds, ", "), kind, hint)
+		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(ruleKinds(), ", "), kind, hint)
 	}
 	r.tool, r.kind = "*", needKind(kind)
 	if r.kind == reading || r.kind == writing {
