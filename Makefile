@@ -107,6 +107,9 @@ soak: ## run 1,000 scenarios of permissions, a live team in the Studio for 10 mi
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
 	$(MAKE) fuzz FUZZTIME=1m
 
+numbers: ## show how well ideas are kept apart, as numbers
+	$(GO) test -count=1 -run '^TestNumbers$$' -v ./internal/repository
+
 bench: ## run the benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 

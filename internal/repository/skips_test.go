@@ -1,47 +1,11 @@
 package repository_test
 
 import (
-	"bytes"
 	"go/ast"
 	"go/token"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
-
-// A forbiddenWord is text that no committed file may contain.
-type forbiddenWord struct {
-	pattern *regexp.Regexp
-	instead string
-}
-
-// The patterns are written so that this file does not match them.
-var forbiddenWords = []forbiddenWord{
-	{regexp.MustCompile(`TODO[:]? implement`), "implement it, or leave it out and say so in docs/rough_edges.md"},
-	{regexp.MustCompile(`(?m)(^|[^\w./$}~-])/(work|root)/`), "this is a path of one machine: make it relative, or take it from the environment"},
-	{regexp.MustCompile(`context[.]TODO\(`), "pass the caller's context"},
-}
-
-func TestForbiddenWords(t *testing.T) {
-	err := walk(func(name string) error {
-		text, err := os.ReadFile(name)
-		if err != nil || bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text) {
-			return err // not text
-		}
-		for _, w := range forbiddenWords {
-			for _, at := range w.pattern.FindAllIndex(text, -1) {
-				line := 1 + bytes.Count(text[:at[1]], []byte("\n"))
-				t.Errorf("%s:%d: %q: %s", name, line, strings.TrimSpace(string(text[at[0]:at[1]])), w.instead)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestSkipsGiveAReason ensures that a skipped test says what is missing.
 func TestSkipsGiveAReason(t *testing.T) {
