@@ -31,7 +31,7 @@ NOT_INSTALLED := -not -path './internal/testkit/clients/*/node_modules/*' -not -
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover release platforms clean
+.PHONY: help build check vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover numbers release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/testrun"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // noOptions are the options of a command without flags.
@@ -220,7 +221,7 @@ func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.C
 
 // describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open question.
 func describeListedRun(r *runs.Info) string {
-	text := r.Agent + ", " + r.Status + ", " + formatAge(time.Since(r.Started))
+	text := r.Agent + ", " + r.Status + ", " + runview.FormatAge(time.Since(r.Started))
 	if len(r.Questions) > 0 {
 		text += ": " + wording.CutText(firstLine(r.Questions[0].Prompt), 40, "…")
 	}

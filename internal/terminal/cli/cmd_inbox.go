@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // inboxOptions are the flags of "inbox".
@@ -112,8 +113,8 @@ func answerWord(open []graph.Question, q graph.Question) string {
 func printInbox(env *environment, list []runs.OpenRun) {
 	table := term.NewTable(
 		term.NewColumn("RUN", func(o openQuestion) string { return o.run.Run }),
-		term.NewColumn("AGENT", func(o openQuestion) string { return nameAgent(&o.run.Info) }),
-		term.NewColumn("SINCE", func(o openQuestion) string { return formatAge(time.Since(o.run.Updated)) }),
+		term.NewColumn("AGENT", func(o openQuestion) string { return runview.NameAgent(&o.run.Info) }),
+		term.NewColumn("SINCE", func(o openQuestion) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
 		term.NewColumn("QUESTION", openQuestion.describe),
 	)
 	for i := range list {
@@ -139,7 +140,7 @@ func (o openQuestion) describe() string {
 		text += " (" + plainText(joinWords(o.Options)) + ")"
 	}
 	if o.run.Status == runs.Running {
-		text += " " + waitsFor(o.run.Info)
+		text += " " + runview.DescribeWait(o.run.Info)
 	}
 	return text
 }
@@ -157,7 +158,7 @@ func answerInbox(ctx context.Context, env *environment, list []runs.OpenRun, noR
 	b := &inbox{env: env, noResume: noResume}
 	for i := range list {
 		r := &list[i]
-		env.err.PrintLine(env.err.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), formatAge(time.Since(r.Updated)))))
+		env.err.PrintLine(env.err.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
 		if r.Status == runs.Running {
 			b.showDriven(r)
 			continue
@@ -180,7 +181,7 @@ func (b *inbox) showDriven(r *runs.OpenRun) {
 	for _, q := range r.Open {
 		b.env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.env.err.Colors), "\n", "\n    "))
 	}
-	b.env.err.PrintLine("raddle: another process drives this run: answer there " + waitsFor(r.Info))
+	b.env.err.PrintLine("raddle: another process drives this run: answer there " + runview.DescribeWait(r.Info))
 }
 
 // noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.

@@ -23,6 +23,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/runview"
 	"raddle.dev/tool/permission"
 )
 
@@ -123,8 +124,8 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	if s.From != nil {
 		row("forked", "from "+s.From.String())
 	}
-	row("started", s.Started.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Started))+")")
-	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Updated))+")")
+	row("started", s.Started.Local().Format(time.DateTime)+" ("+runview.FormatAge(time.Since(s.Started))+")")
+	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+runview.FormatAge(time.Since(s.Updated))+")")
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
 	if !s.Talks {
 		row("path", pathText(s.Path))
@@ -134,7 +135,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("usage", formatUsage(u))
 	}
 	row("said", words.DescribeSaid(s.Moments, s.Calls))
-	row("tree", treeText(&s.Tree))
+	row("tree", runview.FormatTree(&s.Tree))
 	for _, w := range s.Warnings {
 		row("warning", plainText(w))
 	}

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // pollInterval is the time between two looks at the journal of a run that another process drives.
@@ -182,7 +183,7 @@ func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error 
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
 		if d.Status == runs.Running {
-			next = "answer where it is driven " + waitsFor(d.Info)
+			next = "answer where it is driven " + runview.DescribeWait(d.Info)
 		}
 		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
 		for _, q := range d.Snapshot.Questions {
