@@ -112,6 +112,12 @@ func (tb *Toolbox) runHook(h hook.Hook, source hookSource) func(context.Context,
 	}
 }
 
+// CheckHooks returns an error if the hooks that a workspace lists cannot be read.
+func CheckHooks(workspace string) error {
+	_, err := readProjectHooks(workspace)
+	return err
+}
+
 // readProjectHooks reads the hooks that a workspace lists.
 func readProjectHooks(workspace string) ([]hook.Hook, error) {
 	path := filepath.Join(workspace, projectHooks)

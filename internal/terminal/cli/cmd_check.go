@@ -25,7 +25,8 @@ func newCheckCommand(env *environment) *cobra.Command {
 	cmd := newCommand(env, &opts, runCheck, &cobra.Command{
 		Use:   "check AGENT...",
 		Short: "Find errors in agents without running them",
-		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it.
+		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it. Hooks of the
+directory in which you start raddle (.raddle/hooks.yaml) are read as well, because no agent runs there without them.
 No model is called, and no key is needed. The exit code is 3 if there are errors.`,
 		Example: `  raddle check examples/triage
   raddle check --strict agents/*/graph.yaml`,

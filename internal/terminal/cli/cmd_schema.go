@@ -26,7 +26,7 @@ func newSchemaCommand(env *environment) *cobra.Command {
 		Use:   "schema NAME",
 		Short: "Print the JSON schema of a file or of an output format",
 		Long: `Editors complete and check the files that you write with these schemas: "graph" is for graph.yaml, "agent" for an agent's config.yaml,
-"config" for raddle's own, "permissions" for permissions.yaml, "transcript" for the replies of script:FILE, "mcp" for mcp.json, and "test" for *.test.yaml.
+"config" for raddle's own, "permissions" for permissions.yaml, "hooks" for hooks.yaml, "transcript" for the replies of script:FILE, "mcp" for mcp.json, and "test" for *.test.yaml.
 Programs read what raddle writes: "result" is the schema of --output json, "events" that of each line of --output stream-json. These two
 are for run and resume.`,
 		Example: `  raddle schema graph > graph.schema.json     for your editor
