@@ -28,18 +28,36 @@ type assault struct{ name, script string }
 // A siege is a scene with servers and files outside, which must not notice anything.
 type siege struct {
 	*scene
-	before  map[string]string
-	env     []string
-	arrived chan string // what reached a server outside
-	streams []net.Listener
-	packets []net.PacketConn
-	fifo    int
+	confined bool // the box holds without namespaces
+	before   map[string]string
+	env      []string
+	arrived  chan string // what reached a server outside
+	streams  []net.Listener
+	packets  []net.PacketConn
+	fifo     int
+}
+
+// besiegeEachWay runs attacks on a box with namespaces, and on one without.
+func besiegeEachWay(t *testing.T, attack func(t *testing.T, s *siege)) {
+	t.Parallel()
+	t.Run("layered", func(t *testing.T) {
+		t.Parallel()
+		attack(t, newSiege(t, false))
+	})
+	t.Run("confined", func(t *testing.T) {
+		t.Parallel()
+		attack(t, newSiege(t, true))
+	})
 }
 
 // newSiege builds the outside of a box.
-func newSiege(t *testing.T) *siege {
+func newSiege(t *testing.T, confined bool) *siege {
 	t.Helper()
-	s := &siege{scene: newScene(t, func(spec *Spec) {
+	build := newScene
+	if confined {
+		build = newConfinedScene
+	}
+	s := &siege{confined: confined, scene: build(t, func(spec *Spec) {
 		spec.Protected = func(path, _ string) string {
 			for _, part := range []string{"/.git/config", "/.git/hooks", "/.git/info/attributes", "/.vscode", "/.mcp.json", "/agents.md", "/.github/workflows"} {
 				if strings.Contains(strings.ToLower(path), part) {
@@ -118,6 +136,19 @@ func newSiege(t *testing.T) *siege {
 	return s
 }
 
+// openWithoutNamespaces are the attacks that a box without namespaces does not hold, by their scripts or names, with the reason. Each is asserted to be as it is
+// documented; that the objects of a repository can be removed is asserted by TestConfinedRemovesObjects.
+var openWithoutNamespaces = map[string]string{
+	`[ -w /etc ] && echo ESCAPED`:                   "access(2) answers by the owner and mode of a file, which Landlock does not change; writing fails",
+	`[ -w /usr/bin ] && echo ESCAPED`:               "access(2), as above",
+	`[ -w /etc/passwd ] && echo ESCAPED`:            "access(2), as above",
+	`[ -w /proc/sys/kernel/panic ] && echo ESCAPED`: "access(2), as above",
+	`[ -w /proc/sysrq-trigger ] && echo ESCAPED`:    "access(2), as above",
+	`[ -w /sys/kernel/mm/ksm/run ] && echo ESCAPED`: "access(2), as above",
+	"pidfd":              "a handle of a process outside can be had, but signals by it and what it has open cannot: see the attacks pidfd signal and pidfd_getfd",
+	".git/objects/aa/bb": "there is no layer: data of a repository that a command removes is gone",
+}
+
 // short returns a name of a socket, which must not be long.
 func (s *siege) short(name string) string {
 	dir, err := os.MkdirTemp("/tmp", "rs")
@@ -160,7 +191,7 @@ func (s *siege) snapshot() map[string]string {
 		if err != nil {
 			return err
 		}
-		if path == s.work || isWithin(s.private, path) && path != s.private {
+		if path == s.work || path == s.spec.Aside || isWithin(s.private, path) && path != s.private {
 			return fs.SkipDir
 		}
 		info, err := d.Info()
@@ -172,7 +203,10 @@ func (s *siege) snapshot() map[string]string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, name := range []string{".env", ".git/config", ".git/hooks/pre-commit", ".git/info/attributes", ".git/objects/aa/bb", ".vscode/tasks.json", ".mcp.json", "AGENTS.md", ".github/workflows/ci.yml", "sub/.git/config", "sub/.vscode/tasks.json"} {
+	for _, name := range []string{".env", ".git/objects/aa/bb", ".git/config", ".git/hooks/pre-commit", ".git/info/attributes", ".vscode/tasks.json", ".mcp.json", "AGENTS.md", ".github/workflows/ci.yml", "sub/.git/config", "sub/.vscode/tasks.json"} {
+		if s.confined && openWithoutNamespaces[name] != "" {
+			continue
+		}
 		path := filepath.Join(s.work, name)
 		if info, err := os.Lstat(path); err == nil {
 			note(path, info)
@@ -216,11 +250,21 @@ func (s *siege) storm(program string, args []string, want []assault) done {
 	return d
 }
 
+// attackName returns the name of an attack that says itself that it escaped.
+func attackName(line string) string {
+	name, _ := strings.CutPrefix(line, "ESCAPED ")
+	name, _, _ = strings.Cut(name, " ")
+	return name
+}
+
 // verify compares the outside with what it was.
 func (s *siege) verify(output string) {
 	t := s.t
 	t.Helper()
 	for line := range strings.Lines(output) {
+		if s.confined && openWithoutNamespaces[attackName(line)] != "" {
+			continue
+		}
 		if strings.Contains(line, "ESCAPED") || strings.Contains(line, "SECRET-") {
 			t.Errorf("it escaped: %s", line)
 		}
@@ -260,6 +304,12 @@ func (s *siege) attackWith(attacks []assault) done {
 	s.t.Helper()
 	var text strings.Builder
 	for _, a := range attacks {
+		if why := openWithoutNamespaces[a.script]; s.confined && why != "" {
+			if _, err := os.Stat(strings.Fields(a.script)[2]); err == nil && os.Geteuid() == 0 && !strings.Contains(s.run(a.script).out, "ESCAPED") {
+				s.t.Errorf("%s is held: it need not be listed (%s)", a.script, why)
+			}
+			a.script = "true"
+		}
 		fmt.Fprintf(&text, "echo 'ran %s'; ( %s\n) </dev/null 2>&1 | head -c 2000\n", a.name, a.script)
 	}
 	return s.storm("bash", []string{"-c", text.String()}, attacks)
@@ -314,9 +364,9 @@ var writers = []string{
 	`mv "$T" "$T.moved"`, `tar cf - a.txt | tar xf - -C "$(dirname "$T")"`, `cd "$(dirname "$T")" && echo x > planted`, `exec 5<>"$T" && echo x >&5`, `ln "$T" hard && echo x > hard`, `find "$(dirname "$T")" -maxdepth 1 -name '*.txt' -delete`,
 }
 
-func TestAttackWrites(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackWrites(t *testing.T) { besiegeEachWay(t, attackWrites) }
+
+func attackWrites(t *testing.T, s *siege) {
 	targets := map[string]string{"home": `$HOME/notes.txt`, "rc": `$HOME/.bashrc`, "linked": `out/notes.txt`, "root": `/proc/self/root$HOME/notes.txt`, "cwd": `/proc/self/cwd/../project/main.c`, "private": `$PRIVATE/../x.txt`}
 	total := 0
 	var all []assault
@@ -340,9 +390,9 @@ func TestAttackWrites(t *testing.T) {
 	}
 }
 
-func TestAttackFilesByCalls(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackFilesByCalls(t *testing.T) { besiegeEachWay(t, attackFilesByCalls) }
+
+func attackFilesByCalls(t *testing.T, s *siege) {
 	d := s.storm(python(t), []string{"-c", preamble + `
 def linked(p):
     fd=os.open(os.path.dirname(p),os.O_TMPFILE|os.O_RDWR); os.link("/proc/self/fd/%d"%fd,p+".t")
@@ -382,9 +432,9 @@ for n in (os.makedev(1,1),os.makedev(8,0),os.makedev(254,0),os.makedev(10,229),o
 	}
 }
 
-func TestAttackSecrets(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackSecrets(t *testing.T) { besiegeEachWay(t, attackSecrets) }
+
+func attackSecrets(t *testing.T, s *siege) {
 	readers := []string{`cat "$T"`, `head -c 99 "$T"`, `tail -n 9 "$T"`, `dd if="$T" status=none`, `grep . "$T"`, `sed -n p "$T"`, `awk '{print}' "$T"`, `base64 "$T" | base64 -d`, `cp "$T" c1; cat c1`, `ln -f "$T" c2; cat c2`, `ln -sfn "$(readlink -f "$T")" c3; cat c3`, `tar chf c4 "$T"; tar xOf c4`,
 		`sort "$T"`, `cut -c1- "$T"`, `tac "$T"`, `mapfile x < "$T"; echo "${x[@]}"`, `echo "$(<"$T")"`, `mv "$T" c5; cat c5`, `. "$T"`, `diff "$T" a.txt`, `find "$(dirname "$T")" -type f -exec cat {} +`, `cd "$(dirname "$T")"; for f in ./* .[a-z]*; do [ -f "$f" ] && cat "$f"; done`, `exec 7<"$T"; cat /proc/self/fd/7`, `cat -- "$(dirname "$T")/../$(basename "$(dirname "$T")")/$(basename "$T")"`, `rm -f "$T"; cat "$T"; umount "$T"; cat "$T"`}
 	places := map[string]string{"key": `$HOME/.ssh/id`, "netrc": `$HOME/.netrc`, "env": `$WORK/.env`, "link": `keylink`, "dir": `keydir/id`, "root": `/proc/self/root$HOME/.ssh/id`, "cwd": `/proc/self/cwd/.env`, "one": `/proc/1/cwd$HOME/.ssh/id`}
@@ -415,9 +465,9 @@ var protectedAttacks = []string{
 	`git config core.fsmonitor /evil`, `git config --file .git/config alias.x '!evil'`, `git init -q .; git config core.hooksPath x`, `rm -rf .git/objects; mkdir .git/objects; rm -rf .git`, `truncate -s 0 .git/hooks/pre-commit`, `chmod -R a+rwx .git/hooks`, `chown -R 0 .git/hooks; touch .git/hooks/pre-commit`,
 }
 
-func TestAttackProtectedNames(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackProtectedNames(t *testing.T) { besiegeEachWay(t, attackProtectedNames) }
+
+func attackProtectedNames(t *testing.T, s *siege) {
 	// Each attack is a command of its own, because each begins with the workspace as it is.
 	for i, script := range protectedAttacks {
 		name := fmt.Sprintf("protected %d", i)
@@ -445,9 +495,9 @@ func TestAttackProtectedNames(t *testing.T) {
 	}
 }
 
-func TestAttackNetwork(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackNetwork(t *testing.T) { besiegeEachWay(t, attackNetwork) }
+
+func attackNetwork(t *testing.T, s *siege) {
 	d := s.storm(python(t), []string{"-c", preamble + `
 for n in range(0,46):
     for kind in (1,2,3,5):
@@ -497,17 +547,17 @@ attempt("terminal",lambda:fcntl.ioctl(0,0x5412,b"x")); attempt("terminal 2",lamb
 m,sl=os.openpty()
 attempt("own terminal",lambda:fcntl.ioctl(sl,0x5412,b"x"))
 `}, nil)
-	if n := countRan(d.out); n < 190 || !strings.Contains(d.out, "loopback works") {
+	if n := countRan(d.out); n < 190 || strings.Contains(d.out, "loopback works") == s.confined {
 		t.Errorf("%d attacks ran: %s", n, d.out)
 	}
 }
 
-func TestAttackKernel(t *testing.T) {
-	t.Parallel()
+func TestAttackKernel(t *testing.T) { besiegeEachWay(t, attackKernel) }
+
+func attackKernel(t *testing.T, s *siege) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the numbers are those of amd64")
 	}
-	s := newSiege(t)
 	// A descriptor that is open here, without close-on-exec.
 	fd, err := unix.Open(filepath.Join(s.home, ".ssh", "id"), unix.O_RDONLY, 0)
 	if err != nil {
@@ -545,6 +595,15 @@ for p in (PID,-PID,2**22,PID-1):
     for sig in (0,15,9):
         if abs(p)>400: attempt("kill %d %d"%(p,sig),lambda:os.kill(p,sig))
 attempt("pidfd",lambda:os.pidfd_open(PID) if PID>400 else False)
+for sig in (0,15,9): attempt("pidfd signal %d"%sig,lambda:signal.pidfd_send_signal(os.pidfd_open(PID),sig) if PID>400 else False)
+def owned():
+    r,w=os.pipe(); fcntl.fcntl(r,8,PID); fcntl.fcntl(r,10,9); fcntl.fcntl(r,4,os.O_ASYNC); os.write(w,b"x"); return False
+if PID>400: attempt("owner of a pipe",owned)
+if PID>400:
+    for n,a in {"priority":(141,0,PID,10),"affinity":(203,PID,8,b"\x01"*8),"scheduler":(144,PID,0,b),"limits":(302,PID,7,b,0),"io priority":(251,1,PID,0),"migrate":(256,PID,1,b,b),"move":(279,PID,0,0,0,0,0)}.items(): call("outside "+n,*a,ok=(1,3,13,38))
+    def niced(which): libc.setpriority(which,0,10); return os.getpriority(os.PRIO_PROCESS,PID)==10
+    for which in (1,2): attempt("outside priority of %d"%which,lambda:niced(which))
+for n,a in {"shmget":(29,1234,4096,0o1666),"semget":(64,1234,1,0o1666),"msgget":(68,1234,0o1666),"mq_open":(240,b"raddle-attack",0o102,0o666,0)}.items(): attempt("ipc "+n,lambda:libc.syscall(*a)!=-1 and W in open("/proc/sysvipc/shm").read())
 attempt("init mem",lambda:open("/proc/1/mem","rb")); attempt("init environ",lambda:open("/proc/1/environ","rb").read()); attempt("init root",lambda:os.listdir("/proc/1/root")); [attempt("init fd %d"%n,lambda:os.open("/proc/1/fd/%d"%n,0)) for n in range(0,12)]; attempt("init exe",lambda:os.readlink("/proc/1/exe")); attempt("init cwd",lambda:os.listdir("/proc/1/cwd"))
 attempt("uid_map",lambda:os.write(os.open("/proc/self/uid_map",1),b"0 0 10")); attempt("setgroups file",lambda:os.write(os.open("/proc/self/setgroups",1),b"allow"))
 for v in ("SSH_AUTH_SOCK","DISPLAY","DOCKER_HOST"): attempt("variable "+v,lambda:os.environ[v])
@@ -554,14 +613,14 @@ def setuid():
 attempt("su",setuid)
 print("end")
 `}, nil)
-	if n := countRan(d.out); n < 230 || !strings.Contains(d.out, "end\n") {
+	if n := countRan(d.out); n < 245 || !strings.Contains(d.out, "end\n") {
 		t.Errorf("%d attacks ran: %s", n, d.out)
 	}
 }
 
-func TestAttackProcesses(t *testing.T) {
-	t.Parallel()
-	s := newSiege(t)
+func TestAttackProcesses(t *testing.T) { besiegeEachWay(t, attackProcesses) }
+
+func attackProcesses(t *testing.T, s *siege) {
 	mark := "raddle-attack-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	d := s.attackWith([]assault{
 		{"daemon", `setsid bash -c 'exec -a ` + mark + ` sleep 300' >/dev/null 2>&1 &`},
@@ -591,7 +650,7 @@ func TestAttackProcesses(t *testing.T) {
 		s.run(`[ $PPID = 1 ] && kill -` + signal + ` 1; sleep 0.01; echo x > after`)
 	}
 	s.verify("")
-	other := newSiege(t)
+	other := newSiege(t, s.confined)
 	if d := other.run(`cat $TMPDIR/leak /dev/shm/leak`); strings.Contains(d.out, "leaked") {
 		t.Error("another box reads what the first one has written")
 	}

@@ -42,6 +42,9 @@ type Spec struct {
 	// Private is an existing directory in which the box keeps temporary files and layers; it must not lie in the workspace, nor
 	// the workspace in it.
 	Private string
+	// Aside is a directory for what commands did to protected paths, where the system offers no layer. It is created when it is needed, and nothing in it is
+	// removed. It must not lie in the workspace. Empty: commands are held with a layer, or not at all.
+	Aside string
 	// Hidden returns the files and directories that commands see empty, when a command starts. What does not exist is left out. nil: none.
 	Hidden func() []string
 	// Layers are directories that commands may write, such as caches of build tools. What they write is seen by later commands in the
@@ -61,23 +64,26 @@ type Spec struct {
 type Box struct {
 	spec  Spec
 	hosts []string // what its commands reach in addition to what the proxy allows all
+	way   way
 	*usage
 }
 
 // A usage is what all views of a box share.
 type usage struct {
-	mu     sync.Mutex
-	stays  int
-	shared bool // the layers are in use
+	mu    sync.Mutex
+	stays int
 }
 
 // Reaching returns the same box for commands that may also reach hosts, which Spec.Serve gets.
 func (b *Box) Reaching(hosts []string) *Box {
-	return &Box{spec: b.spec, hosts: hosts, usage: b.usage}
+	return &Box{spec: b.spec, hosts: hosts, way: b.way, usage: b.usage}
 }
 
 // New returns a box, after it has tried it, which takes about 20 ms. An error wraps [ErrNone] if the system offers no box for this workspace.
-func New(spec Spec) (*Box, error) {
+func New(spec Spec) (*Box, error) { return newBox(spec, waysToHold()) }
+
+// newBox returns a box that holds commands in the first of the ways that the system lets it.
+func newBox(spec Spec, ways []way) (*Box, error) {
 	for _, path := range append([]string{spec.Workspace, spec.Private}, spec.Layers...) {
 		if !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("a box needs absolute paths, and %q is none", path)
@@ -97,16 +103,34 @@ func New(spec Spec) (*Box, error) {
 	if err := os.MkdirAll(b.TempDir(), 0o700); err != nil {
 		return nil, err
 	}
-	return b, b.tryBox()
+	return b, b.tryBox(ways)
 }
 
 // TempDir returns the directory of temporary files, which all commands of the box share.
 func (b *Box) TempDir() string { return filepath.Join(b.spec.Private, "tmp") }
 
+// A Description says how commands are held.
+type Description struct {
+	Way     string   // the means of the system, as the end of a sentence
+	Missing []string // what is not held, each as a sentence without its period
+	Layer   bool     // what a command writes lies in a layer until it has ended
+	Network bool     // commands reach hosts through the proxy
+}
+
+// hiddenPaths returns what the commands of the box must not read.
+func (b *Box) hiddenPaths() []string {
+	if b.spec.Hidden == nil {
+		return nil
+	}
+	return b.spec.Hidden()
+}
+
 // A PathChange is what a command did to a path of the workspace.
 type PathChange struct {
 	Path string // relative to the workspace, with slashes
 	Kind ChangeKind
+	// Late says that the change was made before it was known, so that what was there before cannot be read any more.
+	Late bool
 }
 
 // A ChangeKind says what happened to a path.
@@ -131,6 +155,11 @@ type Remains struct {
 	Held    []Held       // what stays in the layer, and is thrown away with the box
 }
 
+// sortChanges puts the changes in the order of their paths.
+func (r *Remains) sortChanges() {
+	slices.SortFunc(r.Changes, func(a, b PathChange) int { return strings.Compare(a.Path, b.Path) })
+}
+
 // ProxyAddress is the address of the proxy in the network of a box.
 const ProxyAddress = "127.0.0.1:3128"
 
@@ -147,7 +176,7 @@ func (b *Box) boxedEnvironment(env []string) []string {
 	for _, name := range temporaryVariables {
 		kept = append(kept, name+"="+b.TempDir())
 	}
-	return append(append(kept, "PYTHONDONTWRITEBYTECODE=1"), b.spec.Variables...)
+	return append(kept, "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // variableNames returns the names of variables.
@@ -181,11 +210,12 @@ type Stay struct {
 	Command proc.Command
 
 	box     *Box
-	dir     string // of the layer of the workspace
-	shares  bool   // it uses the layers of the box
+	dir     string // what only this stay uses
 	began   time.Time
 	control *control
-	served  func() // waits until nothing serves the network of the stay any more; nil: nothing did
+	was     treeState // the workspace before the command, where there is no layer
+
+	endService func() error // waits until nothing is served to the command any more; nil: nothing is
 }
 
 // overlaps reports whether one of two directories lies in the other.

@@ -26,6 +26,12 @@ type scene struct {
 // newScene makes a home directory with secrets and a workspace with a repository.
 func newScene(t *testing.T, change func(*Spec)) *scene {
 	t.Helper()
+	return makeScene(t, []way{&layered{}}, change)
+}
+
+// makeScene makes a scene whose box holds commands in one of some ways.
+func makeScene(t *testing.T, ways []way, change func(*Spec)) *scene {
+	t.Helper()
 	base := t.TempDir()
 	p := &scene{t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "home", "wörk: a,b c"), private: filepath.Join(base, "private")}
 	p.write(filepath.Join(p.home, ".ssh", "id"), "SECRET-KEY")
@@ -55,7 +61,7 @@ func newScene(t *testing.T, change func(*Spec)) *scene {
 	if change != nil {
 		change(&p.spec)
 	}
-	b, err := New(p.spec)
+	b, err := newBox(p.spec, ways)
 	if err != nil {
 		t.Fatal(err)
 	}

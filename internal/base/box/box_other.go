@@ -4,11 +4,18 @@ package box
 
 import "raddle.dev/internal/base/proc"
 
-// A control is not needed on this system.
-type control struct{}
+// These are not needed on this system.
+type (
+	control   struct{}
+	way       interface{}
+	treeState struct{}
+)
 
-// tryBox returns ErrNone: raddle has no box for this system.
-func (b *Box) tryBox() error { return ErrNone }
+// waysToHold returns none: raddle has no box for this system.
+func waysToHold() []way { return nil }
+
+// tryBox returns ErrNone.
+func (b *Box) tryBox([]way) error { return ErrNone }
 
 // EnterBox returns ErrNone.
 func (b *Box) EnterBox(proc.Command) (*Stay, error) { return nil, ErrNone }
@@ -18,3 +25,6 @@ func (s *Stay) DescribeFailure() error { return ErrNone }
 
 // LeaveBox does nothing.
 func (s *Stay) LeaveBox(func(PathChange)) (Remains, error) { return Remains{}, nil }
+
+// DescribeBox returns nothing: there is no box.
+func (b *Box) DescribeBox() Description { return Description{} }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,8 +23,12 @@ const failedCode = 125
 
 // init takes over the process if it is the first one of a box: nothing else of the program may run then.
 func init() {
-	if len(os.Args) == 1 && os.Args[0] == childName && os.Getpid() == 1 {
+	switch {
+	case len(os.Args) != 1:
+	case os.Args[0] == childName && os.Getpid() == 1:
 		os.Exit(runChild())
+	case os.Args[0] == confinedName:
+		os.Exit(runConfined())
 	}
 }
 
@@ -82,10 +85,10 @@ func passListener(address string) error {
 	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}), unix.Listen(fd, 128)); err != nil {
 		return fmt.Errorf("listen for the proxy: %w", err)
 	}
-	if err := unix.Sendmsg(proxySocket, []byte{1}, unix.UnixRights(fd), nil, 0); err != nil {
+	if err := unix.Sendmsg(passSocket, []byte{1}, unix.UnixRights(fd), nil, 0); err != nil {
 		return fmt.Errorf("pass the listener of the proxy: %w", err)
 	}
-	return unix.Close(proxySocket)
+	return unix.Close(passSocket)
 }
 
 // awaitCommand reaps all processes until the command ends, and returns its exit code. The system ends all others with this process.
@@ -371,6 +374,18 @@ func giveUpRights(writable []string) error {
 			return fmt.Errorf("give up capabilities: %w", err)
 		}
 	}
+	if err := clearCapabilities(); err != nil {
+		return err
+	}
+	if err := closePipes(writable); err != nil {
+		return err
+	}
+	_, err := installFilter(buildFilter, 0)
+	return err
+}
+
+// clearCapabilities takes all capabilities and new privileges from this thread, and sets its limits.
+func clearCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
@@ -389,40 +404,28 @@ func giveUpRights(writable []string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
-	if err := closePipes(writable); err != nil {
-		return err
-	}
-	return installFilter()
+	return nil
 }
 
 // closePipes keeps this thread, and what it starts, from writing to named pipes outside of the directories that are writable: a mount that
 // is read-only lets that pass. Kernels without Landlock, or with its first version, which does not know files that are moved, do without.
 func closePipes(writable []string) error {
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 || version < 2 {
+	if landlockVersion() < 2 {
 		return nil
 	}
 	const move, write = unix.LANDLOCK_ACCESS_FS_REFER, unix.LANDLOCK_ACCESS_FS_WRITE_FILE
-	attr := unix.LandlockRulesetAttr{Access_fs: move | write}
-	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr.Access_fs)), unsafe.Sizeof(attr.Access_fs), 0)
-	if errno != 0 {
-		return fmt.Errorf("close named pipes: %w", errno)
+	rules, err := newRules(unix.LandlockRulesetAttr{Access_fs: move | write})
+	if err != nil {
+		return fmt.Errorf("close named pipes: %w", err)
 	}
-	defer unix.Close(int(rules))
+	defer rules.closeRules()
 	for _, dir := range append([]string{"/dev", "/proc"}, writable...) {
-		fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("close named pipes: %s: %w", dir, err)
-		}
-		beneath := unix.LandlockPathBeneathAttr{Allowed_access: move | write, Parent_fd: int32(fd)}
-		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
-		_ = unix.Close(fd)
-		if errno != 0 {
-			return fmt.Errorf("close named pipes: %s: %w", dir, errno)
+		if err := rules.allowPath(dir, move|write); err != nil {
+			return fmt.Errorf("close named pipes: %w", err)
 		}
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
-		return fmt.Errorf("close named pipes: %w", errno)
+	if err := rules.restrictThread(); err != nil {
+		return fmt.Errorf("close named pipes: %w", err)
 	}
 	return nil
 }

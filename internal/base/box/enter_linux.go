@@ -12,41 +12,59 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/proc"
 )
 
 // childName is the name under which this program is started as the first process of a box.
 const childName = "raddle-box"
 
-// These are the numbers of the file with the plan, and of the socket for the listener, in the first process.
+// These are the numbers of the file with the plan, and of the socket over which a file comes back, in the first process.
 const (
 	controlFile = 3
-	proxySocket = 4
+	passSocket  = 4
 )
 
 // A control is how this process and the first process of a box talk: by a file with the plan before and the report after, and by a socket over which
-// the listener of the proxy comes.
+// an open file comes: the listener of the proxy, or of system calls.
 type control struct {
 	file  *os.File
-	ours  *os.File // nil: there is no proxy
+	ours  *os.File // nil: no file comes
 	other *os.File // the end of the first process
 }
 
-// newControl makes the file, and the socket if there is a proxy.
-func newControl(proxy bool) (*control, error) {
+// A way is how the system holds the commands of a box.
+type way interface {
+	// checkSystem returns why commands of a box cannot be held this way, as far as that is known without a command.
+	checkSystem(b *Box) error
+	// prepareStay makes what the command of a stay needs, and says what its first process prepares.
+	prepareStay(s *Stay) (plan, error)
+	// serveStay serves the first process and what it starts, until the function that it returns is called; nil: nothing is served, and no file comes.
+	serveStay(s *Stay) (end func() error)
+	// separateProcess says how the first process is started.
+	separateProcess(cmd *exec.Cmd)
+	// gatherRemains says what a command that has ended left behind, after it has brought it into the workspace, or what is protected out of it.
+	gatherRemains(s *Stay, before func(PathChange)) (Remains, error)
+	// changeEnvironment returns the environment of a command as this way needs it.
+	changeEnvironment(b *Box, env []string) []string
+	// describeWay says how commands are held, and what is not held.
+	describeWay() Description
+	// releaseStay frees what prepareStay has made, however far it came.
+	releaseStay(s *Stay)
+}
+
+// newControl returns a control. passes says that the first process passes an open file.
+func newControl(passes bool) (*control, error) {
 	fd, err := unix.MemfdCreate("raddle-box", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	c := &control{file: os.NewFile(uintptr(fd), "raddle-box")}
-	if !proxy {
+	if !passes {
 		return c, nil
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -54,7 +72,7 @@ func newControl(proxy bool) (*control, error) {
 		_ = c.file.Close()
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	c.ours, c.other = os.NewFile(uintptr(pair[0]), "proxy"), os.NewFile(uintptr(pair[1]), "proxy")
+	c.ours, c.other = os.NewFile(uintptr(pair[0]), "pass"), os.NewFile(uintptr(pair[1]), "pass")
 	return c, nil
 }
 
@@ -67,8 +85,8 @@ func (c *control) closeFiles() {
 	}
 }
 
-// receiveListener returns the listener that the first process made in its network.
-func (c *control) receiveListener() (net.Listener, error) {
+// receiveFile returns the open file that the first process passes.
+func (c *control) receiveFile() (*os.File, error) {
 	conn, err := net.FileConn(c.ours)
 	if err != nil {
 		return nil, err
@@ -81,122 +99,66 @@ func (c *control) receiveListener() (net.Listener, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(room[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the box has passed no listener"), err)
+		return nil, errors.Join(errors.New("the box has passed no file"), err)
 	}
 	rights, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(rights[0]), "listener")
-	defer f.Close()
-	return net.FileListener(f)
-}
-
-// serveNetwork serves the proxy of the stay until its command has ended.
-func (s *Stay) serveNetwork() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if l, err := s.control.receiveListener(); err == nil {
-			_ = s.box.spec.Serve(ctx, l, s.box.hosts)
-			_ = l.Close()
-		}
-	}()
-	s.served = func() {
-		cancel()
-		_ = s.control.other.Close() // the listener may never have come
-		<-done
-	}
+	return os.NewFile(uintptr(rights[0]), "passed"), nil
 }
 
 // EnterBox prepares a stay for a command. The caller runs Stay.Command once, and then calls Leave.
 func (b *Box) EnterBox(c proc.Command) (*Stay, error) {
 	b.mu.Lock()
 	b.stays++
-	s := &Stay{box: b, dir: filepath.Join(b.spec.Private, "stay"+strconv.Itoa(b.stays)), shares: !b.shared}
-	b.shared = true
+	s := &Stay{box: b, dir: filepath.Join(b.spec.Private, "stay"+strconv.Itoa(b.stays))}
 	b.mu.Unlock()
-	p, err := s.makePlan()
+	p, err := b.way.prepareStay(s)
+	if err == nil {
+		s.control, err = newControl(p.Passes)
+	}
 	if err != nil {
 		s.releaseStay()
 		return nil, err
 	}
-	if s.control, err = newControl(b.spec.Serve != nil); err != nil {
-		s.releaseStay()
-		return nil, err
-	}
-	if b.spec.Serve != nil {
-		p.Proxy = ProxyAddress
-		s.serveNetwork()
+	if p.Passes {
+		s.endService = b.way.serveStay(s)
 	}
 	s.Command = c
-	s.Command.Env = b.boxedEnvironment(c.Env)
+	s.Command.Env = b.way.changeEnvironment(b, b.boxedEnvironment(c.Env))
 	s.began = time.Now()
 	s.Command.Inside = func(cmd *exec.Cmd) error { return s.wrapCommand(p, cmd) }
 	return s, nil
 }
 
-// makePlan creates the directories of the stay and says what its first process prepares.
-func (s *Stay) makePlan() (plan, error) {
-	b := s.box
-	p := plan{Writable: []string{b.TempDir()}}
-	if b.spec.Hidden != nil {
-		p.Hidden = b.spec.Hidden()
-	}
-	p.Overlays = append(p.Overlays, overlay{Dir: b.spec.Workspace, Upper: filepath.Join(s.dir, "upper"), Work: filepath.Join(s.dir, "work")})
-	layers := filepath.Join(b.spec.Private, "layers")
-	if !s.shares {
-		layers = filepath.Join(s.dir, "layers")
-	}
-	for i, dir := range b.spec.Layers {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && !overlaps(real, b.spec.Private) {
-			at := filepath.Join(layers, strconv.Itoa(i))
-			p.Overlays = append(p.Overlays, overlay{Dir: real, Upper: filepath.Join(at, "upper"), Work: filepath.Join(at, "work")})
-		}
-	}
-	for _, o := range p.Overlays {
-		if err := errors.Join(os.MkdirAll(o.Upper, 0o700), os.MkdirAll(o.Work, 0o700)); err != nil {
-			return plan{}, err
-		}
-		if info, err := os.Stat(o.Dir); err == nil {
-			_ = os.Chmod(o.Upper, info.Mode().Perm()) // the layer's own directory gives the mode of the merged one
-		}
-	}
-	return p, nil
-}
-
-// wrapCommand changes how a command is started: this program starts in new namespaces, and runs the command there.
+// wrapCommand changes how a command is started: this program starts first, prepares the box, and runs the command there.
 func (s *Stay) wrapCommand(p plan, cmd *exec.Cmd) error {
 	p.Path, p.Args, p.Env, p.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	if p.Path != "" && !filepath.IsAbs(p.Path) {
 		p.Path = filepath.Join(p.Dir, p.Path)
 	}
-	return s.control.startProcess(p, cmd)
+	if err := s.control.startProcess(p, cmd); err != nil {
+		return err
+	}
+	s.box.way.separateProcess(cmd)
+	return nil
 }
 
-// startProcess writes the plan and makes cmd the first process of new namespaces.
+// startProcess writes the plan and makes cmd start this program, which reads it.
 func (c *control) startProcess(p plan, cmd *exec.Cmd) error {
 	if err := gob.NewEncoder(io.NewOffsetWriter(c.file, 0)).Encode(p); err != nil {
 		return err
 	}
-	cmd.Path, cmd.Args, cmd.Dir = "/proc/self/exe", []string{childName}, "/"
+	cmd.Path, cmd.Dir = "/proc/self/exe", "/"
 	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GORACE=atexit_sleep_ms=0"} // a program with the race detector otherwise ends a second later
 	cmd.ExtraFiles = append(cmd.ExtraFiles, c.file)
 	if c.other != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.other)
 	}
-	a := cmd.SysProcAttr
-	if a == nil {
-		a = &syscall.SysProcAttr{}
-		cmd.SysProcAttr = a
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	a.GidMappingsEnableSetgroups = false
-	// Without the rights to files, which reach only files of this user, the system cannot keep a layer for an ordinary user.
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID}
 	return nil
 }
 
@@ -213,20 +175,34 @@ func (c *control) readReport() (report, error) {
 	return r, json.Unmarshal(data[1:], &r)
 }
 
-// releaseStay frees what the stay uses, and removes its layer.
-func (s *Stay) releaseStay() {
-	if s.served != nil {
-		s.served()
+// endServing ends what is served to the command, once, and waits until that has ended.
+func (s *Stay) endServing() error {
+	end := s.endService
+	s.endService = nil
+	if end == nil {
+		return nil
 	}
+	return end()
+}
+
+// LeaveBox ends the stay after the command has ended: what it wrote is in the workspace then, except what is protected and what somebody else has changed
+// since the command began. before, which may be nil, is called for each change of a file; see [PathChange].
+func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
+	defer s.releaseStay()
+	if err := s.endServing(); err != nil {
+		return Remains{}, err
+	}
+	return s.box.way.gatherRemains(s, before)
+}
+
+// releaseStay frees what the stay uses.
+func (s *Stay) releaseStay() {
+	_ = s.endServing()
 	if s.control != nil {
 		s.control.closeFiles()
 	}
+	s.box.way.releaseStay(s)
 	removeTree(s.dir)
-	if s.shares {
-		s.box.mu.Lock()
-		s.box.shared = false
-		s.box.mu.Unlock()
-	}
 }
 
 // removeTree removes a directory whose subdirectories may be locked: the system leaves such ones in the work directory of a layer.
@@ -253,30 +229,33 @@ func (s *Stay) DescribeFailure() error {
 	return err
 }
 
-// hasMounts reports whether other file systems are mounted below a directory: a layer would not show them.
-func hasMounts(dir string) bool {
-	data, err := plainfile.Read("/proc/self/mountinfo", 16<<20)
-	if err != nil {
-		return true
-	}
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) > 4 && isWithin(dir, unescapeMount(fields[4])) && unescapeMount(fields[4]) != dir {
-			return true
+// waysToHold returns the ways in which this system may hold commands, the best one first.
+func waysToHold() []way { return []way{&layered{}, &confined{}} }
+
+// DescribeBox says how the box holds commands.
+func (b *Box) DescribeBox() Description { return b.way.describeWay() }
+
+// tryBox prepares the box in one of the ways and runs nothing in it. It returns why none holds.
+func (b *Box) tryBox(ways []way) error {
+	var all []error
+	for _, w := range ways {
+		b.way = w
+		err := b.tryWay()
+		if err == nil {
+			return nil
 		}
+		if !errors.Is(err, ErrNone) {
+			return err
+		}
+		all = append(all, err)
 	}
-	return false
+	return errors.Join(all...)
 }
 
-// unescapeMount returns the path that a field of mountinfo means.
-func unescapeMount(field string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(field)
-}
-
-// tryBox prepares the box and runs nothing in it. It returns why the box does not hold.
-func (b *Box) tryBox() error {
-	if hasMounts(b.spec.Workspace) {
-		return fmt.Errorf("%w for a workspace in which other file systems are mounted", ErrNone)
+// tryWay runs nothing in the box, in the way that was chosen.
+func (b *Box) tryWay() error {
+	if err := b.way.checkSystem(b); err != nil {
+		return fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	s, err := b.EnterBox(proc.Command{Path: "/proc/self/exe", Dir: "/"})
 	if err != nil {

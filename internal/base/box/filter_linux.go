@@ -45,63 +45,94 @@ const (
 	dataArgs   = 16
 )
 
-// installFilter installs the filter of system calls for this thread and what it starts.
-func installFilter() error {
+// installFilter installs a filter of system calls for this thread and what it starts. With the flag that asks for a listener it returns the listener's number.
+func installFilter(build func(arch uint32) []unix.SockFilter, flags uintptr) (int, error) {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {
-		return errors.New("there is no filter of system calls for " + runtime.GOARCH)
+		return -1, errors.New("there is no filter of system calls for " + runtime.GOARCH)
 	}
-	program := buildFilter(arch)
+	program := build(arch)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
-		return fmt.Errorf("filter system calls: %w", errno)
+		return -1, fmt.Errorf("filter system calls: %w", errno)
 	}
-	return nil
+	return int(fd), nil
 }
 
-// buildFilter returns the instructions of the filter.
-func buildFilter(arch uint32) []unix.SockFilter {
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-	}
-	equal := func(k uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
-	}
-	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
-	fail := func(e unix.Errno) unix.SockFilter { return answer(unix.SECCOMP_RET_ERRNO | uint32(e)) }
-	hasBits := func(k uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: k, Jt: yes, Jf: no}
-	}
+// loadWord is the instruction that loads a word of the data of a filter.
+func loadWord(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+// jumpEqual is the instruction that skips yes instructions if the loaded word is k, and no instructions otherwise.
+func jumpEqual(k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
+}
+
+// jumpBits is the instruction that skips yes instructions if the loaded word has a bit of k, and no instructions otherwise.
+func jumpBits(k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: k, Jt: yes, Jf: no}
+}
+
+// endWith is the instruction that ends the filter with an answer.
+func endWith(answer uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: answer}
+}
+
+// failWith is the instruction that ends the system call with an error.
+func failWith(e unix.Errno) unix.SockFilter { return endWith(unix.SECCOMP_RET_ERRNO | uint32(e)) }
+
+// allowCall is the instruction that lets the system call pass.
+func allowCall() unix.SockFilter { return endWith(unix.SECCOMP_RET_ALLOW) }
+
+// beginFilter returns the instructions that every filter begins with: they refuse other architectures and what no box allows, and leave the number of
+// the system call loaded.
+func beginFilter(arch uint32) []unix.SockFilter {
 	program := []unix.SockFilter{
-		load(dataArch), equal(arch, 1, 0), fail(unix.EPERM),
-		load(dataNumber),
+		loadWord(dataArch), jumpEqual(arch, 1, 0), failWith(unix.EPERM),
+		loadWord(dataNumber),
 	}
 	if arch == unix.AUDIT_ARCH_X86_64 {
-		program = append(program, hasBits(0x40000000, 0, 1), fail(unix.EPERM)) // the numbers of x32
+		program = append(program, jumpBits(0x40000000, 0, 1), failWith(unix.EPERM)) // the numbers of x32
 	}
-	for _, number := range refused {
-		program = append(program, equal(uint32(number), 0, 1), fail(unix.EPERM))
-	}
-	for _, number := range missing {
-		program = append(program, equal(uint32(number), 0, 1), fail(unix.ENOSYS))
-	}
+	program = refuseCalls(program, refused, unix.EPERM)
+	program = refuseCalls(program, missing, unix.ENOSYS)
 	// clone: no new namespaces.
-	program = append(program, equal(unix.SYS_CLONE, 0, 4), load(dataArgs), hasBits(namespaces, 0, 1), fail(unix.EPERM), answer(unix.SECCOMP_RET_ALLOW))
-	// ioctl: nothing is typed into a terminal.
-	program = append(program, equal(unix.SYS_IOCTL, 0, 5), load(dataArgs+8), equal(unix.TIOCSTI, 1, 0), equal(unix.TIOCLINUX, 0, 1), fail(unix.EPERM), answer(unix.SECCOMP_RET_ALLOW))
-	// socket: only families that stay in the network namespace.
-	program = append(program, equal(unix.SYS_SOCKET, 0, uint8(len(families)+3)), load(dataArgs))
-	for i, family := range families {
-		program = append(program, equal(family, uint8(len(families)-i), 0))
+	return append(program, jumpEqual(unix.SYS_CLONE, 0, 4), loadWord(dataArgs), jumpBits(namespaces, 0, 1), failWith(unix.EPERM), allowCall())
+}
+
+// refuseCalls adds instructions that end system calls with an error.
+func refuseCalls(program []unix.SockFilter, calls []uintptr, e unix.Errno) []unix.SockFilter {
+	for _, number := range calls {
+		program = append(program, jumpEqual(uint32(number), 0, 1), failWith(e))
 	}
-	program = append(program, fail(unix.EACCES), answer(unix.SECCOMP_RET_ALLOW))
-	// socketpair: only kinds that stay connected to each other. A socket for datagrams sends also to sockets outside that are files.
-	program = append(program,
-		equal(unix.SYS_SOCKETPAIR, 0, 8),
-		load(dataArgs), equal(unix.AF_UNIX, 0, 5),
-		load(dataArgs+8), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kindOfSocket},
-		equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_SEQPACKET, 0, 1), answer(unix.SECCOMP_RET_ALLOW),
-		fail(unix.EACCES))
-	return append(program, answer(unix.SECCOMP_RET_ALLOW))
+	return program
+}
+
+// endFilter returns the instructions that every filter ends with. socketpair makes only kinds that stay connected to each other: a socket for datagrams
+// sends also to sockets outside that are files.
+func endFilter() []unix.SockFilter {
+	return []unix.SockFilter{
+		jumpEqual(unix.SYS_SOCKETPAIR, 0, 8),
+		loadWord(dataArgs), jumpEqual(unix.AF_UNIX, 0, 5),
+		loadWord(dataArgs + 8), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kindOfSocket},
+		jumpEqual(unix.SOCK_STREAM, 1, 0), jumpEqual(unix.SOCK_SEQPACKET, 0, 1), allowCall(),
+		failWith(unix.EACCES),
+		allowCall(),
+	}
+}
+
+// buildFilter returns the instructions of the filter for commands in namespaces of their own.
+func buildFilter(arch uint32) []unix.SockFilter {
+	program := beginFilter(arch)
+	// ioctl: nothing is typed into a terminal.
+	program = append(program, jumpEqual(unix.SYS_IOCTL, 0, 5), loadWord(dataArgs+8), jumpEqual(unix.TIOCSTI, 1, 0), jumpEqual(unix.TIOCLINUX, 0, 1), failWith(unix.EPERM), allowCall())
+	// socket: only families that stay in the network namespace.
+	program = append(program, jumpEqual(unix.SYS_SOCKET, 0, uint8(len(families)+3)), loadWord(dataArgs))
+	for i, family := range families {
+		program = append(program, jumpEqual(family, uint8(len(families)-i), 0))
+	}
+	program = append(program, failWith(unix.EACCES), allowCall())
+	return append(program, endFilter()...)
 }

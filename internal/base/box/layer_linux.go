@@ -23,10 +23,9 @@ import (
 // stays in the layer without a word.
 var byProducts = []string{"__pycache__"}
 
-// LeaveBox ends the stay after the command has ended: it moves what the command wrote into the workspace, removes the layer and says what
-// happened. before, which may be nil, is called before each change of a file. A change is held back if the path is protected, or if somebody else has changed it since the command began.
-func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
-	defer s.releaseStay()
+// gatherRemains moves what the command wrote into the workspace. A change is held back if the path is protected, or if somebody else has changed it since
+// the command began.
+func (w *layered) gatherRemains(s *Stay, before func(PathChange)) (Remains, error) {
 	root, err := os.OpenRoot(s.box.spec.Workspace)
 	if err != nil {
 		return Remains{}, err
@@ -34,7 +33,7 @@ func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
 	defer root.Close()
 	l := &layer{upper: filepath.Join(s.dir, "upper"), root: root, workspace: s.box.spec.Workspace, protected: s.box.spec.Protected, began: s.began, before: before}
 	l.moveDirectory("")
-	slices.SortFunc(l.outcome.Changes, func(a, b PathChange) int { return strings.Compare(a.Path, b.Path) })
+	l.outcome.sortChanges()
 	return l.outcome, errors.Join(l.failed...)
 }
 
@@ -53,13 +52,13 @@ type layer struct {
 // announceChange says that a file is about to change.
 func (l *layer) announceChange(name string, kind ChangeKind) {
 	if l.before != nil {
-		l.before(PathChange{name, kind})
+		l.before(PathChange{Path: name, Kind: kind})
 	}
 }
 
 // holdChange notes a change that stays in the layer.
 func (l *layer) holdChange(name string, kind ChangeKind, why string) {
-	l.outcome.Held = append(l.outcome.Held, Held{PathChange{name, kind}, why})
+	l.outcome.Held = append(l.outcome.Held, Held{PathChange{Path: name, Kind: kind}, why})
 }
 
 // noteFailure notes a change that could not be made.
@@ -119,7 +118,7 @@ func (l *layer) moveEntry(name string) {
 			l.noteFailure(name, kind, err)
 			return
 		}
-		l.outcome.Changes = append(l.outcome.Changes, PathChange{name, kind})
+		l.outcome.Changes = append(l.outcome.Changes, PathChange{Path: name, Kind: kind})
 	}
 }
 
@@ -193,7 +192,7 @@ func (l *layer) mergeDirectory(name string, info, old fs.FileInfo) {
 		if len(l.outcome.Held) > held && l.root.Remove(filepath.FromSlash(name)) == nil {
 			return // nothing of what the command put there may be there
 		}
-		l.outcome.Changes = append(l.outcome.Changes, PathChange{name, Created})
+		l.outcome.Changes = append(l.outcome.Changes, PathChange{Path: name, Kind: Created})
 	}
 	if old == nil || old.Mode().Perm() != info.Mode().Perm() && !l.holdsBack(name, Changed, old, "") {
 		if err := l.root.Chmod(filepath.FromSlash(name), info.Mode().Perm()); err != nil {
@@ -243,7 +242,7 @@ func (l *layer) removeEntry(name string, old fs.FileInfo) {
 			return
 		}
 	}
-	l.outcome.Changes = append(l.outcome.Changes, PathChange{name, Removed})
+	l.outcome.Changes = append(l.outcome.Changes, PathChange{Path: name, Kind: Removed})
 }
 
 // removeTree removes a directory of the workspace that the command has removed, unless a repository of git or a protected path is in it, or a

@@ -9,7 +9,8 @@ type plan struct {
 	Writable []string  // directories that stay writable
 	Hidden   []string  // paths that are seen empty
 
-	Proxy string // the address of the listener that is passed out; empty: none
+	Passes bool   // the first process passes an open file out
+	Proxy  string // the address of the listener that is passed out; empty: none
 
 	Dir  string
 	Path string   // the program; empty: nothing is run, and the box only tried

@@ -1,0 +1,138 @@
+package box
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"raddle.dev/internal/base/proc"
+)
+
+// newConfinedScene makes a scene whose box holds without namespaces. Nothing in the workspace is hidden, because that cannot be held.
+func newConfinedScene(t *testing.T, change func(*Spec)) *scene {
+	t.Helper()
+	if landlockVersion() < neededLandlock {
+		t.Skip("the kernel has no Landlock of the version that is needed")
+	}
+	return makeScene(t, []way{&confined{}}, func(spec *Spec) {
+		hidden := spec.Hidden()
+		spec.Hidden = func() []string { return hidden[:2] }
+		if err := os.Remove(filepath.Join(spec.Workspace, ".env")); err != nil {
+			t.Fatal(err)
+		}
+		spec.Aside = filepath.Join(filepath.Dir(spec.Private), "aside")
+		if change != nil {
+			change(spec)
+		}
+	})
+}
+
+func TestConfinedCommand(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	d := p.run(`set -e; pwd; echo A >> a.txt; echo new > new.txt; rm dir/b.txt; mkdir -p x/y; ln -s a.txt link; cat ../notes.txt; echo z > $TMPDIR/z; cat <(echo sub); echo x > /dev/null; mktemp; ls ~ > /dev/null; echo out > /dev/stdout`)
+	if d.code != 0 {
+		t.Fatalf("code %d: %s", d.code, d.out)
+	}
+	if want := []string{"changed a.txt", "removed dir/b.txt", "created link", "created new.txt", "created x/y"}; !slices.Equal(names(d.outcome.Changes), want) {
+		t.Errorf("changes %q, want %q", names(d.outcome.Changes), want)
+	}
+	if len(d.outcome.Held) > 0 {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+	if d = p.run(`cat $TMPDIR/z`); d.out != "z\n" {
+		t.Errorf("the next command in the box reads %q", d.out)
+	}
+}
+
+// Modes and times of files of the workspace are changed for the command, and those of others are not.
+func TestConfinedAttributes(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	d := p.run(`set -e; chmod +x a.txt; chmod 4755 dir; touch -d 2001-02-03T00:00:00Z dir/b.txt; ln -s ../notes.txt out; touch -h -d 2001-02-03T00:00:00Z out; cp -p dir/b.txt copy; cp -a dir dir2; chown "$(id -u)" a.txt
+		! chmod 777 out; ! touch out; ! chmod 777 ../notes.txt; ! touch ../notes.txt; ! chown 1 a.txt; ! chmod 777 /proc/self/root/etc; cd dir; chmod 600 b.txt; chmod 644 ../a.txt; chmod 700 ../a.txt`)
+	if d.code != 0 {
+		t.Fatalf("code %d: %s", d.code, d.out)
+	}
+	for name, mode := range map[string]os.FileMode{"a.txt": 0o700, "dir": os.ModeDir | 0o755, "dir/b.txt": 0o600, "../notes.txt": 0o644} {
+		if info, err := os.Stat(filepath.Join(p.work, name)); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	for _, name := range []string{"dir/b.txt", "out", "copy", "dir2/b.txt"} {
+		if info, err := os.Lstat(filepath.Join(p.work, name)); err != nil || info.ModTime().Unix() != 981158400 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// What commands do to protected paths is taken back, and kept aside.
+func TestConfinedPutsAside(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	d := p.run(`echo evil > .git/config; mkdir -p .vscode x/.git/hooks; echo task > .vscode/tasks.json; echo hook > x/.git/hooks/pre-push; mkdir __pycache__; echo code > __pycache__/a.pyc; echo ok > ok.txt`)
+	if got := names(d.outcome.Changes); !slices.Equal(got, []string{"created ok.txt"}) {
+		t.Errorf("changes %q", got)
+	}
+	if len(d.outcome.Held) != 3 || p.read(".git/config") != "[core]\n" || p.read(".vscode/tasks.json") != "none" || p.read("x/.git/hooks/pre-push") != "none" || p.read("__pycache__/a.pyc") != "none" {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+	for _, h := range d.outcome.Held {
+		_, aside, found := strings.Cut(h.Why, "it was put aside: ")
+		if data, err := os.ReadFile(aside); !found || err != nil || len(data) < 4 {
+			t.Errorf("%s: %q, %v", h.Why, data, err)
+		}
+	}
+}
+
+// A workspace that holds what must be hidden has no box without namespaces.
+func TestConfinedRefusesHidden(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	p.write(filepath.Join(p.work, "sub", ".env"), "SECRET-ENV")
+	p.spec.Hidden = func() []string { return []string{filepath.Join(p.work, "sub", ".env")} }
+	if _, err := newBox(p.spec, []way{&confined{}}); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "sub/.env") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfinedRemovesObjects(t *testing.T) {
+	t.Parallel()
+	s := newSiege(t, true)
+	d := s.run(`rm -rf .git/objects`)
+	if got := names(d.outcome.Changes); !slices.Equal(got, []string{"removed .git/objects"}) {
+		t.Errorf("changes %q", got)
+	}
+}
+
+// The next process takes back what a command did to protected paths whose owner was killed before.
+func TestConfinedSettlesWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	stay, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; echo x > new; mkdir .vscode; echo x > .vscode/t`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proc.Run(t.Context(), stay.Command); err != nil {
+		t.Fatal(err)
+	}
+	if p.read(".git/config") != "evil\n" {
+		t.Fatal("the command wrote nothing")
+	}
+	w := p.box.way.(*confined)
+	_ = w.lock.Close() // as the end of the process does
+	b, err := newBox(p.spec, []way{&confined{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.read(".git/config") != "[core]\n" || p.read(".vscode/t") != "none" || p.read("new") != "x\n" {
+		t.Error("the protected paths are not what they were")
+	}
+	p.box = b
+	if d := p.run(`true`); len(d.outcome.Held) != 2 {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+}
