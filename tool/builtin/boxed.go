@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,11 @@ func touchBox(h Host, a arguments, touch tool.Touch) (tool.Touch, error) {
 	if !touch.Boxes {
 		return touch, nil
 	}
+	if a[hostsParam.name] != "" {
+		if place, err := h.Box(); err == nil && !place.DescribeBox().Network {
+			return tool.Touch{}, errors.New("hosts: the box reaches no hosts on this system. Call again with outside_box true and without hosts: a person is asked")
+		}
+	}
 	for _, host := range strings.FieldsFunc(a[hostsParam.name], func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		if strings.ContainsAny(host, "/*@?\\") || strings.HasPrefix(host, ".") {
 			return tool.Touch{}, fmt.Errorf("hosts: %q is not the name of a host: write names such as registry.npmjs.org, without a scheme, a path or a star", host)
@@ -50,6 +56,7 @@ type boxedRun struct {
 	host    Host
 	before  []boxedImage
 	outcome box.Remains
+	network bool // the box reaches hosts
 }
 
 // A boxedImage is a file before a command changed it.
@@ -67,14 +74,34 @@ func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result,
 	if err != nil {
 		return proc.Result{}, err
 	}
+	b.network = place.DescribeBox().Network
 	res, outcome, err := place.Reaching(b.host.permit.Hosts).Run(ctx, c, func(change box.PathChange) {
 		if len(b.before) < maxBoxedImages && !strings.HasPrefix(change.Path, ".git/") && !strings.Contains(change.Path, "/.git/") {
 			path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
-			b.before = append(b.before, boxedImage{path, b.host.readImage(path, os.Lstat)})
+			b.before = append(b.before, boxedImage{path, b.host.imageBefore(change, path)})
 		}
 	})
 	b.outcome = outcome
 	return res, err
+}
+
+// imageBefore returns the state of a path before a command in the box changes it, or as it was before, if the change was found later.
+func (h Host) imageBefore(change box.PathChange, path string) oldImage {
+	switch old := change.Old; {
+	case !change.Late:
+		return h.readImage(path, os.Lstat)
+	case old == nil:
+		return oldImage{}
+	default:
+		image := oldImage{image: &tool.FileImage{Mode: old.Mode.Perm(), Size: old.Size}, withheld: tool.WithheldSpecial}
+		if old.Mode.IsRegular() {
+			image.withheld = tool.WithheldSecret
+		}
+		if old.Kept && !h.hidesContent(realPath(path)) {
+			image.withheld = readContent(bytes.NewReader(old.Data), image.image)
+		}
+		return image
+	}
 }
 
 // maxHeldNames is how many of the files that the box held back a model is shown.
@@ -103,7 +130,11 @@ func (b *boxedRun) addFields(fields map[string]string, failed bool) {
 		fields["refused_hosts"] = strings.Join(refused, ", ")
 	}
 	if failed || len(refused) > 0 {
-		fields["box"] = "This ran in a box: no network but hosts that rules allow, no secrets, changes only in the workspace and in $TMPDIR. " + boxAdvice(refused)
+		network := "no network but hosts that rules allow"
+		if !b.network {
+			network = "no network, not even servers that the command starts itself"
+		}
+		fields["box"] = "This ran in a box: " + network + ", no secrets, changes only in the workspace and in $TMPDIR. " + boxAdvice(refused)
 	}
 }
 

@@ -26,10 +26,11 @@ var attacks = []attack{
 	{"it signals processes outside", `[ $PID -gt 2000 ] && kill -0 $PID && echo ESCAPED`},
 	{"it mounts", `mount -t tmpfs x /mnt && echo ESCAPED; mount --bind / /mnt && echo ESCAPED`},
 	{"it makes namespaces", `unshare -Ur true && echo ESCAPED`},
-	{"it has rights", `grep -Eq 'Cap(Eff|Prm|Bnd):.*[1-9a-f]' /proc/self/status && echo ESCAPED`},
+	{"it has rights", `grep -Eq 'Cap(Eff|Prm):.*[1-9a-f]' /proc/self/status && echo ESCAPED`},
 	{"it may get new rights", `grep -q 'NoNewPrivs:.*0' /proc/self/status && echo ESCAPED`},
 	{"it changes settings of the kernel", `echo x > /proc/sys/kernel/domainname && echo ESCAPED`},
-	{"it has disks", `ls /dev/sd* /dev/vd* /dev/nvme* /dev/mem /dev/kmsg && echo ESCAPED`},
+	{"it has disks", `for d in /dev/sd* /dev/vd* /dev/nvme* /dev/mem /dev/kmsg; do timeout 1 head -c 1 "$d" | grep -q . && echo ESCAPED; done`},
+	{"it changes modes of files outside", `chmod 600 "$OUTSIDE" && [ -f "$OUTSIDE" ] && echo ESCAPED`},
 }
 
 // AttackBox tries to break out of the box and returns the attacks that did, and how many were tried. env is the environment of commands.

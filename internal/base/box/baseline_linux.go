@@ -150,7 +150,7 @@ func (t *settlement) reason(name, made string) string {
 // holdChange notes a change of a protected path that was taken back.
 func (t *settlement) holdChange(name string, kind ChangeKind, why string) {
 	t.handled[name] = true
-	t.held = append(t.held, Held{PathChange{Path: name, Kind: kind, Late: true}, why})
+	t.held = append(t.held, Held{PathChange{Path: name, Kind: kind}, why})
 }
 
 // settleKept puts a protected path back if it has changed.

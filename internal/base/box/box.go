@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -129,8 +130,18 @@ func (b *Box) hiddenPaths() []string {
 type PathChange struct {
 	Path string // relative to the workspace, with slashes
 	Kind ChangeKind
-	// Late says that the change was made before it was known, so that what was there before cannot be read any more.
+	// Late says that the change had been made before it was known, so that what was there before cannot be read any more. Old is what it was as far as
+	// that was kept: nil if the path is new.
 	Late bool
+	Old  *OldFile
+}
+
+// An OldFile is a file or link as it was before a change that was found later.
+type OldFile struct {
+	Mode fs.FileMode
+	Size int64
+	Data []byte // the content, if Kept
+	Kept bool
 }
 
 // A ChangeKind says what happened to a path.
@@ -214,6 +225,7 @@ type Stay struct {
 	began   time.Time
 	control *control
 	was     treeState // the workspace before the command, where there is no layer
+	copies  copies    // of files of the workspace as they were then
 
 	endService func() error // waits until nothing is served to the command any more; nil: nothing is
 }

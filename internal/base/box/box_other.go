@@ -9,6 +9,7 @@ type (
 	control   struct{}
 	way       interface{}
 	treeState struct{}
+	copies    struct{}
 )
 
 // waysToHold returns none: raddle has no box for this system.

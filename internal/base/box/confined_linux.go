@@ -25,6 +25,7 @@ type confined struct {
 	kept    baseline // before the first of the commands that run
 	lock    *os.File // held while commands run, against other processes
 	settled []Held   // what a process left that was cut off, until a stay tells it
+	copies  copies   // of files of the workspace
 }
 
 // checkSystem returns what the kernel lacks, or why this workspace cannot be held.
@@ -32,7 +33,7 @@ func (w *confined) checkSystem(b *Box) error {
 	if version := landlockVersion(); version < neededLandlock {
 		return fmt.Errorf("without namespaces, a box needs version %d of Landlock (Linux 6.12), and this kernel has %d", neededLandlock, version)
 	}
-	if len(architectures) == 0 || b.spec.Aside == "" {
+	if b.spec.Aside == "" {
 		return errors.New("without namespaces, a box needs a place for what commands must not change")
 	}
 	if overlaps(b.spec.Workspace, b.spec.Aside) {
@@ -79,7 +80,8 @@ func (w *confined) prepareStay(s *Stay) (plan, error) {
 	if err != nil {
 		return plan{}, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	s.was = state
+	s.was, s.copies = state, w.copies.refresh(b.spec.Workspace, state)
+	w.copies = s.copies
 	return plan{Writable: []string{b.spec.Workspace, b.TempDir()}, Hidden: hidden, Passes: true}, nil
 }
 
@@ -183,10 +185,8 @@ func (w *confined) gatherRemains(s *Stay, before func(PathChange)) (Remains, err
 	r := Remains{Changes: listChanges(s.was, is, handled), Held: append(w.settled, held...)}
 	w.settled = nil
 	r.sortChanges()
-	for _, c := range r.Changes {
-		if before != nil {
-			before(c)
-		}
+	if before != nil {
+		announceLate(r.Changes, s.was, s.copies, before)
 	}
 	return r, errors.Join(err, settleErr)
 }

@@ -25,6 +25,9 @@ import (
 // boxesDir is the directory of boxes among raddle's own files. It lies outside of the directories for temporary files, which boxes cover with layers.
 const boxesDir = "boxes"
 
+// asideDir is the directory among raddle's own files for what commands did to files that run later, where the box has no layer.
+const asideDir = "aside"
+
 // A runBox is the box of a run, which is made when a command needs it.
 type runBox struct {
 	once   sync.Once
@@ -100,7 +103,7 @@ func (tb *Toolbox) makeBox() (b *box.Box, remove func(), err error) {
 		return nil, nil, tb.searchErr
 	}
 	b, err = box.New(box.Spec{
-		Serve: tb.network.serveProxy, Variables: tb.network.listVariables(),
+		Serve: tb.network.serveProxy, Variables: tb.network.listVariables(), Aside: filepath.Join(tb.shared.Dirs.State, asideDir),
 		Workspace: tb.workspace, Private: private, Protected: policy.BoxReason, Layers: tb.boxLayers(), Hidden: tb.hiddenPaths,
 	})
 	if err != nil {
@@ -321,12 +324,32 @@ func (tb *Toolbox) ExplainBox() (lines []string) {
 		}
 		return strings.Join(there, ", ")
 	}
-	return []string{
+	lines = []string{
 		"reads:     everything that you may read, except: " + list(tb.hiddenPaths()),
 		"writes:    " + short(tb.workspace) + ", except files that run later, such as .git/config, .git/hooks, .vscode, AGENTS.md",
-		"discards:  what is written in " + list(tb.boxLayers()) + " and in $TMPDIR",
-		"network:   the hosts that rules allow, through a proxy (any host(example.com)); servers that a command starts itself are reached on the loopback interface",
+	}
+	b, err := tb.OpenBox()
+	if err != nil {
+		return append(lines, "holds:     no, "+err.Error())
+	}
+	held := b.DescribeBox()
+	if held.Layer {
+		lines = append(lines, "discards:  what is written in "+list(tb.boxLayers())+" and in $TMPDIR")
+	} else {
+		lines = append(lines, "discards:  what is written in $TMPDIR, which holds the caches of build tools, too")
+	}
+	if held.Network {
+		lines = append(lines, "network:   the hosts that rules allow, through a proxy (any host(example.com)); servers that a command starts itself are reached on the loopback interface")
+	} else {
+		lines = append(lines, "network:   none")
+	}
+	lines = append(lines,
 		"variables: those of your environment without secrets",
 		"processes: only its own; all of them end with the command",
+		"held by:   "+held.Way,
+	)
+	for _, missing := range held.Missing {
+		lines = append(lines, "not held:  "+missing)
 	}
+	return lines
 }

@@ -26,6 +26,10 @@ func (d *Doctor) CheckBox(ctx context.Context) {
 	case len(escaped) > 0:
 		d.addWarning("box", "switch it off with box: false in config.yaml, and report this", "it does not hold: %s", strings.Join(escaped, ", "))
 	default:
-		d.addOK("box", "holds against %d attacks: commands that are not known to be harmless run in it", tried)
+		held := b.DescribeBox()
+		d.addOK("box", "holds against %d attacks, by %s: commands that are not known to be harmless run in it", tried, held.Way)
+		if len(held.Missing) > 0 {
+			d.addOK("box", "not held: %s", strings.Join(held.Missing, "; "))
+		}
 	}
 }

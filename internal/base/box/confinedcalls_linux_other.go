@@ -1,9 +1,0 @@
-//go:build linux && !amd64 && !arm64
-
-package box
-
-// chownCalls and attributeRequests are empty where there is no filter of system calls, and therefore no box.
-var (
-	chownCalls        []chownCall
-	attributeRequests map[uintptr]attributeRequest
-)
