@@ -189,7 +189,14 @@ func (t *settlement) settleOther(name string) {
 		return
 	}
 	why := t.reason(name, "")
+	if why == "" && !now.mode.IsRegular() && now.mode&fs.ModeSymlink == 0 {
+		t.holdChange(name, Created, "is neither a file nor a link nor a directory"+t.putAside(name))
+		return
+	}
 	if why == "" {
+		if now.mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+			t.note(t.root.Chmod(filepath.FromSlash(name), now.mode.Perm())) // it would give other users the rights of this one
+		}
 		return
 	}
 	aside, err := t.moveAside(name)

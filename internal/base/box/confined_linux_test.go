@@ -2,10 +2,13 @@ package box
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"raddle.dev/internal/base/proc"
@@ -134,5 +137,110 @@ func TestConfinedSettlesWhatWasCutOff(t *testing.T) {
 	p.box = b
 	if d := p.run(`true`); len(d.outcome.Held) != 2 {
 		t.Errorf("held %v", d.outcome.Held)
+	}
+}
+
+// What a command makes with a mode, and without a call that changes it, gets no rights of its owner; named pipes do not stay.
+func TestConfinedMakesNoPrograms(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	d := p.run(`umask 0; /usr/bin/python3 -c 'import os; os.open("suid", os.O_CREAT|os.O_WRONLY, 0o4755)'; mkfifo pipe; echo x > ok`)
+	if info, err := os.Stat(filepath.Join(p.work, "suid")); err == nil && info.Mode() != 0o755 {
+		t.Errorf("suid: %v", info.Mode())
+	}
+	if _, err := os.Lstat(filepath.Join(p.work, "pipe")); err == nil || len(d.outcome.Held) != 1 {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+}
+
+// Commands at the same time are all compared with what was there before the first of them.
+func TestConfinedAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	long, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; until [ -e go ]; do sleep 0.01; done`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := proc.Run(t.Context(), long.Command)
+		done <- err
+	}()
+	await(t, "the first command wrote", func() bool { return p.read(".git/config") == "evil\n" })
+	if d := p.run(`cat .git/config > seen; echo x > go`); len(d.outcome.Held) != 1 || p.read(".git/config") != "[core]\n" {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if o, err := long.LeaveBox(nil); err != nil || p.read(".git/config") != "[core]\n" {
+		t.Errorf("%v, %v", o, err)
+	}
+	if entries, err := filepath.Glob(filepath.Join(p.spec.Aside, "*.kept")); err != nil || len(entries) > 0 {
+		t.Errorf("%v is left", entries)
+	}
+}
+
+// Changes are told with what the files were before.
+func TestConfinedTellsOldFiles(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	was := map[string]string{}
+	_, _, err := p.box.Run(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo A > a.txt; rm -r dir; echo n > new`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}}, func(c PathChange) {
+		was[c.Path] = "none"
+		if c.Old != nil && c.Old.Kept {
+			was[c.Path] = string(c.Old.Data)
+		}
+	})
+	if want := map[string]string{"a.txt": "a\n", "dir/b.txt": "b\n", "new": "none"}; err != nil || !maps.Equal(was, want) {
+		t.Errorf("got %v, want %v: %v", was, want, err)
+	}
+}
+
+// Where the system really forbids namespaces, the box holds without.
+func TestNewWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv("RADDLE_TEST_FORBID"); dir != "" {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			t.Skip(err)
+		}
+		b, err := New(ownersSpec(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := b.way.(*confined); !ok {
+			t.Errorf("the box holds by %s", b.DescribeBox().Way)
+		}
+		res, r, err := b.Run(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo x > hook; echo x > file; unshare -Ur true && echo ESCAPED; echo "$HOME"`}, Dir: filepath.Join(dir, "work"), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/home"}}, nil)
+		if err != nil || string(res.Stdout) != "/home\n" || len(r.Held) != 1 || len(r.Changes) != 1 {
+			t.Errorf("%q %+v %v", res.Stdout, r, err)
+		}
+		if escaped, tried, err := b.AttackBox(t.Context(), os.Environ()); err != nil || len(escaped) > 0 || tried != len(attacks) {
+			t.Errorf("escaped %q of %d: %v", escaped, tried, err)
+		}
+		return
+	}
+	if landlockVersion() < neededLandlock {
+		t.Skip("the kernel has no Landlock of the version that is needed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"work", "private"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^TestNewWithoutNamespaces$")
+	cmd.Env = append(os.Environ(), "RADDLE_TEST_FORBID="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
