@@ -151,7 +151,7 @@ func (c *control) startProcess(p plan, cmd *exec.Cmd) error {
 		return err
 	}
 	cmd.Path, cmd.Dir = "/proc/self/exe", "/"
-	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GORACE=atexit_sleep_ms=0"} // a program with the race detector otherwise ends a second later
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GORACE=atexit_sleep_ms=0"} // a program with the race detector otherwise ends a second later
 	cmd.ExtraFiles = append(cmd.ExtraFiles, c.file)
 	if c.other != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.other)
