@@ -36,7 +36,7 @@ func (w *confined) checkSystem(b *Box) error {
 	if b.spec.Aside == "" {
 		return errors.New("without namespaces, a box needs a place for what commands must not change")
 	}
-	if overlaps(b.spec.Workspace, b.spec.Aside) {
+	if slices.ContainsFunc(realPlaces([]string{b.spec.Aside}), func(aside string) bool { return overlaps(b.spec.Workspace, aside) }) {
 		return errors.New("without namespaces, no box holds for a workspace that holds raddle's own files, or lies among them")
 	}
 	return w.checkHidden(b.spec.Workspace, b.hiddenPaths())
@@ -121,26 +121,29 @@ func (w *confined) beginCommands(b *Box) error {
 	if err != nil || kept == nil {
 		return err
 	}
-	state, err := scanTree(b.spec.Workspace)
-	if err != nil {
-		return err
-	}
-	held, _, err := w.settle(b, kept, treeState{}, state)
+	held, _, _, err := w.settle(b, kept, treeState{})
 	w.settled = append(w.settled, held...)
 	return err
 }
 
-// settle takes back what commands did to protected paths, and returns the paths that were handled.
-func (w *confined) settle(b *Box, kept baseline, was, is treeState) ([]Held, map[string]bool, error) {
+// settle takes back what commands did to protected paths. It returns what the workspace was before that, and the paths that were handled.
+func (w *confined) settle(b *Box, kept baseline, was treeState) (held []Held, is treeState, handled map[string]bool, err error) {
 	root, err := os.OpenRoot(b.spec.Workspace)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer root.Close()
+	is, locked, err := rescanTree(b.spec.Workspace, was)
 	aside := filepath.Join(b.spec.Aside, time.Now().UTC().Format("2006-01-02T15-04-05.000000000"))
 	t := &settlement{root: root, workspace: b.spec.Workspace, protected: b.spec.Protected, aside: aside, kept: kept, was: was, is: is, handled: map[string]bool{}}
+	t.note(err)
 	t.settleTree()
-	return t.held, t.handled, errors.Join(t.failed...)
+	for name, mode := range locked {
+		if _, ok := kept[name]; !ok && !t.isGone(name) {
+			_ = root.Chmod(filepath.FromSlash(name), mode.Perm())
+		}
+	}
+	return t.held, is, t.handled, errors.Join(t.failed...)
 }
 
 // serveStay answers the system calls that the command may not make itself, until none of its processes is left.
@@ -177,18 +180,14 @@ func (w *confined) separateProcess(cmd *exec.Cmd) { cmd.Args = []string{confined
 func (w *confined) gatherRemains(s *Stay, before func(PathChange)) (Remains, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	is, err := scanTree(s.box.spec.Workspace)
-	if err != nil && is == nil {
-		return Remains{}, err
-	}
-	held, handled, settleErr := w.settle(s.box, w.kept, s.was, is)
+	held, is, handled, err := w.settle(s.box, w.kept, s.was)
 	r := Remains{Changes: listChanges(s.was, is, handled), Held: append(w.settled, held...)}
 	w.settled = nil
 	r.sortChanges()
 	if before != nil {
 		announceLate(r.Changes, s.was, s.copies, before)
 	}
-	return r, errors.Join(err, settleErr)
+	return r, err
 }
 
 // releaseStay forgets the baseline when no command runs any more.

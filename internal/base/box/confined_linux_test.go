@@ -91,6 +91,25 @@ func TestConfinedPutsAside(t *testing.T) {
 	}
 }
 
+// Protected names in directories that the command has locked are found, and are in no later scan either.
+func TestConfinedOpensLockedDirectories(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	d := p.run(`mkdir -p x/.git/hooks y/.vscode ro; echo e > x/.git/hooks/pre-push; chmod 555 x/.git/hooks; chmod 0 x; echo e > y/.vscode/t; chmod 0 y/.vscode; echo r > ro/f; chmod 555 ro; exit 0`)
+	if len(d.outcome.Held) < 2 || p.read("x/.git/hooks/pre-push") != "none" || p.read("y/.vscode/t") != "none" || p.read(".git/config") != "[core]\n" {
+		t.Errorf("held %v", d.outcome.Held)
+	}
+	for name, mode := range map[string]os.FileMode{"x": 0, "ro": 0o555} {
+		info, err := os.Stat(filepath.Join(p.work, name))
+		if err == nil && info.Mode().Perm() != mode || err != nil && name != "x" {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	for _, name := range []string{"ro", "x"} {
+		_ = os.Chmod(filepath.Join(p.work, name), 0o755)
+	}
+}
+
 // A workspace that holds what must be hidden has no box without namespaces.
 func TestConfinedRefusesHidden(t *testing.T) {
 	t.Parallel()

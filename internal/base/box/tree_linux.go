@@ -3,6 +3,7 @@ package box
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -25,25 +26,46 @@ type pathState struct {
 // A treeState is what a workspace was at one moment: its entries by their paths, which are relative and with slashes.
 type treeState map[string]pathState
 
-// scanTree looks through a workspace. What cannot be looked into is left out: a command cannot change it either.
+// scanTree looks through a workspace before a command. What cannot be looked into is left out: it is looked into when a command has made that possible.
 func scanTree(workspace string) (treeState, error) {
 	state := treeState{}
-	err := filepath.WalkDir(workspace, func(at string, d fs.DirEntry, err error) error {
+	err := walkTree(workspace, func(name string, info fs.FileInfo) error {
+		if len(state) >= maxEntries {
+			return fmt.Errorf("the workspace has more than %d entries, which is too much to look through for each command", maxEntries)
+		}
+		state[name] = stateOf(info)
+		return nil
+	})
+	return state, err
+}
+
+// rescanTree looks through a workspace after a command, however much it holds then. Directories that the command has locked are opened, and returned with
+// the modes that it gave them.
+func rescanTree(workspace string, was treeState) (is treeState, locked map[string]fs.FileMode, err error) {
+	is, locked = treeState{}, map[string]fs.FileMode{}
+	err = walkTree(workspace, func(name string, info fs.FileInfo) error {
+		is[name] = stateOf(info)
+		if mode := info.Mode(); mode.IsDir() && mode.Perm()&0o700 != 0o700 && was[name].mode != mode {
+			locked[name] = mode
+			return os.Chmod(filepath.Join(workspace, filepath.FromSlash(name)), mode.Perm()|0o700)
+		}
+		return nil
+	})
+	return is, locked, err
+}
+
+// walkTree calls visit for each entry of a workspace, for directories before they are read.
+func walkTree(workspace string, visit func(name string, info fs.FileInfo) error) error {
+	return filepath.WalkDir(workspace, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || at == workspace {
 			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil
+			return nil // it has gone
 		}
-		if len(state) >= maxEntries {
-			return fmt.Errorf("the workspace has more than %d entries, which is too much to look through for each command", maxEntries)
-		}
-		name := strings.TrimPrefix(at[len(workspace):], "/")
-		state[name] = stateOf(info)
-		return nil
+		return visit(strings.TrimPrefix(at[len(workspace):], "/"), info)
 	})
-	return state, err
 }
 
 // stateOf returns the state that the system describes.
