@@ -5,13 +5,16 @@
 //	b, err := box.New(box.Spec{Workspace: dir, Home: home})
 //	stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", "go test ./..."}, Dir: dir, Env: env})
 //	result, err := proc.Run(ctx, stay.Command)
-//	outcome := stay.LeaveBox()
+//	outcome, err := stay.LeaveBox(nil)
 //
 // On Linux the box is a set of unprivileged namespaces (user, mount, process, network, IPC) with a filter of system calls. This program
 // starts itself as the first process in them, which prepares the view of the file system, gives up its rights and starts the command.
 // The workspace is covered by a layer: what the command writes lies in the layer, and [Stay.LeaveBox] moves it into the workspace when the
 // command has ended, except what is protected and what a person has changed meanwhile. So nothing of a command that was cut off is in the
 // workspace.
+//
+// Where the system offers no namespaces, the box holds by Landlock and a stricter filter, without a network and without a layer: protected
+// paths are put back when the command has ended. [Box.DescribeBox] says which way holds, and what it does not hold.
 //
 // The package promises nothing about memory and processor time, about what a command prints, and about the screen and devices of a
 // person who runs raddle as root outside of a container.
