@@ -175,7 +175,7 @@ func (t *settlement) settleKept(name string, k keptPath) {
 	t.restore(name)
 }
 
-// settleOther puts a path aside that was not there before and is protected, and removes what Python would run in place of sources. A protected path that
+// settleOther puts a path aside that was not there before and is protected, and removes what Python would run instead of sources. A protected path that
 // names no programs, as git makes them in new repositories, stays.
 func (t *settlement) settleOther(name string) {
 	now := t.is[name]
@@ -269,10 +269,7 @@ func moveTree(from, to string) error {
 		return err
 	}
 	if info.IsDir() {
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			return err
-		}
-		return os.RemoveAll(from)
+		return errors.Join(os.CopyFS(to, os.DirFS(from)), os.RemoveAll(from)) // a named pipe cannot be copied, and holds nothing
 	}
 	dir, err := os.Open(filepath.Dir(to))
 	if err != nil {
@@ -294,7 +291,7 @@ func stamps(at time.Time) []unix.Timespec {
 	return []unix.Timespec{stamp, stamp}
 }
 
-// restore makes a protected path what it was. What is in the place of one of its directories goes aside.
+// restore makes a protected path what it was. What replaces one of its directories goes aside.
 func (t *settlement) restore(name string) {
 	k := t.kept[name]
 	if err := t.makeDirectory(path.Dir(name)); err != nil {
@@ -323,7 +320,7 @@ func (t *settlement) restore(name string) {
 	t.note(err)
 }
 
-// makeDirectory makes a directory and those above it. A file or link in the place of one goes aside.
+// makeDirectory makes a directory and those above it. A file or link that replaces one goes aside.
 func (t *settlement) makeDirectory(name string) error {
 	if name == "." {
 		return nil
@@ -337,7 +334,7 @@ func (t *settlement) makeDirectory(name string) error {
 		return err
 	}
 	if err == nil {
-		t.holdChange(name, Changed, "is in the place of a directory that holds protected files"+t.putAside(name))
+		t.holdChange(name, Changed, "replaces a directory that holds protected files"+t.putAside(name))
 	}
 	mode := fs.FileMode(0o755)
 	if k, ok := t.kept[name]; ok {

@@ -30,7 +30,7 @@ func processorTime(b *testing.B) time.Duration {
 func BenchmarkCommand(b *testing.B) {
 	base := b.TempDir()
 	spec := Spec{Workspace: filepath.Join(base, "work"), Private: filepath.Join(base, "private"), Aside: filepath.Join(base, "aside"), Layers: []string{"/tmp"}, Protected: func(string, string) string { return "" }}
-	spec.Hidden = func() []string { return []string{"/etc/shadow", "/root/.ssh", "/etc/ssl/private"} }
+	spec.Hidden = func() []string { return []string{"/etc/shadow", "/etc/ssl/private", filepath.Join(base, "key")} }
 	for _, name := range []string{spec.Workspace, spec.Private} {
 		if err := os.Mkdir(name, 0o755); err != nil {
 			b.Fatal(err)

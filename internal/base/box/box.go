@@ -227,7 +227,7 @@ type Stay struct {
 	dir     string // what only this stay uses
 	began   time.Time
 	control *control
-	was     treeState // the workspace before the command, where there is no layer
+	was     treeState // the workspace before the command, if the box has no layer
 	copies  copies    // of files of the workspace as they were then
 
 	endService func() error // waits until nothing is served to the command any more; nil: nothing is

@@ -2,7 +2,7 @@
 
 package box
 
-// closed, chownCalls and attributeRequests are empty where there is no filter of system calls, and therefore no box.
+// closed, chownCalls and attributeRequests are empty: without a filter of system calls there is no box.
 var (
 	closed            []uintptr
 	chownCalls        []chownCall

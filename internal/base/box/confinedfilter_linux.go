@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributeCalls change attributes of files that Landlock does not know: programs are told that there are no such attributes.
+// attributeCalls change attributes of files that Landlock does not know: programs read that there are no such attributes.
 var attributeCalls = []uintptr{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT,
 }
@@ -78,7 +78,7 @@ type chownCall struct {
 	owner  uint32
 }
 
-// refuseOthers returns instructions that refuse to give a file to somebody else, and do nothing for a file that its owner is given again: that is what such
+// refuseOthers returns instructions that refuse to give a file to another owner, and do nothing for a file that its owner is given again: that is what such
 // calls are in the box of a user.
 func refuseOthers(c chownCall) []unix.SockFilter {
 	const unchanged = ^uint32(0)

@@ -15,7 +15,7 @@ const (
 	maxCopiedBytes = 16 << 20
 )
 
-// copies are the contents of the smaller files of a workspace, by their paths, with the states in which they were read. Where there is no layer they are what
+// copies are the contents of the smaller files of a workspace, by their paths, with the states in which they were read. Without a layer they are what
 // /rewind puts back.
 type copies map[string]copied
 
@@ -49,7 +49,7 @@ func (c copies) refresh(workspace string, is treeState) copies {
 	return now
 }
 
-// announceLate tells of each file that has changed what it was before.
+// announceLate says what each file was before that has changed.
 func announceLate(changes []PathChange, was treeState, c copies, tell func(PathChange)) {
 	var gone []string // directories
 	for _, change := range changes {

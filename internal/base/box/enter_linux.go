@@ -39,22 +39,27 @@ type control struct {
 
 // A way is how the system holds the commands of a box.
 type way interface {
-	// checkSystem returns why commands of a box cannot be held this way, as far as that is known without a command.
-	checkSystem(b *Box) error
+	means
 	// prepareStay makes what the command of a stay needs, and says what its first process prepares.
 	prepareStay(s *Stay) (plan, error)
-	// serveStay serves the first process and what it starts, until the function that it returns is called; nil: nothing is served, and no file comes.
+	// serveStay serves the first process and what it starts, until the function that it returns is called. It is called if the plan passes a file.
 	serveStay(s *Stay) (end func() error)
-	// separateProcess says how the first process is started.
-	separateProcess(cmd *exec.Cmd)
 	// gatherRemains says what a command that has ended left behind, after it has brought it into the workspace, or what is protected out of it.
 	gatherRemains(s *Stay, before func(PathChange)) (Remains, error)
+	// releaseStay frees what prepareStay has made, however far it came.
+	releaseStay(s *Stay)
+}
+
+// means are what a way uses of the system.
+type means interface {
+	// checkSystem returns why commands of a box cannot be held this way, as far as that is known without a command.
+	checkSystem(b *Box) error
+	// separateProcess says how the first process is started.
+	separateProcess(cmd *exec.Cmd)
 	// changeEnvironment returns the environment of a command as this way needs it.
 	changeEnvironment(b *Box, env []string) []string
 	// describeWay says how commands are held, and what is not held.
 	describeWay() Description
-	// releaseStay frees what prepareStay has made, however far it came.
-	releaseStay(s *Stay)
 }
 
 // newControl returns a control. passes says that the first process passes an open file.
@@ -185,7 +190,7 @@ func (s *Stay) endServing() error {
 	return end()
 }
 
-// LeaveBox ends the stay after the command has ended: what it wrote is in the workspace then, except what is protected and what somebody else has changed
+// LeaveBox ends the stay after the command has ended: what it wrote is in the workspace then, except what is protected and what a person has changed
 // since the command began. before, which may be nil, is called for each change of a file; see [PathChange].
 func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
 	defer s.releaseStay()
