@@ -78,7 +78,7 @@ func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result,
 	res, outcome, err := place.Reaching(b.host.permit.Hosts).Run(ctx, c, func(change box.PathChange) {
 		if len(b.before) < maxBoxedImages && !strings.HasPrefix(change.Path, ".git/") && !strings.Contains(change.Path, "/.git/") {
 			path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
-			b.before = append(b.before, boxedImage{path, b.host.imageBefore(change, path)})
+			b.before = append(b.before, boxedImage{path, imageBefore(b.host, change, path)})
 		}
 	})
 	b.outcome = outcome
@@ -86,7 +86,7 @@ func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result,
 }
 
 // imageBefore returns the state of a path before a command in the box changes it, or as it was before, if the change was found later.
-func (h Host) imageBefore(change box.PathChange, path string) oldImage {
+func imageBefore(h Host, change box.PathChange, path string) oldImage {
 	switch old := change.Old; {
 	case !change.Late:
 		return h.readImage(path, os.Lstat)

@@ -26,7 +26,7 @@ func TestImageBeforeOfLateChanges(t *testing.T) {
 		"large":  {&box.OldFile{Mode: 0o640, Size: 1 << 20}, "", tool.WithheldSecret},
 		"new":    {nil, "", ""},
 	} {
-		image := h.imageBefore(box.PathChange{Path: name, Kind: box.Changed, Late: true, Old: c.old}, filepath.Join(dir, name))
+		image := imageBefore(h, box.PathChange{Path: name, Kind: box.Changed, Late: true, Old: c.old}, filepath.Join(dir, name))
 		if (image.image == nil) != (c.old == nil) || image.withheld != c.withheld {
 			t.Errorf("%s: %+v", name, image)
 		}

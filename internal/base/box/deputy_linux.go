@@ -40,7 +40,7 @@ type deputy struct {
 
 // These are the forms of the listener of system calls, by the documentation of the kernel.
 type (
-	notification struct {
+	heldCall struct {
 		id    uint64
 		pid   uint32
 		flags uint32
@@ -51,7 +51,7 @@ type (
 			args   [6]uint64
 		}
 	}
-	response struct {
+	callAnswer struct {
 		id    uint64
 		value int64
 		errno int32
@@ -76,11 +76,11 @@ func (d *deputy) serveCalls() {
 
 // answerCall receives one system call, makes it, and answers.
 func (d *deputy) answerCall() {
-	var n notification
+	var n heldCall
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(d.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
 		return // the process has ended meanwhile
 	}
-	r := response{id: n.id}
+	r := callAnswer{id: n.id}
 	if err := d.makeChange(n); err != nil {
 		r.errno = -int32(err.(unix.Errno))
 	}
@@ -95,7 +95,7 @@ func (d *deputy) isAlive(id uint64) bool {
 }
 
 // makeChange makes the change that a system call asks for. Errors are numbers of the system.
-func (d *deputy) makeChange(n notification) error {
+func (d *deputy) makeChange(n heldCall) error {
 	request, ok := attributeRequests[uintptr(n.data.number)]
 	if !ok {
 		return unix.ENOSYS
@@ -139,7 +139,7 @@ func (d *deputy) mayChange(fd int) bool {
 
 // openNamed opens the file that a system call names, without permission to read or write it. Links to files of processes are not followed: they would mean
 // those of this process.
-func openNamed(process string, request attributeRequest, n notification) (int, error) {
+func openNamed(process string, request attributeRequest, n heldCall) (int, error) {
 	args := n.data.args
 	if request.file != none {
 		return openAs(process, int32(args[request.file]))
@@ -224,7 +224,7 @@ func readName(pid int, at uint64) (string, error) {
 }
 
 // readTimes returns the times of access and of change that a system call gives. Without any they are now.
-func readTimes(pid int, request attributeRequest, n notification) ([]unix.Timespec, error) {
+func readTimes(pid int, request attributeRequest, n heldCall) ([]unix.Timespec, error) {
 	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
 	if request.times == none || n.data.args[request.times] == 0 {
 		return now, nil
