@@ -238,7 +238,10 @@ func toolReaders() []reader {
 var elsewhere = map[string]string{
 	"flow/project.go readProjectFile":                          "TestProjectFileStaysInTheWorkspace in package flow",
 	"internal/base/box/attack.go AttackBox":                    "a file that it has made itself",
-	"internal/base/box/enter_linux.go hasMounts":               "a file of the system",
+	"internal/base/box/layered_linux.go hasMounts":             "a file of the system",
+	"internal/base/box/baseline_linux.go readKept":             "a protected file, after a look at its kind and its size",
+	"internal/base/box/baseline_linux.go read":                 "a file that it has made itself",
+	"internal/base/box/copies_linux.go refresh":                "a small file of the workspace, after a look at its kind and its size",
 	"internal/base/box/layer_linux.go isSame":                  "what a command has written, after a look at its kind and its size",
 	"tool/permission/boxgit.go readGitFile":                    "what a command has written, after a look at its kind and its size",
 	"internal/base/box/layer_linux.go copyFile":                "what a command has written, after a look at its kind",
