@@ -148,6 +148,17 @@ func readWord(n *yaml.Node, key string, report Reporter) string {
 	return text
 }
 
+// An Error says that a file of hooks cannot be used, and lists everything that is wrong with it.
+type Error struct{ Findings []strictyaml.Finding }
+
+// Error lists the findings, one on each line.
+func (e *Error) Error() string {
+	return "the file has faults:\n" + strictyaml.JoinFindings(e.Findings, "  ")
+}
+
+// ListFindings returns the findings.
+func (e *Error) ListFindings() []strictyaml.Finding { return e.Findings }
+
 // readTools reads the calls that a hook is about: a rule, or a list of them.
 func readTools(n *yaml.Node, report Reporter) (rules []permission.Rule) {
 	items := []*yaml.Node{n}

@@ -133,7 +133,7 @@ func TestHooks(t *testing.T) {
 		t.Errorf("hooks in config.yaml and in hooks.yaml (-config +hooks):\n%s", d)
 	}
 	read, s := readHooks(t), compile(t, "hooks")
-	for _, text := range []string{"hooks: []", "hooks: [{on: before_tool, run: ./x.sh}]", "hooks: [{on: after_tool, run: x, tools: [fs_write, 'any host'], timeout: 600}, {on: turn_end, run: y, tools: fs_write}]"} {
+	for _, text := range []string{"hooks: []", "hooks: [{on: before_tool, run: ./x.sh}]", "hooks: [{on: after_tool, run: x, tools: [fs_write, 'any host'], timeout: 600}, {on: question, run: y}, {on: turn_end, run: z}]"} {
 		if err := errors.Join(read(text), validate(t, s, text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -20,7 +20,6 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/tool"
-	"raddle.dev/tool/permission"
 )
 
 // projectHooks is the file in which a project lists hooks.
@@ -143,7 +142,7 @@ func parseHooks(path string, text []byte) (hooks []hook.Hook, err error) {
 	}
 	if len(d.List) > 0 {
 		strictyaml.SortFindings(d.List)
-		return nil, hooksError(&permission.Error{Findings: d.List})
+		return nil, hooksError(&hook.Error{Findings: d.List})
 	}
 	return hooks, nil
 }
