@@ -135,6 +135,7 @@ SOAKED := TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRan
 
 soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
 	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./internal/terminal/cli
+	RADDLE_CRASHES=40 $(GO) test -count=1 -timeout 3h -run '^TestCrashesOf' -v ./internal/proving/testrun
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
 	$(MAKE) fuzz FUZZTIME=1m
