@@ -131,10 +131,10 @@ chaos: ## run the tests that kill, race and take over, ROUNDS times
 
 # SOAKED are the tests of properties that make all their rounds only where RADDLE_SOAK is set: see testneed.Soaks.
 SOAKED := TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRandomGraphs TestKilledConversationsOfAllVendors \
-	TestManyRunsAtOnceKeepApart TestReviewStoppedAtEveryRecord TestTakeoverAtRandomMoments TestTravelAtRandom
+	TestManyRunsAtOnceKeepApart TestReviewStoppedAtEveryRecord TestSessionOfManyTurns TestTakeoverAtRandomMoments TestTravelAtRandom
 
 soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
-	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./internal/terminal/cli
+	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./internal/process/app ./internal/terminal/cli
 	RADDLE_CRASHES=40 $(GO) test -count=1 -timeout 3h -run '^TestCrashesOf' -v ./internal/proving/testrun
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
