@@ -9,17 +9,31 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 ROUNDS   ?= 10
+MOST     ?= 1000
 
 # goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
 GORELEASER_VERSION := github.com/goreleaser/goreleaser/v2@v2.14.3
 GORELEASER_SUM     := h1:vWFc2clxPb1DUkafYVdr93Vx27Mb5VPDRghY8AfWZFo=
 GORELEASER         ?= $(GO) run $(GORELEASER_VERSION)
 
+SPACE := $(subst ,, )
+
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and no result comes from an earlier run.
 IN_CI := $(filter-out 0 false no,$(CI))
 
 # The race detector needs a C compiler. Nothing else does: the command is built without.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
+
+# The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
+# internal/repository compares the list with the sources.
+UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/spec ./graph/history \
+	./graph/internal/fold ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue \
+	./internal/base/schema ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown \
+	./internal/base/toolschema ./internal/base/wording ./internal/process/mcpsetup ./internal/proving/testcase \
+	./internal/report/question ./internal/report/story ./internal/repository ./internal/storage/attach ./internal/storage/config \
+	./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool ./internal/terminal/manual \
+	./internal/testkit/termtest ./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool \
+	./tool/declare
 
 # A process with the race detector otherwise waits a second before it ends, and tests start thousands.
 export GORACE = atexit_sleep_ms=0
@@ -56,24 +70,37 @@ check: build ## build, vet, gofmt and staticcheck
 vulns: ## look for known vulnerabilities in what raddle uses, where the database can be reached
 	@GO=$(GO) .ci/vulns
 
-# run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, and counts the tests in out/results/NAME. REPORT are flags of testreport.
+# How every test runs. go vet is a part of make check. testreport measures what each package takes. None may take more than MOST seconds of
+# the processors, several times what the slowest takes: machines differ, and a limit near the truth would fail on some.
+GO_TEST = test -vet=off $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) -exec '"$(CURDIR)/out/testreport" -run' -json
+REPORT   = out/testreport -most $(MOST)
+
+# run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, those of UNRACED without the race detector and as make build compiles them.
+# It counts the tests in out/results/NAME and writes the seconds of each package to out/results/NAME.seconds. REPORT are flags of testreport.
 define run_tests
 @mkdir -p out/results
-$(GO) test $(RACE) $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json $(3) | out/testreport -name $(1) -o out/results/$(1) $(4)
+@all="$(3)"; raced=(); unraced=(); for package in $$all; do case " $(UNRACED) " in *" $$package "*) unraced+=("$$package");; *) raced+=("$$package");; esac; done; \
+failed=; { \
+[ $${#unraced[@]} = 0 ] || CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath" $(GO) $(GO_TEST) $(2) "$${unraced[@]}" || failed=1; \
+[ $${#raced[@]} = 0 ] || $(GO) $(GO_TEST) $(RACE) $(2) "$${raced[@]}" || failed=1; \
+[ -z "$$failed" ]; } | $(REPORT) -name $(1) -o out/results/$(1) $(4)
 endef
 
 # run_temporal NAME,FLAGS: the same for the module temporal/, without the race detector: to compile its libraries again takes minutes.
 define run_temporal
 @mkdir -p out/results
-$(GO) -C temporal test $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json ./... | out/testreport -name $(1) -o out/results/$(1) $(if $(IN_CI),,-skips)
+$(GO) -C temporal $(GO_TEST) $(2) ./... | $(REPORT) -name $(1) -o out/results/$(1) $(if $(IN_CI),,-skips)
 endef
 
 # packages_with PREFIX: the packages that have tests whose names begin with PREFIX.
 packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' --exclude-dir=node_modules --exclude-dir=.venv --exclude-dir=temporal . | sed -E 's|/[^/]*$$||' | sort -u)
 
+# TESTED are the packages that have tests.
+TESTED = $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}.{{slice .ImportPath (len .Module.Path)}}{{end}}' ./...)
+
 test: testreport ## run the tests that need no more than the programs of the README
 	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"
-	$(call run_tests,test,-skip '^Test(Extra|Optional)[A-Z]',./...,$(if $(IN_CI),,-skips))
+	$(call run_tests,test,-skip '^Test(Extra|Optional)[A-Z]',$(TESTED),$(if $(IN_CI),,-skips))
 	$(GO) -C temporal vet ./...
 	$(call run_temporal,temporal,-skip '^Test(Extra|Optional)[A-Z]')
 
@@ -102,7 +129,13 @@ chaos: ## run the tests that kill, race and take over, ROUNDS times
 	$(GO) test -count=$(ROUNDS) -timeout 3h -run 'Kill|Crash|Rac(e|ing)|Lease|Takeover|Hang|Resum' ./graph/... ./store/... ./team ./flow ./server/... ./tool/... ./internal/...
 	$(GO) -C temporal test -count=$(ROUNDS) -timeout 3h -run 'Conformance|Kill|Frozen|Remote|Cancel' ./...
 
-soak: ## run 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
+# SOAKED are the tests of properties that make all their rounds only where RADDLE_SOAK is set: see testneed.Soaks.
+SOAKED := TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRandomGraphs TestKilledConversationsOfAllVendors \
+	TestManyRunsAtOnceKeepApart TestReviewStoppedAtEveryRecord TestSessionOfManyTurns TestTakeoverAtRandomMoments TestTravelAtRandom
+
+soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
+	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./internal/process/app ./internal/terminal/cli
+	RADDLE_CRASHES=40 $(GO) test -count=1 -timeout 3h -run '^TestCrashesOf' -v ./internal/proving/testrun
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
 	$(MAKE) fuzz FUZZTIME=1m

@@ -8,9 +8,11 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
-// TestExploreRandomGraphs explores random graphs, as any program can explore its own: 8, or as many as RADDLE_EXPLORE says.
+// TestExploreRandomGraphs explores random graphs, as any program can explore its own: 8, or as many as RADDLE_EXPLORE says,
+// with 150 runs each, or 600 in make soak.
 func TestExploreRandomGraphs(t *testing.T) {
 	n := 8
 	if text := os.Getenv("RADDLE_EXPLORE"); text != "" {
@@ -18,6 +20,10 @@ func TestExploreRandomGraphs(t *testing.T) {
 		if n, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
+	}
+	runs := 150
+	if testneed.Soaks() {
+		runs = 600
 	}
 	for seed := range n {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -34,7 +40,7 @@ func TestExploreRandomGraphs(t *testing.T) {
 					},
 					Answer: func(q graph.Question) any { return answerTo(q).Value },
 				}
-			}, graphtest.ExploreOptions{Seed: uint64(seed), Runs: 600})
+			}, graphtest.ExploreOptions{Seed: uint64(seed), Runs: runs})
 		})
 	}
 }

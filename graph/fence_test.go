@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // An effectLog lists the effects that drives have started, in order.
@@ -319,9 +320,9 @@ func TestLeaseOfAnEndedDrive(t *testing.T) {
 
 // A drive that is displaced at any moment makes no effect after the first of the new drive.
 func TestTakeoverAtRandomMoments(t *testing.T) {
-	seeds := uint64(1000)
-	if testing.Short() {
-		seeds = 100
+	seeds := uint64(100)
+	if testneed.Soaks() {
+		seeds = 1000
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // A fuse panics once, in whatever calls it.
@@ -557,7 +558,10 @@ func TestReadersThatStop(t *testing.T) {
 // Many runs of one graph and one store at the same time, each with its own state,
 // sends, children, questions and events, do not see each other.
 func TestManyRunsAtOnceKeepApart(t *testing.T) {
-	const runs = 2048
+	runs := 512
+	if testneed.Soaks() {
+		runs = 2048
+	}
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 		a, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: only.Get(s)})
 		return graph.Put(list.Set([]string{only.Get(s) + a})), err

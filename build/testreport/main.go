@@ -3,7 +3,10 @@
 // "NAME: 12 passed, 0 failed, 1 skipped". It fails if a test failed or did not end, if no test passed or was skipped, and unless -skips is
 // given, if one was skipped: on a machine that was set up to run all tests, a skipped test is one that may be broken.
 //
-//	go test -json ./... | testreport -name test -o results/test
+//	go test -exec 'testreport -run' -json ./... | testreport -name test -o results/test
+//
+// With -run it runs the program that its arguments name, as go test -exec asks, and adds the seconds that the processors spent on it to its
+// output. The report then lists the packages that took the most and what all took, and writes each package's seconds to results/test.seconds.
 package main
 
 import (
@@ -23,18 +26,25 @@ func main() {
 	name := flag.String("name", "", "what the tests are called in the last line")
 	file := flag.String("o", "", "also write the last line to this `file`")
 	skips := flag.Bool("skips", false, "do not fail because tests were skipped")
+	most := flag.Float64("most", 0, "fail if a package took more `seconds` of the processors than this; 0 is no limit")
+	run := flag.Bool("run", false, "run the program that the arguments name and say what it took")
 	flag.Parse()
-	c, err := report(os.Stdin, os.Stdout)
+	if *run {
+		os.Exit(runMeasured(flag.Args()))
+	}
+	c, costs, err := report(os.Stdin, os.Stdout)
 	if err == nil {
 		err = c.check(*skips)
 	}
+	err = errors.Join(err, costs.check(*most))
+	io.WriteString(os.Stdout, costs.summary())
 	line := c.String() + "\n"
 	if *name != "" {
 		line = *name + ": " + line
 	}
 	io.WriteString(os.Stdout, line)
 	if *file != "" {
-		err = errors.Join(err, os.WriteFile(*file, []byte(line), 0o666))
+		err = errors.Join(err, os.WriteFile(*file, []byte(line), 0o666), os.WriteFile(*file+".seconds", []byte(costs.table()), 0o666))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -68,6 +78,8 @@ func (c count) check(skips bool) error {
 // An event is one line of go test -json; see go doc test2json. Output of the compiler has an ImportPath instead of a Package.
 type event struct {
 	Action, Package, Test, Output, ImportPath string
+
+	Elapsed float64 // seconds, where a test or a package ended
 }
 
 // A test is named by its package and its own name.
@@ -75,19 +87,19 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report copies what matters from in to out and counts the tests. Lines that are not events are copied.
-func report(in io.Reader, out io.Writer) (count, error) {
-	r := reporter{out: out, said: map[test]*strings.Builder{}}
+// report copies what matters from in to out, counts the tests and notes what each package took. Lines that are not events are copied.
+func report(in io.Reader, out io.Writer) (count, costs, error) {
+	r := reporter{out: out, said: map[test]*strings.Builder{}, costs: costs{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		var e event
 		switch {
 		case err != nil && err != io.EOF:
-			return r.count, err
+			return r.count, r.costs, err
 		case len(line) == 0:
 			r.close()
-			return r.count, nil
+			return r.count, r.costs, nil
 		case json.Unmarshal(line, &e) != nil:
 			out.Write(line)
 		default:
@@ -102,6 +114,7 @@ type reporter struct {
 	said    map[test]*strings.Builder // of the tests that have not ended
 	skipped []string                  // tests and what they said
 	count   count
+	costs   costs
 }
 
 func (r *reporter) take(e event) {
@@ -113,6 +126,9 @@ func (r *reporter) take(e event) {
 	case "pass", "skip", "fail", "build-fail":
 	default:
 		return
+	}
+	if t.name == "" {
+		r.costs.addWall(t.pkg, e.Elapsed)
 	}
 	said := text(r.said[t])
 	delete(r.said, t)
@@ -138,6 +154,9 @@ const noTests = "testing: warning: no tests to run\n"
 
 // output keeps what a test says until it has ended, and passes on what is said about a package.
 func (r *reporter) output(t test, line string) {
+	if r.costs.addSaid(t.pkg, line) {
+		return
+	}
 	if t.name == "" {
 		if line != "PASS\n" && !strings.HasPrefix(line, "=== ") && !strings.HasSuffix(line, "[no tests to run]\n") && line != noTests {
 			io.WriteString(r.out, line)

@@ -81,7 +81,7 @@ func TestReport(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			got, err := report(strings.NewReader(c.in), &out)
+			got, _, err := report(strings.NewReader(c.in), &out)
 			if got != c.count || err != nil {
 				t.Errorf("report = %+v, %v, want %+v", got, err, c.count)
 			}

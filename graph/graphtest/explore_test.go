@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest/disturb"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // A world is what planted graphs act on.
@@ -439,6 +440,10 @@ func TestExploreCombines(t *testing.T) {
 // TestExploreAcceptsWhatIsRight explores a graph without a fault: effects under each policy of doubt, parallel questions, a child, and a value
 // that all share.
 func TestExploreAcceptsWhatIsRight(t *testing.T) {
+	options := ExploreOptions{Runs: 400}
+	if testneed.Soaks() {
+		options.Runs = 0 // as many as by default
+	}
 	policies := map[string]graph.InDoubt{"retry": graph.DoubtRetry, "ask": graph.DoubtAsk, "skip": graph.DoubtSkip, "fail": graph.DoubtFail}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {
@@ -461,7 +466,7 @@ func TestExploreAcceptsWhatIsRight(t *testing.T) {
 						return nil
 					},
 				}
-			}, ExploreOptions{})
+			}, options)
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // talker is an agent that keeps a list over its turns and asks in one of them.
@@ -253,10 +254,13 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// Over 200 turns a session's journal grows by the new messages, and what the model
+// Over 100 turns, in make soak 200, a session's journal grows by the new messages, and what the model
 // receives stays within the limits of the file, with a note on what was summarized.
-func TestSessionOf200Turns(t *testing.T) {
-	const turns = 200
+func TestSessionOfManyTurns(t *testing.T) {
+	turns := 100
+	if testneed.Soaks() {
+		turns = 200
+	}
 	w := newPlace(t)
 	m := &model{t: t, text: strings.Repeat("sure ", 30), rounds: [][]call{{{"1", "todo__list", "{}"}}}}
 	w.serve(m)
@@ -265,7 +269,7 @@ func TestSessionOf200Turns(t *testing.T) {
 	for i := range turns {
 		w.finish(p, Request{Agent: "./a", Prompt: fmt.Sprint("turn ", i, strings.Repeat(" please", 20))}, nil)
 	}
-	var bytes, at [turns + 1]int
+	bytes, at := make([]int, turns+1), make([]int, turns+1)
 	turn := 0
 	for r, err := range openStore(t, p).Read(t.Context(), "session/a/long", journal.Range{}) {
 		if err != nil {

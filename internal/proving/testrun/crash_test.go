@@ -186,11 +186,11 @@ func TestQuoteDifference(t *testing.T) {
 	}
 }
 
-// TestCrashesOfRandomGraphs kills the runs of random graphs everywhere: 8, or as many as RADDLE_CRASHES says.
+// TestCrashesOfRandomGraphs kills the runs of random graphs everywhere: 3, or as many as RADDLE_CRASHES says.
 func TestCrashesOfRandomGraphs(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	r, points := newRunner(t), 0
-	for seed := range countCrashes(t, 8) {
+	for seed := range countCrashes(t, 3) {
 		dir := filepath.Join(t.TempDir(), "random")
 		testfile.WriteRandomGraph(t, dir, uint64(seed))
 		if points += crashAll(t, r, filepath.Join(dir, "r.test.yaml")); t.Failed() {

@@ -22,6 +22,7 @@ import (
 
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/testkit/testneed"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
@@ -392,7 +393,7 @@ func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
 	if err := os.WriteFile(filepath.Join(own, "config.yaml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &workplace{t: t, dir: w.dir, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
+	return &workplace{t: t, dir: w.dir, released: w.released, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
 }
 
 // made counts the requests of models, and the tools that ran.
@@ -501,7 +502,7 @@ func TestKilledReview(t *testing.T) {
 }
 
 // A process can die between any two records. Then the disk holds the journal
-// up to the first of them, whatever was running.
+// up to the first of them, whatever was running. make soak tries each record, make test every third.
 func TestReviewStoppedAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	want := reviewText(t)
@@ -524,7 +525,11 @@ func TestReviewStoppedAtEveryRecord(t *testing.T) {
 	if err := db.Close(); err != nil || len(all) < 100 {
 		t.Fatalf("%v, %d records", err, len(all))
 	}
-	for n := 1; n < len(all); n++ {
+	step := 3
+	if testneed.Soaks() {
+		step = 1
+	}
+	for n := 1; n < len(all); n += step {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w, c := w.apart(t)

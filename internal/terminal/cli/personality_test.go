@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/internal/testkit/llmtest"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // looker is an agent that looks things up in a conversation with reasoning and parallel calls.
@@ -102,7 +103,7 @@ func startVendor(t *testing.T, w *workplace, v llmtest.Vendor, turns []llmtest.T
 	return m
 }
 
-// A random conversation with each personality, with a picture, is killed at a random event and resumed: no recorded reply is requested again, and the requests
+// A random conversation with each personality, with a picture, is killed at a random event (three times in make soak) and resumed: no recorded reply is requested again, and the requests
 // are those of a run that was never killed. The run is exported, and a replay of the file elsewhere, without the provider, asks for the same.
 func TestKilledConversationsOfAllVendors(t *testing.T) {
 	t.Parallel()
@@ -123,7 +124,11 @@ func TestKilledConversationsOfAllVendors(t *testing.T) {
 			if len(want) != len(turns) || !strings.Contains(want[0], in64(testPNG)) {
 				t.Fatalf("%d requests for %d turns, the first without the picture: %.1000s", len(want), len(turns), want[0])
 			}
-			for range 3 {
+			rounds := 1
+			if testneed.Soaks() {
+				rounds = 3
+			}
+			for range rounds {
 				killedConversation(t, v, turns, want, 1+r.IntN(8*len(turns)), 1+r.IntN(8))
 			}
 		})

@@ -108,8 +108,32 @@ var readGroups = sync.OnceValues(func() (map[string]string, error) {
 	return groups, nil
 })
 
+// Soaks reports whether tests of properties make all of their rounds, as they do in make soak, which sets RADDLE_SOAK. In make test they make
+// few, so that it takes minutes.
+func Soaks() bool { return os.Getenv("RADDLE_SOAK") != "" }
+
 // FindRoot returns the directory of the repository.
-func FindRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+func FindRoot() string { return root }
+
+// root is found when the program starts, before a test changes its directory.
+var root = findRoot()
+
+// findRoot returns the directory above this file, or if the program was compiled with -trimpath and does not know it, the directory with go.mod
+// in or above the one in which go test starts the tests of a package.
+func findRoot() string {
+	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
+		return filepath.Join(filepath.Dir(file), "..", "..", "..")
+	}
+	start, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return start
+		}
+	}
 }
