@@ -117,7 +117,7 @@ var importRules = []importRule{
 		reason: "it drives runs as the command line does, through internal/process/app, for callers that are programs; what a protocol says is below it"},
 	{of: "server/a2a", may: []string{"agent", "graph", "internal/base", "internal/process", "internal/report/updates", "internal/storage", "server"},
 		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},
-	{of: "server/acp", may: []string{"agent", "flow", "graph", "internal/base", "internal/process", "internal/report/updates", "internal/storage", "llm", "server", "tool"},
+	{of: "server/acp", may: []string{"agent", "flow", "graph", "internal/base", "internal/process", "internal/report/updates", "internal/storage", "server", "tool"},
 		reason: "a protocol translates what package server does; sessions of editors are conversations"},
 	{of: "server/agui", may: []string{"agent", "flow", "graph", "graph/history", "graph/journal", "internal/base", "internal/report/updates", "internal/storage", "llm", "server"},
 		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},

@@ -45,10 +45,10 @@ func (t *Tracker) HandleEvent(ev graph.Event) []Update {
 	case graph.TaskRetry:
 		return t.retryTask(ev)
 	case graph.TaskDone:
-		return t.endSteps(func(s *Step) bool { return s.path == ev.Path && s.node == ev.Node })
+		return t.endSteps(func(s *Step) bool { return s.Path == ev.Path && s.Node == ev.Node })
 	case graph.StepCommitted:
 		list := t.endSteps(func(s *Step) bool {
-			return s.path == ev.Path && slices.Contains(b.Nodes, s.node) || isBelow(s.path, ev.Path, b.Nodes)
+			return s.Path == ev.Path && slices.Contains(b.Nodes, s.Node) || isBelow(s.Path, ev.Path, b.Nodes)
 		})
 		if ev.Path == "" {
 			list = append(list, StateChanged{})
@@ -204,7 +204,7 @@ func (t *Tracker) EndSteps() []Update { return t.endSteps(func(*Step) bool { ret
 
 // startStep takes the start of a node.
 func (t *Tracker) startStep(ev graph.Event) []Update {
-	if ev.Task != "" && slices.ContainsFunc(t.steps, func(s *Step) bool { return s.path == ev.Path && s.task == ev.Task }) {
+	if ev.Task != "" && slices.ContainsFunc(t.steps, func(s *Step) bool { return s.Path == ev.Path && s.task == ev.Task }) {
 		return nil // it runs again, after an answer
 	}
 	base := ev.Path + ev.Node
@@ -212,7 +212,7 @@ func (t *Tracker) startStep(ev graph.Event) []Update {
 	for n := 2; slices.ContainsFunc(t.steps, func(s *Step) bool { return s.Name == name }); n++ {
 		name = base + "#" + strconv.Itoa(n)
 	}
-	s := &Step{Name: name, path: ev.Path, node: ev.Node, task: ev.Task}
+	s := &Step{Name: name, Path: ev.Path, Node: ev.Node, task: ev.Task}
 	t.steps = append(t.steps, s)
 	return []Update{StepStarted{s}}
 }

@@ -90,9 +90,11 @@ func (c *Call) Key() string { return c.Path + c.ID }
 
 // A Step is a node that runs.
 type Step struct {
-	Name string // its path; if several with the same path run at the same time, the others have a number: "work#2"
+	Name string // the path and the node; if several of the same node run at the same time, the others have a number: "work#2"
+	Path string // as the event had it
+	Node string
 
-	path, node, task string
+	task string
 }
 
 // A Question is one that a node has asked.
