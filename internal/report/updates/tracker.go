@@ -86,11 +86,9 @@ func (t *Tracker) handleValue(ev graph.Event, value any) (list []Update) {
 		}
 		return append(list, CallStarted{c})
 	case agent.ToolProgress:
-		c, added := t.addCall(ev, v.ID, v.Name, nil)
-		list = append(added, CallOutput{c, v.Text + "\n"})
+		list = []Update{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
 	case agent.ToolOutput:
-		c, added := t.addCall(ev, v.ID, v.Name, nil)
-		list = append(added, CallOutput{c, v.Text})
+		list = []Update{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text}}
 	case agent.ToolDone:
 		c, list := t.addCall(ev, v.ID, v.Name, nil)
 		return append(list, CallEnded{c, v})
@@ -147,20 +145,21 @@ func (t *Tracker) endReply(ev graph.Event, done agent.ReplyDone) []Update {
 	return list
 }
 
+// findCall returns a call: a new one, which is not kept, if its start has not been seen.
+func (t *Tracker) findCall(ev graph.Event, id, name string) *Call {
+	c := &Call{ID: id, Path: PlainPath(ev.Path), Name: name}
+	return cmp.Or(t.calls[c.Key()], c)
+}
+
 // addCall returns a call, and that it is new.
 func (t *Tracker) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []Update) {
-	path := PlainPath(ev.Path)
-	c = t.calls[path+id]
-	if c == nil {
-		c = &Call{ID: id, Path: path, Name: name}
-		t.calls[path+id] = c
+	c = t.findCall(ev, id, name)
+	if t.calls[c.Key()] == nil {
+		t.calls[c.Key()] = c
 		list = append(list, CallAdded{Call: c, Reply: reply})
 	}
 	return c, list
 }
-
-// Call returns the call of an id that a conversation has made, or nil.
-func (t *Tracker) Call(path, id string) *Call { return t.calls[PlainPath(path)+id] }
 
 // retryTask makes the replies of a task begin again, and those of the graphs below it.
 func (t *Tracker) retryTask(ev graph.Event) (list []Update) {
@@ -184,6 +183,9 @@ func pathBelow(ev graph.Event) string {
 	}
 	return path + "/"
 }
+
+// FindReply returns the reply that the task of an event gives now, or nil.
+func (t *Tracker) FindReply(ev graph.Event) *Reply { return t.replies[placeOf(ev)] }
 
 // OpenReplies returns the replies that are not complete, in the order of their places.
 func (t *Tracker) OpenReplies() (list []*Reply) {

@@ -37,7 +37,7 @@ type ReplyEnded struct {
 	Missing bool // a part of the text was passed on only now, with the TextAdded before
 }
 
-// CallAdded says that there is a call of a tool. It comes once for each call, before everything else about the call.
+// CallAdded says that there is a call of a tool. It comes once for each call, before its start and its end.
 type CallAdded struct {
 	Call  *Call
 	Reply *Reply // the reply that asks for it; nil: it is not known
