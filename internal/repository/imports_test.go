@@ -113,7 +113,7 @@ var importRules = []importRule{
 		reason: "the text of a PDF file depends on its bytes alone"},
 	{of: "rag/split",
 		reason: "cutting text is a pure function"},
-	{of: "server", may: []string{"agent", "flow", "flow/spec", "graph", "graph/journal", "internal/base", "internal/process", "internal/storage", "llm"},
+	{of: "server", may: []string{"agent", "flow", "flow/spec", "graph", "graph/journal", "internal/base", "internal/process", "internal/report/updates", "internal/storage", "llm"},
 		reason: "it drives runs as the command line does, through internal/process/app, for callers that are programs; what a protocol says is below it"},
 	{of: "server/a2a", may: []string{"agent", "graph", "internal/base", "internal/process", "internal/report/updates", "internal/storage", "server"},
 		reason: "a protocol translates what package server does, and starts, drives and reads nothing itself"},

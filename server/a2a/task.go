@@ -116,7 +116,7 @@ type book struct {
 }
 
 func newBook(task *a2a.Task) *book {
-	return &book{task: task, tracker: updates.Tracker{Replaces: true}}
+	return &book{task: task, tracker: updates.Tracker{Replies: updates.Replies{Replaces: true}}}
 }
 
 // addMessage appends a message to the history.
