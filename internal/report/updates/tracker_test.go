@@ -308,3 +308,28 @@ func FuzzReceivers(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 0x10, 0x40, 0x14, 0x40, 0x1a, 0x1b, 2, 0x1a, 0x18, 0x19}, 5)
 	f.Fuzz(func(t *testing.T, script []byte, late int) { checkReceivers(t, script[:min(len(script), 100)], late) })
 }
+
+// A call costs what was recorded with it, or what the prices say.
+func TestModelCall(t *testing.T) {
+	price := func(model string, u llm.Usage) (float64, bool) { return float64(u.Input), model == "known" }
+	use := llm.Usage{Input: 3}
+	for _, c := range []struct {
+		value   any
+		ok      bool
+		summary bool
+		cost    float64
+		known   bool
+	}{
+		{agent.ReplyDone{Model: "known", Usage: use}, true, false, 3, true},
+		{agent.ReplyDone{Model: "known", Usage: use, Cost: 5, Priced: true}, true, false, 5, true},
+		{agent.ReplyDone{Model: "other", Usage: use}, true, false, 3, false},
+		{agent.SummaryDone{Model: "known", Usage: use}, true, true, 3, true},
+		{agent.TextDelta{}, false, false, 0, false},
+	} {
+		call, ok := ModelCallOf(at("", "", 1, c.value))
+		cost, known := call.Cost(price)
+		if ok != c.ok || call.Summary != c.summary || cost != c.cost || known != c.known {
+			t.Errorf("%T: %+v %v, %v %v", c.value, call, ok, cost, known)
+		}
+	}
+}
