@@ -127,7 +127,7 @@ func (b *book) addMessage(role a2a.MessageRole, id, text string) {
 }
 
 // readEvent takes one event of the run, and returns what it adds.
-func (b *book) readEvent(ev graph.Event) []updates.Update {
+func (b *book) readEvent(ev graph.Event) []updates.RunUpdate {
 	list := b.tracker.HandleEvent(ev)
 	for _, u := range list {
 		switch u := u.(type) {

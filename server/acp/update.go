@@ -43,7 +43,7 @@ func (t *turn) redact(text string) string {
 }
 
 // sendUpdate sends what an event of the run adds. The replies inside of a graph are not its output.
-func (t *turn) sendUpdate(ctx context.Context, u updates.Update) {
+func (t *turn) sendUpdate(ctx context.Context, u updates.RunUpdate) {
 	switch u := u.(type) {
 	case updates.StateChanged:
 		if !u.Start {

@@ -72,7 +72,7 @@ func (t *translator) translate(ev *server.Event) {
 }
 
 // sendUpdate sends what an event adds.
-func (t *translator) sendUpdate(ev *server.Event, u updates.Update) {
+func (t *translator) sendUpdate(ev *server.Event, u updates.RunUpdate) {
 	switch u := u.(type) {
 	case updates.StateChanged:
 		t.sendState(ev.ID)

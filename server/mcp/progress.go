@@ -74,7 +74,7 @@ func (p *progress) handleEvent(ev *server.Event) {
 }
 
 // handleUpdate sends the finished lines of replies.
-func (p *progress) handleUpdate(u updates.Update) {
+func (p *progress) handleUpdate(u updates.RunUpdate) {
 	switch u := u.(type) {
 	case updates.TextAdded:
 		id := u.Reply.ID()

@@ -43,7 +43,7 @@ func (r *reply) handleEvent(ev *server.Event) {
 }
 
 // handleUpdate sends what an update adds to the message. What was sent cannot be taken back: if a reply is now another one, all of it follows.
-func (r *reply) handleUpdate(u updates.Update) {
+func (r *reply) handleUpdate(u updates.RunUpdate) {
 	switch u := u.(type) {
 	case updates.TextAdded:
 		if !r.isForUser(u.Reply) {

@@ -18,7 +18,7 @@ func ExampleTracker() {
 	events := []graph.Event{
 		emitted(1, agent.TextDelta{Text: "Good "}),
 		emitted(1, agent.RetryScheduled{Reason: "connection lost"}),
-		emitted(1, agent.TextDelta{Text: "Good mor"}), // goes on after what was passed on
+		emitted(1, agent.TextDelta{Text: "Good mor"}), // continues what was passed on
 		emitted(2, agent.ReplyDone{Message: said}),
 		emitted(1, agent.TextDelta{Text: "ning."}), // late: the whole reply was passed on
 	}

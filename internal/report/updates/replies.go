@@ -15,7 +15,7 @@ import (
 // safe for concurrent use.
 type Replies struct {
 	// Replaces says that a receiver can take back what it got of a reply: it learns at once that a reply begins again. Otherwise the new text is
-	// compared with what the receiver has, and only passed on where it goes on or differs. It must not change after the first event.
+	// compared with what the receiver has, and only passed on where it continues or differs. It must not change after the first event.
 	Replaces bool
 
 	open     map[string]*Reply // that are not complete, by their places
@@ -25,7 +25,7 @@ type Replies struct {
 }
 
 // HandleEvent takes an event, and returns what it adds to replies: [TextAdded], [ReasoningAdded], [ReplyWithdrawn] and [ReplyEnded], which is last.
-func (rs *Replies) HandleEvent(ev graph.Event) (list []Update) {
+func (rs *Replies) HandleEvent(ev graph.Event) (list []RunUpdate) {
 	if rs.open == nil {
 		rs.open, rs.finished, rs.ended = map[string]*Reply{}, map[string]int{}, map[string]int64{}
 	}
@@ -52,7 +52,7 @@ func (rs *Replies) HandleEvent(ev graph.Event) (list []Update) {
 }
 
 // addPiece takes a piece of a reply. One that comes after the whole reply adds nothing.
-func (rs *Replies) addPiece(ev graph.Event, piece any) (list []Update) {
+func (rs *Replies) addPiece(ev graph.Event, piece any) (list []RunUpdate) {
 	if rs.IsLate(ev) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (rs *Replies) openReply(ev graph.Event) *Reply {
 }
 
 // endReply takes a whole reply.
-func (rs *Replies) endReply(ev graph.Event, done agent.ReplyDone) []Update {
+func (rs *Replies) endReply(ev graph.Event, done agent.ReplyDone) []RunUpdate {
 	r := rs.openReply(ev)
 	list, missing := r.finish(done.Message)
 	delete(rs.open, r.Place)
@@ -105,7 +105,7 @@ func (rs *Replies) endReply(ev graph.Event, done agent.ReplyDone) []Update {
 }
 
 // retryTask makes the replies of a task begin again, and those of the graphs below it.
-func (rs *Replies) retryTask(ev graph.Event) (list []Update) {
+func (rs *Replies) retryTask(ev graph.Event) (list []RunUpdate) {
 	below := PlainPath(pathBelow(ev))
 	if ev.Node == team.Node { // its lead has the path of the node
 		below = PlainPath(ev.Path)

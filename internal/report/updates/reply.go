@@ -32,7 +32,7 @@ func (r *Reply) Text() string { return r.text.written.String() }
 func (r *Reply) Reasoning() string { return r.reasoning.written.String() }
 
 // beginAgain withdraws what was passed on, or keeps it until the new text differs. It returns what of it was withdrawn.
-func (r *Reply) beginAgain(why string, replaces bool) (list []Update) {
+func (r *Reply) beginAgain(why string, replaces bool) (list []RunUpdate) {
 	r.why = why
 	text, reasoning := r.text.beginAgain(!replaces), r.reasoning.beginAgain(!replaces)
 	if replaces && (text || reasoning) {
@@ -43,14 +43,14 @@ func (r *Reply) beginAgain(why string, replaces bool) (list []Update) {
 }
 
 // addText returns the updates of a piece of the text.
-func (r *Reply) addText(piece string) []Update {
+func (r *Reply) addText(piece string) []RunUpdate {
 	first := r.text.passedOn() == ""
 	more, differs := r.text.add(piece)
 	return r.passText(more, first, differs)
 }
 
 // passText returns the updates of a text that is passed on.
-func (r *Reply) passText(more string, first, differs bool) (list []Update) {
+func (r *Reply) passText(more string, first, differs bool) (list []RunUpdate) {
 	if differs {
 		r.Again++
 		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why})
@@ -62,13 +62,13 @@ func (r *Reply) passText(more string, first, differs bool) (list []Update) {
 }
 
 // addReasoning returns the updates of a piece of the reasoning.
-func (r *Reply) addReasoning(piece string) []Update {
+func (r *Reply) addReasoning(piece string) []RunUpdate {
 	more, differs := r.reasoning.add(piece)
 	return r.passReasoning(more, differs)
 }
 
 // passReasoning returns the updates of reasoning that is passed on.
-func (r *Reply) passReasoning(more string, differs bool) (list []Update) {
+func (r *Reply) passReasoning(more string, differs bool) (list []RunUpdate) {
 	if differs {
 		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why, Reasoning: true})
 	}
@@ -79,7 +79,7 @@ func (r *Reply) passReasoning(more string, differs bool) (list []Update) {
 }
 
 // finish returns the updates of a whole reply: what was not passed on yet.
-func (r *Reply) finish(m llm.Message) (list []Update, missing bool) {
+func (r *Reply) finish(m llm.Message) (list []RunUpdate, missing bool) {
 	r.Done = true
 	var thoughts strings.Builder
 	for _, p := range m.Parts {
@@ -100,7 +100,7 @@ func (r *Reply) finish(m llm.Message) (list []Update, missing bool) {
 // A passage is a text that comes in pieces.
 type passage struct {
 	written strings.Builder // since the model began the last time
-	before  string          // what was passed on before that and still counts: nothing is passed on until the new text goes on or differs
+	before  string          // what was passed on before that and still counts: nothing is passed on until the new text continues it or differs
 }
 
 // passedOn returns what receivers have got of the passage.

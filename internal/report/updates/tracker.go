@@ -21,7 +21,7 @@ type Tracker struct {
 }
 
 // HandleEvent takes an event, and returns what it adds, in order. It may be nothing.
-func (t *Tracker) HandleEvent(ev graph.Event) []Update {
+func (t *Tracker) HandleEvent(ev graph.Event) []RunUpdate {
 	if t.calls == nil {
 		t.calls, t.questions = map[string]*Call{}, map[string]*Question{}
 	}
@@ -55,7 +55,7 @@ func (t *Tracker) HandleEvent(ev graph.Event) []Update {
 }
 
 // handleValue adds what a value that a node has emitted means for calls to the updates of replies.
-func (t *Tracker) handleValue(ev graph.Event, value any, list []Update) []Update {
+func (t *Tracker) handleValue(ev graph.Event, value any, list []RunUpdate) []RunUpdate {
 	switch v := value.(type) {
 	case agent.TextDelta, agent.ReasoningDelta:
 		return list
@@ -74,9 +74,9 @@ func (t *Tracker) handleValue(ev graph.Event, value any, list []Update) []Update
 		}
 		return append(added, CallStarted{c})
 	case agent.ToolProgress:
-		list = []Update{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
+		list = []RunUpdate{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
 	case agent.ToolOutput:
-		list = []Update{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text}}
+		list = []RunUpdate{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text}}
 	case agent.ToolDone:
 		c, added := t.addCall(ev, v.ID, v.Name, nil)
 		return append(added, CallEnded{c, v})
@@ -91,7 +91,7 @@ func (t *Tracker) findCall(ev graph.Event, id, name string) *Call {
 }
 
 // addCall returns a call, and that it is new.
-func (t *Tracker) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []Update) {
+func (t *Tracker) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []RunUpdate) {
 	c = t.findCall(ev, id, name)
 	if t.calls[c.Key()] == nil {
 		t.calls[c.Key()] = c
@@ -107,10 +107,10 @@ func (t *Tracker) FindQuestion(id string) *Question { return t.questions[id] }
 func (t *Tracker) Steps() []*Step { return slices.Clone(t.steps) }
 
 // EndSteps ends all nodes that run.
-func (t *Tracker) EndSteps() []Update { return t.endSteps(func(*Step) bool { return true }) }
+func (t *Tracker) EndSteps() []RunUpdate { return t.endSteps(func(*Step) bool { return true }) }
 
 // startStep takes the start of a node.
-func (t *Tracker) startStep(ev graph.Event) []Update {
+func (t *Tracker) startStep(ev graph.Event) []RunUpdate {
 	if ev.Task != "" && slices.ContainsFunc(t.steps, func(s *Step) bool { return s.Path == ev.Path && s.task == ev.Task }) {
 		return nil // it runs again, after an answer
 	}
@@ -121,11 +121,11 @@ func (t *Tracker) startStep(ev graph.Event) []Update {
 	}
 	s := &Step{Name: name, Path: ev.Path, Node: ev.Node, task: ev.Task}
 	t.steps = append(t.steps, s)
-	return []Update{StepStarted{s}}
+	return []RunUpdate{StepStarted{s}}
 }
 
 // endSteps ends nodes that run.
-func (t *Tracker) endSteps(ends func(*Step) bool) (list []Update) {
+func (t *Tracker) endSteps(ends func(*Step) bool) (list []RunUpdate) {
 	t.steps = slices.DeleteFunc(t.steps, func(s *Step) bool {
 		if !ends(s) {
 			return false

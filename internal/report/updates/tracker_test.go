@@ -34,7 +34,7 @@ func said(reasoning, text string, calls ...llm.ToolCall) agent.ReplyDone {
 }
 
 // format writes updates in short.
-func format(list []Update) string {
+func format(list []RunUpdate) string {
 	var words []string
 	for _, u := range list {
 		switch u := u.(type) {
@@ -157,7 +157,7 @@ func TestTracker(t *testing.T) {
 		}
 		for replaces, want := range map[bool]string{false: c.keep, true: c.replace} {
 			tracker := &Tracker{Replies: Replies{Replaces: replaces}}
-			var got []Update
+			var got []RunUpdate
 			for _, ev := range c.events {
 				got = append(got, tracker.HandleEvent(ev)...)
 			}

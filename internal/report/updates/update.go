@@ -7,8 +7,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// An Update is one thing that an event adds: one of the types of this file.
-type Update interface{ isUpdate() }
+// A RunUpdate is one thing that an event adds: one of the types of this file.
+type RunUpdate interface{ isUpdate() }
 
 // TextAdded is a piece of the text of a reply.
 type TextAdded struct {
