@@ -4,12 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -24,17 +24,10 @@ type feed struct {
 	subs    map[*Subscription]struct{}
 	journal *runs.Follower // nil: there are no subscribers
 	at      position       // of the last event that was passed on
-	texts   map[string]*replyText
-	ended   map[string]int64 // records of the newest replies, by their tasks
-	remote  bool             // another process drives the run
-	stop    chan struct{}    // ends the goroutine that looks at the journal; nil: there is none
-	look    chan struct{}    // asks that goroutine to look now
-}
-
-// A replyText is a part of a reply that has been written so far.
-type replyText struct {
-	event           graph.Event // of the newest piece
-	text, reasoning strings.Builder
+	replies updates.Replies
+	remote  bool          // another process drives the run
+	stop    chan struct{} // ends the goroutine that looks at the journal; nil: there is none
+	look    chan struct{} // asks that goroutine to look now
 }
 
 // A feedSet has the feeds of the runs that are driven or followed.
@@ -50,7 +43,7 @@ func (fs *feedSet) acquire(s *Service, run string) *feed {
 	defer fs.mu.Unlock()
 	f := fs.feeds[run]
 	if f == nil {
-		f = &feed{service: s, run: run, subs: map[*Subscription]struct{}{}, texts: map[string]*replyText{}, ended: map[string]int64{}, look: make(chan struct{}, 1)}
+		f = &feed{service: s, run: run, subs: map[*Subscription]struct{}{}, replies: updates.Replies{Replaces: true}, look: make(chan struct{}, 1)}
 		fs.feeds[run] = f
 	}
 	f.users++
@@ -111,50 +104,18 @@ func (fs *feedSet) end(err error) {
 func (f *feed) handleEvent(ev graph.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := ev.Path + ev.Task
 	journaled := isJournaled(ev.Body)
 	if len(f.subs) > 0 && (journaled || ev.Record > f.journal.Last()) {
 		f.readJournal(context.Background(), true)
 	}
-	if emitted, ok := ev.Body.(graph.ValueEmitted); ok {
-		if ev.Record < f.ended[key] && isPiece(emitted.Value) {
-			return // the whole reply has been passed on
-		}
-		f.keepText(key, ev, emitted.Value)
+	if f.replies.IsLate(ev) {
+		return
 	}
+	f.replies.HandleEvent(ev)
 	if !journaled && len(f.subs) > 0 {
 		live := f.service.encodeEvent(ev, f.run, position{})
 		f.passOn(&live)
 	}
-}
-
-// isPiece reports whether an emitted value is a piece of a reply.
-func isPiece(v any) bool {
-	switch v.(type) {
-	case agent.TextDelta, agent.ReasoningDelta:
-		return true
-	}
-	return false
-}
-
-// keepText keeps what has been written of a reply, for subscribers that come in the middle. The caller must hold mu.
-func (f *feed) keepText(key string, ev graph.Event, v any) {
-	switch v := v.(type) {
-	case agent.TextDelta:
-		f.textOf(key, ev).text.WriteString(v.Text)
-	case agent.ReasoningDelta:
-		f.textOf(key, ev).reasoning.WriteString(v.Text)
-	case agent.ReplyDone, agent.RetryScheduled:
-		delete(f.texts, key)
-	}
-}
-
-func (f *feed) textOf(key string, ev graph.Event) *replyText {
-	if f.texts[key] == nil {
-		f.texts[key] = &replyText{}
-	}
-	f.texts[key].event = ev
-	return f.texts[key]
 }
 
 // readJournal passes on what the run has recorded. The caller must hold mu, and there must be subscribers.
@@ -165,8 +126,8 @@ func (f *feed) readJournal(ctx context.Context, live bool) {
 		events, more, err = f.journal.ReadEvents(ctx, live)
 		for _, ev := range events {
 			f.at = f.at.nextPosition(&ev)
+			f.replies.HandleEvent(ev)
 			e := f.service.encodeEvent(ev, f.run, f.at)
-			f.noteReply(&e)
 			f.passOn(&e)
 		}
 		if err != nil {
@@ -174,22 +135,6 @@ func (f *feed) readJournal(ctx context.Context, live bool) {
 			return
 		}
 	}
-}
-
-// noteReply notes that a reply is complete. The caller must hold mu.
-func (f *feed) noteReply(ev *Event) {
-	if isReply(ev.Body) {
-		key := ev.Path + ev.Task
-		f.ended[key] = ev.Record
-		delete(f.texts, key)
-	}
-}
-
-// isReply reports whether an event says that a reply is complete.
-func isReply(body graph.Body) bool {
-	emitted, _ := body.(graph.ValueEmitted)
-	_, ok := emitted.Value.(agent.ReplyDone)
-	return ok
 }
 
 // passOn gives an event to every subscriber. One that is too slow is dropped. The caller must hold mu.
@@ -242,17 +187,11 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 	}
 	sub.journal = nil
 	f.subs[sub] = struct{}{}
-	for key, record := range sub.ended { // the drive may report their pieces later
-		f.ended[key] = max(f.ended[key], record)
-	}
-	for key, t := range f.texts {
-		if t.event.Record < sub.ended[key] {
-			continue // the subscriber has read the whole reply; the drive has not reported it yet
-		}
-		for _, v := range []any{agent.ReasoningDelta{Text: t.reasoning.String()}, agent.TextDelta{Text: t.text.String()}} {
-			ev := t.event
-			if ev.Body = (graph.ValueEmitted{Value: v}); v != (agent.ReasoningDelta{}) && v != (agent.TextDelta{}) {
-				sofar := f.service.encodeEvent(ev, f.run, position{})
+	f.replies.NoteEnded(&sub.replies) // the drive may report their pieces later
+	for _, r := range f.replies.OpenReplies() {
+		for _, v := range []any{agent.ReasoningDelta{Text: r.Reasoning()}, agent.TextDelta{Text: r.Text()}} {
+			if v != (agent.ReasoningDelta{}) && v != (agent.TextDelta{}) {
+				sofar := f.service.encodeEvent(r.Event(v), f.run, position{})
 				sub.push(&sofar)
 			}
 		}
@@ -273,7 +212,7 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 // noteStopped says that this service does not drive the run any more.
 func (f *feed) noteStopped() {
 	f.mu.Lock()
-	clear(f.texts)
+	f.replies.DropOpen()
 	f.mu.Unlock()
 	f.requestLook()
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -39,8 +41,9 @@ func TestReplyIsSeenOnce(t *testing.T) {
 	defer s.feeds.release(f)
 	piece := reply.Event
 	piece.Record--
+	piece.Body = graph.ValueEmitted{Value: agent.TextDelta{Text: "Hello."}}
 	f.mu.Lock()
-	f.keepText(piece.Path+piece.Task, piece, agent.TextDelta{Text: "Hello."})
+	f.replies.HandleEvent(piece)
 	f.mu.Unlock()
 	if texts, replies, _ := count(); texts != 0 || replies != 1 {
 		t.Errorf("%d texts and %d replies, want 0 and 1", texts, replies)
@@ -63,25 +66,12 @@ nodes:
 	s := w.serve(Options{})
 	run := start(t, s, "talk")
 	wait(t, s, run, "waiting")
-	sub, err := s.Subscribe(t.Context(), run, SubscribeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sub.feed = s.feeds.acquire(s, run)
+	sub := joinFeed(t, s, run)
 	defer sub.leave()
-	for joined := false; !joined; {
-		more, err := sub.readJournal(t.Context(), false)
-		if err == nil && !more {
-			joined, err = sub.feed.join(t.Context(), sub)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var reply graph.Event
 	batch, _, _ := sub.takeQueue()
 	for _, ev := range batch {
-		if isReply(ev.Body) {
+		if isWholeReply(ev) {
 			reply = ev.Event
 		}
 	}
@@ -94,6 +84,87 @@ nodes:
 	if batch, _, _ := sub.takeQueue(); len(batch) > 0 {
 		t.Errorf("%d events follow the reply, the first is %+v", len(batch), batch[0].Body)
 	}
+}
+
+// The lead of a team has another path in the events of a drive than in the journal. What it writes is known to be late all the same, and a task that
+// is tried again writes its reply again.
+func TestRepliesOfALeadAndOfATaskThatIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	agents := filepath.Join(w.home, ".config", "raddle", "agents")
+	w.write(filepath.Join(agents, "lead", "config.yaml"), "name: lead\nmodel: script:transcript.yaml\ncan_spawn_agents: true\nspawnable_agents: [worker]\n")
+	w.write(filepath.Join(agents, "lead", "transcript.yaml"), "- tool_calls: [{id: c1, name: user__ask, args: {question: Which?, options: [red, blue]}}]\n- text: Hello.\n")
+	w.write(filepath.Join(agents, "worker", "config.yaml"), "name: worker\nmodel: script:transcript.yaml\n")
+	w.write(filepath.Join(agents, "worker", "transcript.yaml"), "- text: Done.\n")
+	s := w.serve(Options{})
+	run := start(t, s, "lead")
+	wait(t, s, run, "waiting")
+	sub := joinFeed(t, s, run)
+	defer sub.leave()
+	var reply graph.Event
+	batch, _, _ := sub.takeQueue()
+	for _, ev := range batch {
+		if isWholeReply(ev) {
+			reply = ev.Event
+		}
+	}
+	if reply.Record == 0 || reply.Path != "" {
+		t.Fatalf("the reply is %+v", reply)
+	}
+	piece := func(record int64, text string) graph.Event {
+		ev := reply
+		ev.Path, ev.Record, ev.Body = "team/lead/", record, graph.ValueEmitted{Value: agent.TextDelta{Text: text}}
+		return ev
+	}
+	sub.feed.handleEvent(piece(reply.Record-1, "late"))
+	if batch, _, _ := sub.takeQueue(); len(batch) > 0 {
+		t.Errorf("%d events follow the reply, the first is %+v", len(batch), batch[0].Body)
+	}
+	retry := piece(reply.Record, "")
+	retry.Body = graph.TaskRetry{Attempt: 1, Err: errors.New("no")}
+	for _, ev := range []graph.Event{piece(reply.Record, "half"), retry, piece(reply.Record, "new")} {
+		sub.feed.handleEvent(ev)
+	}
+	late := joinFeed(t, s, run)
+	defer late.leave()
+	var texts []string
+	batch, _, _ = late.takeQueue()
+	for _, ev := range batch {
+		if emitted, _ := ev.Body.(graph.ValueEmitted); emitted.Value != nil {
+			if v, ok := emitted.Value.(agent.TextDelta); ok {
+				texts = append(texts, v.Text)
+			}
+		}
+	}
+	if !slices.Equal(texts, []string{"new"}) {
+		t.Errorf("who comes late gets %q", texts)
+	}
+}
+
+// isWholeReply reports whether an event says that a reply is complete.
+func isWholeReply(ev *Event) bool {
+	emitted, _ := ev.Body.(graph.ValueEmitted)
+	_, ok := emitted.Value.(agent.ReplyDone)
+	return ok
+}
+
+// joinFeed returns a subscription that has read the journal and is a part of the feed of its run. The caller must call leave.
+func joinFeed(t *testing.T, s *Service, run string) *Subscription {
+	t.Helper()
+	sub, err := s.Subscribe(t.Context(), run, SubscribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.feed = s.feeds.acquire(s, run)
+	for joined := false; !joined; {
+		more, err := sub.readJournal(t.Context(), false)
+		if err == nil && !more {
+			joined, err = sub.feed.join(t.Context(), sub)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sub
 }
 
 // A client that waits for a run sees its end, and never a run that seems to have crashed because it ended while it was read.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -30,9 +31,9 @@ type Subscription struct {
 	options SubscribeOptions
 	after   position
 
-	journal *runs.Follower   // until the subscription has read what was there before it
-	ended   map[string]int64 // records of the newest replies that it has read, by their tasks
-	at      position         // of the last event of the journal
+	journal *runs.Follower  // until the subscription has read what was there before it
+	replies updates.Replies // that it has read
+	at      position        // of the last event of the journal
 
 	mu    sync.Mutex // guards the fields below
 	queue []*Event   // shared by all subscribers that wait for them
@@ -55,7 +56,7 @@ func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions)
 	if err != nil {
 		return nil, err
 	}
-	return &Subscription{service: s, run: detail.Run, ctx: ctx, options: o, after: after, journal: s.process.Runs.FollowRun(detail.Run), ended: map[string]int64{}, wake: make(chan struct{}, 1)}, nil
+	return &Subscription{service: s, run: detail.Run, ctx: ctx, options: o, after: after, journal: s.process.Runs.FollowRun(detail.Run), wake: make(chan struct{}, 1)}, nil
 }
 
 // Events returns the events. The sequence ends when the run has ended or has stopped, or waits for an answer if the options say so. An
@@ -105,9 +106,7 @@ func (sub *Subscription) readJournal(ctx context.Context, live bool) (more bool,
 	for _, ev := range events {
 		sub.at = sub.at.nextPosition(&ev)
 		e := sub.service.encodeEvent(ev, sub.run, sub.at)
-		if isReply(ev.Body) {
-			sub.ended[e.Path+e.Task] = ev.Record
-		}
+		sub.replies.HandleEvent(ev)
 		if sub.at.isAfter(sub.after) {
 			sub.mu.Lock()
 			sub.queue = append(sub.queue, &e)

@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/llm"
 )
 
@@ -34,19 +35,19 @@ func (t *Totals) countEvent(ev graph.Event, price func(model string, u llm.Usage
 	case graph.QuestionAsked:
 		t.Questions.Add(1)
 	case graph.ValueEmitted:
-		switch v := b.Value.(type) {
-		case agent.ReplyDone:
-			t.ModelCalls.Add(1)
-			if cost, known := price(v.Model, v.Usage); known {
-				t.microDollars.Add(int64(cost * 1e6))
-			}
-			t.InputTokens.Add(int64(v.Usage.Input))
-			t.OutputTokens.Add(int64(v.Usage.Output))
-		case agent.ToolDone:
+		if done, ok := b.Value.(agent.ToolDone); ok {
 			t.ToolCalls.Add(1)
-			if v.Error {
+			if done.Error {
 				t.ToolErrors.Add(1)
 			}
 		}
+	}
+	if call, ok := updates.ModelCallOf(ev); ok && !call.Summary {
+		t.ModelCalls.Add(1)
+		if cost, known := call.Cost(price); known {
+			t.microDollars.Add(int64(cost * 1e6))
+		}
+		t.InputTokens.Add(int64(call.Usage.Input))
+		t.OutputTokens.Add(int64(call.Usage.Output))
 	}
 }

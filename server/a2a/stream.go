@@ -3,12 +3,11 @@ package a2a
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/server"
 )
 
@@ -18,9 +17,7 @@ type streamer struct {
 	info   a2a.TaskInfo
 	redact func(string) string
 	yield  func(a2a.Event, error) bool
-	left   bool                        // the client has left
-	sent   map[string]*strings.Builder // texts of replies that are not complete, by their tasks
-	ended  map[string]int64            // records of complete replies, by their tasks
+	left   bool // the client has left
 }
 
 // streamRun sends a task, and what happens after a position until the run ends, stops or asks. The client's leaving changes
@@ -45,8 +42,7 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 	if !yield(task, nil) {
 		return
 	}
-	s := &streamer{book: newBook(task), info: task.TaskInfo(), yield: yield, redact: t.service.Process().Tools.SecretSet().Text,
-		sent: map[string]*strings.Builder{}, ended: map[string]int64{}}
+	s := &streamer{book: newBook(task), info: task.TaskInfo(), yield: yield, redact: t.service.Process().Tools.SecretSet().Text}
 	if after != "" { // replies are counted from the start of the run
 		if err := t.countReplies(ctx, s, run, after); err != nil {
 			yield(nil, t.explainError(err))
@@ -102,7 +98,7 @@ func (t *tasks) countReplies(ctx context.Context, s *streamer, run, record strin
 		}
 		for i := range events {
 			if events[i].Record <= head {
-				s.book.note(&events[i])
+				s.book.readEvent(events[i])
 			}
 		}
 	}
@@ -118,59 +114,33 @@ func (s *streamer) send(e a2a.Event) {
 
 // translate sends what an event means to a client.
 func (s *streamer) translate(ev *server.Event) {
-	switch body := ev.Body.(type) {
-	case graph.TaskStarted:
-		s.sendStatus(map[string]any{"node": ev.Path + ev.Node}, nil)
-	case graph.ValueEmitted:
-		s.translateValue(ev, body.Value)
+	node := ev.Path + ev.Node
+	for _, u := range s.book.readEvent(ev.Event) {
+		switch u := u.(type) {
+		case updates.StepStarted:
+			s.sendStatus(map[string]any{"node": node}, nil)
+		case updates.TextAdded: // the first piece replaces what the artifact has
+			s.sendText(u.Reply, u.Text, !u.First, u.Reply.Done)
+		case updates.ReplyEnded:
+			if !u.Missing && u.Reply.Text() != "" {
+				s.sendText(u.Reply, "", true, true)
+			}
+		case updates.CallStarted:
+			s.sendStatus(map[string]any{"node": node, "tool": u.Call.Name, "call": u.Call.ID}, a2a.NewTextPart("Calls "+u.Call.Name+"."))
+		case updates.CallEnded:
+			s.sendStatus(map[string]any{"node": node, "tool": u.Call.Name, "call": u.Call.ID, "done": true, "error": u.Done.Error}, nil)
+		case updates.ValueAdded:
+			if v, ok := u.Value.(graph.Progress); ok {
+				s.sendStatus(map[string]any{"node": node, "part": v.Part}, a2a.NewTextPart(s.redact(v.Note)))
+			}
+		}
 	}
 }
 
-func (s *streamer) translateValue(ev *server.Event, value any) {
-	at := taskOf(&ev.Event)
-	switch v := value.(type) {
-	case agent.TextDelta:
-		if ev.Record < s.ended[at] {
-			return // the whole reply was sent
-		}
-		s.sendText(ev, at, v.Text, false)
-	case agent.RetryScheduled: // the reply begins again, as the same artifact
-		delete(s.sent, at)
-	case agent.ReplyDone:
-		text := v.Message.Text()
-		if old := s.sent[at]; old == nil {
-			s.sendText(ev, at, text, true)
-		} else if rest, ok := strings.CutPrefix(text, old.String()); ok {
-			s.sendText(ev, at, rest, true)
-		} else {
-			delete(s.sent, at)
-			s.sendText(ev, at, text, true)
-		}
-		delete(s.sent, at)
-		s.ended[at] = ev.Record
-		s.book.note(&ev.Event)
-	case agent.ToolStarted:
-		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "tool": v.Name, "call": v.ID}, a2a.NewTextPart("Calls "+v.Name+"."))
-	case agent.ToolDone:
-		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "tool": v.Name, "call": v.ID, "done": true, "error": v.Error}, nil)
-	case graph.Progress:
-		s.sendStatus(map[string]any{"node": ev.Path + ev.Node, "part": v.Part}, a2a.NewTextPart(s.redact(v.Note)))
-	}
-}
-
-// sendText sends a piece of a reply. The first piece replaces what the artifact has.
-func (s *streamer) sendText(ev *server.Event, at, text string, last bool) {
-	old := s.sent[at]
-	if text == "" && (!last || old == nil) {
-		return
-	}
-	e := &a2a.TaskArtifactUpdateEvent{TaskID: s.info.TaskID, ContextID: s.info.ContextID, Append: old != nil, LastChunk: last,
-		Artifact: &a2a.Artifact{ID: s.book.replyID(&ev.Event), Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(s.redact(text))}}}
-	if old == nil {
-		s.sent[at] = &strings.Builder{}
-	}
-	s.sent[at].WriteString(text)
-	s.send(e)
+// sendText sends a piece of a reply. more says that it follows what the artifact has.
+func (s *streamer) sendText(reply *updates.Reply, text string, more, last bool) {
+	s.send(&a2a.TaskArtifactUpdateEvent{TaskID: s.info.TaskID, ContextID: s.info.ContextID, Append: more, LastChunk: last,
+		Artifact: &a2a.Artifact{ID: a2a.ArtifactID(reply.ID()), Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(s.redact(text))}}})
 }
 
 // sendStatus sends that the run works, on what, and a note if there is one.

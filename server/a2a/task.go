@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
@@ -51,7 +52,7 @@ func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, 
 			return nil, err
 		}
 		for i := range events {
-			b.note(&events[i])
+			b.readEvent(events[i])
 		}
 	}
 	b.finish(st)
@@ -108,13 +109,15 @@ func describeQuestion(q *graph.Question) []*a2a.Part {
 // A book collects the messages and the artifacts of a task from the events of its run.
 type book struct {
 	task      *a2a.Task
+	tracker   updates.Tracker
 	history   []*a2a.Message
 	artifacts []*a2a.Artifact
-	replies   map[string]int // that are complete, by their tasks
-	last      string         // text of the last reply
+	last      string // text of the last reply
 }
 
-func newBook(task *a2a.Task) *book { return &book{task: task, replies: map[string]int{}} }
+func newBook(task *a2a.Task) *book {
+	return &book{task: task, tracker: updates.Tracker{Replies: updates.Replies{Replaces: true}}}
+}
 
 // addMessage appends a message to the history.
 func (b *book) addMessage(role a2a.MessageRole, id, text string) {
@@ -123,42 +126,24 @@ func (b *book) addMessage(role a2a.MessageRole, id, text string) {
 	b.history = append(b.history, m)
 }
 
-// replyID returns the id of the artifact of the reply that a task gives now.
-func (b *book) replyID(ev *graph.Event) a2a.ArtifactID {
-	at := taskOf(ev)
-	return a2a.ArtifactID(at + "/" + strconv.Itoa(b.replies[at]+1))
-}
-
-// taskOf names the task of the run that an event is about.
-func taskOf(ev *graph.Event) string {
-	path := ev.Path
-	if path != "" && !strings.HasSuffix(path, "/") {
-		path += "/"
-	}
-	if ev.Task != "" {
-		return path + ev.Task
-	}
-	return path + ev.Node
-}
-
-// note takes one event of the journal.
-func (b *book) note(ev *graph.Event) {
-	switch body := ev.Body.(type) {
-	case graph.QuestionAsked:
-		b.addMessage(a2a.MessageRoleAgent, "question/"+strconv.FormatInt(ev.Record, 10), body.Question.Prompt)
-	case graph.ValueEmitted:
-		reply, ok := body.Value.(agent.ReplyDone)
-		if !ok {
-			return
-		}
-		id := b.replyID(ev)
-		b.replies[taskOf(ev)]++
-		if text := reply.Message.Text(); text != "" {
+// readEvent takes one event of the run, and returns what it adds.
+func (b *book) readEvent(ev graph.Event) []updates.RunUpdate {
+	list := b.tracker.HandleEvent(ev)
+	for _, u := range list {
+		switch u := u.(type) {
+		case updates.QuestionAsked:
+			b.addMessage(a2a.MessageRoleAgent, "question/"+strconv.FormatInt(u.Question.Record, 10), u.Question.Prompt)
+		case updates.ReplyEnded:
+			text := u.Reply.Text()
+			if text == "" {
+				continue
+			}
 			b.last = text
-			b.artifacts = append(b.artifacts, &a2a.Artifact{ID: id, Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(text)}})
-			b.addMessage(a2a.MessageRoleAgent, string(id), text)
+			b.artifacts = append(b.artifacts, &a2a.Artifact{ID: a2a.ArtifactID(u.Reply.ID()), Name: "reply", Parts: a2a.ContentParts{a2a.NewTextPart(text)}})
+			b.addMessage(a2a.MessageRoleAgent, u.Reply.ID(), text)
 		}
 	}
+	return list
 }
 
 // outputID is the id of the artifact with the output of a graph.

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/conversation"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/server"
 )
@@ -46,7 +47,7 @@ func (e *editor) Prompt(ctx context.Context, req sdk.PromptRequest) (sdk.PromptR
 		case <-ctx.Done():
 		}
 	}()
-	t := &turn{editor: e, session: s, run: waiting, replies: map[string]*reply{}, calls: map[string]*callState{}}
+	t := &turn{editor: e, session: s, run: waiting, calls: map[string]*callState{}}
 	p, err := readPrompt(req.Prompt)
 	if err != nil {
 		s.keepWaiting(waiting)
@@ -117,7 +118,7 @@ type turn struct {
 	session *session
 	run     string
 	seen    string // id of the last event that was sent
-	replies map[string]*reply
+	tracker updates.Tracker
 	calls   map[string]*callState
 	todo    string // the plan that was sent, as JSON
 }
@@ -225,6 +226,7 @@ func (t *turn) skip(ctx context.Context) {
 		if ev.ID != "" {
 			t.seen = ev.ID
 		}
+		t.tracker.HandleEvent(ev.Event)
 	}
 }
 
@@ -241,7 +243,9 @@ func (t *turn) follow(ctx context.Context) (*server.RunState, error) {
 		if ev.ID != "" {
 			t.seen = ev.ID
 		}
-		t.sendEvent(ctx, &ev)
+		for _, u := range t.tracker.HandleEvent(ev.Event) {
+			t.sendUpdate(ctx, u)
+		}
 	}
 	return t.session.service.WaitRun(ctx, t.run)
 }
@@ -290,7 +294,11 @@ const (
 func (t *turn) requestPermission(ctx context.Context, q *graph.Question) (graph.Answer, error) {
 	var data agent.CallData
 	_ = json.Unmarshal(q.Data, &data) // without it, the prompt says everything
-	call := t.announceCall(ctx, data.ID, data.Tool, data.Args)
+	path := ""
+	if asked := t.tracker.FindQuestion(q.ID); asked != nil {
+		path = asked.Path
+	}
+	call := t.announceCall(ctx, &updates.Call{ID: data.ID, Path: path, Name: data.Tool, Args: data.Args})
 	res, err := t.editor.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
 		SessionId: t.session.id,
 		ToolCall: sdk.ToolCallUpdate{

@@ -10,16 +10,11 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"raddle.dev/agent"
-	"raddle.dev/graph"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/conversation"
-	"raddle.dev/llm"
-	"raddle.dev/server"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/tool"
 )
-
-// A reply is what a model has written so far, in bytes that were sent.
-type reply struct{ text, reasoning int }
 
 // A callState is a call that the editor knows.
 type callState struct {
@@ -47,80 +42,57 @@ func (t *turn) redact(text string) string {
 	return t.session.service.Process().Tools.SecretSet().Text(text)
 }
 
-// sendEvent sends what an event says.
-func (t *turn) sendEvent(ctx context.Context, ev *server.Event) {
-	switch b := ev.Body.(type) {
-	case graph.StepCommitted:
-		t.sendPlan(ctx)
-	case graph.TaskStarted:
-		if t.session.graph && ev.Path == "" {
-			t.send(ctx, sdk.UpdateAgentThoughtText(ev.Node+"\n"))
+// sendUpdate sends what an event of the run adds. The replies inside of a graph are not its output.
+func (t *turn) sendUpdate(ctx context.Context, u updates.RunUpdate) {
+	switch u := u.(type) {
+	case updates.StateChanged:
+		if !u.Start {
+			t.sendPlan(ctx)
 		}
-	case graph.ValueEmitted:
-		t.sendValue(ctx, ev.Path+ev.Task, b.Value)
-	}
-}
-
-// sendValue sends what a node has emitted. The replies inside of a graph are not its output.
-func (t *turn) sendValue(ctx context.Context, task string, v any) {
-	r := t.replies[task]
-	if r == nil {
-		r = &reply{}
-		t.replies[task] = r
-	}
-	switch v := v.(type) {
-	case agent.TextDelta:
-		r.text += len(v.Text)
+	case updates.StepStarted:
+		if t.session.graph && u.Step.Path == "" {
+			t.send(ctx, sdk.UpdateAgentThoughtText(u.Step.Node+"\n"))
+		}
+	case updates.TextAdded:
 		if !t.session.graph {
-			t.sendText(ctx, v.Text)
+			t.sendText(ctx, u.Text)
 		}
-	case agent.ReasoningDelta:
-		r.reasoning += len(v.Text)
-		t.send(ctx, sdk.UpdateAgentThoughtText(t.redact(v.Text)))
-	case agent.RetryScheduled:
-		if r.text > 0 && !t.session.graph { // what was sent cannot be taken back
-			t.sendText(ctx, "\n\n["+v.Restart()+"]\n\n")
-		}
-		*r = reply{}
-	case agent.ReplyDone:
-		if text := joinReasoning(v.Message); len(text) > r.reasoning {
-			t.send(ctx, sdk.UpdateAgentThoughtText(t.redact(text[r.reasoning:])))
-		}
-		if text := v.Message.Text(); !t.session.graph && len(text) > r.text {
-			t.sendText(ctx, text[r.text:])
-		}
-		delete(t.replies, task)
-	case agent.ToolStarted:
-		call := t.announceCall(ctx, v.ID, v.Name, v.Args)
+	case updates.ReasoningAdded:
+		t.send(ctx, sdk.UpdateAgentThoughtText(t.redact(u.Text)))
+	case updates.ReplyWithdrawn:
+		t.sendWithdrawn(ctx, u)
+	case updates.CallStarted:
+		call := t.announceCall(ctx, u.Call)
 		t.send(ctx, sdk.UpdateToolCall(call.id, sdk.WithUpdateStatus(sdk.ToolCallStatusInProgress)))
-	case agent.ToolProgress:
-		t.sendOutput(ctx, t.announceCall(ctx, v.ID, v.Name, nil), v.Text+"\n")
-	case agent.ToolOutput:
-		t.sendOutput(ctx, t.announceCall(ctx, v.ID, v.Name, nil), v.Text)
-	case agent.ToolDone:
-		t.sendDone(ctx, v)
+	case updates.CallOutput:
+		t.sendOutput(ctx, t.announceCall(ctx, u.Call), u.Text)
+	case updates.CallEnded:
+		t.sendDone(ctx, t.announceCall(ctx, u.Call), u.Done)
 	}
 }
 
-// joinReasoning returns the reasoning of a reply.
-func joinReasoning(m llm.Message) string {
-	var text strings.Builder
-	for _, p := range m.Parts {
-		if r, ok := p.(llm.Reasoning); ok {
-			text.WriteString(r.Text)
-		}
+// sendWithdrawn says that a reply starts again: what was sent of it cannot be taken back.
+func (t *turn) sendWithdrawn(ctx context.Context, u updates.ReplyWithdrawn) {
+	switch {
+	case u.Reasoning:
+		t.send(ctx, sdk.UpdateAgentThoughtText("\n\n"))
+	case t.session.graph:
+	case u.Why == "":
+		t.sendText(ctx, "\n\n")
+	default:
+		t.sendText(ctx, "\n\n["+u.Why+"]\n\n")
 	}
-	return text.String()
 }
 
 // announceCall makes a call known to the editor.
-func (t *turn) announceCall(ctx context.Context, id, name string, args json.RawMessage) *callState {
-	if c := t.calls[id]; c != nil {
+func (t *turn) announceCall(ctx context.Context, call *updates.Call) *callState {
+	key, args := call.Key(), call.Args
+	if c := t.calls[key]; c != nil {
 		return c
 	}
-	c := &callState{id: sdk.ToolCallId(t.run + "/" + id), title: describeCall(name, args), kind: kindOfTool(name)}
+	c := &callState{id: sdk.ToolCallId(t.run + "/" + key), title: describeCall(call.Name, args), kind: kindOfTool(call.Name)}
 	c.title = t.redact(c.title)
-	t.calls[id] = c
+	t.calls[key] = c
 	options := []sdk.ToolCallStartOpt{sdk.WithStartKind(c.kind), sdk.WithStartStatus(sdk.ToolCallStatusPending)}
 	if len(args) > 0 {
 		options = append(options, sdk.WithStartRawInput(json.RawMessage(t.redact(string(args)))))
@@ -173,8 +145,7 @@ func (t *turn) sendOutput(ctx context.Context, c *callState, text string) {
 }
 
 // sendDone sends the outcome of a call, with the files that it has changed.
-func (t *turn) sendDone(ctx context.Context, v agent.ToolDone) {
-	c := t.announceCall(ctx, v.ID, v.Name, nil)
+func (t *turn) sendDone(ctx context.Context, c *callState, v agent.ToolDone) {
 	status := sdk.ToolCallStatusCompleted
 	if v.Error {
 		status = sdk.ToolCallStatusFailed
@@ -241,7 +212,7 @@ func (e *editor) replayTurns(ctx context.Context, s *session, turns []conversati
 		t := &turn{editor: e, session: s, run: done.Run, calls: map[string]*callState{}}
 		e.send(ctx, s, sdk.UpdateUserMessageText(t.redact(done.Prompt)))
 		for _, call := range done.Calls {
-			c := t.announceCall(ctx, call.ID, call.Name, call.Args)
+			c := t.announceCall(ctx, &updates.Call{ID: call.ID, Name: call.Name, Args: call.Args})
 			if status := sdk.ToolCallStatusCompleted; call.Done {
 				if !call.OK {
 					status = sdk.ToolCallStatusFailed

@@ -261,8 +261,8 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 	case asks:
 		e.Outcome = &outcome{Type: "interrupt"}
 		for _, q := range st.Questions {
-			at := t.asked[q.ID]
-			e.Outcome.Interrupts = append(e.Outcome.Interrupts, describeQuestion(questionRef{st.Run, c.thread, at.record, q.ID}, at.path, &q))
+			asked := t.tracker.FindQuestion(q.ID)
+			e.Outcome.Interrupts = append(e.Outcome.Interrupts, describeQuestion(questionRef{st.Run, c.thread, recordAsked(asked), q.ID}, asked, &q))
 		}
 	case paused:
 		e.Outcome = &outcome{Type: "interrupt", Interrupts: []interrupt{{ID: questionRef{run: st.Run, thread: c.thread, record: recordOf(t.last)}.String(),
@@ -364,7 +364,7 @@ func (c *call) answer(ctx context.Context, t *translator, run string) error {
 	if ended {
 		return newRuleError("late_answer", "run %s does not wait for an answer: %s", run, st.Status)
 	}
-	answers, err := matchAnswers(st.Questions, t.asked, c.in.Resume)
+	answers, err := matchAnswers(st.Questions, &t.tracker, c.in.Resume)
 	if err != nil {
 		return err
 	}
@@ -401,11 +401,11 @@ func (r *replay) see(ctx context.Context, ev *server.Event) error {
 	}
 	for i := range r.in.Resume {
 		ref, _ := parseRef(r.in.Resume[i].InterruptID)
-		asked := r.t.asked[answered.ID]
-		if ref.question != answered.ID || ref.record != asked.record {
+		asked := r.t.tracker.FindQuestion(answered.ID)
+		if asked == nil || ref.question != answered.ID || ref.record != recordAsked(asked) {
 			continue
 		}
-		if err := r.compareAnswer(ctx, &r.in.Resume[i], asked.question, recordOf(ev.ID)); err != nil {
+		if err := r.compareAnswer(ctx, &r.in.Resume[i], asked.Question, recordOf(ev.ID)); err != nil {
 			return err
 		}
 		if r.given++; r.given == len(r.in.Resume) {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 )
 
 // An interrupt is a question on the wire.
@@ -60,15 +62,23 @@ func hashThread(agent, thread string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// describeQuestion returns a question as an interrupt.
-func describeQuestion(ref questionRef, path string, q *graph.Question) interrupt {
+// recordAsked returns the record that asked a question, or "" if it is not known.
+func recordAsked(q *updates.Question) string {
+	if q == nil {
+		return ""
+	}
+	return strconv.FormatInt(q.Record, 10)
+}
+
+// describeQuestion returns a question as an interrupt. asked is nil if it is not known where it was asked.
+func describeQuestion(ref questionRef, asked *updates.Question, q *graph.Question) interrupt {
 	i := interrupt{ID: ref.String(), Reason: reasonInput, Message: q.Prompt, Schema: makeSchema(q),
 		Metadata: map[string]any{"raddle": map[string]any{"run": ref.run, "question": q.ID, "kind": q.Kind, "options": q.Options, "default": q.Default}}}
 	switch q.Kind {
 	case agent.KindPermission:
 		var call agent.CallData
-		if json.Unmarshal(q.Data, &call) == nil {
-			i.ToolCallID = callID(path, call.ID)
+		if json.Unmarshal(q.Data, &call) == nil && asked != nil {
+			i.ToolCallID = callID(asked.Path, call.ID)
 		}
 		i.Reason = reasonToolCall
 	case "confirm":
@@ -198,8 +208,8 @@ func newRuleError(code, format string, args ...any) error {
 	return &ruleError{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// matchAnswers returns the answers of a client to all open questions. asked says where the questions were asked.
-func matchAnswers(open []graph.Question, asked map[string]place, entries []resumeEntry) ([]graph.Answer, error) {
+// matchAnswers returns the answers of a client to all open questions. tracker knows where the questions were asked.
+func matchAnswers(open []graph.Question, tracker *updates.Tracker, entries []resumeEntry) ([]graph.Answer, error) {
 	byID := map[string]*resumeEntry{}
 	for i := range entries {
 		ref, _ := parseRef(entries[i].InterruptID)
@@ -215,7 +225,7 @@ func matchAnswers(open []graph.Question, asked map[string]place, entries []resum
 			return nil, newRuleError("partial_answers", "question %q has no answer: answer all open interrupts in one resume", q.ID)
 		}
 		delete(byID, q.ID)
-		if ref, _ := parseRef(r.InterruptID); ref.record != asked[q.ID].record {
+		if ref, _ := parseRef(r.InterruptID); ref.record != recordAsked(tracker.FindQuestion(q.ID)) {
 			return nil, newRuleError("late_answer", "interrupt %q was answered, and its question is asked again", r.InterruptID)
 		}
 		a, err := makeAnswer(&q, r)

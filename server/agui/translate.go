@@ -3,14 +3,11 @@ package agui
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
-	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/llm"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/server"
 )
 
@@ -21,12 +18,8 @@ type translator struct {
 	muted  bool                                // follow the events, but send nothing: the client has seen them
 	values func(record string) json.RawMessage // the state at a record; nil: the agent is no graph
 
-	replies  map[string]*reply // that have started, by the place of their node
-	finished map[string]int    // replies by the place of their node
-	ended    map[string]int64  // records of the last replies, by the place of their node
-	calls    map[string]bool   // ids that the client knows
-	steps    []step            // that have started
-	asked    map[string]place  // where questions were asked, by their ids
+	tracker  updates.Tracker
+	open     map[*updates.Reply]*reply // that have started
 	messages []message
 	shown    json.RawMessage // the state that the client has; nil: none
 	last     string          // id of the last journaled event
@@ -35,26 +28,13 @@ type translator struct {
 
 // A reply is a message of a model that has not ended.
 type reply struct {
-	id        string
-	node      string
-	text      strings.Builder
-	reasoning strings.Builder
-	opened    bool // the text has
-	thinking  bool // the reasoning has started and not ended
-}
-
-// A step is a node that runs.
-type step struct{ name, path, node, task string }
-
-// A place is where a question was asked.
-type place struct {
-	record   string // the journal's record
-	path     string // of the frame
-	question graph.Question
+	id       string
+	opened   bool // the text has
+	thinking bool // the reasoning has started and not ended
 }
 
 func newTranslator(run string, send func(*event)) *translator {
-	return &translator{run: run, send: send, replies: map[string]*reply{}, finished: map[string]int{}, ended: map[string]int64{}, calls: map[string]bool{}, asked: map[string]place{}}
+	return &translator{run: run, send: send, tracker: updates.Tracker{Replies: updates.Replies{Replaces: true}}, open: map[*updates.Reply]*reply{}}
 }
 
 // emit sends an event unless the client has seen it.
@@ -70,11 +50,15 @@ func (t *translator) unmute() {
 		return
 	}
 	t.muted = false
-	t.replies = map[string]*reply{}
-	for _, s := range t.steps {
-		t.emit(&event{Type: stepStarted, StepName: s.name})
+	for _, s := range t.tracker.Steps() {
+		t.emit(&event{Type: stepStarted, StepName: s.Name})
 	}
 	t.sendState(t.last)
+	clear(t.open)
+	for _, r := range t.tracker.OpenReplies() {
+		t.appendReasoning(r, r.Reasoning())
+		t.appendText(r, r.Text())
+	}
 }
 
 // translate sends what an event means.
@@ -82,34 +66,37 @@ func (t *translator) translate(ev *server.Event) {
 	if ev.ID != "" {
 		t.last = ev.ID
 	}
-	switch b := ev.Body.(type) {
-	case graph.RunStarted:
-		t.sendState(ev.ID)
-	case graph.TaskStarted:
-		t.startStep(ev)
-	case graph.TaskDone:
-		t.finishSteps(func(s step) bool { return s.path == ev.Path && s.node == ev.Node })
-	case graph.StepCommitted:
-		t.finishSteps(func(s step) bool {
-			return s.path == ev.Path && slices.Contains(b.Nodes, s.node) || isBelow(s.path, ev.Path, b.Nodes)
-		})
-		if ev.Path == "" {
-			t.sendState(ev.ID)
-		}
-	case graph.QuestionAsked:
-		t.asked[b.Question.ID] = place{record: recordOf(ev.ID), path: ev.Path, question: b.Question}
-	case graph.ValueEmitted:
-		t.translateValue(ev, b.Value)
+	for _, u := range t.tracker.HandleEvent(ev.Event) {
+		t.sendUpdate(ev, u)
 	}
 }
 
-// isBelow reports whether a path is that of a child graph of one of the nodes of a frame.
-func isBelow(path, frame string, nodes []string) bool {
-	rest, ok := strings.CutPrefix(path, frame)
-	return ok && slices.ContainsFunc(nodes, func(n string) bool {
-		more, ok := strings.CutPrefix(rest, n)
-		return ok && more != "" && strings.ContainsRune("/[#", rune(more[0]))
-	})
+// sendUpdate sends what an event adds.
+func (t *translator) sendUpdate(ev *server.Event, u updates.RunUpdate) {
+	switch u := u.(type) {
+	case updates.StateChanged:
+		t.sendState(ev.ID)
+	case updates.StepStarted:
+		t.emit(&event{Type: stepStarted, Timestamp: ev.Time.UnixMilli(), StepName: u.Step.Name})
+	case updates.StepEnded:
+		t.emit(&event{Type: stepFinished, StepName: u.Step.Name})
+	case updates.TextAdded:
+		t.appendText(u.Reply, u.Text)
+	case updates.ReasoningAdded:
+		if !u.Reply.Done || !t.openReply(u.Reply).opened { // else it would follow the text
+			t.appendReasoning(u.Reply, u.Text)
+		}
+	case updates.ReplyWithdrawn:
+		t.dropReply(u.Reply)
+	case updates.ReplyEnded:
+		t.finishReply(u)
+	case updates.CallAdded:
+		t.startCall(u)
+	case updates.CallEnded:
+		t.finishCall(u)
+	case updates.ValueAdded:
+		t.sendValue(ev, u.Value)
+	}
 }
 
 // recordOf returns the record of an event's id.
@@ -118,29 +105,12 @@ func recordOf(id string) string {
 	return record
 }
 
-// translateValue sends what a value that a node emitted means.
-func (t *translator) translateValue(ev *server.Event, value any) {
+// sendValue sends a value that a node emitted. A text is a part of the message that the node writes.
+func (t *translator) sendValue(ev *server.Event, value any) {
 	switch v := value.(type) {
-	case agent.TextDelta:
-		if ev.Record >= t.ended[placeOf(ev)] { // else the whole reply was sent
-			t.appendText(t.openReply(ev), v.Text)
-		}
-	case agent.ReasoningDelta:
-		if ev.Record >= t.ended[placeOf(ev)] {
-			t.appendReasoning(t.openReply(ev), v.Text)
-		}
-	case agent.RetryScheduled:
-		t.dropReply(ev)
-		t.sendCustom(ev, v.EventType(), v)
-	case agent.ReplyDone:
-		t.finishReply(ev, v.Message)
-	case agent.ToolStarted:
-		t.startCall("", callID(ev.Path, v.ID), v.Name, string(v.Args))
-	case agent.ToolDone:
-		t.finishCall(ev, v)
 	case string:
-		if r := t.replies[placeOf(ev)]; r != nil && r.opened {
-			t.appendText(r, v)
+		if r := t.open[t.tracker.FindReply(ev.Event)]; r != nil && r.opened {
+			t.emit(&event{Type: textContent, MessageID: r.id, Delta: v})
 			return
 		}
 		t.sendCustom(ev, "text", map[string]string{"node": ev.Path + ev.Node, "content": v})
@@ -173,72 +143,49 @@ func nodeData(node string) map[string]any {
 	return map[string]any{"raddle": map[string]string{"node": node}}
 }
 
-// startStep sends that a node starts. Nodes with the same name that run at the same time are numbered.
-func (t *translator) startStep(ev *server.Event) {
-	if ev.Task != "" && slices.ContainsFunc(t.steps, func(s step) bool { return s.path == ev.Path && s.task == ev.Task }) {
-		return // it runs again, after an answer
-	}
-	base := ev.Path + ev.Node
-	name := base
-	for n := 2; slices.ContainsFunc(t.steps, func(s step) bool { return s.name == name }); n++ {
-		name = base + "#" + strconv.Itoa(n)
-	}
-	t.steps = append(t.steps, step{name: name, path: ev.Path, node: ev.Node, task: ev.Task})
-	t.emit(&event{Type: stepStarted, Timestamp: ev.Time.UnixMilli(), StepName: name})
-}
-
-// finishSteps sends that nodes have returned.
-func (t *translator) finishSteps(done func(step) bool) {
-	t.steps = slices.DeleteFunc(t.steps, func(s step) bool {
-		if !done(s) {
-			return false
-		}
-		t.emit(&event{Type: stepFinished, StepName: s.name})
-		return true
-	})
-}
-
-// placeOf names the task that an event is about.
-func placeOf(ev *server.Event) string { return ev.Path + cmp.Or(ev.Task, ev.Node) }
-
-// callID returns the id of a call for the client: calls of child graphs could have the ids of other calls.
-func callID(path, id string) string { return path + id }
-
-// openReply returns the reply that a node's model gives now.
-func (t *translator) openReply(ev *server.Event) *reply {
-	at := placeOf(ev)
-	r := t.replies[at]
+// openReply returns what the client has of a reply.
+func (t *translator) openReply(said *updates.Reply) *reply {
+	r := t.open[said]
 	if r == nil {
-		r = &reply{id: t.run + "/" + at + "/" + strconv.Itoa(t.finished[at]+1), node: ev.Path + ev.Node}
-		t.replies[at] = r
+		r = &reply{id: t.messageID(said)}
+		t.open[said] = r
 	}
 	return r
 }
 
-func (t *translator) appendText(r *reply, text string) {
+// messageID returns the id of a reply for the client. One that begins again has another one: it must not be joined with what was withdrawn.
+func (t *translator) messageID(said *updates.Reply) string {
+	id := t.run + "/" + said.ID()
+	if said.Again > 0 {
+		id += "/again/" + strconv.Itoa(said.Again)
+	}
+	return id
+}
+
+func (t *translator) appendText(said *updates.Reply, text string) {
 	if text == "" {
 		return
 	}
+	r := t.openReply(said)
 	t.endReasoning(r)
 	if !r.opened {
 		r.opened = true
-		t.emit(&event{Type: textStart, MessageID: r.id, Role: "assistant", Metadata: nodeData(r.node)})
+		t.emit(&event{Type: textStart, MessageID: r.id, Role: "assistant", Metadata: nodeData(said.Node)})
 	}
-	r.text.WriteString(text)
 	t.emit(&event{Type: textContent, MessageID: r.id, Delta: text})
 }
 
-func (t *translator) appendReasoning(r *reply, text string) {
+func (t *translator) appendReasoning(said *updates.Reply, text string) {
 	if text == "" {
 		return
 	}
+	r := t.openReply(said)
 	id := r.id + "/reasoning"
 	if !r.thinking {
 		r.thinking = true
 		t.emit(&event{Type: reasoningStart, MessageID: id})
 		t.emit(&event{Type: reasoningTextStart, MessageID: id, Role: "reasoning"})
 	}
-	r.reasoning.WriteString(text)
 	t.emit(&event{Type: reasoningContent, MessageID: id, Delta: text})
 }
 
@@ -259,45 +206,26 @@ func (t *translator) endText(r *reply) {
 }
 
 // dropReply ends a reply that its model begins again, and takes it out of the client's messages.
-func (t *translator) dropReply(ev *server.Event) {
-	at := placeOf(ev)
-	r := t.replies[at]
+func (t *translator) dropReply(said *updates.Reply) {
+	r := t.open[said]
 	if r == nil {
 		return
 	}
 	t.endText(r)
-	delete(t.replies, at)
-	t.finished[at]++
+	delete(t.open, said)
 	if r.opened {
 		t.sendMessages()
 	}
 }
 
-// finishReply sends what is missing of a reply, and its calls.
-func (t *translator) finishReply(ev *server.Event, m llm.Message) {
-	r := t.openReply(ev)
-	var thoughts strings.Builder
-	for _, p := range m.Parts {
-		if thought, ok := p.(llm.Reasoning); ok {
-			thoughts.WriteString(thought.Text)
-		}
-	}
-	if rest, ok := strings.CutPrefix(thoughts.String(), r.reasoning.String()); ok && !r.opened {
-		t.appendReasoning(r, rest)
-	}
-	if rest, ok := strings.CutPrefix(m.Text(), r.text.String()); ok {
-		t.appendText(r, rest)
-	}
+// finishReply ends a reply, and keeps its message. Its calls follow.
+func (t *translator) finishReply(u updates.ReplyEnded) {
+	r := t.openReply(u.Reply)
 	t.endText(r)
-	at := placeOf(ev)
-	delete(t.replies, at)
-	t.finished[at]++
-	t.ended[at] = ev.Record
-	said := message{ID: r.id, Role: "assistant", Content: m.Text()}
-	for _, c := range m.ToolCalls() {
-		id := callID(ev.Path, c.ID)
-		t.startCall(r.id, id, c.Name, string(c.Args))
-		said.ToolCalls = append(said.ToolCalls, toolCall{ID: id, Type: "function", Function: functionCall{Name: c.Name, Arguments: string(c.Args)}})
+	delete(t.open, u.Reply)
+	said := message{ID: r.id, Role: "assistant", Content: u.Reply.Text()}
+	for _, c := range u.Done.Message.ToolCalls() {
+		said.ToolCalls = append(said.ToolCalls, toolCall{ID: callID(u.Reply.Path, c.ID), Type: "function", Function: functionCall{Name: c.Name, Arguments: string(c.Args)}})
 	}
 	if said.Content != "" || said.ToolCalls != nil {
 		t.messages = append(t.messages, said)
@@ -307,25 +235,29 @@ func (t *translator) finishReply(ev *server.Event, m llm.Message) {
 	}
 }
 
-// startCall sends a call of a tool that the client does not know yet.
-func (t *translator) startCall(parent, id, name, args string) {
-	if t.calls[id] {
-		return
+// callID returns the id of a call for the client: calls of child graphs could have the ids of other calls.
+func callID(path, id string) string {
+	return (&updates.Call{Path: updates.PlainPath(path), ID: id}).Key()
+}
+
+// startCall sends a call of a tool.
+func (t *translator) startCall(u updates.CallAdded) {
+	id, parent := u.Call.Key(), ""
+	if u.Reply != nil {
+		parent = t.messageID(u.Reply)
 	}
-	t.calls[id] = true
-	t.emit(&event{Type: callStart, ToolCallID: id, ToolCallName: name, ParentMessageID: parent})
-	t.emit(&event{Type: callArgs, ToolCallID: id, Delta: cmp.Or(args, "{}")})
+	t.emit(&event{Type: callStart, ToolCallID: id, ToolCallName: u.Call.Name, ParentMessageID: parent})
+	t.emit(&event{Type: callArgs, ToolCallID: id, Delta: cmp.Or(string(u.Call.Args), "{}")})
 	t.emit(&event{Type: callEnd, ToolCallID: id})
 }
 
 // finishCall sends the result of a call.
-func (t *translator) finishCall(ev *server.Event, d agent.ToolDone) {
-	id := callID(ev.Path, d.ID)
-	t.startCall("", id, d.Name, "")
-	m := message{ID: t.run + "/" + id + "/result", Role: "tool", Content: d.Text, ToolCallID: id}
+func (t *translator) finishCall(u updates.CallEnded) {
+	id := u.Call.Key()
+	m := message{ID: t.run + "/" + id + "/result", Role: "tool", Content: u.Done.Text, ToolCallID: id}
 	e := &event{Type: callResult, MessageID: m.ID, ToolCallID: id, Content: &m.Content, Role: "tool"}
-	if d.Error {
-		m.Error = d.Text
+	if u.Done.Error {
+		m.Error = u.Done.Text
 		e.Metadata = map[string]any{"raddle": map[string]bool{"error": true}}
 	}
 	t.messages = append(t.messages, m)
@@ -382,12 +314,15 @@ func (t *translator) addMessage(id, text string) {
 
 // endAll ends everything that has started.
 func (t *translator) endAll() {
-	for _, at := range slices.Sorted(maps.Keys(t.replies)) {
-		t.endText(t.replies[at])
-		if r := t.replies[at]; r.opened {
-			t.messages = append(t.messages, message{ID: r.id, Role: "assistant", Content: r.text.String()})
+	for _, said := range t.tracker.OpenReplies() {
+		r := t.openReply(said)
+		t.endText(r)
+		if r.opened {
+			t.messages = append(t.messages, message{ID: r.id, Role: "assistant", Content: said.Text()})
 		}
 	}
-	t.replies = map[string]*reply{}
-	t.finishSteps(func(step) bool { return true })
+	clear(t.open)
+	for _, u := range t.tracker.EndSteps() {
+		t.sendUpdate(nil, u)
+	}
 }

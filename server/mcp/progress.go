@@ -6,10 +6,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/agent"
 	"raddle.dev/flow"
-	"raddle.dev/graph"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/server"
 )
 
@@ -20,13 +19,9 @@ type progress struct {
 	sent     float64 // increases with each notification
 	ctx      context.Context
 	narrator *flow.Narrator
-	replies  map[string]*reply // by the tasks that write them; nil: replies are not shown
-}
-
-// A reply is what a model has written so far.
-type reply struct {
-	text strings.Builder
-	sent int // bytes that were notified
+	replies  bool // the texts of replies are shown
+	tracker  updates.Tracker
+	pending  map[string]string // beginnings of lines, by the ids of their replies
 }
 
 // newProgress returns the progress of a call, or nil if the client does not want to know it.
@@ -35,15 +30,13 @@ func (b *bridge) newProgress(ctx context.Context, req *sdk.CallToolRequest, name
 	if token == nil {
 		return nil, func() {}
 	}
-	p = &progress{session: req.Session, token: token, ctx: ctx}
+	p = &progress{session: req.Session, token: token, ctx: ctx, pending: map[string]string{}}
 	info, a, err := b.service.LoadAgent(name)
 	if err != nil {
 		return p, func() {} // the agent has gone: there are no lines
 	}
 	p.narrator = flow.NewNarrator(p, a, false)
-	if !info.IsGraph() {
-		p.replies = map[string]*reply{}
-	}
+	p.replies = !info.IsGraph()
 	return p, func() { _ = a.Close() }
 }
 
@@ -70,33 +63,31 @@ func (p *progress) notify(line string) {
 
 // handleEvent notifies the client of an event.
 func (p *progress) handleEvent(ev *server.Event) {
-	if emitted, ok := ev.Body.(graph.ValueEmitted); ok && p.replies != nil {
-		p.handleReply(ev.Path+ev.Task, emitted.Value)
+	if p.replies {
+		for _, u := range p.tracker.HandleEvent(ev.Event) {
+			p.handleUpdate(u)
+		}
 	}
 	if p.narrator != nil {
 		p.narrator.Event(ev.Event)
 	}
 }
 
-// handleReply sends the finished lines of replies.
-func (p *progress) handleReply(task string, v any) {
-	r := p.replies[task]
-	if r == nil {
-		r = &reply{}
-		p.replies[task] = r
-	}
-	switch v := v.(type) {
-	case agent.TextDelta:
-		r.text.WriteString(v.Text)
-		if end := strings.LastIndexByte(r.text.String(), '\n'); end >= r.sent {
-			_, _ = p.Write([]byte(r.text.String()[r.sent : end+1]))
-			r.sent = end + 1
+// handleUpdate sends the finished lines of replies.
+func (p *progress) handleUpdate(u updates.RunUpdate) {
+	switch u := u.(type) {
+	case updates.TextAdded:
+		id := u.Reply.ID()
+		text := p.pending[id] + u.Text
+		end := strings.LastIndexByte(text, '\n') + 1
+		_, _ = p.Write([]byte(text[:end]))
+		p.pending[id] = text[end:]
+	case updates.ReplyWithdrawn:
+		if !u.Reasoning {
+			delete(p.pending, u.Reply.ID())
 		}
-	case agent.ReplyDone:
-		whole := v.Message.Text()
-		_, _ = p.Write([]byte(whole[min(r.sent, len(whole)):]))
-		delete(p.replies, task)
-	case agent.RetryScheduled:
-		delete(p.replies, task)
+	case updates.ReplyEnded:
+		_, _ = p.Write([]byte(p.pending[u.Reply.ID()]))
+		delete(p.pending, u.Reply.ID())
 	}
 }

@@ -3,11 +3,9 @@ package openai
 import (
 	"strings"
 
-	"raddle.dev/agent"
-	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/llm"
 	"raddle.dev/server"
-	"raddle.dev/team"
 )
 
 // The reasons why a completion ends.
@@ -32,105 +30,57 @@ type reply struct {
 	usage llm.Usage
 	stop  llm.StopReason // of the last reply that is complete
 
-	record   int64           // of that reply, in the journal
-	text     strings.Builder // all that was sent
-	current  string          // what was sent of the current reply, or the whole last one
-	thought  bool            // the current reply has sent its reasoning
-	complete bool            // the current reply is complete
-	withdrew string          // not empty if the model writes the current reply again and something of it was sent: what says so
+	tracker updates.Tracker
+	text    strings.Builder // all that was sent
+	last    *updates.Reply  // the one whose text was sent last
 }
 
 // handleEvent sends what an event adds to the message.
 func (r *reply) handleEvent(ev *server.Event) {
-	emitted, ok := ev.Body.(graph.ValueEmitted)
-	if !ok {
-		return
+	for _, u := range r.tracker.HandleEvent(ev.Event) {
+		r.handleUpdate(u)
 	}
-	done, isReply := emitted.Value.(agent.ReplyDone)
-	if isReply {
-		r.usage = r.usage.Add(done.Usage)
-	}
-	if !r.talks || ev.Path != "" && ev.Path != leadPath {
-		return
-	}
-	if !isReply && ev.Record < r.record {
-		return // the reply that it belongs to has come from the journal
-	}
-	switch v := emitted.Value.(type) {
-	case agent.TextDelta:
-		r.sendText(v.Text)
-	case agent.ReasoningDelta:
-		r.sendReasoning(v.Text)
-	case agent.RetryScheduled:
-		if !r.complete && (r.current != "" || r.thought) {
-			r.withdrew = v.Restart()
+}
+
+// handleUpdate sends what an update adds to the message. What was sent cannot be taken back: if a reply is now another one, all of it follows.
+func (r *reply) handleUpdate(u updates.RunUpdate) {
+	switch u := u.(type) {
+	case updates.TextAdded:
+		if !r.isForUser(u.Reply) {
+			return
 		}
-	case agent.ReplyDone:
-		r.endReply(v.Message)
-		r.stop, r.record = v.Stop, ev.Record
-	}
-}
-
-// leadPath is that of the events of a team's lead, which speaks to the user.
-const leadPath = team.Node + "/" + team.Lead + "/"
-
-// begin begins a new reply after a complete one.
-func (r *reply) begin() {
-	if r.complete {
-		r.current, r.thought, r.complete, r.withdrew = "", false, false, ""
-	}
-}
-
-// sendText sends a piece of the current reply.
-func (r *reply) sendText(text string) {
-	r.begin()
-	if text == "" || r.withdrew != "" {
-		return
-	}
-	if r.current == "" {
-		r.separate()
-	}
-	r.current += text
-	r.write(text)
-}
-
-// sendReasoning sends a piece of the reasoning before the current reply.
-func (r *reply) sendReasoning(text string) {
-	r.begin()
-	if text != "" && r.withdrew == "" {
-		r.thought = true
-		r.send(delta{Reasoning: text})
-	}
-}
-
-// endReply sends what has not been sent of a reply. What was sent cannot be taken back: if the reply is now another one, all of it follows.
-func (r *reply) endReply(m llm.Message) {
-	r.begin()
-	whole := m.Text()
-	if !r.thought {
-		for _, p := range m.Parts {
-			if thought, ok := p.(llm.Reasoning); ok && thought.Text != "" {
-				r.send(delta{Reasoning: thought.Text})
-			}
+		if u.First {
+			r.separate()
+		}
+		r.write(u.Text)
+		r.last = u.Reply
+	case updates.ReasoningAdded:
+		if r.isForUser(u.Reply) {
+			r.send(delta{Reasoning: u.Text})
+		}
+	case updates.ReplyWithdrawn:
+		switch {
+		case !r.isForUser(u.Reply):
+		case u.Reasoning:
+			r.send(delta{Reasoning: "\n\n"})
+		case u.Why != "":
+			r.sendBlock("[" + u.Why + "]")
+		}
+	case updates.ReplyEnded:
+		r.usage = r.usage.Add(u.Done.Usage)
+		if r.isForUser(u.Reply) {
+			r.last = u.Reply
+			r.stop = u.Done.Stop
 		}
 	}
-	rest, same := strings.CutPrefix(whole, r.current)
-	switch {
-	case !same && r.withdrew != "":
-		r.sendBlock("[" + r.withdrew + "]")
-		r.sendBlock(whole)
-	case !same:
-		r.sendBlock(whole)
-	case rest != "":
-		r.withdrew = ""
-		r.sendText(rest)
-	}
-	r.current, r.complete = whole, true
 }
+
+// isForUser reports whether a reply is a part of the message: of a team, only those of the lead are.
+func (r *reply) isForUser(said *updates.Reply) bool { return r.talks && said.Path == "" }
 
 // sendOutput sends the output of the run, unless it was the last reply.
 func (r *reply) sendOutput(output string) {
-	if strings.TrimSpace(output) != strings.TrimSpace(r.current) {
+	if r.last == nil || strings.TrimSpace(output) != strings.TrimSpace(r.last.Text()) {
 		r.sendBlock(output)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/provider"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/llm"
 )
 
@@ -57,17 +58,16 @@ func (u *usage) handleEvent(ev graph.Event) {
 		u.details.addCall(v.ID, v.Name, string(v.Args))
 	case agent.ToolDone:
 		u.details.addResult(v.ID, v.Name, v.Text)
-	case agent.ReplyDone:
-		u.addCall(v.Model, v.Usage, v.Cost, v.Priced, ev.Path == "")
-	case agent.SummaryDone:
-		u.addCall(v.Model, v.Usage, 0, false, false)
+	}
+	if call, ok := updates.ModelCallOf(ev); ok {
+		u.addCall(call, ev.Path == "" && !call.Summary)
 	}
 }
 
-func (u *usage) addCall(model string, n llm.Usage, cost float64, priced, own bool) {
-	if !priced {
-		cost, priced = u.models.UsageCost(model, n)
-	}
+// addCall counts a call of a model. own says that it is a reply of the conversation.
+func (u *usage) addCall(call updates.ModelCall, own bool) {
+	model, n := call.Model, call.Usage
+	cost, priced := call.Cost(u.models.UsageCost)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	at := slices.IndexFunc(u.rows, func(r modelUsage) bool { return r.model == model })

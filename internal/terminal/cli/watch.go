@@ -16,7 +16,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/eventlog"
 	"raddle.dev/internal/report/progress"
-	"raddle.dev/llm"
+	"raddle.dev/internal/report/updates"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
@@ -129,7 +129,13 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 			}
 			w.calls[ev.Path+call.ID] = true
 		}
-		w.handleEmitted(b.Value)
+		if v, ok := b.Value.(agent.Warning); ok {
+			w.warnings = append(w.warnings, v.Text)
+		}
+		if call, ok := updates.ModelCallOf(ev); ok {
+			cost, known := call.Cost(w.env.process.Models.UsageCost)
+			w.spent.addCall(call.Usage, call.Model, cost, known)
+		}
 	case graph.TaskDone:
 		if b.Waiting {
 			w.again[ev.Path+ev.Task] = true
@@ -141,27 +147,6 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 		}
 	}
 	w.showEvent(ev)
-}
-
-func (w *runWatcher) handleEmitted(v any) {
-	switch v := v.(type) {
-	case agent.Warning:
-		w.warnings = append(w.warnings, v.Text)
-	case agent.ReplyDone:
-		if v.Priced {
-			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
-			return
-		}
-		w.addSpending(v.Model, v.Usage)
-	case agent.SummaryDone:
-		w.addSpending(v.Model, v.Usage)
-	}
-}
-
-// addSpending adds a call whose price follows from the model's.
-func (w *runWatcher) addSpending(model string, u llm.Usage) {
-	cost, known := w.env.process.Models.UsageCost(model, u)
-	w.spent.addCall(u, model, cost, known)
 }
 
 // addNote adds a line that a model wants to show, from any goroutine. The line is
