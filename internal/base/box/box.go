@@ -66,10 +66,17 @@ type Spec struct {
 
 // A Box is a place where commands run, one after the other or at the same time. Its methods are safe for concurrent use.
 type Box struct {
-	spec  Spec
-	hosts []string // what its commands reach in addition to what the proxy allows all
-	way   way
+	spec Spec
+	view
+	way way
 	*usage
+}
+
+// A view is how the commands of a box differ from those of another view of it.
+type view struct {
+	hosts    []string // what they reach in addition to what the proxy allows all
+	alone    bool     // their layers over caches are their own
+	readOnly bool     // they see the workspace as it is at each moment, and cannot change it
 }
 
 // A usage is what all views of a box share.
@@ -80,7 +87,25 @@ type usage struct {
 
 // Reaching returns the same box for commands that may also reach hosts, which Spec.Serve gets.
 func (b *Box) Reaching(hosts []string) *Box {
-	return &Box{spec: b.spec, hosts: hosts, way: b.way, usage: b.usage}
+	other := *b
+	other.hosts = hosts
+	return &other
+}
+
+// LivingAlone returns the same box for commands that live while others come and go: what they write in the layers over caches is theirs alone, and the
+// others go on sharing theirs.
+func (b *Box) LivingAlone() *Box {
+	other := *b
+	other.alone = true
+	return &other
+}
+
+// ReadOnly returns the same box for processes that live as long as the box, such as servers: they see the workspace as it is at each moment, as a layer, which
+// must not change below its reader, cannot show it. They cannot change it, and live alone.
+func (b *Box) ReadOnly() *Box {
+	other := b.LivingAlone()
+	other.readOnly = true
+	return other
 }
 
 // New returns a box, after it has tried it, which takes about 20 ms. An error wraps [ErrNone] if the system offers no box for this workspace.

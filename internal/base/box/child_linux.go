@@ -142,12 +142,16 @@ func prepareBox(p plan) error {
 		mounts = append(mounts, mounted{o.Dir, fd})
 	}
 	for _, dir := range p.Writable {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		fd, err := cloneMount(dir, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 		if err != nil {
 			return fmt.Errorf("keep %s writable: %w", dir, err)
 		}
-		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
-			return fmt.Errorf("keep %s writable: %w", dir, err)
+		mounts = append(mounts, mounted{dir, fd})
+	}
+	for _, dir := range p.Shown {
+		fd, err := cloneMount(dir, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_RDONLY)
+		if err != nil {
+			return fmt.Errorf("show %s: %w", dir, err)
 		}
 		mounts = append(mounts, mounted{dir, fd})
 	}
@@ -218,6 +222,15 @@ func mountOverlay(o overlay) (int, error) {
 		return -1, err
 	}
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+// cloneMount returns a mount of what is at a path, with attributes in addition.
+func cloneMount(path string, attributes uint64) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	return fd, unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attributes})
 }
 
 // devices are the files of /dev that commands need.

@@ -59,6 +59,9 @@ func (w *confined) prepareStay(s *Stay) (plan, error) {
 	if err := w.checkHidden(b.spec.Workspace, hidden); err != nil {
 		return plan{}, fmt.Errorf("%w: %w", ErrNone, err)
 	}
+	if b.readOnly {
+		return plan{Writable: []string{b.TempDir()}, Hidden: hidden, Passes: true}, nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.running) == 0 {
@@ -156,7 +159,10 @@ func (w *confined) serveStay(s *Stay) (end func() error) {
 			return
 		}
 		defer f.Close()
-		d := &deputy{listener: int(f.Fd()), writable: []string{s.box.spec.Workspace, s.box.TempDir()}}
+		d := &deputy{listener: int(f.Fd()), writable: []string{s.box.TempDir()}}
+		if !s.box.readOnly {
+			d.writable = append(d.writable, s.box.spec.Workspace)
+		}
 		d.serveCalls()
 	}()
 	return func() error {

@@ -31,17 +31,22 @@ func (w *layered) checkSystem(b *Box) error {
 	return nil
 }
 
-// prepareStay creates the directories of the layers of a stay. A command that runs at the same time as another one has layers of its own.
+// prepareStay creates the directories of the layers of a stay. A command that runs at the same time as another one has layers of its
+// own, and so has one that lives alone.
 func (w *layered) prepareStay(s *Stay) (plan, error) {
 	b := s.box
 	p := plan{Writable: []string{b.TempDir()}, Hidden: b.hiddenPaths(), Passes: b.spec.Serve != nil}
 	if p.Passes {
 		p.Proxy = ProxyAddress
 	}
-	p.Overlays = append(p.Overlays, overlay{Dir: b.spec.Workspace, Upper: filepath.Join(s.dir, "upper"), Work: filepath.Join(s.dir, "work")})
+	if b.readOnly {
+		p.Shown = append(p.Shown, b.spec.Workspace)
+	} else {
+		p.Overlays = append(p.Overlays, overlay{Dir: b.spec.Workspace, Upper: filepath.Join(s.dir, "upper"), Work: filepath.Join(s.dir, "work")})
+	}
 	layers := filepath.Join(s.dir, "layers")
 	w.mu.Lock()
-	if w.shared == nil {
+	if w.shared == nil && !b.alone {
 		w.shared, layers = s, filepath.Join(b.spec.Private, "layers")
 	}
 	w.mu.Unlock()

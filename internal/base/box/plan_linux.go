@@ -7,6 +7,7 @@ import "slices"
 type plan struct {
 	Overlays []overlay // in any order
 	Writable []string  // directories that stay writable
+	Shown    []string  // directories that are seen as they are at each moment, and stay read-only
 	Hidden   []string  // paths that are seen empty
 
 	Passes bool   // the first process passes an open file out
