@@ -33,6 +33,7 @@ type connection struct {
 	session        *sdk.ClientSession
 	process        *proc.Process   // of a server over stdio
 	pipe           *pipe           // to the process
+	boxed          *boxedChild     // of the process
 	stderr         *stderrLog      // of the process; nil: there is none
 	ended          context.Context // when it ends, the connection is closed
 	end            context.CancelFunc
@@ -73,6 +74,9 @@ func (s *server) openConnection(config Server) (*connection, error) {
 		return c, nil
 	}
 	cause := c.describeEnd(err)
+	if failed := c.boxed.describeFailure(); failed != nil {
+		cause = failed.Error()
+	}
 	c.end()
 	c.close()
 	switch {
@@ -210,6 +214,7 @@ func (c *connection) close() {
 	if c.pipe != nil {
 		_ = c.pipe.Close() // it has no errors
 	}
+	c.boxed.leaveBox()
 	if c.session != nil {
 		// The session notifies a server on the network, which may not answer.
 		closed := make(chan struct{})

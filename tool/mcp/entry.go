@@ -62,6 +62,8 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 			s.Headers = r.readTable(key, v)
 		case "oauth":
 			r.readLogin(v)
+		case "sandbox":
+			r.readSandbox(key, v)
 		case "start_timeout":
 			s.StartTimeout = r.readDuration(key, v)
 		case "timeout":
@@ -72,10 +74,13 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 	if s.problem == nil {
 		r.resolveTransport(kind)
 	}
+	if s.problem == nil && s.Sandbox && s.Transport != Stdio {
+		r.addFault(r.fields["sandbox"], `has "sandbox", which holds only servers over stdio: remove it, or give the server a "command"`)
+	}
 }
 
 // entryKeys are the keys of an entry.
-var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers", "oauth", "start_timeout", "timeout"}
+var entryKeys = []string{"type", "command", "args", "env", "cwd", "url", "in_doubt", "headers", "oauth", "sandbox", "start_timeout", "timeout"}
 
 // warnUnknown warns about an unknown key that is similar to a known one. Other unknown keys may
 // belong to other programs.
@@ -178,6 +183,16 @@ func (r *entryReader) readInDoubt(key string, v *yaml.Node) {
 		r.addFault(v, `has the unknown "in_doubt" %q: it must be one of %s`, name, strings.Join(tool.Doubts, ", "))
 	}
 	r.server.InDoubt = choice
+}
+
+// readSandbox reads whether the server runs in the box. A value that raddle does not understand is a fault: without it, the server would run outside.
+func (r *entryReader) readSandbox(key string, v *yaml.Node) {
+	switch text, ok := strictyaml.ScalarText(v, true); {
+	case ok && text == "true":
+		r.server.Sandbox = true
+	case !ok || text != "false":
+		r.addFault(v, "has a %q that is neither true nor false", key)
+	}
 }
 
 func (r *entryReader) readList(key string, v *yaml.Node) (list []string) {

@@ -36,6 +36,9 @@ type Server struct {
 	Env     map[string]string // on top of Options.Env
 	Dir     string            // cwd; relative to Options.Dir
 
+	// Sandbox says that the child process runs in Options.Box, and not without it.
+	Sandbox bool
+
 	// InDoubt says what happens to calls that a crash interrupted, unless they may be repeated.
 	InDoubt tool.Doubt
 

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
   # a comment, as some tools write them
   "$schema": "whatever",
   "mcpServers": {
-    "old": {"command": "npx", "args": ["-y", "pkg"], "env": {"K": "v", "N": 1, "F": 2.50, "B": true}, "cwd": "dir", "disabled": false},
+    "old": {"command": "npx", "args": ["-y", "pkg"], "env": {"K": "v", "N": 1, "F": 2.50, "B": true}, "cwd": "dir", "disabled": false, "sandbox": true},
     "new": {"type": "http", "url": "https://x.org/mcp", "headers": {"Authorization": "Bearer {{T}}"}, "oauth": {"clientId": "x"}},
     "inferred": {"url": "http://localhost:1"},
     "stream": {"type": "sse", "url": "http://localhost:2/sse"}
@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	want := []Server{
 		{ID: "inferred", Transport: HTTP, Pos: "m.json:7:5", URL: "http://localhost:1"},
 		{ID: "new", Transport: HTTP, Pos: "m.json:6:5", URL: "https://x.org/mcp", Headers: map[string]string{"Authorization": "Bearer {{T}}"}},
-		{ID: "old", Transport: Stdio, Pos: "m.json:5:5", Command: "npx", Args: []string{"-y", "pkg"}, Dir: "dir",
+		{ID: "old", Transport: Stdio, Pos: "m.json:5:5", Command: "npx", Args: []string{"-y", "pkg"}, Dir: "dir", Sandbox: true,
 			Env: map[string]string{"K": "v", "N": "1", "F": "2.50", "B": "true"}},
 		{ID: "stream", Transport: SSE, Pos: "m.json:8:5", URL: "http://localhost:2/sse"},
 	}
@@ -52,6 +52,9 @@ func TestProblemsOfEntries(t *testing.T) {
 		`{"type":"stdio","url":"b"}`:                  `m.json:2:1: MCP server 'x' has type "stdio" but is missing a "command" field`,
 		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:39: MCP server 'x' has type "sse" but also a "command" field: remove it`,
 		`{"type":"pigeon","url":"b"}`:                 `m.json:2:13: MCP server 'x' has the unknown type "pigeon": it must be "stdio", "http" or "sse"`,
+		`{"command":"a","sandbox":"yes"}`:             `m.json:2:30: MCP server 'x' has a "sandbox" that is neither true nor false`,
+		`{"command":"a","sandbox":{"allow":[]}}`:      `m.json:2:30: MCP server 'x' has a "sandbox" that is neither true nor false`,
+		`{"url":"a","sandbox":true}`:                  `m.json:2:26: MCP server 'x' has "sandbox", which holds only servers over stdio: remove it, or give the server a "command"`,
 		`{"command":"a"}, "x":{"command":"b"}`:        `m.json:2:22: MCP server 'x' is declared twice; the other one is at m.json:2:1`,
 		`{"command":"a"}, "y":{"command":"b","env":3`: "",
 	} {
@@ -72,6 +75,7 @@ func TestProblemsOfEntries(t *testing.T) {
 func TestUnknownKeysOfEntries(t *testing.T) {
 	for entry, want := range map[string]string{
 		`{"comand":"a","url":"b"}`:                               `m.json:1:21: warning: MCP server 'x' has the unknown key "comand" (did you mean command?)`,
+		`{"command":"a","sandbx":true}`:                          `m.json:1:35: warning: MCP server 'x' has the unknown key "sandbx" (did you mean sandbox?)`,
 		`{"command":"a","header":{"A":"b"}}`:                     `m.json:1:35: warning: MCP server 'x' has the unknown key "header" (did you mean headers?)`,
 		`{"command":"a","disabled":true,"timeout":3,"tools":[]}`: "",
 		`{"command":"a","commands":"b"}`:                         "", // it has a command

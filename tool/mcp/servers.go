@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/internal/base/box"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -35,6 +36,10 @@ type Options struct {
 	// Dir is where child processes run, and what a relative cwd is relative
 	// to; empty: the working directory of this process.
 	Dir string
+	// Box makes the box in which a server with Server.Sandbox runs until remove is called, without the variables of Env that are Secret; nil: there is none. Where
+	// there is none, such a server does not start.
+	Box    func() (b *box.Box, remove func(), err error)
+	Secret func(name, value string) bool // nil: no variable is one
 	// Workspace is the directory that servers get as their root; empty: none.
 	Workspace string
 

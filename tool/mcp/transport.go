@@ -61,11 +61,18 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 			dir = filepath.Join(s.options.Dir, dir)
 		}
 	}
-	env := append([]string{}, s.options.Env...)
+	env := s.listVariables()
 	for _, name := range slices.Sorted(maps.Keys(config.Env)) {
 		env = append(env, name+"="+config.Env[name])
 	}
 	command := proc.Command{Path: config.Command, Args: config.Args, Dir: dir, Env: env}
+	if s.config.Sandbox {
+		var err error
+		if c.boxed, err = s.enterBox(command); err != nil {
+			return nil, err
+		}
+		command = c.boxed.stay.Command
+	}
 	c.stderr = &stderrLog{server: s}
 	process, err := proc.Start(command, c.stderr)
 	if err != nil {

@@ -43,6 +43,9 @@ var ErrNone = errors.New("this system offers no box")
 type Spec struct {
 	// Workspace is the directory that commands may change.
 	Workspace string
+	// ReadOnly is for processes that live long, such as servers: they see the workspace as it is at each moment, which a layer, below which nothing must change, cannot
+	// show, and they cannot change it.
+	ReadOnly bool
 	// Private is an existing directory in which the box keeps temporary files and layers; it must not lie in the workspace, nor
 	// the workspace in it.
 	Private string
@@ -74,9 +77,8 @@ type Box struct {
 
 // A view is how the commands of a box differ from those of another view of it.
 type view struct {
-	hosts    []string // what they reach in addition to what the proxy allows all
-	alone    bool     // their layers over caches are their own
-	readOnly bool     // they see the workspace as it is at each moment, and cannot change it
+	hosts []string // what they reach in addition to what the proxy allows all
+	alone bool     // their layers over caches are their own
 }
 
 // A usage is what all views of a box share.
@@ -98,14 +100,6 @@ func (b *Box) LivingAlone() *Box {
 	other := *b
 	other.alone = true
 	return &other
-}
-
-// ReadOnly returns the same box for processes that live as long as the box, such as servers: they see the workspace as it is at each moment, as a layer, which
-// must not change below its reader, cannot show it. They cannot change it, and live alone.
-func (b *Box) ReadOnly() *Box {
-	other := b.LivingAlone()
-	other.readOnly = true
-	return other
 }
 
 // New returns a box, after it has tried it, which takes about 20 ms. An error wraps [ErrNone] if the system offers no box for this workspace.

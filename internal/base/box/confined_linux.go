@@ -59,7 +59,7 @@ func (w *confined) prepareStay(s *Stay) (plan, error) {
 	if err := w.checkHidden(b.spec.Workspace, hidden); err != nil {
 		return plan{}, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	if b.readOnly {
+	if b.spec.ReadOnly {
 		return plan{Writable: []string{b.TempDir()}, Hidden: hidden, Passes: true}, nil
 	}
 	w.mu.Lock()
@@ -160,7 +160,7 @@ func (w *confined) serveStay(s *Stay) (end func() error) {
 		}
 		defer f.Close()
 		d := &deputy{listener: int(f.Fd()), writable: []string{s.box.TempDir()}}
-		if !s.box.readOnly {
+		if !s.box.spec.ReadOnly {
 			d.writable = append(d.writable, s.box.spec.Workspace)
 		}
 		d.serveCalls()

@@ -194,7 +194,7 @@ func (s *Stay) endServing() error {
 // since the command began. before, which may be nil, is called for each change of a file; see [PathChange].
 func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
 	defer s.releaseStay()
-	if err := s.endServing(); err != nil || s.box.readOnly {
+	if err := s.endServing(); err != nil || s.box.spec.ReadOnly {
 		return Remains{}, err
 	}
 	return s.box.way.gatherRemains(s, before)

@@ -39,7 +39,7 @@ func (w *layered) prepareStay(s *Stay) (plan, error) {
 	if p.Passes {
 		p.Proxy = ProxyAddress
 	}
-	if b.readOnly {
+	if b.spec.ReadOnly {
 		p.Shown = append(p.Shown, b.spec.Workspace)
 	} else {
 		p.Overlays = append(p.Overlays, overlay{Dir: b.spec.Workspace, Upper: filepath.Join(s.dir, "upper"), Work: filepath.Join(s.dir, "work")})

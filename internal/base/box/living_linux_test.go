@@ -74,11 +74,11 @@ func (p *scene) replace(name, text string) {
 	}
 }
 
-// A process that lives in the read-only view sees each change of the workspace at once, makes none, and sees no secrets.
+// A process that lives in a read-only box sees each change of the workspace at once, makes none, and sees no secrets.
 func TestReadOnlyBoxIsLive(t *testing.T) {
 	t.Parallel()
-	p := newScene(t, nil)
-	l := p.startLiving(p.box.ReadOnly())
+	p := newScene(t, func(s *Spec) { s.ReadOnly = true })
+	l := p.startLiving(p.box)
 	if got := l.ask("cat a.txt; cat new.txt"); !strings.HasPrefix(got, "a\n") || !strings.Contains(got, "No such file") {
 		t.Errorf("before: %q", got)
 	}

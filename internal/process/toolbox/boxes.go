@@ -39,8 +39,19 @@ type runBox struct {
 // OpenBox returns the box of the run for commands that nothing else lets run. The first call makes it, and tries it. Close removes it.
 func (tb *Toolbox) OpenBox() (*box.Box, error) {
 	b := &tb.boxed
-	b.once.Do(func() { b.box, b.remove, b.err = tb.makeBox() })
+	b.once.Do(func() {
+		tb.network.policy, tb.network.tool = tb.policy, "execute_command"
+		b.box, b.remove, b.err = tb.makeBox(&tb.network, false)
+	})
 	return b.box, b.err
+}
+
+// serverName is the name by which rules know a server in a box when it connects to a host. No rule for a tool has it: only rules about any host open the network.
+const serverName = "(server)"
+
+// openServerBox makes a box for a server, which lives until remove is called: it shares no files with commands and other servers, and changes nothing in the workspace.
+func (tb *Toolbox) openServerBox() (b *box.Box, remove func(), err error) {
+	return tb.makeBox(&boxNetwork{policy: tb.policy, tool: serverName}, true)
 }
 
 // RequireBox returns an error that says why no box holds, for what must not do without one.
@@ -73,8 +84,8 @@ var errBoxOff = errors.New("the box is switched off (box: false, or --no-box)")
 // errBoxClosed says that the run has ended.
 var errBoxClosed = errors.New("the run has ended, and its box with it")
 
-// makeBox makes the box of the run, whose private files lie among raddle's own unless the workspace holds them.
-func (tb *Toolbox) makeBox() (b *box.Box, remove func(), err error) {
+// makeBox makes a box with a network, whose private files lie among raddle's own unless the workspace holds them.
+func (tb *Toolbox) makeBox(network *boxNetwork, readOnly bool) (b *box.Box, remove func(), err error) {
 	if !tb.shared.UsesBox() {
 		return nil, nil, errBoxOff
 	}
@@ -97,13 +108,12 @@ func (tb *Toolbox) makeBox() (b *box.Box, remove func(), err error) {
 		return nil, nil, err
 	}
 	policy := tb.policy
-	tb.network.policy = policy
 	if tb.findHidden(); tb.searchErr != nil {
 		remove()
 		return nil, nil, tb.searchErr
 	}
 	b, err = box.New(box.Spec{
-		Serve: tb.network.serveProxy, Variables: tb.network.listVariables(), Aside: filepath.Join(tb.shared.Dirs.State, asideDir),
+		Serve: network.serveProxy, Variables: network.listVariables(), Aside: filepath.Join(tb.shared.Dirs.State, asideDir), ReadOnly: readOnly,
 		Workspace: tb.workspace, Private: private, Protected: policy.BoxReason, Layers: tb.boxLayers(), Hidden: tb.hiddenPaths,
 	})
 	if err != nil {

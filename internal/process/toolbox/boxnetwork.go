@@ -18,6 +18,7 @@ import (
 // A boxNetwork is the network of a run's box: the proxy that reaches the hosts that rules allow.
 type boxNetwork struct {
 	policy permission.Policy
+	tool   string // by which rules know what runs in the box
 
 	mu      sync.Mutex
 	refused []string // hosts since TakeRefused was called, each once
@@ -48,7 +49,7 @@ func reachesHost(hosts []string, to netproxy.Destination) bool {
 
 // judgeHost decides about a destination by the rules, and by the hosts that a command was allowed. No rule that denies is overruled.
 func (n *boxNetwork) judgeHost(to netproxy.Destination, hosts []string) netproxy.Ruling {
-	switch d := n.policy.DecideHost("execute_command", to.Host, to.Port); {
+	switch d := n.policy.DecideHost(n.tool, to.Host, to.Port); {
 	case d.Verdict == permission.Allow:
 		return netproxy.Ruling{Allowed: true, Named: true}
 	case d.Verdict == permission.Ask && reachesHost(hosts, to):

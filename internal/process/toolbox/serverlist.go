@@ -66,6 +66,9 @@ func (s *Shared) TryServer(ctx context.Context, id string) (tools []tool.Tool, l
 		return nil, nil, err
 	}
 	box := s.NewToolbox(s.Dirs.Work, s.Dirs.Functions)
+	if _, err := s.NewGate(box, "", nil); err != nil { // the rules say what a server in the box reaches
+		return nil, nil, err
+	}
 	set, err := box.Open(flow.ToolNeed{Dir: s.Dirs.Functions, Servers: []string{id}})
 	if err != nil {
 		return nil, nil, err

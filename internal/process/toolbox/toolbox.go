@@ -464,7 +464,7 @@ func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
+		Box: tb.openServerBox, Secret: tb.shared.isSecretVariable, Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
 	tb.servers[path] = s
 	return s
 }
