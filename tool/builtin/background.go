@@ -31,6 +31,7 @@ var jobTools = []definition{
 			{name: "timeout", number: true, about: "End it after this many seconds; without it, it has no limit"},
 			untilParam,
 			{name: "wait", number: true, about: "How many seconds to wait until it ends or prints the text of until; 1 if it is left out"},
+			hostsParam, outsideParam,
 		},
 		touches: touchCommand,
 		run:     startBackground,
@@ -70,8 +71,11 @@ var jobTools = []definition{
 // touchCommand judges a command that is started like one that is executed.
 func touchCommand(h Host, a arguments) (tool.Touch, error) {
 	touch, err := touchShell(h, a)
+	if err != nil {
+		return touch, err
+	}
 	touch.Like = "execute_command"
-	return touch, err
+	return touchBox(h, a, touch)
 }
 
 // A jobReport is what the model reads about a background command.
@@ -81,7 +85,12 @@ type jobReport struct {
 	State   string `json:"state"`
 	Output  string `json:"output,omitempty"`
 	Note    string `json:"note,omitempty"`
+	boxReport
 }
+
+// livesInBox is what a model reads when a command begins to live in the box.
+const livesInBox = "It runs in a box: other commands cannot connect to it, it may not see what changes in the workspace after its start, and what it writes is in the workspace when it has ended. " +
+	"For a server that others must reach, or that must see changes, stop it and call again with outside_box true; a person is then asked."
 
 func startBackground(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	js, err := h.jobs()
@@ -93,7 +102,11 @@ func startBackground(ctx context.Context, h Host, a arguments) (tool.Result, err
 	if seconds := a.intValue("timeout", 0); seconds > 0 {
 		c.Timeout = time.Duration(seconds) * time.Second
 	}
-	j, err := js.startJob(js.threadOf(ctx), c, jobRecord{Command: a["command"], Key: h.key}, a["input"] == "true")
+	var boxed *boxedRun
+	if h.permit != nil && h.permit.Boxed {
+		boxed = &boxedRun{host: h}
+	}
+	j, err := js.startJob(js.threadOf(ctx), c, jobRecord{Command: a["command"], Key: h.key}, a["input"] == "true", boxed)
 	if err != nil {
 		return reportMissing(tool.Result{}, err)
 	}
@@ -144,7 +157,7 @@ func stopBackground(ctx context.Context, h Host, a arguments) (tool.Result, erro
 		return tool.Result{}, err
 	}
 	j.stopJob(errJobStopped)
-	return tool.JSONResult(jobReport{Job: j.record.ID, State: j.describeState(), Output: j.takeOutput()}), nil
+	return j.reportJob(""), nil
 }
 
 // jobs returns the background commands of the process.
@@ -175,12 +188,34 @@ func (h Host) lookAt(ctx context.Context, j *job, a arguments, otherwise time.Du
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r := jobReport{Job: j.record.ID, State: j.describeState(), Output: j.takeOutput()}
+	note := ""
+	if until != "" && !found && !j.past {
+		note = fmt.Sprintf("it has not printed %q", until)
+	}
+	return j.reportJob(note), nil
+}
+
+// reportJob returns what a call that looks at a command reports: what it has printed, and after its end once what the box did to it and what it changed.
+func (j *job) reportJob(note string) tool.Result {
+	ended := j.hasEnded()
+	r := jobReport{Job: j.record.ID, State: j.describeState(), Output: j.takeOutput(), Note: note}
 	if j.past {
 		r.Command = j.record.Command
 	}
-	if until != "" && !found && !j.past {
-		r.Note = fmt.Sprintf("it has not printed %q", until)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.boxed == nil {
+		return tool.JSONResult(r)
 	}
-	return tool.JSONResult(r), nil
+	if !ended {
+		if !j.told {
+			r.Box, j.told = livesInBox, true
+		}
+		return tool.JSONResult(r)
+	}
+	r.boxReport = j.left.report
+	result := tool.JSONResult(r)
+	result.Changes = j.left.changes
+	j.left = jobRemains{}
+	return result
 }

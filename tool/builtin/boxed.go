@@ -65,22 +65,26 @@ type boxedImage struct {
 	old  oldImage
 }
 
-// runCommand runs a command in the box, and moves what it wrote into the workspace, however it ends.
-func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result, error) {
+// openPlace returns the box for the call, with the hosts that it may reach.
+func (b *boxedRun) openPlace() (*box.Box, error) {
 	if b.host.Box == nil {
-		return proc.Result{}, errors.New("the command may only run in a box, and there is none")
+		return nil, errors.New("the command may only run in a box, and there is none")
 	}
 	place, err := b.host.Box()
 	if err != nil {
-		return proc.Result{}, err
+		return nil, err
 	}
 	b.network = place.DescribeBox().Network
-	res, outcome, err := place.Reaching(b.host.permit.Hosts).Run(ctx, c, func(change box.PathChange) {
-		if len(b.before) < maxBoxedImages && !strings.HasPrefix(change.Path, ".git/") && !strings.Contains(change.Path, "/.git/") {
-			path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
-			b.before = append(b.before, boxedImage{path, imageBefore(b.host, change, path)})
-		}
-	})
+	return place.Reaching(b.host.permit.Hosts), nil
+}
+
+// runCommand runs a command in the box, and moves what it wrote into the workspace, however it ends.
+func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result, error) {
+	place, err := b.openPlace()
+	if err != nil {
+		return proc.Result{}, err
+	}
+	res, outcome, err := place.Run(ctx, c, b.keepImage)
 	b.outcome = outcome
 	return res, err
 }
@@ -104,13 +108,28 @@ func imageBefore(h Host, change box.PathChange, path string) oldImage {
 	}
 }
 
+// keepImage keeps a file as it is before it changes.
+func (b *boxedRun) keepImage(change box.PathChange) {
+	if len(b.before) < maxBoxedImages && !strings.HasPrefix(change.Path, ".git/") && !strings.Contains(change.Path, "/.git/") {
+		path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
+		b.before = append(b.before, boxedImage{path, imageBefore(b.host, change, path)})
+	}
+}
+
 // maxHeldNames is how many of the files that the box held back a model is shown.
 const maxHeldNames = 20
 
-// addFields adds to the result what the box did to the command. The receiver may be nil: the command did not run in the box.
-func (b *boxedRun) addFields(fields map[string]string, failed bool) {
+// A boxReport is what a model reads about what the box did to a command.
+type boxReport struct {
+	NotChanged   string `json:"not_changed,omitempty"`
+	RefusedHosts string `json:"refused_hosts,omitempty"`
+	Box          string `json:"box,omitempty"`
+}
+
+// describeBox returns what the box did to a command that has ended. The receiver may be nil: the command did not run in the box.
+func (b *boxedRun) describeBox(failed bool) (r boxReport) {
 	if b == nil {
-		return
+		return r
 	}
 	if held := b.outcome.Held; len(held) > 0 {
 		var lines []string
@@ -120,21 +139,29 @@ func (b *boxedRun) addFields(fields map[string]string, failed bool) {
 		if len(held) > maxHeldNames {
 			lines = append(lines, "and more")
 		}
-		fields["not_changed"] = strings.Join(lines, "\n")
+		r.NotChanged = strings.Join(lines, "\n")
 	}
 	var refused []string
 	if b.host.RefusedHosts != nil {
 		refused = b.host.RefusedHosts()
 	}
-	if len(refused) > 0 {
-		fields["refused_hosts"] = strings.Join(refused, ", ")
-	}
+	r.RefusedHosts = strings.Join(refused, ", ")
 	if failed || len(refused) > 0 {
 		network := "no network but hosts that rules allow"
 		if !b.network {
 			network = "no network, not even servers that the command starts itself"
 		}
-		fields["box"] = "This ran in a box: " + network + ", no secrets, changes only in the workspace and in $TMPDIR. " + boxAdvice(refused)
+		r.Box = "This ran in a box: " + network + ", no secrets, changes only in the workspace and in $TMPDIR. " + boxAdvice(refused)
+	}
+	return r
+}
+
+// addFields adds the report to a result.
+func (r boxReport) addFields(fields map[string]string) {
+	for name, text := range map[string]string{"not_changed": r.NotChanged, "refused_hosts": r.RefusedHosts, "box": r.Box} {
+		if text != "" {
+			fields[name] = text
+		}
 	}
 }
 

@@ -211,7 +211,7 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	if stderr != "" {
 		fields["stderr"] = stderr
 	}
-	boxed.addFields(fields, err != nil)
+	boxed.describeBox(err != nil).addFields(fields)
 	result := tool.Result{Error: err != nil}
 	if len(fields) > 0 {
 		result.Content = tool.JSONResult(fields).Content

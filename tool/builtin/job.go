@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/internal/base/box"
 	"raddle.dev/internal/base/proc"
+	"raddle.dev/tool"
 )
 
 // A job is one background command.
@@ -27,6 +29,8 @@ type job struct {
 	cancel context.CancelCauseFunc
 	stdin  *os.File // the writing end; nil: it has no input
 
+	boxed *boxedRun // the box of the command; nil: it runs in none
+
 	saving sync.Mutex // held while the record is written
 
 	mu      sync.Mutex
@@ -38,6 +42,14 @@ type job struct {
 	show    func(text string) // shows what it prints to a person; nil: no call waits
 	timer   *time.Timer       // writes the record; nil: nothing new is to be recorded
 	inputs  map[string]bool   // the keys of calls that have written to it
+	told    bool              // the model has read that it runs in a box
+	left    jobRemains        // what no call has reported yet
+}
+
+// A jobRemains is what a command in the box has left behind.
+type jobRemains struct {
+	report  boxReport
+	changes []tool.FileChange
 }
 
 // saveInterval is the time between what a command prints and its record.
@@ -70,11 +82,16 @@ func (j *job) runCommand(c proc.Command, input bool) error {
 		defer close(j.begun)
 		return j.saveRecord()
 	}
+	stay, err := j.enterBox(&c)
+	if err != nil {
+		return j.removeTraces(err)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	j.cancel = cancel
 	failed := make(chan error, 1)
 	go func() {
 		_, err := proc.Run(ctx, c)
+		err = j.leaveBox(stay, err)
 		if start, ok := errors.AsType[*proc.StartError](err); ok {
 			failed <- start
 		}
@@ -91,6 +108,41 @@ func (j *job) runCommand(c proc.Command, input bool) error {
 	default:
 		return nil
 	}
+}
+
+// enterBox prepares the box of the command, if it runs in one, and changes c to what runs there.
+func (j *job) enterBox(c *proc.Command) (*box.Stay, error) {
+	if j.boxed == nil {
+		return nil, nil
+	}
+	place, err := j.boxed.openPlace()
+	if err != nil {
+		return nil, err
+	}
+	stay, err := place.LivingAlone().EnterBox(*c)
+	if err != nil {
+		return nil, err
+	}
+	*c = stay.Command
+	return stay, nil
+}
+
+// leaveBox moves what the command wrote into the workspace after it has ended with an error, if it ran in a box. It returns the error that counts.
+func (j *job) leaveBox(stay *box.Stay, ended error) error {
+	if stay == nil {
+		return ended
+	}
+	if failed := stay.DescribeFailure(); failed != nil {
+		ended = failed
+	}
+	outcome, err := stay.LeaveBox(j.boxed.keepImage)
+	j.boxed.outcome = outcome
+	ended = errors.Join(ended, err)
+	left := jobRemains{j.boxed.describeBox(ended != nil), j.boxed.addChanges(tool.Result{}).Changes}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.left = left
+	return ended
 }
 
 // removeTraces removes what was prepared for a command that could not be started.

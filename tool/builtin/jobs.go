@@ -94,8 +94,8 @@ func (js *Jobs) threadDir(thread string) string {
 	return filepath.Join(js.Dir, hex.EncodeToString(sum[:16]))
 }
 
-// startJob starts a command, and returns it. A call with the key of an earlier one gets what that one has started, which may be a command of a process that has ended.
-func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, input bool) (*job, error) {
+// startJob starts a command, in a box unless boxed is nil, and returns it. A call with the key of an earlier one gets what that one has started, which may be a command of a process that has ended.
+func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, input bool, boxed *boxedRun) (*job, error) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	own := js.threads[thread]
@@ -118,7 +118,7 @@ func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, 
 		return nil, fmt.Errorf("%d background commands are running already: stop one with command_stop", running)
 	}
 	record.ID, record.Owner, record.Started = "job-"+strconv.Itoa(max(len(own), lastNumber(past))+1), proc.CurrentHandle(), time.Now()
-	j := &job{record: record, file: js.recordFile(thread, record.ID), redact: js.redactText, done: make(chan struct{}), begun: make(chan struct{})}
+	j := &job{record: record, file: js.recordFile(thread, record.ID), redact: js.redactText, boxed: boxed, done: make(chan struct{}), begun: make(chan struct{})}
 	if err := j.runCommand(command, input); err != nil {
 		return nil, err
 	}

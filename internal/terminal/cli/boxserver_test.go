@@ -136,6 +136,7 @@ func TestServerInTheBoxIsKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	await(t, "the server works on the call", func() bool { return runsCommand("98761") })
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
