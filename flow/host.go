@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow/hook"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -104,6 +105,10 @@ type Tooling struct {
 	// If not, each of its script nodes asks before it runs. nil: all scripts are
 	// trusted. It must be safe for concurrent use.
 	TrustsDir func(dir string) bool
+	// HoldsBox reports whether Confine can run scripts; nil: it cannot. Then script nodes whose directory is not trusted do not ask: Confine runs them in place of
+	// proc.Run. Both must be safe for concurrent use.
+	HoldsBox func() bool
+	Confine  func(ctx context.Context, c proc.Command) (proc.Result, error)
 	// OnlyReads reports whether calls may only read now: then script nodes do
 	// not run, and models are informed. nil: they may change things. It must be
 	// safe for concurrent use.

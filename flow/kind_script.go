@@ -204,12 +204,18 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 	return nil
 }
 
-// mayRun asks before a script of an untrusted directory runs. It refuses every script if only reading is permitted.
+// confinesScript reports whether the scripts of the agent run in a box: no person has consented to them, and a box holds.
+func (nr *nodeRun) confinesScript() bool {
+	t := nr.host().Tooling
+	return !nr.host().trustsDir(nr.agent.Dir) && t.HoldsBox != nil && t.HoldsBox()
+}
+
+// mayRun asks before a script of an untrusted directory runs outside of a box. It refuses every script if only reading is permitted.
 func (b *scriptNode) mayRun(nr *nodeRun) error {
 	if nr.host().onlyReads() {
 		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
 	}
-	if nr.host().trustsDir(nr.agent.Dir) {
+	if nr.host().trustsDir(nr.agent.Dir) || nr.confinesScript() {
 		return nil
 	}
 	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", nr.node.ID, nr.agent.Name, nr.agent.Dir)
@@ -368,7 +374,11 @@ func (b *scriptNode) executeScript(ctx context.Context, nr *nodeRun, path string
 	if err != nil {
 		return "", &notStartedError{err}
 	}
-	res, err := proc.Run(ctx, proc.Command{
+	run := proc.Run
+	if nr.confinesScript() {
+		run = nr.host().Tooling.Confine
+	}
+	res, err := run(ctx, proc.Command{
 		Path: program, Args: args, Dir: b.directory(nr), Env: env, Timeout: max(timeout, time.Nanosecond),
 		Mark: keyVariable + "=" + key,
 		Started: func(h proc.Handle) error {

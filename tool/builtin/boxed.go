@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -114,6 +115,48 @@ func (b *boxedRun) keepImage(change box.PathChange) {
 		path := filepath.Join(b.host.Workspace, filepath.FromSlash(change.Path))
 		b.before = append(b.before, boxedImage{path, imageBefore(b.host, change, path)})
 	}
+}
+
+// A BoxedCall is a call of a tool of another package whose process runs in the box of a host.
+type BoxedCall struct{ run boxedRun }
+
+// NewBoxedCall returns a call with a permit, for one process.
+func NewBoxedCall(h Host, p *tool.Permit) *BoxedCall {
+	h.permit = p
+	return &BoxedCall{boxedRun{host: h}}
+}
+
+// TempDir returns a directory that exists inside of the box and outside of it.
+func (c *BoxedCall) TempDir() (string, error) {
+	place, err := c.run.openPlace()
+	if err != nil {
+		return "", err
+	}
+	return place.TempDir(), nil
+}
+
+// RunCommand runs the process to its end, and moves what it wrote into the workspace.
+func (c *BoxedCall) RunCommand(ctx context.Context, cmd proc.Command) (proc.Result, error) {
+	return c.run.runCommand(ctx, cmd)
+}
+
+// AddReport adds to the result of the call what the box did, and what the process changed.
+func (c *BoxedCall) AddReport(name string, r tool.Result) tool.Result {
+	report := c.run.describeBox(r.Error)
+	var lines []string
+	if report.NotChanged != "" {
+		lines = append(lines, "Not changed:\n"+report.NotChanged)
+	}
+	if report.RefusedHosts != "" {
+		lines = append(lines, "Refused hosts: "+report.RefusedHosts)
+	}
+	if report.Box != "" {
+		lines = append(lines, "This ran in a box: no network but hosts that rules allow, no secrets, changes only in the workspace and in $TMPDIR. The user can let it run outside of the box with a rule that allows "+name+".")
+	}
+	if len(lines) > 0 {
+		r.Content = append(slices.Clone(r.Content), tool.TextResult(strings.Join(lines, "\n")).Content...)
+	}
+	return c.run.addChanges(r)
 }
 
 // maxHeldNames is how many of the files that the box held back a model is shown.

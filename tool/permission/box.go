@@ -21,9 +21,9 @@ type Box struct {
 // known to write outside of what the box lets it write asks, as does a file that the box hides.
 func (p *Policy) boxesNeed(m matcher, n need) bool {
 	switch {
-	case p.Box == nil || !m.boxes || p.Mode != ModeEdits && p.Mode != ModeBox && p.Mode != "":
+	case p.Box == nil || !m.boxes && !n.boxes || p.Mode != ModeEdits && p.Mode != ModeBox && p.Mode != "":
 		return false
-	case n.kind == theCall || n.kind == network || n.kind == writing && !n.guess:
+	case n.kind == theCall && !n.boxes || n.kind == network || n.kind == writing && !n.guess:
 		return false
 	case n.kind == reading && slices.ContainsFunc(n.paths, p.Box.Hides):
 		return false

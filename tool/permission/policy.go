@@ -41,6 +41,9 @@ type Policy struct {
 	// declared dangerous. nil: no tool is trusted.
 	Trusted func(name string) bool
 
+	// Untrusted reports whether a tool is a script that no person consented to. Each of its calls asks, or runs as a whole in the box. nil: no tool is.
+	Untrusted func(name string) bool
+
 	// Box is where the commands of calls run that no rule decides and that would ask otherwise, in ModeEdits and ModeBox; nil: there is none, and they ask.
 	Box *Box
 	// Person reports that a person is at a terminal. In ModeBox a call that wants out of the box asks this person; without one it is denied.

@@ -16,7 +16,6 @@ import (
 
 	"raddle.dev/internal/base/interpreter"
 	"raddle.dev/internal/base/proc"
-	"raddle.dev/internal/base/tempdir"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )
@@ -47,12 +46,11 @@ func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) 
 	if wrong, err := r.readArguments(); err != nil || wrong != "" {
 		return s.refusalResult(wrong), err
 	}
-	dir, remove, err := tempdir.New("tool-*")
+	remove, err := r.makeDir()
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
 	}
 	defer remove()
-	r.dir = dir
 	if wrong := r.refuseTooLarge(); wrong != "" {
 		return s.refusalResult(wrong), nil
 	}
@@ -64,7 +62,19 @@ func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) 
 		return s.refusalResult(wrong), nil
 	}
 	res, err := r.runProcess(ctx, cmd)
-	return r.buildResult(ctx, res, err)
+	if r.boxed == nil {
+		return r.buildResult(ctx, res, err)
+	}
+	removeOutput, failed := r.fetchOutput()
+	if failed != nil {
+		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, failed)
+	}
+	defer removeOutput()
+	result, err := r.buildResult(ctx, res, err)
+	if err != nil {
+		return result, err
+	}
+	return r.boxed.AddReport(s.Name, result), nil
 }
 
 // checkArguments returns why a call with these arguments cannot be made, as far as that is known before the script runs.
@@ -106,9 +116,10 @@ func (r *scriptCall) fitArguments() (wrong string) {
 // A scriptCall is one running call of a script.
 type scriptCall struct {
 	*script
-	dir  string // the call's own, removed with it
-	call tool.Call
-	data map[string]json.RawMessage
+	dir   string    // the call's own, removed with it
+	boxed BoxedCall // nil: the process runs in no box
+	call  tool.Call
+	data  map[string]json.RawMessage
 
 	positional []string // what @arg takes; only a command line gives it
 }
@@ -209,6 +220,9 @@ func (r *scriptCall) runProcess(ctx context.Context, cmd proc.Command) (proc.Res
 		if cmd.Watch = io.Writer(shownWriter(show)); lines != nil {
 			cmd.Watch = io.MultiWriter(lines, cmd.Watch)
 		}
+	}
+	if r.boxed != nil {
+		return r.boxed.RunCommand(ctx, cmd)
 	}
 	return proc.Run(ctx, cmd)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 
@@ -117,9 +118,15 @@ func (r *scriptCall) buildEnvironment() *environment {
 }
 
 // childEnvironment returns the environment as the process takes it. git takes no programs from a repository in it if the call runs a command that no one
-// allowed.
+// allowed. In a box there are no secrets in it, also not those of files.
 func (r *scriptCall) childEnvironment(e *environment) []string {
 	pairs := e.sortedPairs()
+	if secret := r.host.Secret; r.boxed != nil && secret != nil {
+		pairs = slices.DeleteFunc(pairs, func(pair string) bool {
+			name, value, _ := environ.SplitPair(pair)
+			return secret(name, value)
+		})
+	}
 	if p := r.call.Permit; p != nil && p.Unasked {
 		return gitrepo.HardenEnvironment(pairs)
 	}

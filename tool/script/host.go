@@ -27,6 +27,7 @@ import (
 
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/proc"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )
@@ -65,9 +66,21 @@ type Host struct {
 	// Started, if set, is called when a call's process runs, with what
 	// identifies it to a later process of this machine. An error ends the call.
 	Started func(ctx context.Context, child json.RawMessage) error
+	// Boxed returns what runs the process of a call that must run in a box: see [tool.Permit]. nil: such a call fails.
+	Boxed func(p *tool.Permit) BoxedCall
 	// Printed, if set, is given each line that a tool prints to its standard
 	// output, without escapes, as it comes. It must not block.
 	Printed func(ctx context.Context, line string)
+}
+
+// A BoxedCall runs the process of one call in a box.
+type BoxedCall interface {
+	// TempDir returns a directory that exists inside of the box and outside of it.
+	TempDir() (string, error)
+	// RunCommand runs the process to its end. What it has started ends with it.
+	RunCommand(ctx context.Context, c proc.Command) (proc.Result, error)
+	// AddReport adds to the result of the tool with a name what the box did.
+	AddReport(name string, r tool.Result) tool.Result
 }
 
 // An Agent is a directory with tools of its own.

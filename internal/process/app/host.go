@@ -115,7 +115,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Hooks: hooks, TrustsDir: box.TrustsDir, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Hooks: hooks, TrustsDir: box.TrustsDir, HoldsBox: box.HoldsBox, Confine: box.ConfineScript, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, InDoubtForAll: s.InDoubt},

@@ -62,6 +62,20 @@ func (tb *Toolbox) RequireBox() error {
 	return nil
 }
 
+// ConfineScript runs a script that no person consented to in the box, without secrets in its environment. Without a box it fails: it must not run elsewhere.
+func (tb *Toolbox) ConfineScript(ctx context.Context, c proc.Command) (proc.Result, error) {
+	b, err := tb.OpenBox()
+	if err != nil {
+		return proc.Result{ExitCode: -1}, err
+	}
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return tb.shared.isSecretVariable(name, value)
+	})
+	res, _, err := b.Run(ctx, c, nil)
+	return res, err
+}
+
 // runConfined runs a command in the box if one holds, and as it is otherwise.
 func (tb *Toolbox) runConfined(ctx context.Context, c proc.Command) (proc.Result, error) {
 	b, err := tb.OpenBox()
@@ -72,8 +86,8 @@ func (tb *Toolbox) runConfined(ctx context.Context, c proc.Command) (proc.Result
 	return res, err
 }
 
-// holdsBox reports whether commands of the run can run in a box.
-func (tb *Toolbox) holdsBox() bool {
+// HoldsBox reports whether commands of the run can run in a box.
+func (tb *Toolbox) HoldsBox() bool {
 	_, err := tb.OpenBox()
 	return err == nil
 }
@@ -107,14 +121,18 @@ func (tb *Toolbox) makeBox(network *boxNetwork, readOnly bool) (b *box.Box, remo
 	if err != nil {
 		return nil, nil, err
 	}
-	policy := tb.policy
+	protect := func(path, made string) string {
+		policy := tb.policy
+		policy.Code = tb.codePaths()
+		return policy.BoxReason(path, made)
+	}
 	if tb.findHidden(); tb.searchErr != nil {
 		remove()
 		return nil, nil, tb.searchErr
 	}
 	b, err = box.New(box.Spec{
 		Serve: network.serveProxy, Variables: network.listVariables(), Aside: filepath.Join(tb.shared.Dirs.State, asideDir), ReadOnly: readOnly,
-		Workspace: tb.workspace, Private: private, Protected: policy.BoxReason, Layers: tb.boxLayers(), Hidden: tb.hiddenPaths,
+		Workspace: tb.workspace, Private: private, Protected: protect, Layers: tb.boxLayers(), Hidden: tb.hiddenPaths,
 	})
 	if err != nil {
 		remove()
@@ -131,7 +149,7 @@ func (tb *Toolbox) permissionBox() *permission.Box {
 	if !tb.shared.UsesBox() {
 		return nil
 	}
-	return &permission.Box{Holds: tb.holdsBox, Hides: tb.hidesInBox}
+	return &permission.Box{Holds: tb.HoldsBox, Hides: tb.hidesInBox}
 }
 
 // toolCaches are the directories below the home directory in which build tools keep what they can make or fetch again.

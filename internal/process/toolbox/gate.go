@@ -51,7 +51,7 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 	project := filepath.Join(tb.workspace, projectFile)
 	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
 		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home, Env: tb.ChildEnv(), Person: tb.Person,
-		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted,
+		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted, Untrusted: tb.IsUntrusted,
 		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
 	}}
 	if agentDir != "" {

@@ -227,6 +227,7 @@ func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: tb.Homes[n.Dir], Variables: tb.shared.resolveVariables(n.Variables)},
 		Packages: tb.PackageDirs(n.Dir),
 		Timeout:  tb.shared.Config.ToolTimeout,
+		Boxed:    func(p *tool.Permit) script.BoxedCall { return builtin.NewBoxedCall(tb.builtinHost(), p) },
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
 }
