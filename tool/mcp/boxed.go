@@ -62,13 +62,13 @@ func (b *boxedChild) describeFailure() error {
 }
 
 // listVariables returns the variables of a child but for those of its entry: without secrets if it runs in a box.
-func (s *server) listVariables() []string {
-	env := slices.Clone(s.options.Env)
-	if !s.config.Sandbox || s.options.Secret == nil {
+func (o *Options) listVariables(boxed bool) []string {
+	env := slices.Clone(o.Env)
+	if !boxed || o.Secret == nil {
 		return env
 	}
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
-		return s.options.Secret(name, value)
+		return o.Secret(name, value)
 	})
 }

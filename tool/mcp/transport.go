@@ -61,7 +61,7 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 			dir = filepath.Join(s.options.Dir, dir)
 		}
 	}
-	env := s.listVariables()
+	env := s.options.listVariables(s.config.Sandbox)
 	for _, name := range slices.Sorted(maps.Keys(config.Env)) {
 		env = append(env, name+"="+config.Env[name])
 	}

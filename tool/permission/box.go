@@ -17,13 +17,16 @@ type Box struct {
 	Hides func(path string) bool
 }
 
+// noConsent says why a call asks that can run in the box as a whole.
+const noConsent = "is a script of an agent that you did not name"
+
 // boxesNeed reports whether a need that no rule decides is covered if the commands of its call run in the box. A file that the call is
 // known to write outside of what the box lets it write asks, as does a file that the box hides.
 func (p *Policy) boxesNeed(m matcher, n need) bool {
 	switch {
-	case p.Box == nil || !m.boxes && !n.boxes || p.Mode != ModeEdits && p.Mode != ModeBox && p.Mode != "":
+	case p.Box == nil || !m.boxes && n.why != noConsent || p.Mode != ModeEdits && p.Mode != ModeBox && p.Mode != "":
 		return false
-	case n.kind == theCall && !n.boxes || n.kind == network || n.kind == writing && !n.guess:
+	case n.kind == theCall && n.why != noConsent || n.kind == network || n.kind == writing && !n.guess:
 		return false
 	case n.kind == reading && slices.ContainsFunc(n.paths, p.Box.Hides):
 		return false

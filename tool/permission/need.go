@@ -56,7 +56,6 @@ type need struct {
 	repeated bool    // another need that asks already gives the reason of the fallback
 	fallback Verdict // the verdict if no rule covers the need
 	why      string  // the reason of the fallback, as the end of a sentence that begins with text
-	boxes    bool    // of a call: it can run in the box as a whole
 	root     string  // of a guarded path: what a rule must name
 }
 
@@ -147,7 +146,7 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 	case t.Effect == tool.Dangerous:
 		n.fallback, n.why = Ask, "is declared dangerous"
 	case p.Untrusted != nil && p.Untrusted(t.Name):
-		n.fallback, n.why, n.boxes, n.opaque = Ask, "is a script of an agent that you did not name", true, true
+		n.fallback, n.why, n.opaque = Ask, noConsent, true
 	case touch.Unknown != "":
 		n.fallback, n.why = Ask, touch.Unknown
 	case t.Touches != nil || trusted || t.Effect == tool.ReadOnly:

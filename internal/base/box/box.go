@@ -69,16 +69,11 @@ type Spec struct {
 
 // A Box is a place where commands run, one after the other or at the same time. Its methods are safe for concurrent use.
 type Box struct {
-	spec Spec
-	view
-	way way
-	*usage
-}
-
-// A view is how the commands of a box differ from those of another view of it.
-type view struct {
-	hosts []string // what they reach in addition to what the proxy allows all
+	spec  Spec
+	way   way
+	hosts []string // what its commands reach in addition to what the proxy allows all
 	alone bool     // their layers over caches are their own
+	*usage
 }
 
 // A usage is what all views of a box share.

@@ -268,6 +268,7 @@ var elsewhere = map[string]string{
 	"rag/load/local.go readFile":                               "TestDocumentsThatAreNoFilesWhenTheyAreRead in package load",
 	"server/api/catalogue.go readFile":                         "the files of an agent that was loaded, up to a limit: flow/source.go has a row",
 	"tool/permission/repository.go readSmallFile":              "a file that git keeps, after a look at its kind",
+	"tool/script/boxed.go fetchOutput":                         "TestScriptsOfOthersInTheBox in package cli",
 	"tool/script/environment.go ReadDotenv":                    "TestDotenvStaysInItsDirectory in package script",
 	"tool/script/environment.go refuseTooLarge":                "a script that was declared: tool/declare has a row",
 	"tool/script/environment.go utilsRoot":                     "a script that was declared: tool/declare has a row",

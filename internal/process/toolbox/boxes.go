@@ -49,11 +49,6 @@ func (tb *Toolbox) OpenBox() (*box.Box, error) {
 // serverName is the name by which rules know a server in a box when it connects to a host. No rule for a tool has it: only rules about any host open the network.
 const serverName = "(server)"
 
-// openServerBox makes a box for a server, which lives until remove is called: it shares no files with commands and other servers, and changes nothing in the workspace.
-func (tb *Toolbox) openServerBox() (b *box.Box, remove func(), err error) {
-	return tb.makeBox(&boxNetwork{policy: tb.policy, tool: serverName}, true)
-}
-
 // RequireBox returns an error that says why no box holds, for what must not do without one.
 func (tb *Toolbox) RequireBox() error {
 	if _, err := tb.OpenBox(); err != nil {

@@ -462,10 +462,14 @@ func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
 	}
 	secrets := tb.shared.SecretSet()
 	secrets.Add(file.Secrets(lookup)...)
+	// The box of a server shares no files with commands and other servers.
+	openBox := func() (*box.Box, func(), error) {
+		return tb.makeBox(&boxNetwork{policy: tb.policy, tool: serverName}, true)
+	}
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Box: tb.openServerBox, Secret: tb.shared.isSecretVariable, Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
+		Box: openBox, Secret: tb.shared.isSecretVariable, Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
 	tb.servers[path] = s
 	return s
 }
