@@ -35,7 +35,7 @@ func newMachine(t *testing.T, st journal.Store, env ...string) *machine {
 	m := &machine{t: t, home: filepath.Join(t.TempDir(), "home")}
 	testfile.WriteFiles(t, m.home, map[string]string{"work/x": ""})
 	var err error
-	m.Process, err = Open(Options{Store: "postgres://db/runs", Work: filepath.Join(m.home, "work"), Environ: append(env, "HOME="+m.home, "PATH="+os.Getenv("PATH"))})
+	m.Process, err = Open(Options{Store: "postgres://db/runs", Work: filepath.Join(m.home, "work"), Environ: append(env, "HOME="+m.home, "PATH="+os.Getenv("PATH"), "RADDLE_BOX=false")})
 	if err != nil {
 		t.Fatal(err)
 	}
