@@ -96,7 +96,7 @@ func (c *coder) lastValue(p *[]byte) {
 }
 
 func (c *coder) putLast(b []byte) {
-	if c.out == nil {
+	if c.out == nil && len(b) > 0 {
 		c.out = b
 		return
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
@@ -53,6 +54,17 @@ func (p *Patch) walk(c *coder) {
 	c.value(&p.Value)
 }
 
+// PutPatchCount appends the length of a list of patches, and PutPatch each of them: for writers that encode values one
+// after the other into one buffer.
+func PutPatchCount(b []byte, n int) []byte { return wire.PutInt(b, n) }
+
+// PutPatch appends a patch of such a list.
+func PutPatch(b []byte, p Patch) []byte {
+	c := coder{mode: writing, out: b}
+	p.walk(&c)
+	return c.out
+}
+
 // patches goes through a list of patches with its length.
 func (c *coder) patches(p *[]Patch) {
 	n := c.count(len(*p))
@@ -84,6 +96,18 @@ func (c *coder) tasks(p *[]Task) {
 		c.int(&t.Index)
 		c.text(&t.Cause)
 	}
+}
+
+// NextNames lists the nodes of tasks, each once, in their order.
+func NextNames(tasks []Task) []string {
+	var names []string
+	for i, t := range tasks {
+		if i > 0 && tasks[i-1].Node == t.Node || slices.Contains(names, t.Node) {
+			continue
+		}
+		names = append(names, t.Node)
+	}
+	return names
 }
 
 // overlays goes through what each of the tasks alone sees.

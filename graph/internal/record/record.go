@@ -70,6 +70,9 @@ type Body struct {
 	Step int
 	Next []string
 
+	// Streamed reports, when writing, that PutPatchCount and PutPatch have put Patches into the buffer for the data already.
+	Streamed bool
+
 	// Patches are the writes, and Keys the names of the keys that an edit writes.
 	Patches []Patch
 	Keys    []string
@@ -79,7 +82,7 @@ type Body struct {
 	Halted bool
 	Value  []byte
 
-	// ID is that of an effect, a task, or a question within its frame, and Tasks that of the tasks of a void.
+	// ID is that of an effect, a task, or a question within its frame, and Void those of the tasks of a void.
 	ID   string
 	Void []string
 
@@ -179,17 +182,17 @@ func (b *Body) walkHead(kind uint8, h *coder) {
 func (b *Body) walkData(kind uint8, d *coder) {
 	switch kind {
 	case start:
-		d.patches(&b.Patches)
+		b.walkPatches(d)
 		d.overlays(b.Tasks)
 		b.walkAnswers(d)
 		d.value(&b.Meta)
 		d.userAndShape(&b.User, &b.Shape)
 	case claim:
-		written := len(b.Patches) > 0 || b.NewStart
+		written := len(b.Patches) > 0 || b.Streamed || b.NewStart
 		if !d.hasOptional(&written) {
 			return
 		}
-		d.patches(&b.Patches)
+		b.walkPatches(d)
 		if d.hasOptional(&b.NewStart) {
 			d.value(&b.Meta)
 			if d.hasNext() {
@@ -197,14 +200,14 @@ func (b *Body) walkData(kind uint8, d *coder) {
 			}
 		}
 	case call:
-		d.patches(&b.Patches)
+		b.walkPatches(d)
 		d.overlays(b.Tasks)
 	case intent, effect, failure, answer:
 		d.lastValue(&b.Value)
 	case task:
 		d.lastUpdate(&b.Update)
 	case step:
-		d.patches(&b.Patches)
+		b.walkPatches(d)
 		d.overlays(b.Tasks)
 		if b.Halted {
 			d.value(&b.Value)
@@ -212,7 +215,7 @@ func (b *Body) walkData(kind uint8, d *coder) {
 	case question:
 		b.Question.walk(d)
 	case edit:
-		d.patches(&b.Patches)
+		b.walkPatches(d)
 		if d.hasOptional(&b.Chosen) {
 			b.walkChosen(d)
 		}
@@ -227,6 +230,12 @@ func (b *Body) walkData(kind uint8, d *coder) {
 		c := *d // a copy, because the functions of walkMap would otherwise move each coder to the heap
 		b.State.walk(&c)
 		*d = c
+	}
+}
+
+func (b *Body) walkPatches(d *coder) {
+	if d.mode != writing || !b.Streamed {
+		d.patches(&b.Patches)
 	}
 }
 
@@ -314,6 +323,15 @@ func (b *Body) walkSnapshot(h *coder) {
 	b.Origin.walk(h)
 	b.walkPosition(h)
 	h.lastTexts(&b.By)
+}
+
+// StartSize returns how much live state a start adds in addition to what it writes, in bytes.
+func (b *Body) StartSize() int {
+	n := len(b.Meta) + len(b.User) + len(b.Shape)
+	for _, a := range b.Answers {
+		n += len(a.ID) + len(a.Value)
+	}
+	return n
 }
 
 func (b *Body) walkAnswers(d *coder) {

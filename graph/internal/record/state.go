@@ -3,6 +3,8 @@ package record
 import (
 	"maps"
 	"slices"
+	"strings"
+	"time"
 )
 
 // A State is the data of a snapshot or fork: all that the records before it lead to.
@@ -13,7 +15,7 @@ type State struct {
 	Shape   []byte         // the structure of the graph that the run was last driven with; nil: the journal does not have it
 	Ahead   []PresetAnswer // given with the start of the run
 	Asked   map[string]int // questions of this run, by node path
-	Active  int64          // active time of this run, in nanoseconds
+	Active  time.Duration  // of this run, up to the newest record
 	Driving bool           // a drive has started and not recorded that it stopped
 	Frames  map[string]*Frame
 	Branch  string // branch of effects: the run's last edit, or the fork it started with
@@ -44,14 +46,15 @@ type Frame struct {
 	Arrived  []Arrival
 	Visits   map[string]int
 	Halted   bool
-	Value    []byte // of the Halt
-	Returned bool   // a child that has ended
-	Since    int64  // active time of the run when the frame started, in nanoseconds
+	Value    []byte        // of the Halt
+	Returned bool          // a child that has ended
+	Since    time.Duration // active time of the run when the frame started
 	Done     map[string][]byte
 	Effects  map[string][]byte
 	Notes    map[string][]byte
 	Asks     map[string]*AskedQuestion
 	Order    []string // keys of Asks, in order of asking
+	Above    bool     // there may be children; not recorded
 }
 
 // An AskedQuestion is a question of a step that has not ended, with its answer.
@@ -85,7 +88,7 @@ func (s *State) walk(c *coder) {
 		c.flag(&s.Ahead[i].Used)
 	}
 	c.counts(&s.Asked)
-	c.varint(&s.Active)
+	c.varint((*int64)(&s.Active))
 	c.flag(&s.Driving)
 	walkMap(c, &s.Frames, func(f **Frame) {
 		if c.mode != writing {
@@ -104,7 +107,24 @@ func (s *State) walk(c *coder) {
 	c.userAndShape(&s.User, &s.Shape)
 	if c.mode == reading {
 		s.Run.Value = nilIfEmpty(s.Run.Value)
+		s.markParents()
 	}
+}
+
+func (s *State) markParents() {
+	for path := range s.Frames {
+		if p := s.ParentOf(path); p != nil {
+			p.Above = true
+		}
+	}
+}
+
+// ParentOf returns the frame whose task has started the one at a path; nil if there is none.
+func (s *State) ParentOf(path string) *Frame {
+	if path == "" {
+		return nil
+	}
+	return s.Frames[path[:strings.LastIndexByte(path[:len(path)-1], '/')+1]]
 }
 
 func (f *Frame) walk(c *coder) {
@@ -120,7 +140,7 @@ func (f *Frame) walk(c *coder) {
 	c.flag(&f.Halted)
 	c.flag(&f.Returned)
 	c.value(&f.Value)
-	c.varint(&f.Since)
+	c.varint((*int64)(&f.Since))
 	walkMap(c, &f.Done, c.update)
 	walkMap(c, &f.Effects, c.value)
 	walkMap(c, &f.Notes, c.value)
