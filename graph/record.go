@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
@@ -15,13 +16,17 @@ func encodeWrites(ws []Write) ([]record.Patch, error) {
 		return nil, nil
 	}
 	ps := make([]record.Patch, len(ws))
+	free := make([]byte, 0, 32) // for the values that fit
 	for i, w := range ws {
 		if w.key == nil {
 			return nil, errNoKey
 		}
-		v, err := w.key.encodeStored(nil, w.val)
+		v, err := w.key.encodeStored(free, w.val)
 		if err != nil {
 			return nil, err
+		}
+		if !w.key.custom {
+			free = v[len(v):]
 		}
 		f := w.key.fold
 		switch {
@@ -63,6 +68,7 @@ func listTags(keys []*keyDef) []record.Tag {
 
 // setFrontier sets what runs next, with the overlays of its tasks. Tasks are appended to those of b.
 func setFrontier(b *record.Body, g *Graph, fr *frontier) error {
+	b.Tasks = slices.Grow(b.Tasks, len(fr.tasks))
 	for i := range fr.tasks {
 		t := &fr.tasks[i]
 		over, err := encodeWrites(t.over)

@@ -255,7 +255,11 @@ func (u *Update) walk(c *coder) {
 
 // Encode returns the update as records hold it.
 func (u *Update) Encode() []byte {
-	c := coder{mode: writing}
+	size := 32 + len(u.Failed) + len(u.Value)
+	for _, p := range u.Writes {
+		size += len(p.Key) + len(p.Value) + 8
+	}
+	c := coder{mode: writing, out: make([]byte, 0, size)}
 	u.walk(&c)
 	return c.out
 }
