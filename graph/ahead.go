@@ -96,10 +96,10 @@ func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
 			continue
 		}
 		a := &d.questions.ahead[i-1]
-		given = append(given, fold.NewRecord(journal.KindAnswer, &record.Body{Path: o.Path, ID: o.Key, Ahead: i, Refused: a.Refused, Value: a.Value}))
+		given = append(given, fold.NewRecord(journal.KindAnswer, &record.Parts{Path: o.Path, ID: o.Key, Ahead: i, Refused: a.Refused, Value: a.Value}))
 		if wrong != nil {
 			o.Asked.Question.Rejected = wrong.Error()
-			given = append(given, fold.NewRecord(journal.KindQuestion, &record.Body{Path: o.Path, ID: o.Key, Base: o.Asked.Base, Question: o.Asked.Question}))
+			given = append(given, fold.NewRecord(journal.KindQuestion, &record.Parts{Path: o.Path, ID: o.Key, Base: o.Asked.Base, Question: &o.Asked.Question}))
 			continue
 		}
 		o.Asked.Answered, o.Asked.Now, o.Asked.Ahead, o.Asked.Answer, o.Asked.Refused = true, true, i, a.Value, a.Refused

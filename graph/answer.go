@@ -57,12 +57,11 @@ func decodeAnswer[A any](raw []byte) (a A, err error) {
 // node refuses that answer, the question is open again and the error is ErrWaiting.
 func (a attempt) recordAnsweredQuestion(key string, asked *record.AskedQuestion, wrong error) error {
 	j, path := a.drive.journal, a.frame.path
-	asks := &record.Body{Path: path, ID: key, Base: asked.Base, Question: asked.Question}
-	answers := &record.Body{Path: path, ID: key, Ahead: asked.Ahead, Refused: asked.Refused, Value: asked.Answer}
+	asks := &record.Parts{Path: path, ID: key, Base: asked.Base, Question: &asked.Question}
+	answers := &record.Parts{Path: path, ID: key, Ahead: asked.Ahead, Refused: asked.Refused, Value: asked.Answer}
 	records := []journal.Record{fold.NewRecord(journal.KindQuestion, asks), fold.NewRecord(journal.KindAnswer, answers)}
 	if wrong != nil {
 		asked.Question.Rejected = wrong.Error()
-		asks.Question.Rejected = wrong.Error()
 		records = append(records, fold.NewRecord(journal.KindQuestion, asks))
 	}
 	if err := j.AddRecords(a.drive.savesEach(), records...); err != nil {

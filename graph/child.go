@@ -146,7 +146,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 		return f, raw.Returned, err
 	}
 	f.since, f.first = d.activeTime(), sub.Graph.def.First
-	return f, false, f.begin(set, journal.KindCall, &record.Body{})
+	return f, false, f.begin(set, journal.KindCall, &record.Parts{})
 }
 
 // keptChild returns the child of a failed attempt if no journal holds it: it continues
@@ -233,7 +233,7 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	}
 	d.journal.AddStateSize(-f.storedSize())
 	if err == nil && d.journal != nil {
-		err = d.journal.AddRecord(journal.KindReturn, &record.Body{Path: f.path}, false)
+		err = d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path}, false)
 	}
 	return status, err
 }
@@ -334,7 +334,7 @@ func DropChild(ctx context.Context, name string) error {
 	if c != nil && (c.status == Waiting || c.status == Paused) {
 		d.journal.AddStateSize(-c.frame.storedSize())
 	}
-	return d.journal.AddRecord(journal.KindReturn, &record.Body{Path: path, Dropped: true}, false)
+	return d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: path, Dropped: true}, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task
@@ -503,7 +503,7 @@ func (d *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.R
 			c.Thread = d.thread
 			return nil, &c.ChangedError
 		}
-		consents = append(consents, fold.NewRecord(journal.KindEffect, &record.Body{Path: sharedPath, ID: c.consent, Value: []byte(strconv.Quote(c.Is))}))
+		consents = append(consents, fold.NewRecord(journal.KindEffect, &record.Parts{Path: sharedPath, ID: c.consent, Value: []byte(strconv.Quote(c.Is))}))
 	}
 	return consents, nil
 }

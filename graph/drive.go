@@ -178,7 +178,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	if s != nil && s.Run.ID == d.run {
 		return d.finalResult(s, f)
 	}
-	b := &record.Body{}
+	b := &record.Parts{}
 	if d.journal != nil || len(in.Ahead) > 0 {
 		if b.Answers, err = d.questions.addPresetAnswers(in.Ahead); err != nil {
 			return Result{Thread: d.thread, Run: d.run}, err
@@ -320,7 +320,7 @@ func newBusyError(s *fold.Thread, thread string, by journal.Lease) error {
 // graph if it is not the one that the run was driven with.
 func (d *drive) newClaimRecord(f *frame, in Resume, s *fold.Thread) (journal.Record, error) {
 	g := d.settings.Graph
-	b := &record.Body{Run: d.run, NewGraph: f.raw.Digest != g.digest}
+	b := &record.Parts{Run: d.run, NewGraph: f.raw.Digest != g.digest}
 	if b.NewGraph {
 		b.Digest = g.digest
 		b.Tags = listTags(g.table.keys)
@@ -397,7 +397,7 @@ func (d *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
 		case r.Kind == journal.KindEnd && end == 0:
 			end = r.Seq
 		case r.Kind == journal.KindStart:
-			b := record.Body{}
+			b := record.Parts{}
 			if err := b.ReadHead(uint8(r.Kind), r.Head); err == nil && b.Run == run && end > 0 {
 				return end, nil
 			}
@@ -485,7 +485,7 @@ func firstError(err, store error) error {
 // recordEnd journals that the drive stops.
 func (d *drive) recordEnd(f *frame, status Status, err error) error {
 	run := &d.journal.Run
-	b := &record.Body{Status: record.Status(status), Reason: errorText(err), Halted: f.halted, Run: d.run, Broken: d.stops.listSteps(f), Label: run.Label, Graph: run.Graph, Started: run.Started}
+	b := &record.Parts{Status: record.Status(status), Reason: errorText(err), Halted: f.halted, Run: d.run, Broken: d.stops.listSteps(f), Label: run.Label, Graph: run.Graph, Started: run.Started}
 	if f.halted {
 		if b.Value, err = value.EncodeAny(nil, f.value); err != nil {
 			return err

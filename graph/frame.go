@@ -259,7 +259,7 @@ func (g *Graph) findArrival(a record.Arrival) (joinRef, bool) {
 
 // begin folds the first writes of a frame, sets its frontier to the start nodes and
 // journals both. b has the additional fields of the kind of record.
-func (f *frame) begin(set []Write, k journal.Kind, b *record.Body) error {
+func (f *frame) begin(set []Write, k journal.Kind, b *record.Parts) error {
 	d := f.drive
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
@@ -298,7 +298,7 @@ func (f *frame) patchBuffer() *[]patch {
 }
 
 // commitPatches journals what apply recorded and the frontier after it. b has the other fields of the kind of record.
-func (f *frame) commitPatches(k journal.Kind, b *record.Body, flush bool) (seq int64, err error) {
+func (f *frame) commitPatches(k journal.Kind, b *record.Parts, flush bool) (seq int64, err error) {
 	d := f.drive
 	data, err := f.encodePatches()
 	if err != nil {

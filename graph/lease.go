@@ -166,7 +166,7 @@ func (d *drive) appendFence(ctx context.Context) error {
 		if by, err := d.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attachThread reports it
 		}
-		claim := fold.NewRecord(journal.KindClaim, &record.Body{Run: s.Run.ID})
+		claim := fold.NewRecord(journal.KindClaim, &record.Parts{Run: s.Run.ID})
 		claim.Time = d.now().UnixMicro()
 		if err = journal.Append(ctx, d.settings.Store, d.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
 			return err

@@ -194,7 +194,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
-		recorded := &record.Body{Path: f.path, ID: key, Base: base, Question: record.Question(q)}
+		recorded := &record.Parts{Path: f.path, ID: key, Base: base, Question: (*record.Question)(&q)}
 		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, recorded, a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
 	asked := &record.AskedQuestion{Question: record.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
@@ -226,7 +226,7 @@ func (a attempt) askAgain(key string, why error) error {
 	if err := a.markWaiting(Question(q)); err != nil {
 		return err
 	}
-	if err := a.drive.journal.AddRecord(journal.KindQuestion, &record.Body{Path: a.frame.path, ID: key, Base: was.Base, Question: q}, false); err != nil {
+	if err := a.drive.journal.AddRecord(journal.KindQuestion, &record.Parts{Path: a.frame.path, ID: key, Base: was.Base, Question: &q}, false); err != nil {
 		return err
 	}
 	return ErrWaiting

@@ -67,7 +67,7 @@ func listTags(keys []*keyDef) []record.Tag {
 }
 
 // setFrontier sets what runs next, with the overlays of its tasks. Tasks are appended to those of b.
-func setFrontier(b *record.Body, g *Graph, fr *frontier) error {
+func setFrontier(b *record.Parts, g *Graph, fr *frontier) error {
 	b.Tasks = slices.Grow(b.Tasks, len(fr.tasks))
 	for i := range fr.tasks {
 		t := &fr.tasks[i]
@@ -85,7 +85,7 @@ func setFrontier(b *record.Body, g *Graph, fr *frontier) error {
 
 // encodeUpdate returns what a task returned, for a resume.
 func encodeUpdate(u *Update) (b []byte, err error) {
-	r := record.Update{Goes: u.Goto != nil, Goto: u.Goto, Sends: u.Send != nil, Failed: u.failed, Halted: u.Halt != nil}
+	r := record.TaskUpdate{Goes: u.Goto != nil, Goto: u.Goto, Sends: u.Send != nil, Failed: u.failed, Halted: u.Halt != nil}
 	if r.Writes, err = encodeWrites(u.Writes); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func encodeUpdate(u *Update) (b []byte, err error) {
 }
 
 func (s State) decodeUpdate(b []byte) (u Update, err error) {
-	var r record.Update
+	var r record.TaskUpdate
 	if err := r.Decode(b); err != nil {
 		return u, err
 	}

@@ -293,7 +293,7 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if d.journal != nil {
-		if seq, err = f.commitPatches(journal.KindStep, &record.Body{}, d.settings.Durability < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{}, d.settings.Durability < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
@@ -356,7 +356,7 @@ func (f *frame) attributeError(by int, err error) error {
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := d.journal.AddRecord(journal.KindVoid, &record.Body{Path: f.path, Void: ids}, false); e != nil {
+	if e := d.journal.AddRecord(journal.KindVoid, &record.Parts{Path: f.path, Void: ids}, false); e != nil {
 		return firstError(err, e)
 	}
 	return err

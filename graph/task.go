@@ -348,7 +348,7 @@ func (t *task) recordUpdate() error {
 	}
 	b, err := encodeUpdate(&t.up)
 	if err == nil {
-		err = j.AddRecord(journal.KindTask, &record.Body{Path: t.frame.path, ID: t.localID(), Update: b}, t.drive.savesEach())
+		err = j.AddRecord(journal.KindTask, &record.Parts{Path: t.frame.path, ID: t.localID(), Value: b}, t.drive.savesEach())
 	}
 	if err != nil {
 		return t.wrapNodeError(err)

@@ -93,7 +93,7 @@ func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier, by 
 	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done, r.Debug); err != nil {
 		return nil, err
 	}
-	b := &record.Body{By: by}
+	b := &record.Parts{By: by}
 	for _, p := range done {
 		v, err := p.key.encodeStored(nil, p.val)
 		if err != nil {
@@ -182,7 +182,7 @@ func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq 
 		s.PauseForEdit(branch)
 		var recs []journal.Record
 		for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
-			b := &record.Body{Path: path, By: journal.AuthorOf(ctx)}
+			b := &record.Parts{Path: path, By: journal.AuthorOf(ctx)}
 			if err := resetHeld(b, s.Frames[path], set); err != nil {
 				return nil, err
 			}
@@ -197,7 +197,7 @@ func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq 
 }
 
 // resetHeld adds to b the writes of Reset to the keys that a frame holds with their types.
-func resetHeld(b *record.Body, f *record.Frame, set []Write) error {
+func resetHeld(b *record.Parts, f *record.Frame, set []Write) error {
 	for _, w := range set {
 		if w.key == nil || !w.reset {
 			return errors.New("EditAll takes the writes of Reset")

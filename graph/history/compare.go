@@ -170,7 +170,7 @@ func findWrites(s *fold.Thread, r journal.Record, want func(key string) bool) (m
 	default:
 		return nil, nil
 	}
-	b := record.Body{}
+	b := record.Parts{}
 	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func findWriters(f *record.Frame, key string, ps []record.Patch) (ws []Writer) {
 	for i, t := range f.Tasks {
 		wrote := slices.ContainsFunc(ps, func(p record.Patch) bool { return p.By == i })
 		if up, ok := f.Done[strconv.Itoa(f.Step)+"."+t.Node+"."+strconv.Itoa(t.Index)]; ok && !wrote {
-			u := record.Update{}
+			u := record.TaskUpdate{}
 			_ = u.Decode(up) // what can be read of it says who wrote
 			wrote = slices.ContainsFunc(u.Writes, func(p record.Patch) bool { return p.Key == key })
 		}

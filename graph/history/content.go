@@ -44,15 +44,15 @@ func DecodeContent(r journal.Record) (c Content, err error) {
 	case journal.KindClaim, journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit:
 		c.Keys = patchKeys(b.Patches)
 	case journal.KindTask:
-		u := record.Update{}
+		u := record.TaskUpdate{}
 		if err == nil {
-			err = describeRecord(r, u.Decode(b.Update))
+			err = describeRecord(r, u.Decode(b.Value))
 		}
 		c.Keys = patchKeys(u.Writes)
 		c.Handled = u.Failed
 	case journal.KindQuestion:
 		c.Asked = b.ID
-		c.Question = (*graph.Question)(&b.Question)
+		c.Question = (*graph.Question)(b.Question)
 	case journal.KindAnswer:
 		c.Asked = b.ID
 		c.Ahead = b.Ahead > 0
@@ -71,7 +71,7 @@ func DecodeContent(r journal.Record) (c Content, err error) {
 }
 
 // readRecord reads a record. An error names the record.
-func readRecord(r journal.Record) (b record.Body, err error) {
+func readRecord(r journal.Record) (b record.Parts, err error) {
 	err = b.Read(uint8(r.Kind), r.Head, r.Data)
 	return b, describeRecord(r, err)
 }

@@ -92,8 +92,8 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 var errLost = errors.New("the store has lost its first or its last record")
 
 // readLine reads what the first and the last record of a thread say of its newest run.
-func readLine(t journal.ThreadInfo) (line record.Body, err error) {
-	var first, last record.Body
+func readLine(t journal.ThreadInfo) (line record.Parts, err error) {
+	var first, last record.Parts
 	line.Started = t.First.Time
 	switch {
 	case t.First.Kind == journal.KindStart:
@@ -137,7 +137,7 @@ func readLine(t journal.ThreadInfo) (line record.Body, err error) {
 
 // setLine sets what the heads of records say of the run. One whose last drive has not recorded that it stopped has
 // crashed, unless it has a lease.
-func (i *RunInfo) setLine(l *record.Body) {
+func (i *RunInfo) setLine(l *record.Parts) {
 	i.Run = l.Run
 	i.Label = l.Label
 	i.Graph = l.Graph

@@ -86,7 +86,7 @@ func Entries(ctx context.Context, st journal.Store, thread string) iter.Seq2[Ent
 
 // DecodeEntry returns the line of a record in its thread's history.
 func DecodeEntry(r journal.Record) (Entry, error) {
-	b := record.Body{}
+	b := record.Parts{}
 	err := b.ReadHead(uint8(r.Kind), r.Head)
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: b.Path, Step: b.Step, Next: b.Next, By: b.By}
 	switch r.Kind {

@@ -216,7 +216,7 @@ func newAbandonRecord(s *fold.Thread, reason, by string) journal.Record {
 	if !s.Driving {
 		at = max(at, time.Now().UnixMicro())
 	}
-	b := record.Body{Status: record.Abandoned, Reason: reason, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Started: s.Run.Started, By: by}
+	b := record.Parts{Status: record.Abandoned, Reason: reason, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Started: s.Run.Started, By: by}
 	rec := fold.NewRecord(journal.KindEnd, &b)
 	rec.Time = at
 	return rec

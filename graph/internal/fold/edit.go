@@ -18,7 +18,7 @@ func (s *Thread) PauseForEdit(branch string) {
 }
 
 // applyEdit folds the record of an edit.
-func (s *Thread) applyEdit(b *record.Body) {
+func (s *Thread) applyEdit(b *record.Parts) {
 	s.PauseForEdit(b.Branch)
 	f := s.EnsureFrame(b.Path)
 	setTags(f, b.Tags)

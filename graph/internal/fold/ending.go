@@ -21,7 +21,7 @@ func FindEnding(ctx context.Context, st journal.Store, after journal.Point) (e E
 		if err != nil {
 			return e, false
 		}
-		b := record.Body{}
+		b := record.Parts{}
 		err = b.ReadHead(uint8(r.Kind), r.Head)
 		switch r.Kind {
 		case journal.KindEnd:

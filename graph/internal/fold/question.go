@@ -11,16 +11,16 @@ import (
 // KindRemote is graph.KindRemote.
 const KindRemote = "remote"
 
-func (s *Thread) applyQuestion(b *record.Body) {
+func (s *Thread) applyQuestion(b *record.Parts) {
 	f := s.EnsureFrame(b.Path)
 	if f.Asks[b.ID] == nil { // otherwise it is asked again
 		f.Order = append(f.Order, b.ID)
 		SetEntry(&s.Asked, b.Base, s.Asked[b.Base]+1)
 	}
-	SetEntry(&f.Asks, b.ID, &record.AskedQuestion{Question: b.Question, Base: b.Base})
+	SetEntry(&f.Asks, b.ID, &record.AskedQuestion{Question: *b.Question, Base: b.Base})
 }
 
-func (s *Thread) applyAnswer(b *record.Body) error {
+func (s *Thread) applyAnswer(b *record.Parts) error {
 	q := s.EnsureFrame(b.Path).Asks[b.ID]
 	if q == nil || b.Ahead > len(s.Ahead) {
 		return errors.New("damaged record: an answer without a question")

@@ -9,7 +9,7 @@ import (
 )
 
 // NewRecord returns a record of a kind. Its Time is 0.
-func NewRecord(k journal.Kind, b *record.Body) journal.Record {
+func NewRecord(k journal.Kind, b *record.Parts) journal.Record {
 	head, data := b.Append(uint8(k), make([]byte, 0, 16+len(b.Path)+len(b.ID)+len(b.Base)), nil)
 	return journal.Record{Kind: k, Head: head, Data: data}
 }
@@ -17,7 +17,7 @@ func NewRecord(k journal.Kind, b *record.Body) journal.Record {
 // NewSnapshot returns the record of a snapshot or fork of the thread, with a time in Unix microseconds. by is who asks
 // for it; "": no name is known.
 func (s *Thread) NewSnapshot(k journal.Kind, at int64, by string) journal.Record {
-	b := &record.Body{State: &s.State, Origin: s.Origin, By: by}
+	b := &record.Parts{State: &s.ThreadState, Origin: s.Origin, By: by}
 	s.describeRun(b, "")
 	rec := NewRecord(k, b)
 	rec.Time = at
@@ -25,14 +25,14 @@ func (s *Thread) NewSnapshot(k journal.Kind, at int64, by string) journal.Record
 }
 
 // NewEdit returns the record of an edit of the thread, whose path and writes b has.
-func (s *Thread) NewEdit(b *record.Body) journal.Record {
+func (s *Thread) NewEdit(b *record.Parts) journal.Record {
 	b.Branch = s.Branch
 	s.describeRun(b, b.Path)
 	return NewRecord(journal.KindEdit, b)
 }
 
 // describeRun sets what listings need: which run it is, how it stands, and what runs next in a frame.
-func (s *Thread) describeRun(b *record.Body, path string) {
+func (s *Thread) describeRun(b *record.Parts, path string) {
 	b.Run = s.Run.ID
 	b.Label = s.Run.Label
 	b.Graph = s.Run.Graph

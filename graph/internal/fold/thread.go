@@ -19,7 +19,7 @@ import (
 // A Thread is a thread's journal, folded. Keys that no graph declares any more are kept. It is not
 // safe for concurrent use.
 type Thread struct {
-	record.State
+	record.ThreadState
 	Head int64 // number of the newest record
 	Last int64 // Unix microseconds of the newest record
 
@@ -62,7 +62,7 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 	s.Bytes += len(r.Head) + len(r.Data)
 	s.Weight += len(r.Head) + len(r.Data) + RecordWeight
 	s.updateActiveTime(r)
-	b := record.Body{}
+	b := record.Parts{}
 	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 	case journal.KindFailure:
 		delete(s.EnsureFrame(b.Path).Notes, b.ID)
 	case journal.KindTask:
-		SetEntry(&s.EnsureFrame(b.Path).Done, b.ID, b.Update)
+		SetEntry(&s.EnsureFrame(b.Path).Done, b.ID, b.Value)
 	case journal.KindVoid:
 		f := s.EnsureFrame(b.Path)
 		for _, task := range b.Void {
@@ -131,7 +131,7 @@ func (s *Thread) updateActiveTime(r *journal.Record) {
 	s.Last = r.Time
 }
 
-func (s *Thread) applyStart(r *journal.Record, b *record.Body) {
+func (s *Thread) applyStart(r *journal.Record, b *record.Parts) {
 	if s.Run.ID != "" {
 		s.Runs = append(s.Runs, hashOf(s.Run.ID))
 	}
@@ -149,7 +149,7 @@ func (s *Thread) applyStart(r *journal.Record, b *record.Body) {
 
 // applyClaim folds the record of a drive that takes over: the graph it runs, if that has
 // changed, what its caller wrote, and what replaces the caller's part of the start.
-func (s *Thread) applyClaim(b *record.Body) {
+func (s *Thread) applyClaim(b *record.Parts) {
 	s.Run.Status = record.Running
 	f := s.EnsureFrame("")
 	if b.NewGraph {
@@ -173,7 +173,7 @@ func setTags(f *record.Frame, tags []record.Tag) {
 }
 
 // applyBegin folds what a start and a call share.
-func applyBegin(f *record.Frame, b *record.Body, active time.Duration) {
+func applyBegin(f *record.Frame, b *record.Parts, active time.Duration) {
 	f.Digest = b.Digest
 	f.Since = active
 	f.From = f.Step
@@ -188,7 +188,7 @@ func applyBegin(f *record.Frame, b *record.Body, active time.Duration) {
 }
 
 // applyFrontier sets what runs next and removes what belonged to the step before it.
-func applyFrontier(f *record.Frame, b *record.Body) {
+func applyFrontier(f *record.Frame, b *record.Parts) {
 	f.Tasks = b.Tasks
 	f.Arrived = b.Arrived
 	countVisits(f)
@@ -212,7 +212,7 @@ func countVisits(f *record.Frame) {
 	}
 }
 
-func (s *Thread) applyStep(b *record.Body) {
+func (s *Thread) applyStep(b *record.Parts) {
 	if b.Path == "" {
 		s.Run.Failures = 0
 	}
@@ -240,7 +240,7 @@ func applyPatches(f *record.Frame, ps []record.Patch) {
 	}
 }
 
-func (s *Thread) applyEnd(b *record.Body) {
+func (s *Thread) applyEnd(b *record.Parts) {
 	if s.Run.Status = b.Status; s.Run.Status == record.Failed {
 		s.Run.Failures++
 		s.forgetRefusedRuns()
@@ -252,8 +252,8 @@ func (s *Thread) applyEnd(b *record.Body) {
 	s.Run.Broken = b.Broken
 }
 
-func (s *Thread) applySnapshot(b *record.Body) {
-	s.State = *b.State
+func (s *Thread) applySnapshot(b *record.Parts) {
+	s.ThreadState = *b.State
 	s.Shape = structure.Resolve(s.Shape, nil)
 	s.Bytes = 0
 	s.Weight = 0

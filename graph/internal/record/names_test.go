@@ -34,10 +34,10 @@ func TestQuestionsAreRecordedWhole(t *testing.T) {
 			t.Fatalf("the test sets no %s", reflect.TypeFor[graph.Question]().Field(i).Name)
 		}
 	}
-	asked := record.Body{Question: record.Question(q)}
+	asked := record.Parts{Question: (*record.Question)(&q)}
 	head, data := asked.Append(uint8(journal.KindQuestion), nil, nil)
-	var read record.Body
-	if err := read.Read(uint8(journal.KindQuestion), head, data); err != nil || !reflect.DeepEqual(graph.Question(read.Question), q) {
+	var read record.Parts
+	if err := read.Read(uint8(journal.KindQuestion), head, data); err != nil || !reflect.DeepEqual(graph.Question(*read.Question), q) {
 		t.Errorf("the question is read as %+v (%v)", read.Question, err)
 	}
 }

@@ -216,8 +216,8 @@ func (o *Origin) walk(c *coder) {
 	c.varint(&o.Seq)
 }
 
-// An Update is what a task returned, for a resume.
-type Update struct {
+// A TaskUpdate is what a task returned, for a resume.
+type TaskUpdate struct {
 	Writes []Patch
 	Goes   bool // Goto is given, also if it is empty
 	Goto   []string
@@ -234,7 +234,7 @@ type Send struct {
 	Over []Patch // what it alone sees
 }
 
-func (u *Update) walk(c *coder) {
+func (u *TaskUpdate) walk(c *coder) {
 	c.patches(&u.Writes)
 	c.flag(&u.Goes)
 	c.texts(&u.Goto)
@@ -254,7 +254,7 @@ func (u *Update) walk(c *coder) {
 }
 
 // Encode returns the update as records hold it.
-func (u *Update) Encode() []byte {
+func (u *TaskUpdate) Encode() []byte {
 	size := 32 + len(u.Failed) + len(u.Value)
 	for _, p := range u.Writes {
 		size += len(p.Key) + len(p.Value) + 8
@@ -265,7 +265,7 @@ func (u *Update) Encode() []byte {
 }
 
 // Decode reads what Encode has written. Values alias b.
-func (u *Update) Decode(b []byte) error {
+func (u *TaskUpdate) Decode(b []byte) error {
 	c := coder{Reader: wire.Reader{Rest: b}}
 	u.walk(&c)
 	return c.Err
@@ -277,7 +277,7 @@ func (c *coder) lastUpdate(p *[]byte) {
 		c.lastValue(p)
 		return
 	}
-	u := Update{}
+	u := TaskUpdate{}
 	u.walk(c)
 }
 

@@ -1,10 +1,12 @@
 // Package record is the one description of what the records of a journal hold: for each kind, which parts
 // its head and its data have, in which order, and which of them older versions did not write. The same
 // description reads records, writes them, and rewrites their texts; package fold, package history and the
-// engine work with the fields of a [Body] only.
+// engine work with the fields of a [Parts] only.
 //
 // A part that a new version adds stands at the end of the head or of the data, so that records of all versions
 // are read: they only end at different places.
+//
+// Size: Parts has a field for whatever some kind has, so that a kind is a list of them and no type of its own.
 package record
 
 import (
@@ -32,9 +34,9 @@ const (
 	void
 )
 
-// A Body is what a record holds: a kind has the fields that walkHead and walkData name for it, and the
+// Parts are what a record holds: a kind has the fields that walkHead and walkData name for it, and the
 // others are zero. Values that were read alias the record.
-type Body struct {
+type Parts struct {
 	// Path is that of the frame that the record is about; "": the root.
 	Path string
 
@@ -77,8 +79,8 @@ type Body struct {
 	Patches []Patch
 	Keys    []string
 
-	// Halted reports that the run or graph has ended with a Halt, and Value is the value of it, that of an effect, or the
-	// answer to a question as JSON.
+	// Halted reports that the run or graph has ended with a Halt, and Value is the value of it, that of an effect, the
+	// answer to a question as JSON, or for a task what TaskUpdate.Decode reads.
 	Halted bool
 	Value  []byte
 
@@ -86,15 +88,12 @@ type Body struct {
 	ID   string
 	Void []string
 
-	// Update is, for a task, what DecodeUpdate reads.
-	Update []byte
-
 	// Dropped reports, for a return, that the child was dropped before its end.
 	Dropped bool
 
 	// Base is the name of a question without its number in the run, and Question the question.
 	Base     string
-	Question Question
+	Question *Question
 
 	// Ahead is the place, from 1, of the answer given ahead; 0: the answer was given to the question. Refused says why there is none.
 	Ahead   int
@@ -113,14 +112,14 @@ type Body struct {
 	Shape   []byte
 
 	// State is that of a snapshot or fork.
-	State *State
+	State *ThreadState
 
 	// By is the name of who answered, edited, forked or abandoned; "": no name was given.
 	By string
 }
 
 // walkHead names the parts of a head, in their order.
-func (b *Body) walkHead(kind uint8, h *coder) {
+func (b *Parts) walkHead(kind uint8, h *coder) {
 	switch kind {
 	case start:
 		b.walkRun(h)
@@ -179,7 +178,7 @@ func (b *Body) walkHead(kind uint8, h *coder) {
 }
 
 // walkData names the parts of the data, in their order. The head goes first: it says how many tasks there are.
-func (b *Body) walkData(kind uint8, d *coder) {
+func (b *Parts) walkData(kind uint8, d *coder) {
 	switch kind {
 	case start:
 		b.walkPatches(d)
@@ -205,7 +204,7 @@ func (b *Body) walkData(kind uint8, d *coder) {
 	case intent, effect, failure, answer:
 		d.lastValue(&b.Value)
 	case task:
-		d.lastUpdate(&b.Update)
+		d.lastUpdate(&b.Value)
 	case step:
 		b.walkPatches(d)
 		d.overlays(b.Tasks)
@@ -213,6 +212,9 @@ func (b *Body) walkData(kind uint8, d *coder) {
 			d.value(&b.Value)
 		}
 	case question:
+		if d.mode != writing {
+			b.Question = &Question{}
+		}
 		b.Question.walk(d)
 	case edit:
 		b.walkPatches(d)
@@ -225,7 +227,7 @@ func (b *Body) walkData(kind uint8, d *coder) {
 		}
 	case snapshot, fork:
 		if d.mode != writing {
-			b.State = &State{}
+			b.State = &ThreadState{}
 		}
 		c := *d // a copy, because the functions of walkMap would otherwise move each coder to the heap
 		b.State.walk(&c)
@@ -233,39 +235,39 @@ func (b *Body) walkData(kind uint8, d *coder) {
 	}
 }
 
-func (b *Body) walkPatches(d *coder) {
+func (b *Parts) walkPatches(d *coder) {
 	if d.mode != writing || !b.Streamed {
 		d.patches(&b.Patches)
 	}
 }
 
-func (b *Body) walkRun(h *coder) {
+func (b *Parts) walkRun(h *coder) {
 	h.text(&b.Run)
 	h.text(&b.Label)
 	h.text(&b.Graph)
 }
 
 // walkGraph names the parts that say which graph runs.
-func (b *Body) walkGraph(h *coder) {
+func (b *Parts) walkGraph(h *coder) {
 	h.text(&b.Digest)
 	h.tags(&b.Tags)
 }
 
 // walkFrontier names what runs next. The overlays of the tasks are in the data.
-func (b *Body) walkFrontier(h *coder) {
+func (b *Parts) walkFrontier(h *coder) {
 	h.tasks(&b.Tasks)
 	h.arrivals(&b.Arrived)
 }
 
 // walkStatus names how the run stands, for listings.
-func (b *Body) walkStatus(h *coder) {
+func (b *Parts) walkStatus(h *coder) {
 	h.byte((*byte)(&b.Status))
 	h.text(&b.Reason)
 	h.openQuestions(&b.Open)
 }
 
 // walkSummary names the last part of the heads of ends and edits: what a listing also shows of the run.
-func (b *Body) walkSummary(h *coder) {
+func (b *Parts) walkSummary(h *coder) {
 	if b.Named = h.hasNext(); b.Named {
 		h.text(&b.Label)
 		h.text(&b.Graph)
@@ -274,14 +276,14 @@ func (b *Body) walkSummary(h *coder) {
 }
 
 // walkPosition names how many steps a frame has done, and what runs next.
-func (b *Body) walkPosition(h *coder) {
+func (b *Parts) walkPosition(h *coder) {
 	if h.hasNext() {
 		h.int(&b.Step)
 		h.texts(&b.Next)
 	}
 }
 
-func (b *Body) walkEdit(h *coder) {
+func (b *Parts) walkEdit(h *coder) {
 	h.text(&b.Path)
 	h.text(&b.Branch)
 	if !h.hasNext() {
@@ -300,7 +302,7 @@ func (b *Body) walkEdit(h *coder) {
 	h.lastTexts(&b.By)
 }
 
-func (b *Body) walkEnd(h *coder) {
+func (b *Parts) walkEnd(h *coder) {
 	h.byte((*byte)(&b.Status))
 	h.text(&b.Reason)
 	h.flag(&b.Halted)
@@ -313,7 +315,7 @@ func (b *Body) walkEnd(h *coder) {
 	h.lastTexts(&b.By)
 }
 
-func (b *Body) walkSnapshot(h *coder) {
+func (b *Parts) walkSnapshot(h *coder) {
 	b.walkRun(h)
 	h.varint(&b.Started)
 	if !h.hasNext() {
@@ -326,7 +328,7 @@ func (b *Body) walkSnapshot(h *coder) {
 }
 
 // StartSize returns how much live state a start adds in addition to what it writes, in bytes.
-func (b *Body) StartSize() int {
+func (b *Parts) StartSize() int {
 	n := len(b.Meta) + len(b.User) + len(b.Shape)
 	for _, a := range b.Answers {
 		n += len(a.ID) + len(a.Value)
@@ -334,7 +336,7 @@ func (b *Body) StartSize() int {
 	return n
 }
 
-func (b *Body) walkAnswers(d *coder) {
+func (b *Parts) walkAnswers(d *coder) {
 	n := d.count(len(b.Answers))
 	if d.mode != writing {
 		b.Answers = makeList[PresetAnswer](n)
@@ -345,7 +347,7 @@ func (b *Body) walkAnswers(d *coder) {
 }
 
 // walkChosen names what an edit has chosen to run next: a frontier with its overlays, each as one value.
-func (b *Body) walkChosen(d *coder) {
+func (b *Parts) walkChosen(d *coder) {
 	h := d.inner()
 	b.walkFrontier(&h)
 	d.closeInner(&h)
@@ -355,7 +357,7 @@ func (b *Body) walkChosen(d *coder) {
 }
 
 // ReadHead reads the head of a record. A kind that is not known has no fields.
-func (b *Body) ReadHead(kind uint8, head []byte) error {
+func (b *Parts) ReadHead(kind uint8, head []byte) error {
 	h := coder{}
 	h.Rest = head
 	b.walkHead(kind, &h)
@@ -363,7 +365,7 @@ func (b *Body) ReadHead(kind uint8, head []byte) error {
 }
 
 // Read reads a record. A kind that is not known has no fields.
-func (b *Body) Read(kind uint8, head, data []byte) error {
+func (b *Parts) Read(kind uint8, head, data []byte) error {
 	h, d := coder{}, coder{}
 	h.Rest = head
 	d.Rest = data
@@ -377,7 +379,7 @@ func (b *Body) Read(kind uint8, head, data []byte) error {
 
 // Append appends the head and the data of a record to two buffers. Data whose only part is a value aliases it
 // if the buffer is nil.
-func (b *Body) Append(kind uint8, head, data []byte) (_, _ []byte) {
+func (b *Parts) Append(kind uint8, head, data []byte) (_, _ []byte) {
 	h, d := coder{mode: writing, out: head}, coder{mode: writing, out: data}
 	b.walkHead(kind, &h)
 	b.walkData(kind, &d)
@@ -394,7 +396,7 @@ func Rewrite(kind uint8, head, data []byte, change func([]byte) []byte) (_, _ []
 	h, d := coder{mode: rewriting, change: change}, coder{mode: rewriting, change: change}
 	h.Rest = head
 	d.Rest = data
-	b := Body{}
+	b := Parts{}
 	b.walkHead(kind, &h)
 	b.walkData(kind, &d)
 	if err := cmp.Or(h.Err, d.Err, h.opaque, d.opaque); err != nil {

@@ -41,7 +41,7 @@ func earlierRecords(t testing.TB) (list []journal.Record) {
 // checkRecord reads a record. What can be read can be written, and is then read as the same; what can be rewritten
 // without a change has the same parts.
 func checkRecord(t *testing.T, kind uint8, head, data []byte) {
-	var read, headOnly record.Body
+	var read, headOnly record.Parts
 	err := read.Read(kind, head, data)
 	headErr := headOnly.ReadHead(kind, head)
 	if err == nil && headErr != nil {
@@ -58,7 +58,7 @@ func checkRecord(t *testing.T, kind uint8, head, data []byte) {
 		t.Fatalf("kind %d: %q %q is rewritten as %q %q", kind, head, data, newHead, newData)
 	}
 	wrote, body := read.Append(kind, nil, nil)
-	var again record.Body
+	var again record.Parts
 	if err := again.Read(kind, wrote, body); err != nil {
 		t.Fatalf("kind %d: what is written as %q %q cannot be read: %v", kind, wrote, body, err)
 	}
@@ -73,7 +73,7 @@ func checkRecord(t *testing.T, kind uint8, head, data []byte) {
 }
 
 // show writes down a body; empty lists and nil are the same.
-func show(b *record.Body) string {
+func show(b *record.Parts) string {
 	text, err := json.Marshal(b)
 	if err != nil {
 		return err.Error()
@@ -112,9 +112,9 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 func TestEveryKindIsDescribed(t *testing.T) {
 	for kind := range uint8(40) {
 		text := bytes.Repeat([]byte{1}, 60)
-		var b record.Body
+		var b record.Parts
 		_ = b.Read(kind, text, text)
-		if described := !reflect.DeepEqual(b, record.Body{}); described != journal.Kind(kind).IsKnown() {
+		if described := !reflect.DeepEqual(b, record.Parts{}); described != journal.Kind(kind).IsKnown() {
 			t.Errorf("kind %d (%s) is described: %v", kind, journal.Kind(kind), described)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A State is the data of a snapshot or fork: all that the records before it lead to.
-type State struct {
+// A ThreadState is the data of a snapshot or fork: all that the records before it lead to.
+type ThreadState struct {
 	Run     Run
 	Meta    []byte         // graph.Input.Meta
 	User    string         // graph.Input.User
@@ -69,7 +69,7 @@ type AskedQuestion struct {
 }
 
 // walk names the parts of the data of a snapshot or fork.
-func (s *State) walk(c *coder) {
+func (s *ThreadState) walk(c *coder) {
 	c.text(&s.Run.ID)
 	c.text(&s.Run.Label)
 	c.text(&s.Run.Graph)
@@ -111,7 +111,7 @@ func (s *State) walk(c *coder) {
 	}
 }
 
-func (s *State) markParents() {
+func (s *ThreadState) markParents() {
 	for path := range s.Frames {
 		if p := s.ParentOf(path); p != nil {
 			p.Above = true
@@ -120,7 +120,7 @@ func (s *State) markParents() {
 }
 
 // ParentOf returns the frame whose task has started the one at a path; nil if there is none.
-func (s *State) ParentOf(path string) *Frame {
+func (s *ThreadState) ParentOf(path string) *Frame {
 	if path == "" {
 		return nil
 	}

@@ -61,9 +61,9 @@ const (
 	lookLimit  = 5 * time.Second // for a look at the head of the thread
 )
 
-// AddRecord gathers a record. If flush, it returns when the record is durable. The record may alias b.Value and
-// b.Update, which must not change any more.
-func (w *ThreadWriter) AddRecord(k journal.Kind, b *record.Body, flush bool) error {
+// AddRecord gathers a record. If flush, it returns when the record is durable. The record may alias b.Value,
+// which must not change any more.
+func (w *ThreadWriter) AddRecord(k journal.Kind, b *record.Parts, flush bool) error {
 	return w.AddRecords(flush, fold.NewRecord(k, b))
 }
 
@@ -117,7 +117,7 @@ func (w *ThreadWriter) stampRecords(recs []journal.Record) []journal.Record {
 	}
 	now, jumped := w.Watch.readStamp()
 	if k := recs[0].Kind; jumped && k != journal.KindStart && k != journal.KindClaim {
-		recs = append([]journal.Record{fold.NewRecord(journal.KindClaim, &record.Body{Run: w.Run.ID})}, recs...)
+		recs = append([]journal.Record{fold.NewRecord(journal.KindClaim, &record.Parts{Run: w.Run.ID})}, recs...)
 	}
 	for i := range recs {
 		recs[i].Time = now.UnixMicro()
