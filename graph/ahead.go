@@ -6,23 +6,23 @@ import (
 	"math"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
 // addPresetAnswers stores the answers given with the start, and returns them encoded.
-func (s *questionState) addPresetAnswers(answers []Answer) ([]byte, error) {
-	b := wire.PutInt(nil, len(answers))
+func (s *questionState) addPresetAnswers(answers []Answer) ([]record.PresetAnswer, error) {
+	added := make([]record.PresetAnswer, 0, len(answers))
 	for _, a := range answers {
 		v, err := value.MarshalAnswer(a.Value)
 		if err != nil {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
-		b = wire.PutString(wire.PutString(wire.PutString(b, a.ID), v), a.Refused)
-		s.ahead = append(s.ahead, fold.PresetAnswer{ID: a.ID, Value: v, Refused: a.Refused})
+		added = append(added, record.PresetAnswer{ID: a.ID, Value: v, Refused: a.Refused})
 	}
-	return b, nil
+	s.ahead = append(s.ahead, added...)
+	return added, nil
 }
 
 // takeNamed uses up the first answer that names the question itself. The caller must
@@ -96,14 +96,13 @@ func (d *drive) assignPresetAnswers(f *frame) (bool, error) {
 			continue
 		}
 		a := &d.questions.ahead[i-1]
+		given = append(given, fold.NewRecord(journal.KindAnswer, &record.Parts{Path: o.Path, ID: o.Key, Ahead: i, Refused: a.Refused, Value: a.Value}))
 		if wrong != nil {
 			o.Asked.Question.Rejected = wrong.Error()
-			given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value},
-				journal.Record{Kind: journal.KindQuestion, Head: wire.PutTexts(nil, o.Path, o.Key, o.Asked.Base), Data: o.Asked.Question.Encode()})
+			given = append(given, fold.NewRecord(journal.KindQuestion, &record.Parts{Path: o.Path, ID: o.Key, Base: o.Asked.Base, Question: &o.Asked.Question}))
 			continue
 		}
 		o.Asked.Answered, o.Asked.Now, o.Asked.Ahead, o.Asked.Answer, o.Asked.Refused = true, true, i, a.Value, a.Refused
-		given = append(given, journal.Record{Kind: journal.KindAnswer, Head: answerHead(o.Path, o.Key, i, a.Refused), Data: a.Value})
 		d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: o.Asked.Question.ID, Ahead: true, Refused: a.Refused})
 	}
 	d.questions.mu.Unlock()

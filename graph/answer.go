@@ -12,8 +12,8 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -55,13 +55,14 @@ func decodeAnswer[A any](raw []byte) (a A, err error) {
 
 // recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
 // node refuses that answer, the question is open again and the error is ErrWaiting.
-func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, wrong error) error {
+func (a attempt) recordAnsweredQuestion(key string, asked *record.AskedQuestion, wrong error) error {
 	j, path := a.drive.journal, a.frame.path
-	head := wire.PutTexts(nil, path, key, asked.Base)
-	records := []journal.Record{{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()}, {Kind: journal.KindAnswer, Head: answerHead(path, key, asked.Ahead, asked.Refused), Data: asked.Answer}}
+	asks := &record.Parts{Path: path, ID: key, Base: asked.Base, Question: &asked.Question}
+	answers := &record.Parts{Path: path, ID: key, Ahead: asked.Ahead, Refused: asked.Refused, Value: asked.Answer}
+	records := []journal.Record{fold.NewRecord(journal.KindQuestion, asks), fold.NewRecord(journal.KindAnswer, answers)}
 	if wrong != nil {
 		asked.Question.Rejected = wrong.Error()
-		records = append(records, journal.Record{Kind: journal.KindQuestion, Head: head, Data: asked.Question.Encode()})
+		records = append(records, fold.NewRecord(journal.KindQuestion, asks))
 	}
 	if err := j.AddRecords(a.drive.savesEach(), records...); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (a attempt) recordAnsweredQuestion(key string, asked *fold.AskedQuestion, w
 
 // answeredNow keeps a question with an answer given ahead, for the events of the step
 // and for the next attempt.
-func (a attempt) answeredNow(key string, q *fold.AskedQuestion) error {
+func (a attempt) answeredNow(key string, q *record.AskedQuestion) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.checkNotHungLocked(); err != nil {
@@ -87,7 +88,7 @@ func (a attempt) answeredNow(key string, q *fold.AskedQuestion) error {
 }
 
 // recallAnswer returns the answer that the journal holds for a question, if any.
-func (a attempt) recallAnswer(q *fold.AskedQuestion) ([]byte, error) {
+func (a attempt) recallAnswer(q *record.AskedQuestion) ([]byte, error) {
 	if !q.Answered {
 		return nil, cmp.Or(a.markWaiting(Question(q.Question)), ErrWaiting)
 	}
@@ -99,10 +100,6 @@ func answerOf(value []byte, refused string) ([]byte, error) {
 		return nil, &RefusedError{Reason: refused, Value: value}
 	}
 	return value, nil
-}
-
-func answerHead(path, key string, ahead int, refused string) []byte {
-	return wire.PutString(wire.PutInt(wire.PutTexts(nil, path, key), ahead), refused)
 }
 
 // describeMismatch returns why an answer does not fit a question, or "".

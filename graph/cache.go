@@ -76,7 +76,7 @@ func (a attempt) runWithCache(ctx context.Context, st State) (u Update, err erro
 	if u, err = a.callNode(ctx, st); err != nil || a.isSuspended() {
 		return u, err
 	}
-	if b, err = putUpdate(nil, &u); err != nil {
+	if b, err = encodeUpdate(&u); err != nil {
 		return u, err
 	}
 	if err = store.Set(ctx, key, b, p.TTL); err != nil {

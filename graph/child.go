@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -146,7 +146,7 @@ func (a attempt) openChild(sub ChildGraph, at frameLocation, set []Write) (f *fr
 		return f, raw.Returned, err
 	}
 	f.since, f.first = d.activeTime(), sub.Graph.def.First
-	return f, false, f.begin(set, journal.KindCall, nil, nil)
+	return f, false, f.begin(set, journal.KindCall, &record.Parts{})
 }
 
 // keptChild returns the child of a failed attempt if no journal holds it: it continues
@@ -180,7 +180,7 @@ func (t *task) restoreAttempt(was *task) {
 
 // loadJournaledFrames returns the frames that an earlier drive or attempt left, if any: a retried
 // child continues where it failed, and so do the children below it.
-func (a attempt) loadJournaledFrames() (map[string]*fold.Frame, error) {
+func (a attempt) loadJournaledFrames() (map[string]*record.Frame, error) {
 	d := a.drive
 	switch {
 	case a.raw != nil && a.n == 1:
@@ -233,7 +233,7 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	}
 	d.journal.AddStateSize(-f.storedSize())
 	if err == nil && d.journal != nil {
-		err = d.journal.AddRecord(journal.KindReturn, wire.PutString(nil, f.path), nil, false)
+		err = d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path}, false)
 	}
 	return status, err
 }
@@ -334,7 +334,7 @@ func DropChild(ctx context.Context, name string) error {
 	if c != nil && (c.status == Waiting || c.status == Paused) {
 		d.journal.AddStateSize(-c.frame.storedSize())
 	}
-	return d.journal.AddRecord(journal.KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
+	return d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: path, Dropped: true}, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task
@@ -503,7 +503,7 @@ func (d *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.R
 			c.Thread = d.thread
 			return nil, &c.ChangedError
 		}
-		consents = append(consents, journal.Record{Kind: journal.KindEffect, Head: wire.PutTexts(nil, sharedPath, c.consent), Data: []byte(strconv.Quote(c.Is))})
+		consents = append(consents, fold.NewRecord(journal.KindEffect, &record.Parts{Path: sharedPath, ID: c.consent, Value: []byte(strconv.Quote(c.Is))}))
 	}
 	return consents, nil
 }

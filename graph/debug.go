@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 )
 
@@ -243,7 +243,7 @@ func (f *frame) foldStepWrites() (State, int, error) {
 	}
 	for by, list := range f.writes {
 		for _, wr := range list {
-			if k := wr.key; k.fold == fold.Set && k.add != nil {
+			if k := wr.key; k.fold == record.Set && k.add != nil {
 				i := next.t.findSlot(k)
 				if next.v[i], err = k.readBack(next.v[i]); err != nil {
 					return f.st, by, err

@@ -12,9 +12,9 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
@@ -100,7 +100,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	if err != nil {
 		return nil, by, err
 	}
-	if d.lease != nil && s.Head > 0 && s.Run.Status == fold.Running {
+	if d.lease != nil && s.Head > 0 && s.Run.Status == record.Running {
 		err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = d.lease.readDisplacingLease(ctx); return err })
 		if err != nil || by.Owner != "" {
 			return s, by, err
@@ -178,22 +178,26 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	if s != nil && s.Run.ID == d.run {
 		return d.finalResult(s, f)
 	}
-	var head, tail []byte
+	b := &record.Parts{}
 	if d.journal != nil || len(in.Ahead) > 0 {
-		if tail, err = d.questions.addPresetAnswers(in.Ahead); err != nil {
+		if b.Answers, err = d.questions.addPresetAnswers(in.Ahead); err != nil {
 			return Result{Thread: d.thread, Run: d.run}, err
 		}
 	}
 	if d.journal != nil {
-		d.journal.Run = fold.Run{ID: d.run, Label: in.Label, Graph: d.settings.Graph.def.Name}
-		head = wire.PutTexts(make([]byte, 0, 256), d.run, in.Label, d.settings.Graph.def.Name)
-		tail = structure.PutStructure(wire.PutString(wire.PutString(tail, in.Meta), in.User), s.Shape, d.settings.Graph.outline())
+		d.journal.Run = record.Run{ID: d.run, Label: in.Label, Graph: d.settings.Graph.def.Name}
+		b.Run = d.run
+		b.Label = in.Label
+		b.Graph = d.settings.Graph.def.Name
+		b.Meta = in.Meta
+		b.User = in.User
+		b.Shape = structure.Shorten(d.settings.Graph.outline(), s.Shape)
 	}
-	if err := f.begin(in.Set, journal.KindStart, head, tail); err != nil {
+	if err := f.begin(in.Set, journal.KindStart, b); err != nil {
 		return Result{Thread: d.thread, Run: d.run}, err
 	}
 	if d.journal != nil {
-		d.journal.AddStateSize(len(tail))
+		d.journal.AddStateSize(b.StartSize())
 	}
 	if d.topics&TopicRun != 0 {
 		d.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: d.settings.Graph.def.Name, Label: in.Label}})
@@ -315,29 +319,34 @@ func newBusyError(s *fold.Thread, thread string, by journal.Lease) error {
 // newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
 // graph if it is not the one that the run was driven with.
 func (d *drive) newClaimRecord(f *frame, in Resume, s *fold.Thread) (journal.Record, error) {
-	rec, g := journal.Record{Kind: journal.KindClaim, Head: wire.PutString(nil, d.run)}, d.settings.Graph
-	changed := f.raw.Digest != g.digest
-	if changed {
-		rec.Head = putTags(wire.PutString(rec.Head, g.digest), g.table.keys)
+	g := d.settings.Graph
+	b := &record.Parts{Run: d.run, NewGraph: f.raw.Digest != g.digest}
+	if b.NewGraph {
+		b.Digest = g.digest
+		b.Tags = listTags(g.table.keys)
 	}
-	changed = changed || !bytes.Equal(g.outline(), s.Shape) || in.Meta != nil && !bytes.Equal(in.Meta, s.Meta)
-	if len(in.Set) == 0 && !changed {
-		return rec, nil
+	b.NewStart = b.NewGraph || !bytes.Equal(g.outline(), s.Shape) || in.Meta != nil && !bytes.Equal(in.Meta, s.Meta)
+	if len(in.Set) == 0 && !b.NewStart {
+		return fold.NewRecord(journal.KindClaim, b), nil
 	}
 	set, err := d.readBack(in.Set)
 	if err != nil {
-		return rec, err
+		return journal.Record{}, err
 	}
 	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, f.patchBuffer(), d.settings.Debug)
 	if err != nil {
-		return rec, err
+		return journal.Record{}, err
 	}
 	f.st = st
 	data, err := f.encodePatches()
-	if rec.Data = slices.Clone(data); changed {
-		rec.Data = structure.PutStructure(wire.PutString(rec.Data, in.Meta), s.Shape, g.outline())
+	if err != nil {
+		return journal.Record{}, err
 	}
-	return rec, err
+	b.Streamed = true
+	b.Meta = in.Meta
+	b.Shape = structure.Shorten(g.outline(), s.Shape)
+	head, data := b.Append(uint8(journal.KindClaim), nil, slices.Clone(data))
+	return journal.Record{Kind: journal.KindClaim, Head: head, Data: data}, nil
 }
 
 // finalResult returns the result of a run that has ended, from its journal.
@@ -388,7 +397,8 @@ func (d *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
 		case r.Kind == journal.KindEnd && end == 0:
 			end = r.Seq
 		case r.Kind == journal.KindStart:
-			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
+			b := record.Parts{}
+			if err := b.ReadHead(uint8(r.Kind), r.Head); err == nil && b.Run == run && end > 0 {
 				return end, nil
 			}
 			end = 0
@@ -474,21 +484,17 @@ func firstError(err, store error) error {
 
 // recordEnd journals that the drive stops.
 func (d *drive) recordEnd(f *frame, status Status, err error) error {
-	head := wire.PutString(append(make([]byte, 0, 64), byte(status)), errorText(err))
-	var data []byte
-	if head = wire.PutBool(head, f.halted); f.halted {
-		b, err := value.EncodeAny(nil, f.value)
-		if err != nil {
+	run := &d.journal.Run
+	b := &record.Parts{Status: record.Status(status), Reason: errorText(err), Halted: f.halted, Run: d.run, Broken: d.stops.listSteps(f), Label: run.Label, Graph: run.Graph, Started: run.Started}
+	if f.halted {
+		if b.Value, err = value.EncodeAny(nil, f.value); err != nil {
 			return err
 		}
-		data = wire.PutString(nil, b)
 	}
-	head = wire.PutString(head, d.run)
-	head = wire.PutInt(head, len(f.asked))
 	for _, q := range f.asked {
-		head = wire.PutTexts(head, q.ID, q.Prompt)
+		b.Open = append(b.Open, record.Question{ID: q.ID, Prompt: q.Prompt})
 	}
-	return d.journal.AddRecord(journal.KindEnd, d.journal.Run.AppendSummary(fold.PutMap(head, d.stops.listSteps(f), wire.PutInt)), data, true)
+	return d.journal.AddRecord(journal.KindEnd, b, true)
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.

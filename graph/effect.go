@@ -11,8 +11,8 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/probe"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
@@ -263,7 +263,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.drive.journal.AddRecord(journal.KindFailure, wire.PutTexts(nil, c.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.journal.AddRecord(journal.KindFailure, &record.Parts{Path: c.frame.path, ID: c.id}, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -315,7 +315,7 @@ func (c *effectCall) recordIntent(note []byte) error {
 	if err := c.saveOutcome(outcome{known: intentRecorded}); err != nil {
 		return err
 	}
-	return j.AddRecord(journal.KindIntent, wire.PutTexts(nil, c.frame.path, c.id), note, c.drive.savesEach())
+	return j.AddRecord(journal.KindIntent, &record.Parts{Path: c.frame.path, ID: c.id, Value: note}, c.drive.savesEach())
 }
 
 // isResultNeeded reports whether the result may be needed again.
@@ -329,7 +329,7 @@ func (c *effectCall) recordResult(b []byte) error {
 	if err := c.checkNotHung(); err != nil {
 		return err
 	}
-	if err := j.AddRecord(journal.KindEffect, wire.PutTexts(nil, c.frame.path, c.id), b, c.drive.savesEach()); err != nil {
+	if err := j.AddRecord(journal.KindEffect, &record.Parts{Path: c.frame.path, ID: c.id, Value: b}, c.drive.savesEach()); err != nil {
 		return err
 	}
 	if c.node().Retry.Attempts > 1 {
@@ -489,5 +489,5 @@ func (s *SharedValue[T]) recordValue() error {
 	}
 	j.AddStateSize(len(b) - s.of.size)
 	s.of.size = len(b)
-	return j.AddRecord(journal.KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, s.a.drive.savesEach())
+	return j.AddRecord(journal.KindEffect, &record.Parts{Path: sharedPath, ID: sharedID(s.name), Value: b}, s.a.drive.savesEach())
 }

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -33,9 +32,9 @@ type frame struct {
 
 	failures []*NodeError // handled by OnError: End, including those of children
 
-	raw    *fold.Frame            // what the journal holds of the current step; nil: nothing
-	frames map[string]*fold.Frame // what it held of all frames when raw was read
-	asked  []Question             // open after the step, including those of children, in task order
+	raw    *record.Frame            // what the journal holds of the current step; nil: nothing
+	frames map[string]*record.Frame // what it held of all frames when raw was read
+	asked  []Question               // open after the step, including those of children, in task order
 
 	bufs  buffers
 	sizes []int // stored bytes, by slot
@@ -55,9 +54,10 @@ type frameOptions struct {
 
 // frameBuffers holds the memory that the steps of a frame reuse.
 type frameBuffers struct {
-	ts    []task    // of the current step
-	fresh []taskCtx // for the tasks of the next steps
-	tasks []taskRef // for the next frontier
+	ts       []task        // of the current step
+	fresh    []taskCtx     // for the tasks of the next steps
+	tasks    []taskRef     // for the next frontier
+	recorded []record.Task // for the record of it
 	arrivals
 	writes [][]Write
 	rec    []patch
@@ -144,7 +144,7 @@ func (f *frame) storedSize() (n int) {
 // restoreFrame decodes what the journal holds of a frame into f, which is new, and returns f. Keys
 // that its graph does not know stay in the journal. The values of keys that set replaces before
 // they are read are not decoded.
-func (f *frame) restoreFrame(raw *fold.Frame, set ...Write) (*frame, error) {
+func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 	g := f.g
 	f.raw, f.step, f.from, f.since, f.halted = raw, raw.Step, raw.From, raw.Since, raw.Halted
 	if err := f.restoreKeys(raw, slices.Sorted(maps.Keys(raw.Keys)), set); err != nil {
@@ -193,7 +193,7 @@ func replacesKey(set []Write, name string) bool {
 
 // restoreKeys folds the journaled patches of some keys, except those that set replaces, all
 // at once: an open graph may have many.
-func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error {
+func (f *frame) restoreKeys(raw *record.Frame, names []string, set []Write) error {
 	defs := make([]*keyDef, 0, len(names))
 	var ws []Write
 	for _, name := range names {
@@ -209,7 +209,7 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 			return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
 		}
 		for _, p := range raw.Keys[name] {
-			if p.Fold != fold.Set && p.Fold != d.fold {
+			if p.Fold != record.Set && p.Fold != d.fold {
 				return fmt.Errorf("key %q was stored in parts by %s key and is now declared as %s key, which would read one part as the whole (Reset of the key in Edit or Resume.Set replaces the value)",
 					name, keyKind(p.Fold), keyKind(d.fold))
 			}
@@ -217,7 +217,7 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 			if err != nil {
 				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
 			}
-			ws = append(ws, Write{d, boxNil(v), p.Fold == fold.Set})
+			ws = append(ws, Write{d, boxNil(v), p.Fold == record.Set})
 		}
 	}
 	st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, nil, false)
@@ -228,7 +228,7 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 	for _, d := range defs {
 		if slot := f.st.t.findSlot(d); slot >= 0 {
 			for _, p := range raw.Keys[d.name] {
-				f.addSlotSize(slot, len(p.Value), p.Fold == fold.Set)
+				f.addSlotSize(slot, len(p.Value), p.Fold == record.Set)
 			}
 		}
 	}
@@ -236,18 +236,18 @@ func (f *frame) restoreKeys(raw *fold.Frame, names []string, set []Write) error 
 }
 
 // keyKind names the keys that store their writes in a way, with an article.
-func keyKind(m fold.Mode) string {
+func keyKind(m record.Mode) string {
 	switch m {
-	case fold.Append:
+	case record.Append:
 		return "an Append"
-	case fold.Merge:
+	case record.Merge:
 		return "a Merge"
 	}
 	return "another"
 }
 
 // findArrival finds a journaled arrival in the graph's joins.
-func (g *Graph) findArrival(a fold.Arrival) (joinRef, bool) {
+func (g *Graph) findArrival(a record.Arrival) (joinRef, bool) {
 	for i, j := range g.joins {
 		if j.id == a.Join {
 			src := slices.Index(j.from, a.Source)
@@ -258,8 +258,8 @@ func (g *Graph) findArrival(a fold.Arrival) (joinRef, bool) {
 }
 
 // begin folds the first writes of a frame, sets its frontier to the start nodes and
-// journals both. head and tail are the additional fields of the kind of record.
-func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
+// journals both. b has the additional fields of the kind of record.
+func (f *frame) begin(set []Write, k journal.Kind, b *record.Parts) error {
 	d := f.drive
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
@@ -281,11 +281,9 @@ func (f *frame) begin(set []Write, k journal.Kind, head, tail []byte) error {
 	if d.journal == nil {
 		return nil
 	}
-	if k == journal.KindCall {
-		head = wire.PutString(nil, f.path)
-	}
-	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
-	_, err := f.commitPatches(k, head, tail, k == journal.KindStart && d.settings.Durability < QuestionsOnly)
+	b.Digest = f.g.digest
+	b.Tags = listTags(f.g.table.keys)
+	_, err := f.commitPatches(k, b, k == journal.KindStart && d.settings.Durability < QuestionsOnly)
 	return err
 }
 
@@ -299,39 +297,42 @@ func (f *frame) patchBuffer() *[]patch {
 	return &f.rec
 }
 
-// commitPatches journals what apply recorded and the frontier after it.
-func (f *frame) commitPatches(k journal.Kind, head, tail []byte, flush bool) (seq int64, err error) {
+// commitPatches journals what apply recorded and the frontier after it. b has the other fields of the kind of record.
+func (f *frame) commitPatches(k journal.Kind, b *record.Parts, flush bool) (seq int64, err error) {
 	d := f.drive
 	data, err := f.encodePatches()
 	if err != nil {
 		return 0, err
 	}
-	head, data, err = putFrontier(head, data, f.g, &f.next)
-	if err != nil {
+	b.Streamed = true
+	b.Path = f.path
+	b.Tasks = f.recorded[:0]
+	if err := setFrontier(b, f.g, &f.next); err != nil {
 		return 0, err
 	}
+	f.recorded = b.Tasks
+	b.Step = f.step
 	if k == journal.KindStep {
-		if head = wire.PutBool(head, f.halted); f.halted {
-			b, err := value.EncodeAny(nil, f.value)
-			if err != nil {
-				return 0, fmt.Errorf("halt: %w", err)
-			}
-			data = wire.PutString(data, b)
+		b.Step++
+		b.Halted = f.halted
+	}
+	if b.Halted {
+		if b.Value, err = value.EncodeAny(nil, f.value); err != nil {
+			return 0, fmt.Errorf("halt: %w", err)
 		}
 	}
-	steps := f.step
-	if k == journal.KindStep {
-		steps++
-	}
-	head, data = wire.PutInt(head, steps), append(data, tail...)
-	f.head, f.data = reusableBuffer(head), reusableBuffer(data)
+	head, data := b.Append(uint8(k), f.head[:0], data)
+	f.head = reusableBuffer(head)
+	f.data = reusableBuffer(data)
 	if !flush { // the buffers are still in use when add returns
-		head, data = slices.Clone(head), slices.Clone(data)
+		head = slices.Clone(head)
+		data = slices.Clone(data)
 	}
+	rec := journal.Record{Kind: k, Head: head, Data: data}
 	if k == journal.KindStep && d.topics&TopicStep != 0 {
-		return d.journal.AddNumbered(flush, journal.Record{Kind: k, Head: head, Data: data})
+		return d.journal.AddNumbered(flush, rec)
 	}
-	return 0, d.journal.AddRecord(k, head, data, flush)
+	return 0, d.journal.AddRecords(flush, rec)
 }
 
 // reusableBuffer returns b for reuse, or nil if it is too large to be kept.
@@ -345,7 +346,7 @@ func reusableBuffer(b []byte) []byte {
 // encodePatches encodes what apply recorded, in a buffer of the frame.
 func (f *frame) encodePatches() ([]byte, error) {
 	d := f.drive
-	data := wire.PutInt(f.data[:0], len(f.rec))
+	data := record.PutPatchCount(f.data[:0], len(f.rec))
 	grew, largest, at := 0, -1, 0
 	var few [4]int
 	deltas := few[:0]
@@ -358,12 +359,12 @@ func (f *frame) encodePatches() ([]byte, error) {
 		if !p.key.custom {
 			f.val = reusableBuffer(v)
 		}
-		delta := f.addSlotSize(p.slot, len(v), p.fold == fold.Set)
+		delta := f.addSlotSize(p.slot, len(v), p.fold == record.Set)
 		grew, deltas = grew+delta, append(deltas, delta)
 		if len(v) > largest {
 			largest, at = len(v), i
 		}
-		data = fold.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+		data = record.PutPatch(slices.Grow(data, len(v)+len(p.key.name)+16), record.Patch{Key: p.key.name, Fold: p.fold, By: p.by, Value: v})
 	}
 	if size := d.journal.AddStateSize(grew) - len(d.settings.Graph.outline()); d.settings.MaxState > 0 && grew > 0 && size > d.settings.MaxState {
 		d.journal.AddStateSize(-grew)

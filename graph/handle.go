@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -100,7 +100,7 @@ func (d *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 // newAnswerRecords returns the records of answers to questions that they were checked against.
 func newAnswerRecords(asked []fold.OpenQuestion, values [][]byte, answers []Answer) (recs []journal.Record) {
 	for i, a := range answers {
-		recs = append(recs, journal.Record{Kind: journal.KindAnswer, Head: wire.PutName(answerHead(asked[i].Path, asked[i].Key, 0, a.Refused), a.By), Data: values[i]})
+		recs = append(recs, fold.NewRecord(journal.KindAnswer, &record.Parts{Path: asked[i].Path, ID: asked[i].Key, Refused: a.Refused, By: a.By, Value: values[i]}))
 	}
 	return recs
 }

@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"slices"
 
-	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 )
 
@@ -22,7 +22,7 @@ type keyDef struct {
 	tag    string // names type and codec in the journal
 	how    string // its reducer, in the journal
 	typ    reflect.Type
-	fold   fold.Mode
+	fold   record.Mode
 	single bool // at most one task of a step may write it
 	custom bool // encode and decode are a Codec's
 	shares bool // two values may have a slice, a map or the target of a pointer in common
@@ -274,7 +274,7 @@ func Concat(name string) Key[string] {
 // that appending to it does not change what other readers see.
 func Append[E any](name string) Key[[]E] {
 	d := newKey[[]E](name, "append")
-	d.fold = fold.Append
+	d.fold = record.Append
 	d.begin = func(old, buf any) any {
 		o, _ := old.([]E)
 		if b, ok := buf.(*[]E); ok && len(*b) == len(o) && (len(o) == 0 || &(*b)[0] == &o[0]) {
@@ -302,7 +302,7 @@ func Append[E any](name string) Key[[]E] {
 // grows with the map: keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
 	d := newKey[map[K]V](name, "merge")
-	d.fold = fold.Merge
+	d.fold = record.Merge
 	d.begin = func(old, _ any) any {
 		o, _ := old.(map[K]V)
 		c := make(map[K]V, len(o)+1)

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/process"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -160,13 +160,14 @@ func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lea
 func (d *drive) appendFence(ctx context.Context) error {
 	for {
 		s, err := fold.LoadThread(ctx, d.settings.Store, d.thread, 0)
-		if err != nil || s.Head == 0 || s.Run.Status != fold.Running {
+		if err != nil || s.Head == 0 || s.Run.Status != record.Running {
 			return err
 		}
 		if by, err := d.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attachThread reports it
 		}
-		claim := journal.Record{Kind: journal.KindClaim, Time: d.now().UnixMicro(), Head: wire.PutString(nil, s.Run.ID)}
+		claim := fold.NewRecord(journal.KindClaim, &record.Parts{Run: s.Run.ID})
+		claim.Time = d.now().UnixMicro()
 		if err = journal.Append(ctx, d.settings.Store, d.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -187,18 +187,17 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 		}
 	}
-	given := fold.PresetAnswer{}
+	given := record.PresetAnswer{}
 	if ahead > 0 {
 		given = d.questions.ahead[ahead-1]
 	} else if given.Value = d.questions.replyTo(&q, a.node()); given.Value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
-		head := wire.PutTexts(nil, f.path, key, base)
-		recorded := fold.Question(q)
-		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, head, recorded.Encode(), a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
+		recorded := &record.Parts{Path: f.path, ID: key, Base: base, Question: (*record.Question)(&q)}
+		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, recorded, a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
 	}
-	asked := &fold.AskedQuestion{Question: fold.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
+	asked := &record.AskedQuestion{Question: record.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
 		return "", nil, err
 	}
@@ -222,19 +221,19 @@ func (a attempt) askAgain(key string, why error) error {
 	q := was.Question
 	q.Rejected = why.Error()
 	a.mu.Lock()
-	fold.SetEntry(&a.ensureInner().asks, key, &fold.AskedQuestion{Question: q, Base: was.Base})
+	fold.SetEntry(&a.ensureInner().asks, key, &record.AskedQuestion{Question: q, Base: was.Base})
 	a.mu.Unlock()
 	if err := a.markWaiting(Question(q)); err != nil {
 		return err
 	}
-	if err := a.drive.journal.AddRecord(journal.KindQuestion, wire.PutTexts(nil, a.frame.path, key, was.Base), q.Encode(), false); err != nil {
+	if err := a.drive.journal.AddRecord(journal.KindQuestion, &record.Parts{Path: a.frame.path, ID: key, Base: was.Base, Question: &q}, false); err != nil {
 		return err
 	}
 	return ErrWaiting
 }
 
 // findQuestion finds a question of the task that this or an earlier drive has recorded.
-func (a attempt) findQuestion(key string) *fold.AskedQuestion {
+func (a attempt) findQuestion(key string) *record.AskedQuestion {
 	a.mu.Lock()
 	q := a.ensureInner().asks[key]
 	a.mu.Unlock()
@@ -252,7 +251,7 @@ type questionState struct {
 	late     []lateAnswer       // recorded while tasks worked, not yet used; the handle guards it
 
 	mu    sync.Mutex // guards the fields below
-	ahead []fold.PresetAnswer
+	ahead []record.PresetAnswer
 	asked map[string]int  // questions by node path
 	shown map[string]bool // questions delivered, if answers were given ahead
 }

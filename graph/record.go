@@ -2,39 +2,46 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
-	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 )
 
-// The functions that write and read the parts of records. Each read follows its put.
+// The functions between what a graph works with and the parts of records.
 
-// putWrites appends writes, not results.
-func putWrites(b []byte, ws []Write) ([]byte, error) {
-	b = wire.PutInt(b, len(ws))
-	for _, w := range ws {
+// encodeWrites returns patches of writes, not of results.
+func encodeWrites(ws []Write) ([]record.Patch, error) {
+	if len(ws) == 0 {
+		return nil, nil
+	}
+	ps := make([]record.Patch, len(ws))
+	free := make([]byte, 0, 32) // for the values that fit
+	for i, w := range ws {
 		if w.key == nil {
-			return b, errNoKey
+			return nil, errNoKey
 		}
-		v, err := w.key.encodeStored(nil, w.val)
+		v, err := w.key.encodeStored(free, w.val)
 		if err != nil {
-			return b, err
+			return nil, err
+		}
+		if !w.key.custom {
+			free = v[len(v):]
 		}
 		f := w.key.fold
 		switch {
 		case w.reset:
-			f = fold.Set
-		case f == fold.Set:
-			f = fold.Reduce
+			f = record.Set
+		case f == record.Set:
+			f = record.Reduce
 		}
-		b = fold.PutPatch(b, w.key.name, f, 0, v)
+		ps[i] = record.Patch{Key: w.key.name, Fold: f, Value: v}
 	}
-	return b, nil
+	return ps, nil
 }
 
 // decodeWrites turns journaled patches back into writes.
-func (s State) decodeWrites(ps []fold.Patch) ([]Write, error) {
+func (s State) decodeWrites(ps []record.Patch) ([]Write, error) {
 	ws := make([]Write, 0, len(ps))
 	for _, p := range ps {
 		d := s.findKey(p.Key)
@@ -45,89 +52,86 @@ func (s State) decodeWrites(ps []fold.Patch) ([]Write, error) {
 		if err != nil {
 			return nil, err
 		}
-		ws = append(ws, Write{d, boxNil(v), p.Fold == fold.Set})
+		ws = append(ws, Write{d, boxNil(v), p.Fold == record.Set})
 	}
 	return ws, nil
 }
 
-func putTags(b []byte, keys []*keyDef) []byte {
-	b = wire.PutInt(b, len(keys))
-	for _, k := range keys {
-		b = wire.PutTexts(b, k.name, k.tag)
+// listTags returns the tags of keys, in their order.
+func listTags(keys []*keyDef) []record.Tag {
+	tags := make([]record.Tag, len(keys))
+	for i, k := range keys {
+		tags[i] = record.Tag{Key: k.name, Tag: k.tag}
 	}
-	return b
+	return tags
 }
 
-// putFrontier appends what runs next to head, and the overlays of its tasks to data.
-func putFrontier(head, data []byte, g *Graph, fr *frontier) ([]byte, []byte, error) {
-	head = wire.PutInt(head, len(fr.tasks))
-	var err error
+// setFrontier sets what runs next, with the overlays of its tasks. Tasks are appended to those of b.
+func setFrontier(b *record.Parts, g *Graph, fr *frontier) error {
+	b.Tasks = slices.Grow(b.Tasks, len(fr.tasks))
 	for i := range fr.tasks {
 		t := &fr.tasks[i]
-		head = wire.PutString(wire.PutInt(wire.PutString(head, g.nodes[t.node].Name), t.index), t.cause)
-		if data, err = putWrites(data, t.over); err != nil {
-			return head, data, err
+		over, err := encodeWrites(t.over)
+		if err != nil {
+			return err
 		}
+		b.Tasks = append(b.Tasks, record.Task{Node: g.nodes[t.node].Name, Index: t.index, Cause: t.cause, Over: over})
 	}
-	head = wire.PutInt(head, len(fr.arrived))
 	for _, a := range fr.arrived {
-		head = wire.PutTexts(head, g.joins[a.join].id, g.joins[a.join].from[a.src])
+		b.Arrived = append(b.Arrived, record.Arrival{Join: g.joins[a.join].id, Source: g.joins[a.join].from[a.src]})
 	}
-	return head, data, nil
+	return nil
 }
 
-// putUpdate appends what a task returned, for a resume.
-func putUpdate(b []byte, u *Update) ([]byte, error) {
-	b, err := putWrites(b, u.Writes)
-	if err != nil {
-		return b, err
+// encodeUpdate returns what a task returned, for a resume.
+func encodeUpdate(u *Update) (b []byte, err error) {
+	r := record.TaskUpdate{Goes: u.Goto != nil, Goto: u.Goto, Sends: u.Send != nil, Failed: u.failed, Halted: u.Halt != nil}
+	if r.Writes, err = encodeWrites(u.Writes); err != nil {
+		return nil, err
 	}
-	b = wire.PutBool(b, u.Goto != nil)
-	b = wire.PutStrings(b, u.Goto)
-	b = wire.PutBool(b, u.Send != nil)
-	b = wire.PutInt(b, len(u.Send))
 	for _, s := range u.Send {
-		if b, err = putWrites(wire.PutString(b, s.To), s.Overlay); err != nil {
-			return b, err
+		over, err := encodeWrites(s.Overlay)
+		if err != nil {
+			return nil, err
 		}
+		r.Send = append(r.Send, record.Send{To: s.To, Over: over})
 	}
-	b = wire.PutString(b, u.failed)
-	b = wire.PutBool(b, u.Halt != nil)
 	if u.Halt != nil {
-		if b, err = value.EncodeAny(b, u.Halt.Value); err != nil {
-			return b, fmt.Errorf("halt: %w", err)
+		if r.Value, err = value.EncodeAny(nil, u.Halt.Value); err != nil {
+			return nil, fmt.Errorf("halt: %w", err)
 		}
 	}
-	return b, nil
+	return r.Encode(), nil
 }
 
 func (s State) decodeUpdate(b []byte) (u Update, err error) {
-	r := &wire.Reader{Rest: b}
-	if u.Writes, err = s.decodeWrites(fold.ReadPatches(r)); err != nil {
+	var r record.TaskUpdate
+	if err := r.Decode(b); err != nil {
 		return u, err
 	}
-	set := r.Bool()
-	if u.Goto = r.Texts(); set && u.Goto == nil {
+	if u.Writes, err = s.decodeWrites(r.Writes); err != nil {
+		return u, err
+	}
+	if u.Goto = r.Goto; r.Goes && u.Goto == nil {
 		u.Goto = []string{}
 	}
-	if r.Bool() {
+	if r.Sends {
 		u.Send = []Send{}
 	}
-	for range r.Count() {
-		to, ps := r.Text(), fold.ReadPatches(r)
-		over, err := s.decodeWrites(ps)
+	for _, send := range r.Send {
+		over, err := s.decodeWrites(send.Over)
 		if err != nil {
 			return u, err
 		}
-		u.Send = append(u.Send, Send{To: to, Overlay: over})
+		u.Send = append(u.Send, Send{To: send.To, Overlay: over})
 	}
-	u.failed = r.Text()
-	if r.Bool() {
-		u.Halt = &Halt{Value: value.ReadAny(r)}
+	u.failed = r.Failed
+	if r.Halted {
+		result, err := value.DecodeAny(r.Value)
+		if err != nil {
+			return u, err
+		}
+		u.Halt = &Halt{Value: result}
 	}
-	return u, r.Err
+	return u, nil
 }
-
-// The heads of snapshots, forks, edits and ends hold everything that listings need. Each read
-// follows its put. Older records lack the parts that did not exist when they were
-// written.

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 )
 
@@ -250,7 +251,7 @@ func (w Write) IsReset() bool { return w.reset }
 type patch struct {
 	key  *keyDef
 	slot int
-	fold fold.Mode // fold.Set: val replaces the old value
+	fold record.Mode // record.Set: val replaces the old value
 	val  any
 	by   int // the task that wrote it, by its place in the step
 }
@@ -405,10 +406,10 @@ func (s *applyState) foldWrite(w Write, by int) error {
 		}
 		v[slot] = boxNil(folded)
 	}
-	if s.rec != nil && k.fold != fold.Set {
+	if s.rec != nil && k.fold != record.Set {
 		p := patch{k, slot, k.fold, val, by}
 		if w.reset {
-			p.fold = fold.Set
+			p.fold = record.Set
 		}
 		*s.rec = append(*s.rec, p)
 	}
@@ -456,8 +457,8 @@ func (s *applyState) finishAccumulators() {
 		case k.isReduced(): // the reducer may have appended
 			s.st.v[m.slot] = value.Clip(s.st.v[m.slot])
 		}
-		if s.rec != nil && k.fold == fold.Set {
-			*s.rec = append(*s.rec, patch{k, m.slot, fold.Set, s.st.v[m.slot], m.by})
+		if s.rec != nil && k.fold == record.Set {
+			*s.rec = append(*s.rec, patch{k, m.slot, record.Set, s.st.v[m.slot], m.by})
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -293,7 +293,7 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if d.journal != nil {
-		if seq, err = f.commitPatches(journal.KindStep, wire.PutString(f.head[:0], f.path), nil, d.settings.Durability < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{}, d.settings.Durability < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
@@ -356,7 +356,7 @@ func (f *frame) attributeError(by int, err error) error {
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := d.journal.AddRecord(journal.KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
+	if e := d.journal.AddRecord(journal.KindVoid, &record.Parts{Path: f.path, Void: ids}, false); e != nil {
 		return firstError(err, e)
 	}
 	return err

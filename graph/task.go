@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/ordinal"
 	"raddle.dev/graph/internal/panics"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -22,8 +21,8 @@ type task struct {
 	drive  *drive
 	frame  *frame
 	ref    taskRef
-	raw    *fold.Frame            // what the journal holds of the step; nil: nothing
-	frames map[string]*fold.Frame // what it holds of all frames
+	raw    *record.Frame            // what the journal holds of the step; nil: nothing
+	frames map[string]*record.Frame // what it holds of all frames
 	step   int
 	base   context.Context // of the step
 	first  *taskCtx        // for the first attempt
@@ -53,8 +52,8 @@ type nodeActivity struct {
 	ordinals ordinal.Counter
 	busy     map[string]bool
 	running  []*effectCall
-	results  map[string]outcome             // effects, for the next attempt
-	asks     map[string]*fold.AskedQuestion // answered ahead in this drive
+	results  map[string]outcome               // effects, for the next attempt
+	asks     map[string]*record.AskedQuestion // answered ahead in this drive
 	open     []Question
 	below    *frame       // the child, with what is open in it
 	calling  bool         // the child runs
@@ -69,11 +68,11 @@ type nodeActivity struct {
 
 // childSet holds what a task knows of its named children.
 type childSet struct {
-	calls   map[string]*childCall  // of this attempt
-	closed  bool                   // no more of them may start
-	others  []*frame               // their frames, by name, when the node has returned
-	dropped map[string]bool        // paths
-	frames  map[string]*fold.Frame // that an earlier attempt left; nil: not read yet
+	calls   map[string]*childCall    // of this attempt
+	closed  bool                     // no more of them may start
+	others  []*frame                 // their frames, by name, when the node has returned
+	dropped map[string]bool          // paths
+	frames  map[string]*record.Frame // that an earlier attempt left; nil: not read yet
 }
 
 // ensureInner returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
@@ -347,9 +346,9 @@ func (t *task) recordUpdate() error {
 	if j == nil {
 		return nil
 	}
-	b, err := putUpdate(nil, &t.up)
+	b, err := encodeUpdate(&t.up)
 	if err == nil {
-		err = j.AddRecord(journal.KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, t.drive.savesEach())
+		err = j.AddRecord(journal.KindTask, &record.Parts{Path: t.frame.path, ID: t.localID(), Value: b}, t.drive.savesEach())
 	}
 	if err != nil {
 		return t.wrapNodeError(err)

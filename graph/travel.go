@@ -10,7 +10,7 @@ import (
 
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -52,7 +52,7 @@ func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int
 		if len(set) == 0 {
 			return nil, errors.New("there is nothing to write")
 		}
-		return r.newEditRecords(s, set, nil)
+		return r.newEditRecords(s, set, nil, journal.AuthorOf(ctx))
 	})
 }
 
@@ -62,11 +62,7 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.
 		return 0, err
 	}
 	seq, err = fence.ChangeRun(ctx, r.Store, thread, func(s *fold.Thread) ([]journal.Record, error) {
-		recs, err := edit(s)
-		for i := range recs {
-			recs[i].Head = wire.PutName(recs[i].Head, journal.AuthorOf(ctx))
-		}
-		return recs, err
+		return edit(s)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
@@ -74,8 +70,8 @@ func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*fold.
 	return seq, nil
 }
 
-// newEditRecords makes the record of an edit; next is what runs next, or nil for no change.
-func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier) ([]journal.Record, error) {
+// newEditRecords makes the record of an edit; next is what runs next, or nil for no change. by is who edits.
+func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier, by string) ([]journal.Record, error) {
 	raw := s.EnsureFrame("")
 	retyped := map[string]string{}
 	for _, w := range set {
@@ -97,15 +93,17 @@ func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier) ([]
 	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done, r.Debug); err != nil {
 		return nil, err
 	}
-	data := wire.PutInt(nil, len(done))
-	var keys []string
+	b := &record.Parts{By: by}
 	for _, p := range done {
 		v, err := p.key.encodeStored(nil, p.val)
 		if err != nil {
 			return nil, err
 		}
-		data = fold.PutPatch(data, p.key.name, p.fold, 0, v)
-		keys = append(keys, p.key.name)
+		b.Patches = append(b.Patches, record.Patch{Key: p.key.name, Fold: p.fold, Value: v})
+		b.Keys = append(b.Keys, p.key.name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(retyped)) {
+		b.Tags = append(b.Tags, record.Tag{Key: key, Tag: retyped[key]})
 	}
 	d := r.newDrive(0)
 	branch, err := d.newID()
@@ -115,15 +113,15 @@ func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier) ([]
 	now := d.now()
 	s.PauseForEdit(branch)
 	if next != nil {
-		end := len(data)
-		if data, err = putNext(data, r.Graph, next); err == nil {
-			err = s.ApplyNextNodes(&wire.Reader{Rest: data[end:]})
-		}
-		if err != nil {
+		b.Chosen = true
+		if err := setFrontier(b, r.Graph, next); err != nil {
 			return nil, err
 		}
+		s.SetNextNodes(b.Tasks, b.Arrived)
 	}
-	return []journal.Record{{Kind: journal.KindEdit, Time: now.UnixMicro(), Head: s.EncodeEditHead("", keys, retyped), Data: data}}, nil
+	rec := s.NewEdit(b)
+	rec.Time = now.UnixMicro()
+	return []journal.Record{rec}, nil
 }
 
 // foldsOnto reports whether a write to a key needs the old value: writes to lists and
@@ -131,7 +129,7 @@ func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier) ([]
 func foldsOnto(set []Write, name string) bool {
 	for _, w := range set {
 		if w.Key() == name {
-			return w.key != nil && !w.reset && w.key.add != nil && w.key.fold == fold.Set
+			return w.key != nil && !w.reset && w.key.add != nil && w.key.fold == record.Set
 		}
 	}
 	return false
@@ -139,7 +137,7 @@ func foldsOnto(set []Write, name string) bool {
 
 // decodeState decodes the values of a frame, but not what it runs next: a graph that has lost
 // nodes can still read them. If only is not nil, it decodes the keys that only accepts.
-func decodeState(g *Graph, raw *fold.Frame, only func(name string) bool) (*frame, error) {
+func decodeState(g *Graph, raw *record.Frame, only func(name string) bool) (*frame, error) {
 	f := newFrame(nil, g, "", "")
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(raw.Keys)), func(name string) bool { return only != nil && !only(name) })
 	return f, f.restoreKeys(raw, names, nil)
@@ -184,34 +182,37 @@ func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq 
 		s.PauseForEdit(branch)
 		var recs []journal.Record
 		for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
-			keys, patches, err := resetHeld(s.Frames[path], set)
-			if err != nil {
+			b := &record.Parts{Path: path, By: journal.AuthorOf(ctx)}
+			if err := resetHeld(b, s.Frames[path], set); err != nil {
 				return nil, err
 			}
-			if path == "" || len(keys) > 0 {
-				recs = append(recs, journal.Record{Kind: journal.KindEdit, Time: now, Head: s.EncodeEditHead(path, keys, nil), Data: append(wire.PutInt(nil, len(keys)), patches...)})
+			if path == "" || len(b.Keys) > 0 {
+				rec := s.NewEdit(b)
+				rec.Time = now
+				recs = append(recs, rec)
 			}
 		}
 		return recs, nil
 	})
 }
 
-// resetHeld returns the keys that a frame holds with the types of writes of Reset, and their patches.
-func resetHeld(f *fold.Frame, set []Write) (keys []string, patches []byte, err error) {
+// resetHeld adds to b the writes of Reset to the keys that a frame holds with their types.
+func resetHeld(b *record.Parts, f *record.Frame, set []Write) error {
 	for _, w := range set {
 		if w.key == nil || !w.reset {
-			return nil, nil, errors.New("EditAll takes the writes of Reset")
+			return errors.New("EditAll takes the writes of Reset")
 		}
 		if _, holds := f.Keys[w.key.name]; !holds || f.Tags[w.key.name] != w.key.tag {
 			continue
 		}
 		v, err := w.key.encodeStored(nil, w.val)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		keys, patches = append(keys, w.key.name), fold.PutPatch(patches, w.key.name, fold.Set, 0, v)
+		b.Keys = append(b.Keys, w.key.name)
+		b.Patches = append(b.Patches, record.Patch{Key: w.key.name, Value: v})
 	}
-	return keys, patches, nil
+	return nil
 }
 
 // EditNext is Edit with a choice of the nodes of the root that run next, instead of
@@ -232,7 +233,7 @@ func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set
 		if err != nil {
 			return nil, err
 		}
-		return r.newEditRecords(s, set, fr)
+		return r.newEditRecords(s, set, fr, journal.AuthorOf(ctx))
 	})
 }
 
@@ -256,10 +257,4 @@ func (g *Graph) newFrontier(next []string) (*frontier, error) {
 	}
 	sortTasks(fr)
 	return fr, nil
-}
-
-// putNext appends the last part of the data of an edit that chooses what runs next.
-func putNext(data []byte, g *Graph, fr *frontier) ([]byte, error) {
-	h, d, err := putFrontier(nil, nil, g, fr)
-	return wire.PutString(wire.PutString(data, h), d), err
 }

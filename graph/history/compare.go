@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -52,7 +51,7 @@ func Diff(ctx context.Context, st journal.Store, a, b journal.Point) ([]Change, 
 	return changes, nil
 }
 
-func diffFrames(path string, was, is *fold.Frame) (changes []Change) {
+func diffFrames(path string, was, is *record.Frame) (changes []Change) {
 	for _, key := range unionKeys(was.Keys, is.Keys) {
 		c := Change{Path: path, Key: key, Tag: is.Tags[key], Was: storedParts(was, key), Is: storedParts(is, key)}
 		if (c.Was == nil) == (c.Is == nil) && slices.EqualFunc(c.Was, c.Is, bytes.Equal) {
@@ -67,7 +66,7 @@ func diffFrames(path string, was, is *fold.Frame) (changes []Change) {
 }
 
 // storedParts returns the stored form of a key; nil: absent.
-func storedParts(f *fold.Frame, key string) (parts [][]byte) {
+func storedParts(f *record.Frame, key string) (parts [][]byte) {
 	for _, p := range f.Keys[key] {
 		parts = append(parts, p.Value)
 	}
@@ -165,27 +164,22 @@ func blameKeys(ctx context.Context, st journal.Store, thread string, want func(k
 
 // findWrites returns what a record that is about to be folded writes to the wanted keys.
 func findWrites(s *fold.Thread, r journal.Record, want func(key string) bool) (map[string]BlameEntry, error) {
-	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
 	w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
-	case journal.KindStart:
-	case journal.KindClaim:
-		if len(r.Data) == 0 {
-			return nil, nil
-		}
-	case journal.KindCall, journal.KindStep, journal.KindEdit:
-		w.Path = h.Text()
+	case journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindEdit:
 	default:
 		return nil, nil
 	}
-	patches := map[string][]fold.Patch{}
-	for _, p := range fold.ReadPatches(d) {
+	b := record.Parts{}
+	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
+		return nil, err
+	}
+	w.Path = b.Path
+	patches := map[string][]record.Patch{}
+	for _, p := range b.Patches {
 		if want(p.Key) {
 			patches[p.Key] = append(patches[p.Key], p)
 		}
-	}
-	if h.Err != nil || d.Err != nil {
-		return nil, errors.Join(h.Err, d.Err)
 	}
 	if r.Kind == journal.KindStep {
 		w.Step = s.EnsureFrame(w.Path).Step
@@ -202,11 +196,13 @@ func findWrites(s *fold.Thread, r journal.Record, want func(key string) bool) (m
 
 // findWriters returns the tasks of a step that wrote a key. The updates of parallel tasks
 // are recorded before the step is; for a lone task the step's own record is enough.
-func findWriters(f *fold.Frame, key string, ps []fold.Patch) (ws []Writer) {
+func findWriters(f *record.Frame, key string, ps []record.Patch) (ws []Writer) {
 	for i, t := range f.Tasks {
-		wrote := slices.ContainsFunc(ps, func(p fold.Patch) bool { return p.By == i })
+		wrote := slices.ContainsFunc(ps, func(p record.Patch) bool { return p.By == i })
 		if up, ok := f.Done[strconv.Itoa(f.Step)+"."+t.Node+"."+strconv.Itoa(t.Index)]; ok && !wrote {
-			wrote = slices.ContainsFunc(fold.ReadPatches(&wire.Reader{Rest: up}), func(p fold.Patch) bool { return p.Key == key })
+			u := record.TaskUpdate{}
+			_ = u.Decode(up) // what can be read of it says who wrote
+			wrote = slices.ContainsFunc(u.Writes, func(p record.Patch) bool { return p.Key == key })
 		}
 		if wrote {
 			ws = append(ws, Writer{t.Node, t.Index})
@@ -226,7 +222,7 @@ func addInherited(s *fold.Thread, r journal.Record, want func(key string) bool, 
 			}
 			w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.Step}
 			if r.Kind == journal.KindFork {
-				w.From = s.Origin
+				w.From = journal.Point(s.Origin)
 			}
 			found[key] = append(found[key], w)
 		}

@@ -1,14 +1,12 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"raddle.dev/graph"
-	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -41,44 +39,54 @@ type Content struct {
 // DecodeContent decodes the content of a record that was read with its data. It needs no
 // graph. The content of kinds that are not named in [Content] is empty.
 func DecodeContent(r journal.Record) (c Content, err error) {
-	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
+	b, err := readRecord(r)
 	switch r.Kind {
-	case journal.KindClaim:
-		if len(r.Data) > 0 {
-			c.Keys = patchKeys(d)
+	case journal.KindClaim, journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit:
+		c.Keys = patchKeys(b.Patches)
+	case journal.KindTask:
+		u := record.TaskUpdate{}
+		if err == nil {
+			err = describeRecord(r, u.Decode(b.Value))
 		}
-	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindTask:
-		c.Keys = patchKeys(d)
-		if r.Kind == journal.KindTask {
-			c.Handled = readHandled(d)
-		}
+		c.Keys = patchKeys(u.Writes)
+		c.Handled = u.Failed
 	case journal.KindQuestion:
-		h.Text() // the frame
-		var q fold.Question
-		c.Asked = h.Text()
-		q.Decode(d)
-		c.Question = (*graph.Question)(&q)
+		c.Asked = b.ID
+		c.Question = (*graph.Question)(b.Question)
 	case journal.KindAnswer:
-		h.Text() // the frame
-		c.Asked, c.Ahead, c.Refused = h.Text(), h.Int() > 0, h.Text()
-		c.Answer = slices.Clone(d.Rest)
+		c.Asked = b.ID
+		c.Ahead = b.Ahead > 0
+		c.Refused = b.Refused
+		c.Answer = slices.Clone(b.Value)
 	case journal.KindEnd:
-		var l fold.Line
-		l.ReadEnd(h)
-		c.Reason = l.Reason
-		for _, q := range l.Questions {
+		c.Reason = b.Reason
+		for _, q := range b.Open {
 			c.Open = append(c.Open, q.ID)
 		}
 	}
-	if err := errors.Join(h.Err, d.Err); err != nil {
-		return Content{}, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
+	if err != nil {
+		return Content{}, err
 	}
 	return c, nil
 }
 
-// patchKeys reads patches and returns the keys that they write, each once.
-func patchKeys(d *wire.Reader) (keys []string) {
-	for _, p := range fold.ReadPatches(d) {
+// readRecord reads a record. An error names the record.
+func readRecord(r journal.Record) (b record.Parts, err error) {
+	err = b.Read(uint8(r.Kind), r.Head, r.Data)
+	return b, describeRecord(r, err)
+}
+
+// describeRecord returns an error with the record that it is about; nil if it is nil.
+func describeRecord(r journal.Record, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
+}
+
+// patchKeys returns the keys that patches write, each once.
+func patchKeys(ps []record.Patch) (keys []string) {
+	for _, p := range ps {
 		if !slices.Contains(keys, p.Key) {
 			keys = append(keys, p.Key)
 		}
@@ -91,22 +99,9 @@ func DecodeResult(r journal.Record) (any, error) {
 	if r.Kind != journal.KindEnd || len(r.Data) == 0 {
 		return nil, nil
 	}
-	d := &wire.Reader{Rest: r.Data}
-	b := d.Bytes()
-	if d.Err != nil {
-		return nil, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, d.Err)
+	b, err := readRecord(r)
+	if err != nil {
+		return nil, err
 	}
-	return value.DecodeAny(b)
-}
-
-// readHandled returns why a task failed whose failure its node handles, from an update whose writes have been read.
-func readHandled(d *wire.Reader) string {
-	d.Bool()
-	d.Texts() // Goto
-	d.Bool()
-	for range d.Count() { // Send
-		d.Text()
-		fold.ReadPatches(d)
-	}
-	return d.Text()
+	return value.DecodeAny(b.Value)
 }

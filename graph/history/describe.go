@@ -13,9 +13,9 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
@@ -77,37 +77,9 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 			return i, err
 		}
 	}
-	line := fold.Line{Status: fold.Crashed, Started: t.First.Time}
-	first, last := &wire.Reader{Rest: t.First.Head}, &wire.Reader{Rest: t.Last.Head}
-	switch {
-	case t.First.Kind == journal.KindStart:
-		line.Run, line.Label, line.Graph = first.Text(), first.Text(), first.Text()
-	case t.First.Kind.IsBase():
-		line.ReadSnapshotHead(first)
-	}
-	switch {
-	case t.Last.Kind == journal.KindEnd:
-		line.ReadEnd(last)
-		fold.ReadMap(last, last.Int) // the steps that the drive stopped before
-		line.ReadSummary(last)
-	case t.Last.Kind == journal.KindEdit:
-		last.Text() // the path
-		last.Text() // the branch
-		line.ReadEditHead(last)
-	case t.Last.Kind == journal.KindStart:
-		line.Run, line.Label, line.Graph, line.Started = last.Text(), last.Text(), last.Text(), t.Last.Time
-		line.ForgetStatus()
-	case t.Head == t.First.Seq:
-	case t.Last.Kind.IsBase():
-		from := line.From
-		line = fold.Line{Status: fold.Crashed}
-		line.ReadSnapshotHead(last)
-		line.From = from
-	default:
-		line.ForgetStatus()
-	}
+	line, err := readLine(t)
 	i.setLine(&line)
-	if err := errors.Join(first.Err, last.Err); err != nil {
+	if err != nil {
 		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: err}
 	}
 	if i.applyLease(t.Lease); i.Status != graph.Running && !t.Last.Kind.IsKnown() {
@@ -119,11 +91,64 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 // errLost says that a store lists a thread without its records.
 var errLost = errors.New("the store has lost its first or its last record")
 
-// setLine sets what the heads of records say of the run.
-func (i *RunInfo) setLine(l *fold.Line) {
-	i.Run, i.Label, i.Graph, i.Started = l.Run, l.Label, l.Graph, timeOf(l.Started)
-	i.Status, i.Reason, i.From, i.Questions = graph.Status(l.Status), l.Reason, l.From, nil
-	for _, q := range l.Questions {
+// readLine reads what the first and the last record of a thread say of its newest run.
+func readLine(t journal.ThreadInfo) (line record.Parts, err error) {
+	var first, last record.Parts
+	line.Started = t.First.Time
+	switch {
+	case t.First.Kind == journal.KindStart:
+		err = first.ReadHead(uint8(t.First.Kind), t.First.Head)
+		line.Run = first.Run
+		line.Label = first.Label
+		line.Graph = first.Graph
+	case t.First.Kind.IsBase():
+		err = first.ReadHead(uint8(t.First.Kind), t.First.Head)
+		line = first
+	}
+	switch {
+	case t.Last.Kind == journal.KindEnd, t.Last.Kind == journal.KindEdit, t.Last.Kind == journal.KindStart:
+		err = errors.Join(err, last.ReadHead(uint8(t.Last.Kind), t.Last.Head))
+		line.Run = cmp.Or(last.Run, line.Run) // the oldest edits do not name it
+		line.Status = last.Status
+		line.Reason = last.Reason
+		line.Open = last.Open
+		if last.Named {
+			line.Label = last.Label
+			line.Graph = last.Graph
+			line.Started = last.Started
+		}
+	case t.Head == t.First.Seq:
+	case t.Last.Kind.IsBase():
+		err = errors.Join(err, last.ReadHead(uint8(t.Last.Kind), t.Last.Head))
+		last.Origin = line.Origin
+		line = last
+	default:
+		line.Status = record.Running
+		line.Reason = ""
+		line.Open = nil
+	}
+	if t.Last.Kind == journal.KindStart {
+		line.Label = last.Label
+		line.Graph = last.Graph
+		line.Started = t.Last.Time
+	}
+	return line, err
+}
+
+// setLine sets what the heads of records say of the run. One whose last drive has not recorded that it stopped has
+// crashed, unless it has a lease.
+func (i *RunInfo) setLine(l *record.Parts) {
+	i.Run = l.Run
+	i.Label = l.Label
+	i.Graph = l.Graph
+	i.Started = timeOf(l.Started)
+	i.Status = graph.Status(l.Status)
+	i.Reason = l.Reason
+	i.From = journal.Point(l.Origin)
+	if l.Status == record.Running {
+		i.Status = graph.Crashed
+	}
+	for _, q := range l.Open {
 		i.Questions = append(i.Questions, graph.Question(q))
 	}
 }
@@ -207,8 +232,8 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 	f := s.EnsureFrame("")
 	v := &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Status: graph.Status(s.RunStatus()), Reason: s.Run.Reason,
-			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: s.Origin},
-		Meta: s.Meta, User: s.User, Digest: f.Digest, Steps: f.Step - f.From, Active: s.Active, Next: f.NextNames(),
+			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: journal.Point(s.Origin)},
+		Meta: s.Meta, User: s.User, Digest: f.Digest, Steps: f.Step - f.From, Active: s.Active, Next: record.NextNames(f.Tasks),
 	}
 	if l, ok := st.(journal.Leaser); ok && at == 0 && v.Status == graph.Crashed {
 		lease, err := l.ReadLease(ctx, thread)
@@ -246,7 +271,7 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 }
 
 // listValues returns the values of a frame, by name.
-func listValues(f *fold.Frame) (list []StoredValue) {
+func listValues(f *record.Frame) (list []StoredValue) {
 	for _, k := range slices.Sorted(maps.Keys(f.Keys)) {
 		kept := StoredValue{Key: k, Tag: f.Tags[k]}
 		for _, p := range f.Keys[k] {
@@ -287,7 +312,7 @@ func Parts(ctx context.Context, st journal.Store, thread string) ([]RunPart, err
 	var list []RunPart
 	for _, path := range slices.Sorted(maps.Keys(s.Frames)) {
 		f := s.Frames[path]
-		p := RunPart{Path: path, Next: f.NextNames(), Values: listValues(f), Recorded: maps.Clone(f.Effects)}
+		p := RunPart{Path: path, Next: record.NextNames(f.Tasks), Values: listValues(f), Recorded: maps.Clone(f.Effects)}
 		for _, key := range f.Order {
 			if q := f.Asks[key]; q.Answered {
 				p.Answered = append(p.Answered, graph.Question(q.Question))

@@ -8,7 +8,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -50,11 +50,13 @@ func forkThread(ctx context.Context, st journal.Store, from journal.Point, into 
 	}
 	now := time.Now()
 	s.ForgetSteps()
-	s.Origin, s.Branch, s.Driving = journal.Point{Thread: thread, Seq: s.Head}, graph.NewID(now), false
+	s.Origin = record.Origin{Thread: thread, Seq: s.Head}
+	s.Branch = graph.NewID(now)
+	s.Driving = false
 	if !s.Run.Status.Final() {
-		s.Run.ID, s.Run.Status, s.Run.Reason, s.Run.Started = into, fold.Paused, "", now.UnixMicro()
+		s.Run.ID, s.Run.Status, s.Run.Reason, s.Run.Started = into, record.Paused, "", now.UnixMicro()
 	}
-	rec := journal.Record{Kind: journal.KindFork, Time: now.UnixMicro(), Head: wire.PutName(s.EncodeSnapshotHead(), journal.AuthorOf(ctx)), Data: s.EncodeSnapshot()}
+	rec := s.NewSnapshot(journal.KindFork, now.UnixMicro(), journal.AuthorOf(ctx))
 	err = journal.Append(ctx, st, into, 0, rec)
 	if errors.Is(err, journal.ErrConflict) {
 		err = journal.ErrThreadExists

@@ -20,8 +20,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
-	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -87,74 +86,40 @@ func Entries(ctx context.Context, st journal.Store, thread string) iter.Seq2[Ent
 
 // DecodeEntry returns the line of a record in its thread's history.
 func DecodeEntry(r journal.Record) (Entry, error) {
-	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
-	h := &wire.Reader{Rest: r.Head}
-	var line fold.Line
+	b := record.Parts{}
+	err := b.ReadHead(uint8(r.Kind), r.Head)
+	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: b.Path, Step: b.Step, Next: b.Next, By: b.By}
 	switch r.Kind {
-	case journal.KindStart:
-		e.What = h.Text()
-		h.Text()                // the label
-		h.Text()                // the name of the graph
-		h.Text()                // its digest
-		fold.ReadMap(h, h.Text) // the tags of its keys
-		readNextNodes(h, &e)
-	case journal.KindCall:
-		e.Path = h.Text()
-		h.Text()                // the digest of the graph
-		fold.ReadMap(h, h.Text) // the tags of its keys
-		readNextNodes(h, &e)
-	case journal.KindStep:
-		e.Path = h.Text()
-		readNextNodes(h, &e)
+	case journal.KindStart, journal.KindClaim, journal.KindSnapshot, journal.KindFork:
+		e.What = b.Run
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
-		e.Path, e.ID = h.Text(), h.Text()
-		e.What = showParts(e.ID)
+		e.ID = b.ID
+		e.What = showParts(b.ID)
 	case journal.KindTask:
-		e.Path, e.What = h.Text(), h.Text()
+		e.What = b.ID
 	case journal.KindVoid:
-		e.Path = h.Text()
-		e.What = strings.Join(h.Texts(), ", ")
+		e.What = strings.Join(b.Void, ", ")
 	case journal.KindQuestion:
-		e.Path = h.Text()
-		h.Text() // its key in the frame
-		e.What = h.Text()
+		e.What = b.Base
 	case journal.KindAnswer:
-		e.Path, e.What = h.Text(), showParts(h.Text())
-		h.Int()  // its place among the answers that were given ahead
-		h.Text() // why there is no answer
-		e.By = h.Name()
+		e.What = showParts(b.ID)
 	case journal.KindReturn:
-		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
+		if b.Dropped {
 			e.What = "dropped"
 		}
 	case journal.KindEdit:
-		e.Path = h.Text()
-		h.Text() // the branch
-		step, next, keys := line.ReadEditHead(h)
-		e.Step, e.Next, e.What = step, next, strings.Join(keys, ", ")
-		if len(h.Rest) > 0 { // older records end here
-			fold.ReadMap(h, h.Text)
-			e.By = h.Name()
-		}
-	case journal.KindClaim:
-		e.What = h.Text()
-	case journal.KindSnapshot, journal.KindFork:
-		line.ReadSnapshotHead(h)
-		e.Step, e.Next = fold.ReadPosition(h)
-		e.What = line.Run
-		if r.Kind == journal.KindFork {
-			e.From, e.By = line.From, h.Name()
-		}
+		e.What = strings.Join(b.Keys, ", ")
 	case journal.KindEnd:
-		line.ReadEnd(h)
-		if e.What = graph.Status(line.Status).String(); len(h.Rest) > 0 { // older records end here
-			fold.ReadMap(h, h.Int) // the steps that the drive stopped before
-			line.ReadSummary(h)
-			e.By = h.Name()
-		}
+		e.What = graph.Status(b.Status).String()
 	}
-	if h.Err != nil {
-		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.Err)
+	switch r.Kind {
+	case journal.KindStart, journal.KindCall, journal.KindStep:
+		e.setTasks(b.Tasks)
+	case journal.KindFork:
+		e.From = journal.Point(b.Origin)
+	}
+	if err != nil {
+		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
 	}
 	return e, nil
 }
@@ -164,19 +129,12 @@ func showParts(id string) string {
 	return strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == 0 }), " ")
 }
 
-// readNextNodes reads what runs next, and the steps done if the record holds them.
-func readNextNodes(h *wire.Reader, e *Entry) {
-	f := &fold.Frame{}
-	f.Tasks, _ = fold.ReadHeads(h)
-	e.Next, e.Tasks = f.NextNames(), len(f.Tasks)
-	for i := range f.Tasks {
-		e.Failed = cmp.Or(e.Failed, f.Tasks[i].Cause)
-	}
-	if e.Kind == journal.KindStep {
-		h.Bool()
-	}
-	if len(h.Rest) > 0 { // older records do not have it
-		e.Step = h.Int()
+// setTasks sets what is known of the tasks that run next.
+func (e *Entry) setTasks(tasks []record.Task) {
+	e.Next = record.NextNames(tasks)
+	e.Tasks = len(tasks)
+	for i := range tasks {
+		e.Failed = cmp.Or(e.Failed, tasks[i].Cause)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -115,10 +115,10 @@ func (p *prunePlan) writeSnapshot(ctx context.Context, st journal.Store, thread 
 	if s.Head != p.head {
 		return journal.ErrConflict
 	}
-	if s.Run.Status == fold.Running {
+	if s.Run.Status == record.Running {
 		return nil
 	}
-	rec := journal.Record{Kind: journal.KindSnapshot, Time: s.Last, Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	rec := s.NewSnapshot(journal.KindSnapshot, s.Last, "")
 	if err := journal.Append(ctx, st, thread, p.head, rec); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func WriteSnapshot(ctx context.Context, st journal.Store, thread string) error {
 			return fail(err)
 		}
 	}
-	rec := journal.Record{Kind: journal.KindSnapshot, Time: max(time.Now().UnixMicro(), s.Last), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	rec := s.NewSnapshot(journal.KindSnapshot, max(time.Now().UnixMicro(), s.Last), "")
 	if err := journal.Append(ctx, st, thread, s.Head, rec); err != nil {
 		return fail(err)
 	}
@@ -216,7 +216,8 @@ func newAbandonRecord(s *fold.Thread, reason, by string) journal.Record {
 	if !s.Driving {
 		at = max(at, time.Now().UnixMicro())
 	}
-	head := wire.PutBool(wire.PutString([]byte{byte(graph.Abandoned)}, reason), false)
-	head = wire.PutInt(wire.PutString(head, s.Run.ID), 0) // no question is open
-	return journal.Record{Kind: journal.KindEnd, Time: at, Head: wire.PutName(s.Run.AppendSummary(wire.PutInt(head, 0)), by)}
+	b := record.Parts{Status: record.Abandoned, Reason: reason, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Started: s.Run.Started, By: by}
+	rec := fold.NewRecord(journal.KindEnd, &b)
+	rec.Time = at
+	return rec
 }

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/process"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -62,7 +63,7 @@ func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords
 			return 0, err
 		}
 		if len(recs) == 0 {
-			if s.Run.Status == fold.Abandoned {
+			if s.Run.Status == record.Abandoned {
 				h.displaceLate(ctx, st, head)
 			}
 			return 0, nil

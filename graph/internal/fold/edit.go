@@ -1,11 +1,10 @@
 package fold
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 )
 
 // PauseForEdit applies an edit to a run: what its current steps have done belongs to the
@@ -14,26 +13,18 @@ func (s *Thread) PauseForEdit(branch string) {
 	s.Branch = branch
 	s.ForgetSteps()
 	if !s.Run.Status.Final() {
-		s.Run.Status, s.Run.Reason = Paused, ""
+		s.Run.Status, s.Run.Reason = record.Paused, ""
 	}
 }
 
 // applyEdit folds the record of an edit.
-func (s *Thread) applyEdit(h, d *wire.Reader) {
-	path := h.Text()
-	s.PauseForEdit(h.Text())
-	f := s.EnsureFrame(path)
-	rest := *h // the oldest records end here
-	new(Line).ReadEditHead(&rest)
-	if len(rest.Rest) > 0 {
-		for k, tag := range ReadMap(&rest, rest.Text) {
-			SetEntry(&f.Tags, k, tag)
-		}
-		h.Err = rest.Err
-	}
-	f.applyPatches(ReadPatches(d))
-	if len(d.Rest) > 0 && d.Err == nil {
-		d.Err = s.ApplyNextNodes(d)
+func (s *Thread) applyEdit(b *record.Parts) {
+	s.PauseForEdit(b.Branch)
+	f := s.EnsureFrame(b.Path)
+	setTags(f, b.Tags)
+	applyPatches(f, b.Patches)
+	if b.Chosen {
+		s.SetNextNodes(b.Tasks, b.Arrived)
 	}
 }
 
@@ -54,22 +45,23 @@ func (s *Thread) ForgetSteps() {
 				a.Value, a.Refused, a.Used = q.Answer, q.Refused, false
 			}
 		}
-		f.forgetStep()
+		forgetStep(f)
 	}
 }
 
-// ApplyNextNodes reads what putNext wrote: the nodes that were to run do not count as visited.
-func (s *Thread) ApplyNextNodes(d *wire.Reader) error {
+// SetNextNodes sets what the root runs next: the nodes that were to run do not count as visited.
+func (s *Thread) SetNextNodes(tasks []record.Task, arrived []record.Arrival) {
 	f := s.EnsureFrame("")
-	h, own := &wire.Reader{Rest: d.Bytes()}, &wire.Reader{Rest: d.Bytes()}
 	for i, t := range f.Tasks {
 		if i == 0 || f.Tasks[i-1].Node != t.Node {
 			SetEntry(&f.Visits, t.Node, max(f.Visits[t.Node]-1, 0))
 		}
 	}
-	f.Tasks, f.Arrived = readFrontier(h, own)
-	f.countVisits()
-	f.Halted, f.Value, f.above = false, nil, false
-	s.Frames = map[string]*Frame{"": f}
-	return errors.Join(h.Err, own.Err)
+	f.Tasks = tasks
+	f.Arrived = arrived
+	countVisits(f)
+	f.Halted = false
+	f.Value = nil
+	f.Above = false
+	s.Frames = map[string]*record.Frame{"": f}
 }

@@ -3,15 +3,15 @@ package fold
 import (
 	"context"
 
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
 // An Ending says how a run was ended or changed from outside.
 type Ending struct {
-	Status Status // Abandoned, or Paused after an edit
-	Reason string // of an end
-	By     string // who did it; "": no name was given
+	Status record.Status // Abandoned, or Paused after an edit
+	Reason string        // of an end
+	By     string        // who did it; "": no name was given
 }
 
 // FindEnding returns the first end or edit of a thread behind a point. found is false if there is none, if a drive has claimed the
@@ -21,22 +21,15 @@ func FindEnding(ctx context.Context, st journal.Store, after journal.Point) (e E
 		if err != nil {
 			return e, false
 		}
-		h := &wire.Reader{Rest: r.Head}
-		line := Line{}
+		b := record.Parts{}
+		err = b.ReadHead(uint8(r.Kind), r.Head)
 		switch r.Kind {
 		case journal.KindEnd:
-			if line.ReadEnd(h); line.Status != Abandoned {
-				continue
+			if b.Status == record.Abandoned && err == nil {
+				return Ending{record.Abandoned, b.Reason, b.By}, true
 			}
-			ReadMap(h, h.Int) // the steps that the drive stopped before
-			line.ReadSummary(h)
-			return Ending{Abandoned, line.Reason, h.Name()}, true
 		case journal.KindEdit:
-			h.Text() // the path
-			h.Text() // the branch
-			line.ReadEditHead(h)
-			ReadMap(h, h.Text) // the tags of keys that got another type
-			return Ending{Status: Paused, By: h.Name()}, true
+			return Ending{Status: record.Paused, By: b.By}, err == nil
 		case journal.KindClaim:
 			return e, false
 		}

@@ -1,95 +1,38 @@
 package fold
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
-	"raddle.dev/graph/internal/value"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 )
-
-// Question is a graph.Question, which has the same fields.
-type Question struct {
-	ID, Node, Kind, Prompt string
-	Options                []string
-	Free                   bool
-	Default, Type          string
-	Data                   json.RawMessage
-	Integer, Rejected      string
-}
 
 // KindRemote is graph.KindRemote.
 const KindRemote = "remote"
 
-// Encode returns the question as records hold it.
-func (q *Question) Encode() []byte {
-	b := make([]byte, 0, 64+len(q.Prompt)+len(q.Data))
-	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
-		b = wire.PutString(b, part)
+func (s *Thread) applyQuestion(b *record.Parts) {
+	f := s.EnsureFrame(b.Path)
+	if f.Asks[b.ID] == nil { // otherwise it is asked again
+		f.Order = append(f.Order, b.ID)
+		SetEntry(&s.Asked, b.Base, s.Asked[b.Base]+1)
 	}
-	b = wire.PutString(wire.PutBool(wire.PutStrings(b, q.Options), q.Free), q.Data)
-	return wire.PutTexts(b, q.Integer, q.Rejected)
+	SetEntry(&f.Asks, b.ID, &record.AskedQuestion{Question: *b.Question, Base: b.Base})
 }
 
-// Decode reads what Encode has written.
-func (q *Question) Decode(r *wire.Reader) {
-	for _, part := range []*string{&q.ID, &q.Node, &q.Kind, &q.Prompt, &q.Default, &q.Type} {
-		*part = r.Text()
+func (s *Thread) applyAnswer(b *record.Parts) error {
+	q := s.EnsureFrame(b.Path).Asks[b.ID]
+	if q == nil || b.Ahead > len(s.Ahead) {
+		return errors.New("damaged record: an answer without a question")
 	}
-	q.Options, q.Free, q.Data = r.Texts(), r.Bool(), nilIfEmpty(bytes.Clone(r.Bytes()))
-	if q.Integer, q.Rejected = "", ""; len(r.Rest) > 0 { // older records do not have them
-		q.Integer, q.Rejected = r.Text(), r.Text()
+	q.Answered = true
+	q.Ahead = b.Ahead
+	q.Refused = b.Refused
+	q.Answer = b.Value
+	if b.Ahead > 0 {
+		s.Ahead[b.Ahead-1] = record.PresetAnswer{ID: s.Ahead[b.Ahead-1].ID, Used: true}
 	}
-	if value.IntegerSizes[q.Integer] == 0 {
-		q.Integer = ""
-	}
-}
-
-// An AskedQuestion is a question of a step that has not ended, with its answer.
-type AskedQuestion struct {
-	Question Question
-	Base     string
-	Answered bool
-	Now      bool   // the answer was given to the drive that has read it
-	Ahead    int    // the place, from 1, of the answer given ahead that it used
-	Answer   []byte // JSON
-	Refused  string
-}
-
-// A PresetAnswer is an answer given with the start of a run.
-type PresetAnswer struct {
-	ID      string // "": for any question
-	Value   []byte // JSON
-	Refused string
-	Used    bool
-}
-
-func (s *Thread) applyQuestion(h, d *wire.Reader) {
-	f := s.EnsureFrame(h.Text())
-	key := h.Text()
-	q := &AskedQuestion{Base: h.Text()}
-	q.Question.Decode(d)
-	if f.Asks[key] == nil { // otherwise it is asked again
-		f.Order = append(f.Order, key)
-		SetEntry(&s.Asked, q.Base, s.Asked[q.Base]+1)
-	}
-	SetEntry(&f.Asks, key, q)
-}
-
-func (s *Thread) applyAnswer(h, d *wire.Reader) {
-	f := s.EnsureFrame(h.Text())
-	q := f.Asks[h.Text()]
-	ahead := h.Int()
-	if q == nil || ahead > len(s.Ahead) {
-		h.MarkDamaged("an answer without a question")
-		return
-	}
-	q.Answered, q.Ahead, q.Refused, q.Answer = true, ahead, h.Text(), d.Rest
-	if ahead > 0 {
-		s.Ahead[ahead-1] = PresetAnswer{ID: s.Ahead[ahead-1].ID, Used: true}
-	}
+	return nil
 }
 
 // forgetRefusedRuns removes the failures of runs that questions of Remote wait for: when the run that has failed
@@ -153,5 +96,5 @@ func (w *questionWalk) walkFrame(path string) {
 // An OpenQuestion is a question without an answer, with its place: the key in the frame at a path.
 type OpenQuestion struct {
 	Path, Key string
-	Asked     *AskedQuestion
+	Asked     *record.AskedQuestion
 }

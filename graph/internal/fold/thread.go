@@ -5,36 +5,23 @@
 package fold
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/structure"
-	"raddle.dev/graph/internal/wire"
 	"raddle.dev/graph/journal"
 )
 
 // A Thread is a thread's journal, folded. Keys that no graph declares any more are kept. It is not
 // safe for concurrent use.
 type Thread struct {
-	Head   int64 // number of the newest record
-	Run    Run
-	Meta   []byte            // graph.Input.Meta
-	User   string            // graph.Input.User
-	Shape  []byte            // the structure of the graph that the run was last driven with; nil: the journal does not have it
-	Ahead  []PresetAnswer    // given with the start of the run
-	Asked  map[string]int    // questions of this run, by node path
-	Frames map[string]*Frame // by path; "": the root
-	Origin journal.Point     // what the thread was forked from
-	Branch string            // branch of effects: the run's last edit, or the fork it started with
-	Runs   []uint64          // hashes of the ids of the earlier runs
-
-	Active  time.Duration // of this run, up to Last
-	Last    int64         // Unix microseconds of the newest record
-	Driving bool          // a drive has started and not recorded that it stopped
+	record.ThreadState
+	Head int64 // number of the newest record
+	Last int64 // Unix microseconds of the newest record
 
 	Bytes  int // of records since the last snapshot
 	Weight int // Bytes plus RecordWeight for each record
@@ -43,70 +30,14 @@ type Thread struct {
 	Sums journal.Checksums // checksums of the thread that was loaded
 }
 
-// A Run is what the start record says about the run, and the end record of its last drive.
-type Run struct {
-	ID, Label, Graph string
-	Started          int64
-	Status           Status
-	Reason           string         // of a failure
-	Value            []byte         // of a Halt, dynamic codec; nil: none
-	Failures         int            // drives that failed since the last step of the root
-	Broken           map[string]int // steps that the last drive stopped before, by frame
-}
-
-// A Frame is one running graph: the root, or a child under a task of its
-// parent's step.
-type Frame struct {
-	Digest   string
-	Step     int
-	From     int                // the step at which its run started
-	Keys     map[string][]Patch // a set, then what was added to it
-	Tags     map[string]string
-	Tasks    []Task
-	Arrived  []Arrival
-	Visits   map[string]int
-	Halted   bool
-	Value    []byte        // of the Halt
-	above    bool          // there may be children
-	Returned bool          // a child that has ended
-	Since    time.Duration // active time of the run when the frame started
-	Done     map[string][]byte
-	Effects  map[string][]byte
-	Notes    map[string][]byte
-	Asks     map[string]*AskedQuestion
-	Order    []string // keys of Asks, in order of asking
-}
-
-// A Patch is a write to a key as a record holds it.
-type Patch struct {
-	Key   string
-	Fold  Mode
-	By    int // the place of the task that wrote, in the step
-	Value []byte
-}
-
-// A Task is one that runs next.
-type Task struct {
-	Node  string
-	Index int     // among those of a Send
-	Cause string  // the failure that it handles; "": none
-	Over  []Patch // what it alone sees
-}
-
-// An Arrival is a node that has reached a join which waits for others.
-type Arrival struct{ Join, Source string }
-
 // EnsureFrame returns the frame at a path. It adds an empty one if there is none.
-func (s *Thread) EnsureFrame(path string) *Frame {
+func (s *Thread) EnsureFrame(path string) *record.Frame {
 	f := s.Frames[path]
 	if f == nil {
-		f = &Frame{}
+		f = &record.Frame{}
 		SetEntry(&s.Frames, path, f)
-		if path != "" {
-			parent := path[:strings.LastIndexByte(path[:len(path)-1], '/')+1]
-			if p := s.Frames[parent]; p != nil {
-				p.above = true
-			}
+		if p := s.ParentOf(path); p != nil {
+			p.Above = true
 		}
 	}
 	return f
@@ -131,58 +62,53 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 	s.Bytes += len(r.Head) + len(r.Data)
 	s.Weight += len(r.Head) + len(r.Data) + RecordWeight
 	s.updateActiveTime(r)
-	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
-	if r.Kind.IsBase() {
-		s.decodeSnapshot(d)
-		return errors.Join(h.Err, d.Err)
+	b := record.Parts{}
+	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
+		return err
 	}
 	switch r.Kind {
 	case journal.KindStart:
-		s.applyStart(r, h, d)
+		s.applyStart(r, &b)
 	case journal.KindClaim:
-		s.applyClaim(h, d)
+		s.applyClaim(&b)
 	case journal.KindCall:
-		path := h.Text()
-		delete(s.Frames, path)
-		s.EnsureFrame(path).applyBegin(h, d, s.Active)
+		delete(s.Frames, b.Path)
+		applyBegin(s.EnsureFrame(b.Path), &b, s.Active)
 	case journal.KindIntent:
-		f := s.EnsureFrame(h.Text())
-		SetEntry(&f.Notes, h.Text(), d.Rest)
+		SetEntry(&s.EnsureFrame(b.Path).Notes, b.ID, b.Value)
 	case journal.KindEffect:
-		f := s.EnsureFrame(h.Text())
-		SetEntry(&f.Effects, h.Text(), d.Rest)
+		SetEntry(&s.EnsureFrame(b.Path).Effects, b.ID, b.Value)
 	case journal.KindFailure:
-		f := s.EnsureFrame(h.Text())
-		delete(f.Notes, h.Text())
+		delete(s.EnsureFrame(b.Path).Notes, b.ID)
 	case journal.KindTask:
-		f := s.EnsureFrame(h.Text())
-		SetEntry(&f.Done, h.Text(), d.Rest)
+		SetEntry(&s.EnsureFrame(b.Path).Done, b.ID, b.Value)
 	case journal.KindVoid:
-		f := s.EnsureFrame(h.Text())
-		for _, task := range h.Texts() {
+		f := s.EnsureFrame(b.Path)
+		for _, task := range b.Void {
 			delete(f.Done, task)
 		}
 	case journal.KindStep:
-		s.applyStep(h, d)
+		s.applyStep(&b)
 	case journal.KindReturn:
-		path := h.Text()
-		if len(h.Rest) > 0 && h.Bool() {
-			s.dropChild(path)
+		if b.Dropped {
+			s.dropChild(b.Path)
 			break
 		}
-		s.EnsureFrame(path).Returned = true
+		s.EnsureFrame(b.Path).Returned = true
 	case journal.KindQuestion:
-		s.applyQuestion(h, d)
+		s.applyQuestion(&b)
 	case journal.KindAnswer:
-		s.applyAnswer(h, d)
+		return s.applyAnswer(&b)
 	case journal.KindEdit:
-		s.applyEdit(h, d)
+		s.applyEdit(&b)
 	case journal.KindEnd:
-		s.applyEnd(h, d)
+		s.applyEnd(&b)
+	case journal.KindSnapshot, journal.KindFork:
+		s.applySnapshot(&b)
 	default:
 		return journal.ErrNewer
 	}
-	return errors.Join(h.Err, d.Err)
+	return nil
 }
 
 // updateActiveTime adds to the active time: the time between records of one drive.
@@ -205,66 +131,71 @@ func (s *Thread) updateActiveTime(r *journal.Record) {
 	s.Last = r.Time
 }
 
-func (s *Thread) applyStart(r *journal.Record, h, d *wire.Reader) {
+func (s *Thread) applyStart(r *journal.Record, b *record.Parts) {
 	if s.Run.ID != "" {
 		s.Runs = append(s.Runs, hashOf(s.Run.ID))
 	}
-	s.Run = Run{ID: h.Text(), Label: h.Text(), Graph: h.Text(), Started: r.Time, Status: Running}
-	s.Asked, s.Branch = nil, ""
+	s.Run = record.Run{ID: b.Run, Label: b.Label, Graph: b.Graph, Started: r.Time, Status: record.Running}
+	s.Asked = nil
+	s.Branch = ""
 	f := s.EnsureFrame("")
-	s.Frames = map[string]*Frame{"": f} // the children belonged to an abandoned run
-	f.applyBegin(h, d, 0)
-	s.Ahead = make([]PresetAnswer, d.Count())
-	for i := range s.Ahead {
-		s.Ahead[i] = PresetAnswer{ID: d.Text(), Value: d.Bytes(), Refused: d.Text()}
-	}
-	s.Meta, s.User = d.Bytes(), d.Name()
-	s.Shape = structure.ReadStructure(d, s.Shape)
+	s.Frames = map[string]*record.Frame{"": f} // the children belonged to an abandoned run
+	applyBegin(f, b, 0)
+	s.Ahead = b.Answers
+	s.Meta = b.Meta
+	s.User = b.User
+	s.Shape = structure.Resolve(b.Shape, s.Shape)
 }
 
-// applyClaim reads the record of a drive that takes over: the graph it runs, if that has
-// changed, what its caller wrote, and what replaces the caller's part of the start. Older records
-// have none of it.
-func (s *Thread) applyClaim(h, d *wire.Reader) {
-	s.Run.Status = Running
+// applyClaim folds the record of a drive that takes over: the graph it runs, if that has
+// changed, what its caller wrote, and what replaces the caller's part of the start.
+func (s *Thread) applyClaim(b *record.Parts) {
+	s.Run.Status = record.Running
 	f := s.EnsureFrame("")
-	h.Text()
-	if len(h.Rest) > 0 {
-		f.Digest = h.Text()
-		for k, tag := range ReadMap(h, h.Text) {
-			SetEntry(&f.Tags, k, tag)
-		}
+	if b.NewGraph {
+		f.Digest = b.Digest
+		setTags(f, b.Tags)
 	}
-	if len(d.Rest) > 0 {
-		f.applyPatches(ReadPatches(d))
+	applyPatches(f, b.Patches)
+	if !b.NewStart {
+		return
 	}
-	if len(d.Rest) > 0 {
-		if meta := d.Bytes(); len(meta) > 0 {
-			s.Meta = meta
-		}
-		s.Shape = structure.ReadStructure(d, s.Shape)
+	if len(b.Meta) > 0 {
+		s.Meta = b.Meta
+	}
+	s.Shape = structure.Resolve(b.Shape, s.Shape)
+}
+
+func setTags(f *record.Frame, tags []record.Tag) {
+	for _, t := range tags {
+		SetEntry(&f.Tags, t.Key, t.Tag)
 	}
 }
 
-// applyBegin reads what KindStart and KindCall share.
-func (f *Frame) applyBegin(h, d *wire.Reader, active time.Duration) {
-	f.Digest = h.Text()
-	f.Since, f.From = active, f.Step
-	f.Halted, f.Value, f.Returned = false, nil, false
+// applyBegin folds what a start and a call share.
+func applyBegin(f *record.Frame, b *record.Parts, active time.Duration) {
+	f.Digest = b.Digest
+	f.Since = active
+	f.From = f.Step
+	f.Halted = false
+	f.Value = nil
+	f.Returned = false
 	clear(f.Visits)
-	f.Tags = ReadMap(h, h.Text)
-	f.applyPatches(ReadPatches(d))
-	f.applyFrontier(h, d)
+	f.Tags = nil
+	setTags(f, b.Tags)
+	applyPatches(f, b.Patches)
+	applyFrontier(f, b)
 }
 
-// applyFrontier reads a frontier and removes what belonged to the step before it.
-func (f *Frame) applyFrontier(h, d *wire.Reader) {
-	f.Tasks, f.Arrived = readFrontier(h, d)
-	f.countVisits()
-	f.forgetStep()
+// applyFrontier sets what runs next and removes what belonged to the step before it.
+func applyFrontier(f *record.Frame, b *record.Parts) {
+	f.Tasks = b.Tasks
+	f.Arrived = b.Arrived
+	countVisits(f)
+	forgetStep(f)
 }
 
-func (f *Frame) forgetStep() {
+func forgetStep(f *record.Frame) {
 	clear(f.Done)
 	clear(f.Effects)
 	clear(f.Notes)
@@ -273,7 +204,7 @@ func (f *Frame) forgetStep() {
 }
 
 // countVisits counts the nodes that are about to run.
-func (f *Frame) countVisits() {
+func countVisits(f *record.Frame) {
 	for i, t := range f.Tasks {
 		if i == 0 || f.Tasks[i-1].Node != t.Node {
 			SetEntry(&f.Visits, t.Node, f.Visits[t.Node]+1)
@@ -281,28 +212,27 @@ func (f *Frame) countVisits() {
 	}
 }
 
-func (s *Thread) applyStep(h, d *wire.Reader) {
-	path := h.Text()
-	if path == "" {
+func (s *Thread) applyStep(b *record.Parts) {
+	if b.Path == "" {
 		s.Run.Failures = 0
 	}
-	f := s.EnsureFrame(path)
-	if f.above { // the children of the step's tasks end with it
-		prefix := fmt.Sprintf("%s%d.", path, f.Step)
-		maps.DeleteFunc(s.Frames, func(p string, _ *Frame) bool { return strings.HasPrefix(p, prefix) })
-		f.above = false
+	f := s.EnsureFrame(b.Path)
+	if f.Above { // the children of the step's tasks end with it
+		prefix := fmt.Sprintf("%s%d.", b.Path, f.Step)
+		maps.DeleteFunc(s.Frames, func(p string, _ *record.Frame) bool { return strings.HasPrefix(p, prefix) })
+		f.Above = false
 	}
 	f.Step++
-	f.applyPatches(ReadPatches(d))
-	f.applyFrontier(h, d)
-	if f.Halted = h.Bool(); f.Halted {
-		f.Value = d.Bytes()
+	applyPatches(f, b.Patches)
+	applyFrontier(f, b)
+	if f.Halted = b.Halted; f.Halted {
+		f.Value = b.Value
 	}
 }
 
-func (f *Frame) applyPatches(ps []Patch) {
+func applyPatches(f *record.Frame, ps []record.Patch) {
 	for _, p := range ps {
-		if p.Fold == Set {
+		if p.Fold == record.Set {
 			SetEntry(&f.Keys, p.Key, append(f.Keys[p.Key][:0:0], p))
 		} else {
 			SetEntry(&f.Keys, p.Key, append(f.Keys[p.Key], p))
@@ -310,21 +240,23 @@ func (f *Frame) applyPatches(ps []Patch) {
 	}
 }
 
-func (s *Thread) applyEnd(h, d *wire.Reader) {
-	if s.Run.Status = Status(h.Byte()); s.Run.Status == Failed {
+func (s *Thread) applyEnd(b *record.Parts) {
+	if s.Run.Status = b.Status; s.Run.Status == record.Failed {
 		s.Run.Failures++
 		s.forgetRefusedRuns()
 	}
-	s.Run.Reason = h.Text()
-	if h.Bool() {
-		s.Run.Value = d.Bytes()
+	s.Run.Reason = b.Reason
+	if b.Halted {
+		s.Run.Value = b.Value
 	}
-	h.Text() // the run's id
-	for range h.Count() {
-		h.Text() // a question, for listings
-		h.Text()
-	}
-	s.Run.Broken = ReadMap(h, h.Int)
+	s.Run.Broken = b.Broken
+}
+
+func (s *Thread) applySnapshot(b *record.Parts) {
+	s.ThreadState = *b.State
+	s.Shape = structure.Resolve(s.Shape, nil)
+	s.Bytes = 0
+	s.Weight = 0
 }
 
 // measureSize computes the bytes of live state: the size of a snapshot.
@@ -348,16 +280,16 @@ func (s *Thread) IsRunOver(run string) bool {
 }
 
 // RunStatus returns the run's status: Crashed if no drive has recorded that it stopped.
-func (s *Thread) RunStatus() Status {
-	if s.Run.Status == Running {
-		return Crashed
+func (s *Thread) RunStatus() record.Status {
+	if s.Run.Status == record.Running {
+		return record.Crashed
 	}
 	return s.Run.Status
 }
 
 // dropChild removes a named child, and the children below it.
 func (s *Thread) dropChild(path string) {
-	maps.DeleteFunc(s.Frames, func(p string, _ *Frame) bool { return strings.HasPrefix(p, path) })
+	maps.DeleteFunc(s.Frames, func(p string, _ *record.Frame) bool { return strings.HasPrefix(p, path) })
 }
 
 // ChildPathsByTask lists the paths of named children by the path of their task, each list by name.

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-
-	"raddle.dev/graph/internal/wire"
 )
 
 // Key describes one key of a graph's state.
@@ -95,25 +93,21 @@ func UnpackGraph[S any](b []byte) (*Recorded[S], error) {
 // same is written instead of a structure that the thread has already.
 var same = []byte("=")
 
-// PutStructure appends a structure at the end of a record. was is the one that the thread has.
-func PutStructure(b, was, is []byte) []byte {
+// Shorten returns what a record has of a structure: a short mark if it is the one that the thread has already.
+func Shorten(is, was []byte) []byte {
 	if len(is) > 0 && bytes.Equal(was, is) {
-		is = same
+		return same
 	}
-	return wire.PutString(b, is)
+	return is
 }
 
-// ReadStructure reads what PutStructure has written. Older records end before it.
-func ReadStructure(r *wire.Reader, was []byte) []byte {
-	if len(r.Rest) == 0 {
-		return nil
-	}
-	switch is := r.Bytes(); {
+// Resolve returns the structure of which a record has what Shorten has returned; nil if that is empty.
+func Resolve(is, was []byte) []byte {
+	switch {
 	case len(is) == 0:
 		return nil
 	case bytes.Equal(is, same):
 		return was
-	default:
-		return is
 	}
+	return is
 }

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"testing"
 	"time"
-
-	"raddle.dev/graph/internal/wire"
 )
 
 type plain struct {
@@ -62,21 +60,21 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A structure that the thread has is written as one byte, and every end of a record is read.
-func TestPutAndRead(t *testing.T) {
+// A structure that the thread has is recorded as one byte.
+func TestShortenAndResolve(t *testing.T) {
 	first, second := PackGraph(map[string]string{"name": "a"}, nil), PackGraph(map[string]string{"name": "b"}, nil)
 	for name, c := range map[string]struct {
-		b, was, want []byte
-		size         int
+		recorded, was, want []byte
+		size                int
 	}{
 		"an older record": {nil, first, nil, 0},
-		"none":            {PutStructure(nil, first, nil), first, nil, 1},
-		"the first":       {PutStructure(nil, nil, first), nil, first, 1 + len(first)},
-		"the same":        {PutStructure(nil, first, first), first, first, 2},
-		"another":         {PutStructure(nil, first, second), first, second, 1 + len(second)},
+		"none":            {Shorten(nil, first), first, nil, 0},
+		"the first":       {Shorten(first, nil), nil, first, len(first)},
+		"the same":        {Shorten(first, first), first, first, 1},
+		"another":         {Shorten(second, first), first, second, len(second)},
 	} {
-		if got := ReadStructure(&wire.Reader{Rest: c.b}, c.was); string(got) != string(c.want) || len(c.b) != c.size {
-			t.Errorf("%s: %q in %d bytes, want %q in %d", name, got, len(c.b), c.want, c.size)
+		if got := Resolve(c.recorded, c.was); string(got) != string(c.want) || len(c.recorded) != c.size {
+			t.Errorf("%s: %q in %d bytes, want %q in %d", name, got, len(c.recorded), c.want, c.size)
 		}
 	}
 	r, err := UnpackGraph[map[string]string](first)

@@ -11,7 +11,7 @@ import (
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -30,7 +30,7 @@ type ThreadWriter struct {
 	Config
 
 	Waits context.Context // its end ends the waiting for a store that is away
-	Run   fold.Run        // for the record of the end
+	Run   record.Run      // for the record of the end
 
 	saved   atomic.Int64      // number of the newest record that is in the store; it changes while writing is held
 	writing Lock              // one batch at a time, also while it waits for the store
@@ -61,9 +61,10 @@ const (
 	lookLimit  = 5 * time.Second // for a look at the head of the thread
 )
 
-// AddRecord gathers a record. If flush, it returns when the record is durable.
-func (w *ThreadWriter) AddRecord(k journal.Kind, head, data []byte, flush bool) error {
-	return w.AddRecords(flush, journal.Record{Kind: k, Head: head, Data: data})
+// AddRecord gathers a record. If flush, it returns when the record is durable. The record may alias b.Value,
+// which must not change any more.
+func (w *ThreadWriter) AddRecord(k journal.Kind, b *record.Parts, flush bool) error {
+	return w.AddRecords(flush, fold.NewRecord(k, b))
 }
 
 // AddRecords adds records that reach the store together or not at all.
@@ -116,7 +117,7 @@ func (w *ThreadWriter) stampRecords(recs []journal.Record) []journal.Record {
 	}
 	now, jumped := w.Watch.readStamp()
 	if k := recs[0].Kind; jumped && k != journal.KindStart && k != journal.KindClaim {
-		recs = append([]journal.Record{{Kind: journal.KindClaim, Head: wire.PutString(nil, w.Run.ID)}}, recs...)
+		recs = append([]journal.Record{fold.NewRecord(journal.KindClaim, &record.Parts{Run: w.Run.ID})}, recs...)
 	}
 	for i := range recs {
 		recs[i].Time = now.UnixMicro()
@@ -267,7 +268,7 @@ func (w *ThreadWriter) writeSnapshot() error {
 		return err
 	}
 	now, _ := w.Watch.readStamp() // the time before a snapshot does not count
-	rec := journal.Record{Kind: journal.KindSnapshot, Time: now.UnixMicro(), Head: s.EncodeSnapshotHead(), Data: s.EncodeSnapshot()}
+	rec := s.NewSnapshot(journal.KindSnapshot, now.UnixMicro(), "")
 	w.mu.Lock()
 	w.bytes, w.weight, w.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
 	w.mu.Unlock()

@@ -1,4 +1,4 @@
-package fold_test
+package record_test
 
 import (
 	"reflect"
@@ -6,14 +6,15 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
-	"raddle.dev/graph/internal/wire"
+	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/journal"
 )
 
-// The fold knows some statuses of package graph, by the numbers that records hold.
+// Readers of records know some statuses of package graph, by the numbers that records hold.
 func TestStatusesAreThoseOfTheEngine(t *testing.T) {
-	for status, want := range map[fold.Status]graph.Status{
-		fold.Running: graph.Running, fold.Done: graph.Done, fold.Paused: graph.Paused, fold.Failed: graph.Failed,
-		fold.Abandoned: graph.Abandoned, fold.Crashed: graph.Crashed,
+	for status, want := range map[record.Status]graph.Status{
+		record.Running: graph.Running, record.Done: graph.Done, record.Paused: graph.Paused, record.Failed: graph.Failed,
+		record.Abandoned: graph.Abandoned, record.Crashed: graph.Crashed,
 	} {
 		if graph.Status(status) != want || status.Final() != want.Final() {
 			t.Errorf("status %d is %s (final: %v), want %s (%v)", status, graph.Status(status), status.Final(), want, want.Final())
@@ -33,11 +34,10 @@ func TestQuestionsAreRecordedWhole(t *testing.T) {
 			t.Fatalf("the test sets no %s", reflect.TypeFor[graph.Question]().Field(i).Name)
 		}
 	}
-	asked := fold.Question(q)
-	var read fold.Question
-	r := &wire.Reader{Rest: asked.Encode()}
-	read.Decode(r)
-	if !reflect.DeepEqual(graph.Question(read), q) || r.Err != nil || len(r.Rest) > 0 {
-		t.Errorf("the question is read as %+v (%v, %d bytes left)", read, r.Err, len(r.Rest))
+	asked := record.Parts{Question: (*record.Question)(&q)}
+	head, data := asked.Append(uint8(journal.KindQuestion), nil, nil)
+	var read record.Parts
+	if err := read.Read(uint8(journal.KindQuestion), head, data); err != nil || !reflect.DeepEqual(graph.Question(*read.Question), q) {
+		t.Errorf("the question is read as %+v (%v)", read.Question, err)
 	}
 }
