@@ -27,10 +27,10 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
 UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/spec ./graph/history \
-	./graph/internal/fold ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue \
+	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue \
 	./internal/base/schema ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown \
 	./internal/base/toolschema ./internal/base/wording ./internal/process/mcpsetup ./internal/proving/testcase \
-	./internal/report/question ./internal/report/story ./internal/repository ./internal/storage/attach ./internal/storage/config \
+	./internal/report/overview ./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach ./internal/storage/config \
 	./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool ./internal/terminal/manual \
 	./internal/testkit/termtest ./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool \
 	./tool/declare
