@@ -9,7 +9,7 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 ROUNDS   ?= 10
-MOST     ?= 1000
+MOST     ?= 3000
 
 # goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
 GORELEASER_VERSION := github.com/goreleaser/goreleaser/v2@v2.14.3
