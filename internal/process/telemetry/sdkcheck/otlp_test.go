@@ -156,7 +156,7 @@ func buildRaddle(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raddle")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/raddle") // as make build does, so that little is compiled again
-	cmd.Dir = "../../.."
+	cmd.Dir = "../../../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
