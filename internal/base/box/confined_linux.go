@@ -114,9 +114,13 @@ func (w *confined) beginCommands(b *Box) error {
 		if err == nil {
 			break
 		}
-		if err != unix.EWOULDBLOCK || time.Now().After(end) {
-			lock.Close()
-			return errors.New("another run is running a command in this workspace, and without namespaces only one run can")
+		if err != unix.EWOULDBLOCK {
+			_ = lock.Close()
+			return fmt.Errorf("lock %s: %w", lock.Name(), err)
+		}
+		if time.Now().After(end) {
+			_ = lock.Close()
+			return fmt.Errorf("another run is running a command in this workspace, and without namespaces only one run can: its command did not end within %v", lockWait)
 		}
 	}
 	w.lock, w.kept = lock, nil

@@ -425,14 +425,14 @@ func (echoModels) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 	}
 }
 
-// TestProvider records a run with a provider over HTTP and makes a test case of it: the case passes without the provider, and
-// fails after the prompt is edited.
-func TestProvider(t *testing.T) {
-	w := newWorld(t)
-	server := llmtest.StartServer(t, llmtest.OpenAI(), llmtest.Turn{Text: "Paris"}, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "look", Args: `{"name": "Paris"}`}}}, llmtest.Turn{Text: "It is large."})
+// runWithProvider runs a graph with a tool and a provider over HTTP, which answers three requests. The process of the world is open until the test ends.
+func runWithProvider(t *testing.T) (w *world, server *llmtest.Server, run string) {
+	t.Helper()
+	w = newWorld(t)
+	server = llmtest.StartServer(t, llmtest.OpenAI(), llmtest.Turn{Text: "Paris"}, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "look", Args: `{"name": "Paris"}`}}}, llmtest.Turn{Text: "It is large."})
 	w.write(map[string]string{
 		".config/raddle/config.yaml": "clients:\n  - type: openai-compatible\n    name: local\n    api_base: " + server.URL + "\n    api_key: none-needed\n    models: [{name: m, supports_function_calling: true}]\n",
-		"g/graph.yaml": "name: g\nmodel: \"local:m\"\nstart: a\nnodes:\n  a: {type: llm, prompt: \"The capital of {{initial_prompt}}?\", state_updates: {city: \"{{output}}\"}, next: b}\n" +
+		"g/graph.yaml": "name: g\nmodel: \"local:m\"\nstart: a\nnodes:\n  a: {type: llm, instructions: Answer briefly., prompt: \"The capital of {{initial_prompt}}?\", state_updates: {city: \"{{output}}\"}, next: b}\n" +
 			"  b: {type: llm, prompt: \"Describe {{city}}\", tools: [look], state_updates: {text: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{text}}\"}\n",
 		"g/tools.sh": "# @cmd Reads a thing.\n# raddle: read-only\n# @option --name! The name.\nlook() { echo \"seen $argc_name\" >> \"$LLM_OUTPUT\"; }\n",
 	})
@@ -440,9 +440,15 @@ func TestProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	t.Cleanup(func() { _ = p.Close() })
 	w.p = p
-	run := w.run(app.Request{Agent: "./g", Prompt: "France"})
+	return w, server, w.run(app.Request{Agent: "./g", Prompt: "France"})
+}
+
+// TestProvider records a run with a provider over HTTP and makes a test case of it: the case passes without the provider, and
+// fails after the prompt is edited.
+func TestProvider(t *testing.T) {
+	w, server, run := runWithProvider(t)
 	if res := w.checkSilent(run); res.Effects != 4 || res.Ended != "" {
 		t.Fatalf("%+v", res)
 	}

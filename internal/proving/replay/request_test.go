@@ -2,36 +2,19 @@ package replay_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/replay"
-	"raddle.dev/internal/testkit/llmtest"
 )
 
 // TestRequests computes what a run asked of a provider over HTTP: each request is the one that was sent, also when the files have changed
 // since, and the provider is not asked again.
 func TestRequests(t *testing.T) {
-	w := newWorld(t)
-	server := llmtest.StartServer(t, llmtest.OpenAI(), llmtest.Turn{Text: "Paris"}, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "look", Args: `{"name": "Paris"}`}}}, llmtest.Turn{Text: "It is large."})
-	w.write(map[string]string{
-		".config/raddle/config.yaml": "clients:\n  - type: openai-compatible\n    name: local\n    api_base: " + server.URL + "\n    api_key: none-needed\n    models: [{name: m, supports_function_calling: true}]\n",
-		"g/graph.yaml": "name: g\nmodel: \"local:m\"\nstart: a\nnodes:\n  a: {type: llm, instructions: Answer briefly., prompt: \"The capital of {{initial_prompt}}?\", state_updates: {city: \"{{output}}\"}, next: b}\n" +
-			"  b: {type: llm, prompt: \"Describe {{city}}\", tools: [look], state_updates: {text: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{text}}\"}\n",
-		"g/tools.sh": "# @cmd Reads a thing.\n# raddle: read-only\n# @option --name! The name.\nlook() { echo \"seen $argc_name\" >> \"$LLM_OUTPUT\"; }\n",
-	})
-	p, err := app.Open(app.Options{Work: w.work, Environ: environ(w.work), Store: "sqlite:" + filepath.Join(w.work, "http.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	w.p = p
-	run := w.run(app.Request{Agent: "./g", Prompt: "France"})
+	w, server, run := runWithProvider(t)
 	w.edit("g/graph.yaml", "The capital of", "The mayor of")
 	w.edit("g/graph.yaml", "Describe {{city}}", "Praise {{city}}")
-	moments, err := p.Runs.ReadStory(t.Context(), run, 0)
+	moments, err := w.p.Runs.ReadStory(t.Context(), run, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
