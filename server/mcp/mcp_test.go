@@ -3,13 +3,16 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -437,6 +440,37 @@ func (w *world) awaitEnd(t *testing.T) *server.RunState {
 		time.Sleep(5 * time.Millisecond) // it has been stopped, and is not yet marked as cancelled
 	}
 }
+
+// A client that closes the stream it reads from has hung up, as one that closes the stream it writes to; another failure to write is one.
+func TestHangUp(t *testing.T) {
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n"
+	full := errors.New("no space left")
+	for _, c := range []struct {
+		name        string
+		fails, want error
+	}{
+		{"pipe", io.ErrClosedPipe, nil},
+		{"process", &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, nil},
+		{"other", full, full},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			in, client := io.Pipe()
+			t.Cleanup(func() { _ = client.Close() })
+			go func() { _, _ = io.WriteString(client, hello) }()
+			err := Serve(t.Context(), w.service, in, failingWriter{c.fails}, nil)
+			if !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
+				t.Errorf("Serve: %v", err)
+			}
+		})
+	}
+}
+
+// A failingWriter takes nothing.
+type failingWriter struct{ err error }
+
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
+func (failingWriter) Close() error                { return nil }
 
 // A client that leaves cancels nothing.
 func TestDisconnect(t *testing.T) {

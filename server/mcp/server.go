@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,15 +41,20 @@ func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
 	return identifyCaller(stream)
 }
 
-// Serve speaks the protocol over two streams until the client closes its side or ctx ends. log is the developer log; it may be nil.
+// Serve speaks the protocol over two streams until the client closes one of them or ctx ends. log is the developer log; it may be nil.
 func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser, log *slog.Logger) error {
 	b := newBridge(s, log)
 	b.syncTools()
 	err := b.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	if isHangUp(err) || ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// isHangUp reports whether err says that the client closed a stream: nothing to read any more, or nobody who reads what is written.
+func isHangUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // newBridge returns a bridge with its server.
