@@ -159,10 +159,11 @@ func scriptPath(dir, script string) string {
 
 // run runs a script and merges the object that it prints.
 func (b *scriptNode) run(nr *nodeRun) error {
-	if err := b.mayRun(nr); err != nil {
+	confined, err := b.decideRun(nr)
+	if err != nil {
 		return err
 	}
-	result, err := b.executeAndParse(nr)
+	result, err := b.executeAndParse(nr, confined)
 	if err != nil {
 		return b.followFailure(nr, err)
 	}
@@ -204,33 +205,45 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 	return nil
 }
 
-// confinesScript reports whether the scripts of the agent run in a box: no person has consented to them, and a box holds.
-func (nr *nodeRun) confinesScript() bool {
+// confinesScripts reports whether the scripts of the agent run in a box: no person has consented to them, and a box holds.
+func (nr *nodeRun) confinesScripts() bool {
 	t := nr.host().Tooling
 	return !nr.host().trustsDir(nr.agent.Dir) && t.HoldsBox != nil && t.HoldsBox()
 }
 
-// mayRun asks before a script of an untrusted directory runs outside of a box. It refuses every script if only reading is permitted.
-func (b *scriptNode) mayRun(nr *nodeRun) error {
+// askConsent is the name of the question whether a script may run.
+const askConsent = "consent"
+
+// decideRun asks before a script of an untrusted directory runs outside of a box, and reports whether it runs in one. It refuses every
+// script if only reading is permitted. A person's answer counts for the whole visit of the node, also where a box holds that did not hold when
+// the question was asked: after "no" the script does not run, after "once" it runs as the person was told.
+func (b *scriptNode) decideRun(nr *nodeRun) (confined bool, err error) {
 	if nr.host().onlyReads() {
-		return fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
+		return false, fmt.Errorf("script node '%s' of agent '%s' may not run in the permission mode plan, in which an agent may only read: choose another mode", nr.node.ID, nr.agent.Name)
 	}
-	if nr.host().trustsDir(nr.agent.Dir) || nr.confinesScript() {
-		return nil
+	if nr.host().trustsDir(nr.agent.Dir) {
+		return false, nil
 	}
 	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", nr.node.ID, nr.agent.Name, nr.agent.Dir)
-	if nr.host().Headless {
-		return refused
+	if nr.confinesScripts() {
+		answer, answered, err := graph.FindAnswer[string](nr, askConsent)
+		if answered && (err != nil || answer != scriptOnce) {
+			return false, refused
+		}
+		return !answered, err
 	}
-	answer, err := graph.Interrupt[string](nr, graph.Ask{Name: "consent", Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
+	if nr.host().Headless {
+		return false, refused
+	}
+	answer, err := graph.Interrupt[string](nr, graph.Ask{Name: askConsent, Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
 		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.script, nr.agent.Name, nr.agent.Dir)})
 	switch {
 	case isWaiting(err):
-		return err
+		return false, err
 	case err != nil || answer != scriptOnce:
-		return refused
+		return false, refused
 	}
-	return nil
+	return false, nil
 }
 
 // notStartedError says that the system could not start a script: its
@@ -271,8 +284,8 @@ func (b *scriptNode) followFailure(nr *nodeRun, err error) error {
 	return err
 }
 
-// executeAndParse runs the script and decodes its output.
-func (b *scriptNode) executeAndParse(nr *nodeRun) (scriptResult, error) {
+// executeAndParse runs the script, in a box if it is confined, and decodes its output.
+func (b *scriptNode) executeAndParse(nr *nodeRun, confined bool) (scriptResult, error) {
 	path := scriptPath(nr.agent.Dir, b.script)
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return scriptResult{}, spec.Errorf("Script file not found: '%s'", path)
@@ -286,7 +299,7 @@ func (b *scriptNode) executeAndParse(nr *nodeRun) (scriptResult, error) {
 			graph.Emit(nr, ScriptRun{b.script})
 		}
 		input := func() string { return string(StateJSON(nr.before)) }
-		stdout, err := nr.doNodeWork(ctx, input, func(ctx context.Context) (string, error) { return b.executeScript(ctx, nr, path) })
+		stdout, err := nr.doNodeWork(ctx, input, func(ctx context.Context) (string, error) { return b.executeScript(ctx, nr, path, confined) })
 		if err != nil {
 			return "", err
 		}
@@ -361,7 +374,7 @@ func (nr *nodeRun) interpreterOf(path string, env []string) (program string, arg
 // executeScript runs the child process and returns its output, trimmed. It records
 // the identity of the process as soon as it runs, so that a later drive can end
 // it.
-func (b *scriptNode) executeScript(ctx context.Context, nr *nodeRun, path string) (string, error) {
+func (b *scriptNode) executeScript(ctx context.Context, nr *nodeRun, path string, confined bool) (string, error) {
 	timeout := b.timeout.Duration()
 	key := graph.EffectKey(ctx)
 	env, cleanup, err := nr.scriptEnv(key)
@@ -375,7 +388,7 @@ func (b *scriptNode) executeScript(ctx context.Context, nr *nodeRun, path string
 		return "", &notStartedError{err}
 	}
 	run := proc.Run
-	if nr.confinesScript() {
+	if confined {
 		run = nr.host().Tooling.Confine
 	}
 	res, err := run(ctx, proc.Command{

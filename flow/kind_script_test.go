@@ -3,6 +3,7 @@
 package flow
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/base/proc"
 )
 
 // What a script starts ends with it, also where it has left the script's group,
@@ -157,6 +159,59 @@ func TestUntrustedScriptsAsk(t *testing.T) {
 			_, missing := os.Stat(filepath.Join(dir, "ran"))
 			if done := err == nil && res.Status == graph.Done; done != runs || (missing == nil) != runs {
 				t.Errorf("%v, %v, script ran: %v", res.Status, err, missing == nil)
+			}
+		})
+	}
+}
+
+// A person's answer counts where a box holds that did not hold when raddle asked: after "no" the script does not run, after "once" it runs as
+// the person was told, outside. An open question stays open.
+func TestAnAnswerCountsWhereABoxHolds(t *testing.T) {
+	for _, c := range []struct {
+		name, runs string
+		answers    []graph.Answer
+	}{
+		{"no", "", []graph.Answer{{ID: "s", Value: "no"}}},
+		{"refused", "", []graph.Answer{{ID: "s", Refused: "nobody is there"}}},
+		{"once", "outside", []graph.Answer{{ID: "s", Value: "once"}}},
+		{"open", "", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
+			writeCaseFile(t, dir, "s.sh", "echo outside > ran\n")
+			holds := false
+			confine := func(ctx context.Context, _ proc.Command) (proc.Result, error) {
+				return proc.Result{Stdout: []byte("{}")}, os.WriteFile(filepath.Join(dir, "ran"), []byte("in the box\n"), 0o600)
+			}
+			a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{
+				TrustsDir: func(string) bool { return false },
+				HoldsBox:  func() bool { return holds },
+				Confine:   confine,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := a.CompileGraph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &graph.Runner{Graph: g, Store: journal.NewMemory()}
+			res, err := r.Invoke(t.Context(), a.Input(""))
+			if err != nil || res.Status != graph.Waiting {
+				t.Fatalf("%v, %v", res.Status, err)
+			}
+			holds = true
+			for range 2 { // a run that failed stays refused when it is resumed
+				res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: res.Thread, Answers: c.answers})
+				c.answers = nil
+				ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
+				if strings.TrimSpace(string(ran)) != c.runs || (res.Status == graph.Done) != (c.runs != "") {
+					t.Errorf("%v, %v: ran %q, want %q", res.Status, err, ran, c.runs)
+				}
+				if err == nil {
+					break
+				}
 			}
 		})
 	}

@@ -95,6 +95,33 @@ func (a attempt) recallAnswer(q *record.AskedQuestion) ([]byte, error) {
 	return answerOf(q.Answer, q.Refused)
 }
 
+// FindAnswer returns the answer that the journal holds to the next question of the node with a name: the one that [Interrupt] with this
+// Ask.Name would return at once. ok is false if that question was not asked yet, or is open: FindAnswer asks nothing, and the next call of
+// Interrupt stays the same question. So a node that asks only under some circumstances keeps to what a person has answered after they have
+// changed. The error is a *RefusedError as for Interrupt, with ok, or says why the answer cannot be decoded into an A.
+func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err error) {
+	a, inNode := attemptOf(ctx)
+	if !inNode {
+		return answer, false, errors.New("graph: FindAnswer needs the context of a node")
+	}
+	a.mu.Lock()
+	key := a.localIDLocked() + "\x00" + name + "\x00" + a.ensureInner().ordinals.PeekOrdinal("?"+name)
+	a.mu.Unlock()
+	q := a.findQuestion(key)
+	if q == nil || !q.Answered {
+		return answer, false, nil
+	}
+	raw, err := answerOf(q.Answer, q.Refused)
+	if err != nil {
+		return answer, true, err
+	}
+	given, err := decodeAnswer[A](raw)
+	if err != nil {
+		return answer, false, err
+	}
+	return value.ClipAs(given), true, nil
+}
+
 func answerOf(value []byte, refused string) ([]byte, error) {
 	if refused != "" {
 		return nil, &RefusedError{Reason: refused, Value: value}

@@ -37,6 +37,43 @@ func TestARefusalIsAnError(t *testing.T) {
 	}
 }
 
+// FindAnswer finds what a person has answered to a question of this visit, and asks nothing.
+func TestFindAnswer(t *testing.T) {
+	var found []string
+	look := func(ctx context.Context) {
+		answer, ok, err := graph.FindAnswer[string](ctx, "sure")
+		found = append(found, fmt.Sprint(answer, " ", ok, " ", err))
+	}
+	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		look(ctx)
+		for range 2 {
+			if _, err := graph.Interrupt[string](ctx, graph.Ask{Name: "sure"}); errors.Is(err, graph.ErrWaiting) {
+				return graph.Update{}, err
+			}
+			look(ctx)
+		}
+		return graph.Update{}, nil
+	}})
+	expect := func(step string, want ...string) {
+		t.Helper()
+		if !slices.Equal(found, want) {
+			t.Errorf("%s: %q, want %q", step, found, want)
+		}
+		found = nil
+	}
+	r := kept(g)
+	_, _ = start(t, r)
+	expect("before the first", " false <nil>")
+	_, _ = resume(t, r, says("a", "no"))
+	expect("answered; the second is another", "no true <nil>", " false <nil>")
+	res, err := resume(t, r, graph.Answer{ID: "a#2", Refused: "they left"})
+	is(t, graph.Done, res, err)
+	expect("both", "no true <nil>", " true "+(&graph.RefusedError{Reason: "they left"}).Error(), " false <nil>")
+	if _, _, err := graph.FindAnswer[string](t.Context(), "sure"); err == nil {
+		t.Error("it works outside of a node")
+	}
+}
+
 func TestAnswersThatDoNotFitChangeNothing(t *testing.T) {
 	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Options: []string{"yes", "no"}})

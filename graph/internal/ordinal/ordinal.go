@@ -20,6 +20,19 @@ const fewNames = 8
 // NextOrdinal returns how many calls of a name came before this one, as text.
 func (c *Counter) NextOrdinal(name string) string { return strconv.Itoa(c.countCall(name)) }
 
+// PeekOrdinal returns what the next NextOrdinal with the name returns. It counts no call.
+func (c *Counter) PeekOrdinal(name string) string {
+	if c.many != nil {
+		return strconv.Itoa(c.many[name])
+	}
+	for i := range c.few {
+		if c.few[i].name == name {
+			return strconv.Itoa(c.few[i].n)
+		}
+	}
+	return "0"
+}
+
 func (c *Counter) countCall(name string) int {
 	if c.many == nil {
 		for i := range c.few {
