@@ -221,7 +221,10 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, p *permitt
 		p.why = a.newPermission(&d)
 		if d.Verdict != Ask {
 			p.call.Permit, p.refused = d.Permit, d.refuse(t)
-			return nil
+			if edited, err := a.heedAnswer(ctx, t, p, edits); err != nil || !edited {
+				return err
+			}
+			continue
 		}
 		if fault := CheckArguments(t, p.call.Args); fault != nil { // no question about a call that cannot be made
 			p.refused, p.why = denyCall("%v", fault), a.refuseCall(byCall, t.Name, "does not accept these arguments")
@@ -237,14 +240,63 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, p *permitt
 			p.call.Permit = d.Permit.Answer(answer.chooseRules(d.Grant, d.Words))
 			return err
 		}
-		if p.call.Args, err = recordEdit(ctx, p.call, edits, answer.Args); err != nil {
+		if err := p.edit(ctx, edits, answer.Args); err != nil {
 			return err
 		}
-		p.edited = true
 	}
 	p.refused = denyCall("permission denied: the arguments of this call of %s were changed too often", t.Name)
 	p.why = a.refuseCall(byCall, t.Name, "got other arguments from a person too often")
 	return nil
+}
+
+// edit replaces the arguments of a call, which were replaced a number of times before, and records them.
+func (p *permitted) edit(ctx context.Context, edits int, args json.RawMessage) (err error) {
+	p.call.Args, err = recordEdit(ctx, p.call, edits, args)
+	p.edited = true
+	return err
+}
+
+// heedAnswer heeds what a person has already answered about a call that the gate would let run without a question now, because a rule, the mode
+// or the box has changed since: a person who refused it, or changed its arguments, has said so about this call. edited reports whether
+// the arguments were changed, so that the gate decides about the call again.
+func (a *actStep) heedAnswer(ctx context.Context, t tool.Tool, p *permitted, edits int) (edited bool, err error) {
+	if p.refused != nil {
+		return false, nil
+	}
+	value, answered, err := graph.FindAnswer[any](ctx, permissionQuestion(p.call, edits))
+	if err == nil && !answered {
+		return false, nil
+	}
+	answer, err := a.readAnswer(t, p, value, err)
+	if err != nil || p.refused != nil || answer.Choice != answerEdit {
+		return false, err
+	}
+	return true, p.edit(ctx, edits, answer.Args)
+}
+
+// readAnswer reads the answer to the question about a call, or the error in its place. A refusal, and an answer that cannot be read, refuse the call.
+func (a *actStep) readAnswer(t tool.Tool, p *permitted, value any, err error) (PermissionAnswer, error) {
+	refuse := func(outcome, format string, args ...any) {
+		p.why.setAnswer(a, outcome, nil)
+		p.refused = denyCall(format, args...)
+	}
+	if refusal := refusalOf(err); refusal != nil {
+		refuse(answerRefused, "permission denied: %s", refusal.Reason)
+		return PermissionAnswer{}, nil
+	}
+	if err != nil {
+		return PermissionAnswer{}, err
+	}
+	answer, err := parsePermission(value)
+	switch {
+	case err != nil: // an older version recorded it
+		refuse(answerRefused, "permission denied: the answer of the user could not be read: %v", err)
+	case answer.Choice == answerNo && answer.Reason != "":
+		refuse(answerNo, "permission denied: the user does not want this call of %s: %s", t.Name, answer.Reason)
+	case answer.Choice == answerNo:
+		refuse(answerNo, "permission denied: the user does not want this call of %s", t.Name)
+	}
+	return answer, nil
 }
 
 // refuse returns the outcome of a call that a decision denies; nil: it does not.
@@ -360,16 +412,8 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, p *permitted, 
 		return answer, err
 	}
 	value, err := graph.Interrupt[any](ctx, ask)
-	if refusal := refusalOf(err); refusal != nil {
-		p.why.setAnswer(a, answerRefused, nil)
-		return refuse("permission denied: %s", refusal.Reason)
-	}
-	if err != nil {
+	if answer, err = a.readAnswer(t, p, value, err); err != nil || p.refused != nil {
 		return answer, err
-	}
-	if answer, err = parsePermission(value); err != nil { // an older version recorded it
-		p.why.setAnswer(a, answerRefused, nil)
-		return refuse("permission denied: the answer of the user could not be read: %v", err)
 	}
 	if !offered.covers(answer.Choice, d) {
 		p.why.setAnswer(a, answerChanged, nil)
@@ -398,13 +442,6 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, p *permitted, 
 			return true, a.act.Gate.Always(ctx, rules)
 		})
 		return answer, err
-	case answerNo:
-		p.why.setAnswer(a, answerNo, nil)
-		text := fmt.Sprintf("permission denied: the user does not want this call of %s", t.Name)
-		if answer.Reason != "" {
-			text += ": " + answer.Reason
-		}
-		return refuse("%s", text)
 	}
 	return answer, nil
 }
@@ -424,11 +461,22 @@ func (a *actStep) newPermissionAsk(t tool.Tool, c tool.Call, d Decision, edits i
 		options = append(options, answerAlways)
 	}
 	options = append(options, answerNo)
-	name := "permit " + c.ID
-	if edits > 0 {
-		name += "#" + strconv.Itoa(edits+1)
+	return graph.Ask{
+		Name:    permissionQuestion(c, edits),
+		Kind:    KindPermission,
+		Prompt:  prompt,
+		Options: options,
+		Free:    true,
+		Data:    data,
 	}
-	return graph.Ask{Name: name, Kind: KindPermission, Prompt: prompt, Options: options, Free: true, Data: data}
+}
+
+// permissionQuestion returns the name of the question about a call whose arguments were changed a number of times.
+func permissionQuestion(c tool.Call, edits int) string {
+	if edits == 0 {
+		return "permit " + c.ID
+	}
+	return "permit " + c.ID + "#" + strconv.Itoa(edits+1)
 }
 
 // DescribeCall returns the prompt and the data of the question whether a call may be made, for a decision that says Ask. redact takes

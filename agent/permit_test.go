@@ -107,6 +107,39 @@ func TestEditedArguments(t *testing.T) {
 	}
 }
 
+// What a person has answered about a call counts where the gate lets it run by now without a question: the rules, the mode or the box have changed.
+func TestAnAnswerCountsWhereNothingAsks(t *testing.T) {
+	for _, c := range []struct {
+		name, outcome string
+		answer        graph.Answer
+		calls         []string
+	}{
+		{"no", "the user does not want this call of put", graph.Answer{Value: "no"}, nil},
+		{"reason", "does not want this call of put: use the other", graph.Answer{Value: "no: use the other"}, nil},
+		{"false", "the user does not want this call of put", graph.Answer{Value: false}, nil},
+		{"refused", "permission denied: they left", graph.Answer{Refused: "they left"}, nil},
+		{"once", "put did", graph.Answer{Value: "once"}, []string{`put{"text":"danger"}`}},
+		{"edit", "The user changed the arguments", graph.Answer{Value: map[string]any{"choice": "edit", "args": map[string]any{"text": "mild"}}}, []string{`put{"text":"mild"}`}},
+		{"edit to a denied call", "never is never allowed", graph.Answer{Value: map[string]any{"choice": "edit", "args": map[string]any{"text": "never"}}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := beginPermit(t)
+			p.gate.allowAll = true
+			c.answer.ID = p.res.Questions[0].ID
+			var err error
+			if p.res, err = p.runner.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{c.answer}}); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.calls, p.made.calls); d != "" {
+				t.Errorf("the calls (-want +got)\n%s", d)
+			}
+			if got := p.outcome(t); !strings.Contains(got, c.outcome) {
+				t.Errorf("the model reads %q, want %q", got, c.outcome)
+			}
+		})
+	}
+}
+
 // The gate decides about changed arguments as about any others: it asks again, or denies.
 func TestEditedArgumentsAreJudged(t *testing.T) {
 	p := beginPermit(t)
