@@ -221,7 +221,7 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, p *permitt
 		p.why = a.newPermission(&d)
 		if d.Verdict != Ask {
 			p.call.Permit, p.refused = d.Permit, d.refuse(t)
-			if edited, err := a.heedAnswer(ctx, t, p, edits); err != nil || !edited {
+			if edited, err := a.applyAnswer(ctx, t, p, edits); err != nil || !edited {
 				return err
 			}
 			continue
@@ -256,10 +256,10 @@ func (p *permitted) edit(ctx context.Context, edits int, args json.RawMessage) (
 	return err
 }
 
-// heedAnswer heeds what a person has already answered about a call that the gate would let run without a question now, because a rule, the mode
+// applyAnswer applies what a person has already answered about a call that the gate would let run without a question now, because a rule, the mode
 // or the box has changed since: a person who refused it, or changed its arguments, has said so about this call. edited reports whether
 // the arguments were changed, so that the gate decides about the call again.
-func (a *actStep) heedAnswer(ctx context.Context, t tool.Tool, p *permitted, edits int) (edited bool, err error) {
+func (a *actStep) applyAnswer(ctx context.Context, t tool.Tool, p *permitted, edits int) (edited bool, err error) {
 	if p.refused != nil {
 		return false, nil
 	}

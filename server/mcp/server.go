@@ -52,7 +52,7 @@ func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.Writ
 	return err
 }
 
-// isHangUp reports whether err says that the client closed a stream: nothing to read any more, or nobody who reads what is written.
+// isHangUp reports whether err says that the client closed a stream: nothing to read any more, or no reader of what is written.
 func isHangUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
