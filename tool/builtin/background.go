@@ -106,7 +106,7 @@ func startBackground(ctx context.Context, h Host, a arguments) (tool.Result, err
 	if h.permit != nil && h.permit.Boxed {
 		boxed = &boxedRun{host: h}
 	}
-	j, err := js.startJob(js.threadOf(ctx), c, jobRecord{Command: a["command"], Key: h.key}, a["input"] == "true", boxed)
+	j, err := js.startJob(ctx, c, jobRecord{Command: a["command"], Key: h.key}, a["input"] == "true", boxed)
 	if err != nil {
 		return reportMissing(tool.Result{}, err)
 	}

@@ -59,7 +59,7 @@ const saveInterval = time.Second
 const longestCarried = 4 << 10
 
 // runCommand records the command and starts it. It returns when the child runs.
-func (j *job) runCommand(c proc.Command, input bool) error {
+func (j *job) runCommand(ctx context.Context, c proc.Command, input bool) error {
 	mark := "RADDLE_JOB=" + rand.Text()
 	j.fresh, j.all, j.inputs = proc.NewCapture(c.Limit), proc.NewCapture(c.Limit), map[string]bool{}
 	if err := j.saveRecord(); err != nil {
@@ -82,11 +82,11 @@ func (j *job) runCommand(c proc.Command, input bool) error {
 		defer close(j.begun)
 		return j.saveRecord()
 	}
-	stay, err := j.enterBox(&c)
+	stay, err := j.enterBox(ctx, &c)
 	if err != nil {
 		return j.removeTraces(err)
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background()) // the command outlives the call
 	j.cancel = cancel
 	failed := make(chan error, 1)
 	go func() {
@@ -111,7 +111,7 @@ func (j *job) runCommand(c proc.Command, input bool) error {
 }
 
 // enterBox prepares the box of the command, if it runs in one, and changes c to what runs there.
-func (j *job) enterBox(c *proc.Command) (*box.Stay, error) {
+func (j *job) enterBox(ctx context.Context, c *proc.Command) (*box.Stay, error) {
 	if j.boxed == nil {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ func (j *job) enterBox(c *proc.Command) (*box.Stay, error) {
 	if err != nil {
 		return nil, err
 	}
-	stay, err := place.LivingAlone().EnterBox(*c)
+	stay, err := place.LivingAlone().EnterBox(ctx, *c)
 	if err != nil {
 		return nil, err
 	}

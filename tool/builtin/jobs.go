@@ -95,7 +95,8 @@ func (js *Jobs) threadDir(thread string) string {
 }
 
 // startJob starts a command, in a box unless boxed is nil, and returns it. A call with the key of an earlier one gets what that one has started, which may be a command of a process that has ended.
-func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, input bool, boxed *boxedRun) (*job, error) {
+func (js *Jobs) startJob(ctx context.Context, command proc.Command, record jobRecord, input bool, boxed *boxedRun) (*job, error) {
+	thread := js.threadOf(ctx)
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	own := js.threads[thread]
@@ -119,7 +120,7 @@ func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, 
 	}
 	record.ID, record.Owner, record.Started = "job-"+strconv.Itoa(max(len(own), lastNumber(past))+1), proc.CurrentHandle(), time.Now()
 	j := &job{record: record, file: js.recordFile(thread, record.ID), redact: js.redactText, boxed: boxed, done: make(chan struct{}), begun: make(chan struct{})}
-	if err := j.runCommand(command, input); err != nil {
+	if err := j.runCommand(ctx, command, input); err != nil {
 		return nil, err
 	}
 	if js.threads == nil {

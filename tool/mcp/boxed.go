@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,7 +21,7 @@ type boxedChild struct {
 var errNoBox = errors.New("there is none")
 
 // enterBox prepares a box for the child of a server. Where none holds, the server must not run: its entry asks for a box.
-func (s *server) enterBox(c proc.Command) (*boxedChild, error) {
+func (s *server) enterBox(ctx context.Context, c proc.Command) (*boxedChild, error) {
 	if s.options.Box == nil {
 		return nil, describeMissing(errNoBox)
 	}
@@ -28,7 +29,7 @@ func (s *server) enterBox(c proc.Command) (*boxedChild, error) {
 	if err != nil {
 		return nil, describeMissing(err)
 	}
-	stay, err := b.EnterBox(c)
+	stay, err := b.EnterBox(ctx, c)
 	if err != nil {
 		remove()
 		return nil, describeMissing(err)

@@ -54,7 +54,7 @@ func (s *server) openConnection(config Server) (*connection, error) {
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: it ends the stream of messages.
 	startTimer := time.AfterFunc(timeout, c.end)
-	transport, err := s.openTransport(c, config)
+	transport, err := s.openTransport(c.ended, c, config)
 	if err == nil {
 		c.session, err = s.openSession(c, transport)
 	}

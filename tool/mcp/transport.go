@@ -27,9 +27,9 @@ const (
 
 // openTransport starts the child of a server over stdio, or returns a transport over the
 // network, which connects later.
-func (s *server) openTransport(c *connection, config Server) (sdk.Transport, error) {
+func (s *server) openTransport(ctx context.Context, c *connection, config Server) (sdk.Transport, error) {
 	if config.Transport == Stdio {
-		return s.startChild(c, config)
+		return s.startChild(ctx, c, config)
 	}
 	at, err := url.Parse(config.URL)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
@@ -53,7 +53,7 @@ func (s *server) openTransport(c *connection, config Server) (sdk.Transport, err
 }
 
 // startChild starts the child.
-func (s *server) startChild(c *connection, config Server) (sdk.Transport, error) {
+func (s *server) startChild(ctx context.Context, c *connection, config Server) (sdk.Transport, error) {
 	dir := s.options.Dir
 	if config.Dir != "" {
 		dir = config.Dir
@@ -68,7 +68,7 @@ func (s *server) startChild(c *connection, config Server) (sdk.Transport, error)
 	command := proc.Command{Path: config.Command, Args: config.Args, Dir: dir, Env: env}
 	if s.config.Sandbox {
 		var err error
-		if c.boxed, err = s.enterBox(command); err != nil {
+		if c.boxed, err = s.enterBox(ctx, command); err != nil {
 			return nil, err
 		}
 		command = c.boxed.stay.Command

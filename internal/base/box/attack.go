@@ -51,7 +51,7 @@ func (b *Box) AttackBox(ctx context.Context, env []string) (escaped []string, tr
 	defer l.Close()
 	env = append(env[:len(env):len(env)], "OUTSIDE="+outside, "PID="+strconv.Itoa(os.Getpid()), "PORT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	for _, a := range attacks {
-		stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", a.script}, Dir: b.spec.Workspace, Env: env})
+		stay, err := b.EnterBox(ctx, proc.Command{Path: "bash", Args: []string{"-c", a.script}, Dir: b.spec.Workspace, Env: env})
 		if err != nil {
 			return escaped, tried, err
 		}

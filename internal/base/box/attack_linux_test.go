@@ -225,7 +225,7 @@ func (s *siege) snapshot() map[string]string {
 func (s *siege) storm(program string, args []string, want []assault) done {
 	t := s.t
 	t.Helper()
-	stay, err := s.box.EnterBox(proc.Command{Path: program, Args: args, Dir: s.work, Env: s.env, Timeout: time.Minute})
+	stay, err := s.box.EnterBox(t.Context(), proc.Command{Path: program, Args: args, Dir: s.work, Env: s.env, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -665,7 +665,7 @@ func TestKilledOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo x > new; echo x > hook; setsid bash -c 'exec -a "$MARK" sleep 300' & echo $$ > "$TMPDIR/started"; exec -a "$MARK" sleep 300`}, Dir: filepath.Join(dir, "work"), Env: []string{"PATH=" + os.Getenv("PATH"), "MARK=" + filepath.Base(filepath.Dir(dir))}})
+		stay, err := b.EnterBox(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo x > new; echo x > hook; setsid bash -c 'exec -a "$MARK" sleep 300' & echo $$ > "$TMPDIR/started"; exec -a "$MARK" sleep 300`}, Dir: filepath.Join(dir, "work"), Env: []string{"PATH=" + os.Getenv("PATH"), "MARK=" + filepath.Base(filepath.Dir(dir))}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@
 // without a question.
 //
 //	b, err := box.New(box.Spec{Workspace: dir, Home: home})
-//	stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", "go test ./..."}, Dir: dir, Env: env})
+//	stay, err := b.EnterBox(ctx, proc.Command{Path: "bash", Args: []string{"-c", "go test ./..."}, Dir: dir, Env: env})
 //	result, err := proc.Run(ctx, stay.Command)
 //	outcome, err := stay.LeaveBox(nil)
 //
@@ -219,7 +219,7 @@ func variableNames(variables []string) (names []string) {
 // Run runs a command in the box and moves what it wrote into the workspace, however it ends. before, which may be nil, is called before each change
 // of a file. An error of the command is that of [proc.Run]; one that wraps [ErrNone] says that the command did not run.
 func (b *Box) Run(ctx context.Context, c proc.Command, before func(PathChange)) (proc.Result, Remains, error) {
-	stay, err := b.EnterBox(c)
+	stay, err := b.EnterBox(ctx, c)
 	if err != nil {
 		return proc.Result{ExitCode: -1}, Remains{}, err
 	}

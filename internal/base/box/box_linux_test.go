@@ -99,7 +99,7 @@ type done struct {
 // run runs a shell text in the box.
 func (p *scene) run(script string) done {
 	p.t.Helper()
-	stay, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", script}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}})
+	stay, err := p.box.EnterBox(p.t.Context(), proc.Command{Path: "bash", Args: []string{"-c", script}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestLeave(t *testing.T) {
 func TestLeaveHoldsBackWhatPeopleChanged(t *testing.T) {
 	t.Parallel()
 	p := newScene(t, nil)
-	stay, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo command > a.txt; rm -rf dir; echo dir > dir; rm -rf x`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	stay, err := p.box.EnterBox(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo command > a.txt; rm -rf dir; echo dir > dir; rm -rf x`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,11 @@
 
 package box
 
-import "raddle.dev/internal/base/proc"
+import (
+	"context"
+
+	"raddle.dev/internal/base/proc"
+)
 
 // These are not needed on this system.
 type (
@@ -19,7 +23,7 @@ func waysToHold() []way { return nil }
 func (b *Box) tryBox([]way) error { return ErrNone }
 
 // EnterBox returns ErrNone.
-func (b *Box) EnterBox(proc.Command) (*Stay, error) { return nil, ErrNone }
+func (b *Box) EnterBox(context.Context, proc.Command) (*Stay, error) { return nil, ErrNone }
 
 // DescribeFailure returns ErrNone.
 func (s *Stay) DescribeFailure() error { return ErrNone }

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -53,7 +54,7 @@ func (w *confined) checkHidden(workspace string, hidden []string) error {
 }
 
 // prepareStay looks through the workspace. The first of several commands that run at the same time keeps the protected paths for all of them.
-func (w *confined) prepareStay(s *Stay) (plan, error) {
+func (w *confined) prepareStay(ctx context.Context, s *Stay) (plan, error) {
 	b := s.box
 	hidden := append(b.hiddenPaths(), b.spec.Aside)
 	if err := w.checkHidden(b.spec.Workspace, hidden); err != nil {
@@ -62,13 +63,10 @@ func (w *confined) prepareStay(s *Stay) (plan, error) {
 	if b.spec.ReadOnly {
 		return plan{Writable: []string{b.TempDir()}, Hidden: hidden, Passes: true}, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.running) == 0 {
-		if err := w.beginCommands(b); err != nil {
-			return plan{}, fmt.Errorf("%w: %w", ErrNone, err)
-		}
+	if err := w.lockWorkspace(ctx, b); err != nil {
+		return plan{}, err
 	}
+	defer w.mu.Unlock()
 	if w.running == nil {
 		w.running = map[*Stay]bool{}
 	}
@@ -100,7 +98,38 @@ func (w *confined) pending(b *Box) pending { return pending{w.stateFile(b, ".kep
 // lockWait is how long a command waits until the commands of another process have ended that run in the same workspace.
 const lockWait = 10 * time.Second
 
-// beginCommands keeps other processes from running commands in the workspace, and settles what one has left that was cut off.
+// lockPoll is how often it looks.
+const lockPoll = 20 * time.Millisecond
+
+// lockWorkspace waits until no other process runs commands in the workspace, and returns with w.mu locked. While it waits, it is not locked. The
+// error is that of ctx, or wraps ErrNone.
+func (w *confined) lockWorkspace(ctx context.Context, b *Box) error {
+	for end := time.Now().Add(lockWait); ; {
+		w.mu.Lock()
+		if len(w.running) > 0 {
+			return nil
+		}
+		err := w.beginCommands(b)
+		if err == nil {
+			return nil
+		}
+		w.mu.Unlock()
+		if !errors.Is(err, errLocked) || time.Now().After(end) {
+			return fmt.Errorf("%w: %w", ErrNone, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// errLocked says that a command of another process runs in the workspace.
+var errLocked = fmt.Errorf("another run is running a command in this workspace, and without namespaces only one run can: its command did not end within %v", lockWait)
+
+// beginCommands keeps other processes from running commands in the workspace, and settles what one has left that was cut off. It does not wait:
+// the error is errLocked while another process runs one. The caller holds w.mu.
 func (w *confined) beginCommands(b *Box) error {
 	if err := os.MkdirAll(b.spec.Aside, 0o700); err != nil {
 		return err
@@ -109,21 +138,16 @@ func (w *confined) beginCommands(b *Box) error {
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		_ = lock.Close()
+		if err == unix.EWOULDBLOCK {
+			return errLocked
 		}
-		if err != unix.EWOULDBLOCK {
-			_ = lock.Close()
-			return fmt.Errorf("lock %s: %w", lock.Name(), err)
-		}
-		if time.Now().After(end) {
-			_ = lock.Close()
-			return fmt.Errorf("another run is running a command in this workspace, and without namespaces only one run can: its command did not end within %v", lockWait)
-		}
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	w.lock, w.kept = lock, nil
+	w.lock = lock
+	w.kept = nil
 	kept, err := w.pending(b).read()
 	if err != nil || kept == nil {
 		return err

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"raddle.dev/internal/base/proc"
 )
@@ -134,7 +138,7 @@ func TestConfinedRemovesObjects(t *testing.T) {
 func TestConfinedSettlesWhatWasCutOff(t *testing.T) {
 	t.Parallel()
 	p := newConfinedScene(t, nil)
-	stay, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; echo x > new; mkdir .vscode; echo x > .vscode/t`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	stay, err := p.box.EnterBox(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; echo x > new; mkdir .vscode; echo x > .vscode/t`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +180,7 @@ func TestConfinedMakesNoPrograms(t *testing.T) {
 func TestConfinedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	p := newConfinedScene(t, nil)
-	long, err := p.box.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; until [ -e go ]; do sleep 0.01; done`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	long, err := p.box.EnterBox(t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `echo evil > .git/config; until [ -e go ]; do sleep 0.01; done`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,5 +265,35 @@ func TestNewWithoutNamespaces(t *testing.T) {
 	}
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A command waits for one of another process only as long as its context lasts, and does not keep others of its own process from ending.
+func TestConfinedWaitEnds(t *testing.T) {
+	t.Parallel()
+	p := newConfinedScene(t, nil)
+	lock, err := os.OpenFile((&confined{}).stateFile(p.box, ".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { // as another process does
+		t.Fatal(err)
+	}
+	reason := errors.New("the person has interrupted it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	began := time.Now()
+	if _, err := p.box.EnterBox(ctx, proc.Command{Path: "true", Dir: p.work}); !errors.Is(err, reason) || errors.Is(err, ErrNone) {
+		t.Errorf("error %v", err)
+	}
+	if waited := time.Since(began); waited > lockWait/2 {
+		t.Errorf("it waited %v", waited)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := p.run(`echo x > new`); p.read("new") != "x\n" || len(d.outcome.Held) != 0 {
+		t.Errorf("the next command: %+v", d.outcome)
 	}
 }

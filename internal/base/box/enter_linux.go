@@ -41,7 +41,8 @@ type control struct {
 type way interface {
 	means
 	// prepareStay makes what the command of a stay needs, and says what its first process prepares.
-	prepareStay(s *Stay) (plan, error)
+	// It may wait for other commands until ctx ends.
+	prepareStay(ctx context.Context, s *Stay) (plan, error)
 	// serveStay serves the first process and what it starts, until the function that it returns is called. It is called if the plan passes a file.
 	serveStay(s *Stay) (end func() error)
 	// gatherRemains says what a command that has ended left behind, after it has brought it into the workspace, or what is protected out of it.
@@ -113,13 +114,14 @@ func (c *control) receiveFile() (*os.File, error) {
 	return os.NewFile(uintptr(rights[0]), "passed"), nil
 }
 
-// EnterBox prepares a stay for a command. The caller runs Stay.Command once, and then calls Leave.
-func (b *Box) EnterBox(c proc.Command) (*Stay, error) {
+// EnterBox prepares a stay for a command. The caller runs Stay.Command once, and then calls Leave. Without a layer it may wait for a command of
+// another run in this workspace, until ctx ends.
+func (b *Box) EnterBox(ctx context.Context, c proc.Command) (*Stay, error) {
 	b.mu.Lock()
 	b.stays++
 	s := &Stay{box: b, dir: filepath.Join(b.spec.Private, "stay"+strconv.Itoa(b.stays))}
 	b.mu.Unlock()
-	p, err := b.way.prepareStay(s)
+	p, err := b.way.prepareStay(ctx, s)
 	if err == nil {
 		s.control, err = newControl(p.Passes)
 	}
@@ -262,7 +264,7 @@ func (b *Box) tryWay() error {
 	if err := b.way.checkSystem(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	s, err := b.EnterBox(proc.Command{Path: "/proc/self/exe", Dir: "/"})
+	s, err := b.EnterBox(context.Background(), proc.Command{Path: "/proc/self/exe", Dir: "/"})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (w *layered) checkSystem(b *Box) error {
 
 // prepareStay creates the directories of the layers of a stay. A command that runs at the same time as another one has layers of its
 // own, and so has one that lives alone.
-func (w *layered) prepareStay(s *Stay) (plan, error) {
+func (w *layered) prepareStay(_ context.Context, s *Stay) (plan, error) {
 	b := s.box
 	p := plan{Writable: []string{b.TempDir()}, Hidden: b.hiddenPaths(), Passes: b.spec.Serve != nil}
 	if p.Passes {

@@ -22,7 +22,7 @@ type living struct {
 // startLiving starts a shell that lives in a view of the box.
 func (p *scene) startLiving(b *Box) *living {
 	p.t.Helper()
-	stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-c", `while read -r line; do eval "$line"; echo .; done`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}})
+	stay, err := b.EnterBox(p.t.Context(), proc.Command{Path: "bash", Args: []string{"-c", `while read -r line; do eval "$line"; echo .; done`}, Dir: p.work, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

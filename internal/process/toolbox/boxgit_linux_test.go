@@ -35,7 +35,7 @@ func TestGitInBox(t *testing.T) {
 	}
 	run := func(script string, held int) {
 		t.Helper()
-		stay, err := b.EnterBox(proc.Command{Path: "bash", Args: []string{"-ec", script}, Dir: workspace, Env: []string{
+		stay, err := b.EnterBox(t.Context(), proc.Command{Path: "bash", Args: []string{"-ec", script}, Dir: workspace, Env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + base, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}})
 		if err != nil {
 			t.Fatal(err)
