@@ -293,14 +293,26 @@ func TaskPath(ctx context.Context) string {
 	return a.frame.path + a.localID()
 }
 
-// Cause returns, as text, the failure that led to this task through OnError; "" if
-// nothing failed.
+// Cause returns, as text, the failure that led to this task through OnError, or the first of several; "" if
+// nothing failed. See [Causes].
 func Cause(ctx context.Context) string {
 	a, ok := attemptOf(ctx)
 	if !ok {
 		return ""
 	}
 	return a.ref.cause
+}
+
+// Causes returns the failures that led to this task through OnError, in task order; nil if nothing failed. Each task of a Send that fails has
+// a handler of its own with the same overlay; the failures of other tasks in one step that have the same OnError lead to one
+// task. Each Err has the text of the failure only, also in the drive in which it happened. Of runs that an earlier
+// version of raddle has recorded, there is only the text of the first.
+func Causes(ctx context.Context) []*NodeError {
+	a, ok := attemptOf(ctx)
+	if !ok {
+		return nil
+	}
+	return newNodeErrors(a.ref.causes)
 }
 
 // Emit sends a value to the run's consumer as a ValueEmitted event, and to the Hooks.Emit

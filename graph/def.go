@@ -36,7 +36,7 @@ type Update struct {
 	// Halt ends the run at the end of this step, if it is not nil.
 	Halt *Halt
 
-	failed string // the failure that OnError handles
+	failed *handledFailure // the failure that OnError handles; nil: there is none
 }
 
 // Put returns an Update that only writes.
@@ -120,8 +120,8 @@ type Node struct {
 	// Ends are further names for Goto and Send: a name of this node's own to a target.
 	Ends map[string]string
 
-	// OnError names the node that runs when this one has failed permanently: see Cause.
-	// With End, the failure ends the path, and Result.Failures lists it. If empty, the
+	// OnError names the node that runs when this one has failed permanently: see Causes.
+	// Each task of a Send that fails gets a task of that node with the same overlay. With End, the failure ends the path, and Result.Failures lists it. If empty, the
 	// failure ends the run.
 	OnError string
 

@@ -150,7 +150,7 @@ func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 	if err := f.restoreKeys(raw, slices.Sorted(maps.Keys(raw.Keys)), set); err != nil {
 		return nil, err
 	}
-	for _, t := range raw.Tasks {
+	for at, t := range raw.Tasks {
 		n, ok := g.byName[t.Node]
 		if !ok || n == end {
 			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.Node)
@@ -159,9 +159,14 @@ func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 		if err != nil {
 			return nil, fmt.Errorf("what node %q alone sees: %w", t.Node, err)
 		}
-		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.Index, over: over, cause: t.Cause})
+		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.Index, over: over, cause: t.Cause, causes: causesOf(raw, at)})
 	}
 	sortTasks(&f.next)
+	for i := range raw.Failures {
+		if raw.Failures[i].Handler == "" {
+			f.failures = append(f.failures, newNodeError(&raw.Failures[i]))
+		}
+	}
 	for _, a := range raw.Arrived {
 		if j, ok := g.findArrival(a); ok {
 			f.next.arrived = append(f.next.arrived, j)
@@ -261,7 +266,9 @@ func (g *Graph) findArrival(a record.Arrival) (joinRef, bool) {
 // journals both. b has the additional fields of the kind of record.
 func (f *frame) begin(set []Write, k journal.Kind, b *record.Parts) error {
 	d := f.drive
-	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
+	f.next = frontier{tasks: f.next.tasks[:0]}
+	f.from = f.step
+	f.failures = nil
 	for _, n := range f.g.start {
 		f.next.tasks = append(f.next.tasks, taskRef{node: n})
 	}

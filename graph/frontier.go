@@ -7,14 +7,17 @@ import (
 	"slices"
 
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 )
 
 // A taskRef is one task that is to run: a node, its place among the tasks of a Send (0
-// for others), its overlay, and the failure that led to it.
+// for others), its overlay, and the failures that led to it.
 type taskRef struct {
-	node, index int
-	over        []Write
-	cause       string
+	node   int
+	index  int
+	over   []Write
+	cause  string // the first of causes, with where it was
+	causes []record.Failure
 }
 
 // A frontier is all that a run will do next. It is plain data: tasks to run are kept
@@ -69,7 +72,7 @@ func routeTasks(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *
 	r := router{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
 	a.startStep(g, fr.arrived)
 	for i := range fr.tasks {
-		if err := r.routeTask(&g.nodes[fr.tasks[i].node], &ts[i].up); err != nil {
+		if err := r.routeTask(&g.nodes[fr.tasks[i].node], &ts[i]); err != nil {
 			return frontier{}, i, err
 		}
 	}
@@ -79,19 +82,47 @@ func routeTasks(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *
 	return r.next, 0, nil
 }
 
-func (r *router) addTask(node int, cause string) {
+// addTask makes a node run once after the step.
+func (r *router) addTask(node int) {
+	if node != end {
+		r.ensureTask(node)
+	}
+}
+
+// ensureTask returns the task that a node has without a Send.
+func (r *router) ensureTask(node int) *taskRef {
+	at := r.findTask(node)
+	if at < 0 {
+		at = len(r.next.tasks)
+		if r.seen != nil {
+			r.seen[node] = at
+		}
+		r.next.tasks = append(r.next.tasks, taskRef{node: node})
+	}
+	return &r.next.tasks[at]
+}
+
+// addHandler makes the node run that handles the failure of a task. What a Send started has a handler of its own, which sees what that task
+// saw; the failures of other tasks with the same handler are handled together.
+func (r *router) addHandler(t *task) {
+	node := r.g.byName[t.node().OnError]
 	if node == end {
 		return
 	}
-	if at := r.findTask(node); at >= 0 {
-		t := &r.next.tasks[at]
-		t.cause = cmp.Or(t.cause, cause) // the first failure
+	if t.ref.index == 0 {
+		handler := r.ensureTask(node)
+		handler.cause = cmp.Or(handler.cause, t.up.failed.text)
+		handler.causes = append(handler.causes, t.describeFailure())
 		return
 	}
-	if r.seen != nil {
-		r.seen[node] = len(r.next.tasks)
-	}
-	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
+	r.sent++
+	r.next.tasks = append(r.next.tasks, taskRef{
+		node:   node,
+		index:  r.sent,
+		over:   t.ref.over,
+		cause:  t.up.failed.text,
+		causes: []record.Failure{t.describeFailure()},
+	})
 }
 
 // findTask returns the place of the task that a node has without a Send, or -1.
@@ -114,9 +145,10 @@ func (r *router) findTask(node int) int {
 	return -1
 }
 
-func (r *router) routeTask(n *compiledNode, u *Update) error {
-	if u.failed != "" {
-		r.addTask(r.g.byName[n.OnError], u.failed)
+func (r *router) routeTask(n *compiledNode, t *task) error {
+	u := &t.up
+	if u.failed != nil {
+		r.addHandler(t)
 		return nil
 	}
 	for _, s := range u.Send {
@@ -133,7 +165,7 @@ func (r *router) routeTask(n *compiledNode, u *Update) error {
 			if !ok {
 				return n.newRouteError(r.g, "goto", name)
 			}
-			r.addTask(to, "")
+			r.addTask(to)
 		}
 		return nil
 	}
@@ -141,7 +173,7 @@ func (r *router) routeTask(n *compiledNode, u *Update) error {
 		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: n.allowedTargets(r.g)}
 	}
 	for _, to := range n.to {
-		r.addTask(to, "")
+		r.addTask(to)
 	}
 	for i := range n.picks {
 		if u.Halt != nil {
@@ -177,7 +209,7 @@ func (r *router) followBranch(n *compiledNode, p *pick) error {
 		if !ok {
 			return &RouteError{Node: n.Name, Target: l, By: "branch", Allowed: slices.Sorted(maps.Keys(p.cases))}
 		}
-		r.addTask(to, "")
+		r.addTask(to)
 	}
 	return nil
 }
@@ -237,7 +269,7 @@ func (r *router) fireJoins() {
 		return
 	}
 	for _, join := range r.ready {
-		r.addTask(r.g.joins[join].to, "")
+		r.addTask(r.g.joins[join].to)
 		r.have[join] = 0
 	}
 	r.list = slices.DeleteFunc(r.list, func(j joinRef) bool { return r.have[j.join] == 0 })

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -85,7 +86,11 @@ func setFrontier(b *record.Parts, g *Graph, fr *frontier) error {
 
 // encodeUpdate returns what a task returned, for a resume.
 func encodeUpdate(u *Update) (b []byte, err error) {
-	r := record.TaskUpdate{Goes: u.Goto != nil, Goto: u.Goto, Sends: u.Send != nil, Failed: u.failed, Halted: u.Halt != nil}
+	r := record.TaskUpdate{Goes: u.Goto != nil, Goto: u.Goto, Sends: u.Send != nil, Halted: u.Halt != nil}
+	if u.failed != nil {
+		r.Failed = u.failed.text
+		r.Reason = u.failed.reason
+	}
 	if r.Writes, err = encodeWrites(u.Writes); err != nil {
 		return nil, err
 	}
@@ -125,7 +130,9 @@ func (s State) decodeUpdate(b []byte) (u Update, err error) {
 		}
 		u.Send = append(u.Send, Send{To: send.To, Overlay: over})
 	}
-	u.failed = r.Failed
+	if r.Failed != "" {
+		u.failed = &handledFailure{text: r.Failed, reason: cmp.Or(r.Reason, r.Failed)}
+	}
 	if r.Halted {
 		result, err := value.DecodeAny(r.Value)
 		if err != nil {

@@ -312,8 +312,8 @@ type Result struct {
 	// Steps is the number of steps that this drive committed at the root.
 	Steps int
 
-	// Failures are those that ended a path by OnError: End in these steps, including
-	// those of children.
+	// Failures are those that ended a path by OnError: End in the steps of this run, including
+	// those of children, also in earlier drives: of these, each Err has the text only.
 	Failures []*NodeError
 
 	// Hung lists the nodes that have not returned, and whose goroutines are left behind:

@@ -293,7 +293,7 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if d.journal != nil {
-		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{}, d.settings.Durability < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{Failures: f.listFailures()}, d.settings.Durability < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
@@ -452,7 +452,7 @@ func (f *frame) addMoveTargets(l *nameLists, t *task) {
 	case t.up.Halt != nil:
 		add(End)
 		return
-	case t.up.failed != "":
+	case t.up.failed != nil:
 		add(n.OnError)
 		return
 	}
@@ -486,14 +486,14 @@ func (f *frame) addMoveTargets(l *nameLists, t *task) {
 	}
 }
 
-// keepFailures keeps the failures that ended a path. Only the Result reports them.
+// keepFailures keeps the failures that ended a path, for the Result.
 func (f *frame) keepFailures(ts []task) {
 	for i := range ts {
 		t := &ts[i]
 		if t.recovered != nil && t.node().OnError == End {
 			e, ok := t.recovered.(*NodeError)
 			if !ok { // from the journal, as text
-				e = t.wrapNodeError(t.recovered).(*NodeError)
+				e = t.wrapNodeError(errors.New(t.up.failed.reason)).(*NodeError)
 			}
 			f.failures = append(f.failures, e)
 		}

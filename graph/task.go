@@ -216,7 +216,9 @@ func (t *task) runAndFinish(siblings bool, hung error) bool {
 // may still be running.
 func (t *task) finishTask(siblings bool) {
 	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.isStepTimedOut()) && t.drive.fatalError() == nil {
-		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+		t.recovered = t.err
+		t.up = Update{failed: newHandledFailure(t.err)}
+		t.err = nil
 		t.forgetBelow()
 	}
 	if t.err == nil && siblings && !t.waiting && !t.paused {
@@ -367,8 +369,8 @@ func (t *task) restoreFromJournal() error {
 			return t.wrapNodeError(err)
 		}
 		t.recorded, t.up = true, up
-		if up.failed != "" {
-			t.recovered = errors.New(up.failed)
+		if up.failed != nil {
+			t.recovered = errors.New(up.failed.text)
 		}
 		return nil
 	}

@@ -181,6 +181,7 @@ func applyBegin(f *record.Frame, b *record.Parts, active time.Duration) {
 	f.Value = nil
 	f.Returned = false
 	clear(f.Visits)
+	f.Failures = nil
 	f.Tags = nil
 	setTags(f, b.Tags)
 	applyPatches(f, b.Patches)
@@ -225,6 +226,7 @@ func (s *Thread) applyStep(b *record.Parts) {
 	f.Step++
 	applyPatches(f, b.Patches)
 	applyFrontier(f, b)
+	f.Failures = append(f.Failures, b.Failures...)
 	if f.Halted = b.Halted; f.Halted {
 		f.Value = b.Value
 	}

@@ -117,6 +117,37 @@ func (c *coder) overlays(tasks []Task) {
 	}
 }
 
+// A Failure is one of a task whose node handles that: what Path, Node, Task, Index and Step are says graph.NodeError.
+type Failure struct {
+	Path    string
+	Node    string
+	Task    string
+	Index   int
+	Step    int
+	Text    string
+	Handler string // the node that handles it; "": the failure has ended its path
+	To      int    // the place of its task, from 1, among those that run after the step; 0: none
+}
+
+// failures goes through a list of failures.
+func (c *coder) failures(p *[]Failure) {
+	n := c.count(len(*p))
+	if c.mode != writing {
+		*p = makeList[Failure](n)
+	}
+	for i := range *p {
+		f := &(*p)[i]
+		c.text(&f.Path)
+		c.text(&f.Node)
+		c.text(&f.Task)
+		c.int(&f.Index)
+		c.int(&f.Step)
+		c.text(&f.Text)
+		c.text(&f.Handler)
+		c.int(&f.To)
+	}
+}
+
 // An Arrival is a node that has reached a join which waits for others.
 type Arrival struct{ Join, Source string }
 
@@ -224,6 +255,7 @@ type TaskUpdate struct {
 	Sends  bool // Send is given, also if it is empty
 	Send   []Send
 	Failed string // why the task failed, if its node handles that
+	Reason string // the same without where it was; older versions did not write it
 	Halted bool
 	Value  []byte // of the Halt
 }
@@ -250,6 +282,10 @@ func (u *TaskUpdate) walk(c *coder) {
 	c.text(&u.Failed)
 	if c.flag(&u.Halted); u.Halted {
 		c.lastValue(&u.Value)
+		return
+	}
+	if given := u.Failed != ""; c.hasOptional(&given) {
+		c.text(&u.Reason)
 	}
 }
 

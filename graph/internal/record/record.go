@@ -72,6 +72,9 @@ type Parts struct {
 	Step int
 	Next []string
 
+	// Failures are those of the tasks of a step that their nodes handle, and those that ended a path in their children.
+	Failures []Failure
+
 	// Streamed reports, when writing, that PutPatchCount and PutPatch have put Patches into the buffer for the data already.
 	Streamed bool
 
@@ -150,6 +153,9 @@ func (b *Parts) walkHead(kind uint8, h *coder) {
 		if h.hasNext() {
 			h.int(&b.Step)
 		}
+		if given := len(b.Failures) > 0; h.hasOptional(&given) {
+			h.failures(&b.Failures)
+		}
 	case returned:
 		h.text(&b.Path)
 		if h.hasOptional(&b.Dropped) {
@@ -185,7 +191,7 @@ func (b *Parts) walkData(kind uint8, d *coder) {
 		d.overlays(b.Tasks)
 		b.walkAnswers(d)
 		d.value(&b.Meta)
-		d.userAndShape(&b.User, &b.Shape)
+		d.userAndShape(&b.User, &b.Shape, false)
 	case claim:
 		written := len(b.Patches) > 0 || b.Streamed || b.NewStart
 		if !d.hasOptional(&written) {

@@ -55,6 +55,7 @@ type Frame struct {
 	Asks     map[string]*AskedQuestion
 	Order    []string // keys of Asks, in order of asking
 	Above    bool     // there may be children; not recorded
+	Failures []Failure
 }
 
 // An AskedQuestion is a question of a step that has not ended, with its answer.
@@ -104,10 +105,47 @@ func (s *ThreadState) walk(c *coder) {
 		c.counts(&s.Run.Broken)
 		c.hashes(&s.Runs)
 	}
-	c.userAndShape(&s.User, &s.Shape)
+	c.userAndShape(&s.User, &s.Shape, s.hasFailures())
+	s.walkFailures(c)
 	if c.mode == reading {
 		s.Run.Value = nilIfEmpty(s.Run.Value)
 		s.markParents()
+	}
+}
+
+// hasFailures reports whether a frame has failures.
+func (s *ThreadState) hasFailures() bool {
+	for _, f := range s.Frames {
+		if len(f.Failures) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// walkFailures goes through the failures of the frames, which stand at the end, because earlier versions did not write them.
+func (s *ThreadState) walkFailures(c *coder) {
+	given := s.hasFailures()
+	if !c.hasOptional(&given) {
+		return
+	}
+	var failures map[string][]Failure
+	if c.mode == writing {
+		failures = map[string][]Failure{}
+		for path, f := range s.Frames {
+			if len(f.Failures) > 0 {
+				failures[path] = f.Failures
+			}
+		}
+	}
+	walkMap(c, &failures, c.failures)
+	if c.mode != reading {
+		return
+	}
+	for path, list := range failures {
+		if f := s.Frames[path]; f != nil {
+			f.Failures = list
+		}
 	}
 }
 
@@ -195,9 +233,9 @@ func (c *coder) update(p *[]byte) {
 }
 
 // userAndShape goes through what newer versions have at the end of a start, a snapshot and a fork. Trailing empty
-// ones take no space.
-func (c *coder) userAndShape(user *string, shape *[]byte) {
-	if c.mode == writing && len(*shape) == 0 {
+// ones take no space, unless more follows.
+func (c *coder) userAndShape(user *string, shape *[]byte, more bool) {
+	if c.mode == writing && len(*shape) == 0 && !more {
 		c.lastTexts(user)
 		return
 	}

@@ -1,0 +1,185 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+)
+
+// causesGraph sends n items to a node that fails for those that bad holds for. lost handles each, and joined runs after both.
+func causesGraph(t *testing.T, n int, bad func(int) bool, lost graph.Node) *graph.Graph {
+	t.Helper()
+	item := graph.Last[int]("item")
+	lost.Name = "lost"
+	return compile(t, graph.Def{
+		Name:  "g",
+		Keys:  []graph.AnyKey{item, graph.Append[string]("log")},
+		Start: []string{"split"},
+		Nodes: []graph.Node{
+			{Name: "split", Routes: []string{"work"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+				var sends []graph.Send
+				for i := range n {
+					sends = append(sends, graph.Send{To: "work", Overlay: []graph.Write{item.Set(i)}})
+				}
+				return graph.Update{Send: sends}, nil
+			}},
+			{Name: "work", OnError: "lost", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				if i := item.Get(s); bad(i) {
+					return graph.Update{}, fmt.Errorf("item %d is bad", i)
+				}
+				return graph.Update{}, nil
+			}},
+			lost,
+			{Name: "joined", Run: idle},
+		},
+		Edges: []graph.Edge{edge("work", "joined"), edge("lost", "joined"), edge("joined", graph.End)},
+	})
+}
+
+// Each failed task of a Send has a handler of its own, which sees what it saw and why it failed, also after a resume and behind a snapshot.
+func TestEachFailedItemIsHandled(t *testing.T) {
+	item := graph.Last[int]("item")
+	logged := graph.Append[string]("log")
+	stop := false
+	lost := graph.Node{BreakBefore: true, Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+		causes := graph.Causes(ctx)
+		if len(causes) != 1 || causes[0].Node != "work" || causes[0].Index != item.Get(s)+1 || causes[0].Err.Error() != fmt.Sprintf("item %d is bad", item.Get(s)) {
+			t.Errorf("item %d: causes %v", item.Get(s), causes)
+		}
+		if stop {
+			return graph.Update{}, errors.New("the handler fails, too")
+		}
+		return graph.Put(logged.Set([]string{fmt.Sprintf("%d: %s", item.Get(s), causes[0].Err)})), nil
+	}}
+	for _, copies := range []bool{false, true} {
+		r := kept(causesGraph(t, 30, func(i int) bool { return i%10 == 3 }, lost))
+		res, err := start(t, r)
+		is(t, graph.Paused, res, err)
+		p := &place{r: r, thread: thread, copies: copies}
+		stop = true
+		if _, err = p.resume(t); err == nil || !strings.Contains(err.Error(), "the handler fails, too") {
+			t.Fatal(err)
+		}
+		stop = false
+		res, err = p.resume(t)
+		is(t, graph.Done, res, err)
+		want := []string{"3: item 3 is bad", "13: item 13 is bad", "23: item 23 is bad"}
+		if got := logged.Get(res.State); !slices.Equal(got, want) {
+			t.Errorf("copies %v: handled %q", copies, got)
+		}
+	}
+}
+
+// The failures of nodes that have one handler are all in its causes, in task order.
+func TestCausesOfSeveralNodes(t *testing.T) {
+	for _, copies := range []bool{false, true} {
+		var got []string
+		r := kept(compile(t, graph.Def{
+			Name:  "g",
+			Start: []string{"a", "b", "c"},
+			Nodes: []graph.Node{
+				{Name: "a", OnError: "h", Run: fails("first")},
+				{Name: "b", OnError: "h", Run: idle},
+				{Name: "c", OnError: "h", Run: fails("last")},
+				{Name: "h", BreakBefore: true, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					for _, e := range graph.Causes(ctx) {
+						got = append(got, e.Node+" "+e.Err.Error())
+					}
+					if graph.Cause(ctx) != "node a (step 0, attempt 1): first" {
+						t.Errorf("the cause is %q", graph.Cause(ctx))
+					}
+					return graph.Update{}, nil
+				}},
+			},
+			Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("c", graph.End), edge("h", graph.End)},
+		}))
+		p := &place{r: r, thread: thread, copies: copies}
+		_, _ = start(t, r)
+		res, err := p.resume(t)
+		is(t, graph.Done, res, err)
+		if want := []string{"a first", "c last"}; !slices.Equal(got, want) {
+			t.Errorf("causes %q", got)
+		}
+	}
+	if graph.Causes(t.Context()) != nil {
+		t.Error("there are causes outside of a node")
+	}
+}
+
+// What ended a path is in the result of each later drive, also what ended one in a child that has returned, and behind snapshots. A new run on the
+// thread starts without.
+func TestFailuresStayInTheResult(t *testing.T) {
+	child := compile(t, graph.Def{
+		Name:  "child",
+		Start: []string{"x", "y"},
+		Nodes: []graph.Node{
+			{Name: "x", OnError: graph.End, Run: fails("below")},
+			{Name: "y", Run: idle},
+		},
+		Edges: []graph.Edge{edge("x", graph.End), edge("y", graph.End)},
+	})
+	for _, copies := range []bool{false, true} {
+		r := kept(compile(t, graph.Def{
+			Name:  "g",
+			Start: []string{"sub", "end"},
+			Nodes: []graph.Node{
+				{Name: "sub", Graph: child},
+				{Name: "end", OnError: graph.End, Run: fails("above")},
+				{Name: "later", BreakBefore: true, BreakAfter: true, Run: idle},
+				{Name: "last", Run: idle},
+			},
+			Edges: []graph.Edge{edge("sub", "later"), edge("end", graph.End), edge("later", "last"), edge("last", graph.End)},
+		}))
+		p := &place{r: r, thread: thread, copies: copies}
+		texts := func(res graph.Result) (all []string) {
+			for _, e := range res.Failures {
+				all = append(all, e.Path+e.Node+" "+e.Err.Error())
+			}
+			return all
+		}
+		res, err := start(t, r)
+		for range 3 {
+			if want := []string{"sub/x below", "end above"}; !slices.Equal(texts(res), want) {
+				t.Errorf("copies %v: %s: failures %q, want %q", copies, res.Status, texts(res), want)
+			}
+			if res.Status == graph.Done {
+				break
+			}
+			res, err = p.resume(t)
+		}
+		is(t, graph.Done, res, err)
+		again, err := r.Invoke(t.Context(), graph.Input{Thread: p.thread})
+		is(t, graph.Paused, again, err)
+		if want := []string{"sub/x below", "end above"}; !slices.Equal(texts(again), want) {
+			t.Errorf("the next run: failures %q", texts(again))
+		}
+	}
+}
+
+// A place is where a run continues: its thread, or a copy, which starts with what a snapshot holds.
+type place struct {
+	r      *graph.Runner
+	thread string
+	copies bool
+	n      int
+}
+
+// resume continues the run.
+func (p *place) resume(t *testing.T) (graph.Result, error) {
+	t.Helper()
+	if p.copies {
+		p.n++
+		into := fmt.Sprint("copy", p.n)
+		if err := history.Fork(t.Context(), p.r.Store, p.thread, 0, into); err != nil {
+			t.Fatal(err)
+		}
+		p.thread = into
+	}
+	return p.r.InvokeResume(t.Context(), graph.Resume{Thread: p.thread})
+}
