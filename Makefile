@@ -45,14 +45,14 @@ NOT_INSTALLED := -not -path './internal/testkit/clients/*/node_modules/*' -not -
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover numbers release platforms clean
+.PHONY: help build check apidiff vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover numbers release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
-# One way to build for all three, so that the dependencies are compiled once for them, and once more for the tests.
-build check fuzz platforms: export CGO_ENABLED = 0
-build check fuzz platforms: export GOFLAGS += -trimpath
+# One way to build for all of them, so that the dependencies are compiled once for them, and once more for the tests.
+build check apidiff fuzz platforms: export CGO_ENABLED = 0
+build check apidiff fuzz platforms: export GOFLAGS += -trimpath
 
 build: ## build bin/raddle
 	$(GO) build -buildvcs=auto -ldflags '-s -w' -o bin/raddle ./cmd/raddle
@@ -66,6 +66,9 @@ check: build ## build, vet, gofmt and staticcheck
 	$(GO) -C bench vet $(BENCHED)
 	$(GO) -C bench test $(BENCHED)
 	$(GO) tool -modfile=build/go.mod actionlint -shellcheck= -pyflakes=
+
+apidiff: ## compare the packages that are API with those of the last version
+	@GO=$(GO) .ci/apidiff
 
 vulns: ## look for known vulnerabilities in what raddle uses, where the database can be reached
 	@GO=$(GO) .ci/vulns

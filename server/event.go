@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/report/updates"
 )
 
 // An Event is one thing that happened in a run. Events with an ID are in the journal: every subscriber sees each of them
@@ -72,25 +73,10 @@ func (p position) nextPosition(ev *graph.Event) position {
 	return position{p.record, p.place + 1}
 }
 
-// isJournaled reports whether an event of a drive is also read from the journal.
-func isJournaled(body graph.Body) bool {
-	switch b := body.(type) {
-	case graph.RunStarted, graph.TaskStarted, graph.StepCommitted, graph.QuestionAsked, graph.QuestionAnswered, graph.RunEnded:
-		return true
-	case graph.ValueEmitted:
-		switch b.Value.(type) {
-		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone:
-			return true
-		}
-	}
-	return false
-}
-
-// encodeEvent returns an event with its line. Paths get the form that they have in events of a drive.
+// encodeEvent returns an event with its line. Paths are those of conversations: the lead of a team has the path of its team, whether the event comes from
+// a drive or from the journal.
 func (s *Service) encodeEvent(ev graph.Event, run string, at position) Event {
-	if ev.Path != "" && !strings.HasSuffix(ev.Path, "/") {
-		ev.Path += "/"
-	}
+	ev.Path = updates.PlainPath(ev.Path)
 	ev.Run, ev.Seq = run, ev.Record
 	line, err := json.Marshal(ev)
 	if err != nil { // a node sent a value that JSON cannot represent

@@ -104,7 +104,7 @@ func (fs *feedSet) end(err error) {
 func (f *feed) handleEvent(ev graph.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	journaled := isJournaled(ev.Body)
+	journaled := updates.IsJournaled(ev.Body)
 	if len(f.subs) > 0 && (journaled || ev.Record > f.journal.Last()) {
 		f.readJournal(context.Background(), true)
 	}

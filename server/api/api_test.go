@@ -510,7 +510,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("the document differs from %s (%v): go test ./server/api -update writes it", path, err)
+		t.Errorf("the document differs from %s (%v): go test ./server/api -update writes it, and build/apitypes the types of the Studio", path, err)
 	}
 	w := newWorld(t)
 	served, _ := io.ReadAll(w.send("GET", "/api/openapi.json", "").Body)

@@ -18,7 +18,7 @@ func TestExtraAgentPage(t *testing.T) {
 	axe := readAxe(t)
 	home := clienttest.NewHome(t)
 	home.AddAgent(t, "clerk", map[string]string{
-		"config.yaml":     "name: clerk\nmodel: script:transcript.yaml\nglobal_tools: [fs_ls, execute_command]\ndocuments: [fruit.md]\nembedding_model: keyword\n",
+		"config.yaml":     "name: clerk\nmodel: script:transcript.yaml\nglobal_tools: [fs_ls, execute_command]\ndocuments: [fruit.md]\nembedding_model: keyword\nmisspelt: 1\n",
 		"transcript.yaml": "- {text: Plums are blue., repeat: true}\n",
 		"fruit.md":        "# Plums\n\nPlums are blue.\n",
 	})
@@ -26,6 +26,9 @@ func TestExtraAgentPage(t *testing.T) {
 	run := startRun(t, b, "clerk", "done") // it builds the knowledge base
 	b.open(t, "agents/clerk")
 	b.wait(t, fmt.Sprintf(`document.querySelector(".measures rect") && document.querySelector(".measures").textContent.includes(%q)`, run))
+	if got := read[string](t, b, `document.querySelector(".finding").innerText`); !strings.Contains(got, "line 6: ") || !strings.Contains(got, "misspelt") {
+		t.Errorf("the finding says %q", got)
+	}
 	if got := read[string](t, b, `document.querySelector(".measures svg").ariaLabel`); !strings.HasPrefix(got, "Time worked of the last 1 runs: ") {
 		t.Errorf("the chart says %q", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/team"
 )
 
@@ -23,6 +24,8 @@ type statusBoard struct {
 	rows   []*boardRow // in the order of their start
 	tasks  map[string]*boardRow
 	tokens map[string]int // by path: a conversation continues in another drive
+	said   updates.Calls
+	mute   bool // the person sees the text of the agent's own model elsewhere
 }
 
 // A boardRow is one conversation or node that runs.
@@ -57,14 +60,15 @@ type itemCounts struct{ total, running, done, failed int }
 
 // A runningCall is a call of a tool, and how far it is.
 type runningCall struct {
-	agent.ToolStarted
+	*updates.Call
 	since    time.Time
 	progress string // as the tool reported it last; "" if it has not
 	output   string // the end of what it has written
 }
 
 func newStatusBoard(agent string, talks bool) *statusBoard {
-	b := &statusBoard{names: newAgentNames(agent, talks), talks: talks, tokens: map[string]int{}}
+	said := updates.Calls{Replies: updates.Replies{Replaces: true}}
+	b := &statusBoard{names: newAgentNames(agent, talks), talks: talks, tokens: map[string]int{}, said: said}
 	b.clearRows()
 	return b
 }
@@ -74,6 +78,7 @@ func (b *statusBoard) clearRows() { b.rows, b.tasks = nil, map[string]*boardRow{
 // handleEvent updates the board with one event.
 func (b *statusBoard) handleEvent(ev graph.Event) {
 	b.names.handleEvent(ev)
+	said := b.said.HandleEvent(ev)
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
 		if above := b.mapAbove(ev); above != nil {
@@ -95,7 +100,7 @@ func (b *statusBoard) handleEvent(ev graph.Event) {
 	case graph.TaskDone:
 		b.finishTask(ev, body)
 	case graph.ValueEmitted:
-		b.handleEmitted(ev, body.Value)
+		b.handleEmitted(ev, body.Value, said)
 	case graph.RunEnded:
 		if ev.Path == "" {
 			b.clearRows()
@@ -208,7 +213,7 @@ func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
 	}
 }
 
-func (b *statusBoard) handleEmitted(ev graph.Event, v any) {
+func (b *statusBoard) handleEmitted(ev graph.Event, v any, said []updates.RunUpdate) {
 	switch v := v.(type) {
 	case team.AgentStarted:
 		r := b.member(ev, v.ID, v.Parent, v.Purpose)
@@ -227,7 +232,9 @@ func (b *statusBoard) handleEmitted(ev graph.Event, v any) {
 		return
 	}
 	if r := b.tasks[ev.Path+ev.Task]; r != nil {
-		b.recordProgress(r, v, ev.Time)
+		for _, u := range said {
+			b.handleUpdate(r, u, ev.Time)
+		}
 	}
 }
 
@@ -255,40 +262,63 @@ func queuePath(ev graph.Event, parent, id string) string {
 	return taskPath(ev) + "#" + parent + " " + id + "/"
 }
 
-// recordProgress adds what a conversation or a node reports about itself.
-func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
-	const most, rest = 4096, 2048
+// handleUpdate adds what a conversation or a node says.
+func (b *statusBoard) handleUpdate(r *boardRow, u updates.RunUpdate, now time.Time) {
+	switch u := u.(type) {
+	case updates.ReasoningAdded:
+		if !u.AtEnd {
+			r.addText(u.Text, true)
+		}
+	case updates.TextAdded:
+		switch {
+		case u.AtEnd:
+		case b.mute && u.Reply.Path == "":
+			r.addText(" ", false)
+		default:
+			r.addText(u.Text, false)
+		}
+	case updates.ReplyEnded:
+		b.addTokens(r, u.Done.Usage.Input+u.Done.Usage.Output)
+	case updates.CallStarted:
+		r.calls = append(r.calls, runningCall{Call: u.Call, since: now})
+	case updates.CallEnded:
+		r.calls = slices.DeleteFunc(r.calls, func(c runningCall) bool { return c.ID == u.Call.ID })
+	case updates.ValueAdded:
+		r.recordProgress(u.Value, now)
+	}
+}
+
+// recordProgress adds what a node reports while it waits or calls.
+func (r *boardRow) recordProgress(v any, now time.Time) {
 	switch v := v.(type) {
-	case agent.ReasoningDelta:
-		r.addText(v.Text, true)
-	case agent.TextDelta:
-		r.addText(v.Text, false)
 	case agent.RetryScheduled:
 		r.text, r.why, r.again, r.tries = "", v.Reason, now.Add(v.Wait), v.Request
-	case agent.ReplyDone:
-		b.addTokens(r, v.Usage.Input+v.Usage.Output)
-	case agent.ToolStarted:
-		r.calls = append(r.calls, runningCall{ToolStarted: v, since: now})
-	case agent.ToolProgress:
-		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
-			r.calls[i].progress = wording.CutText(v.Text, maxProgress, "...")
-		}
 	case agent.ServerStarting:
 		if r.starting = v.Server; v.Over {
 			r.starting = ""
 		}
-	case agent.ToolOutput:
-		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
-			text := r.calls[i].output + v.Text
-			r.calls[i].output = strings.ToValidUTF8(text[max(0, len(text)-most):], "")
+	case agent.ToolProgress:
+		if c := r.findCall(v.ID); c != nil {
+			c.progress = wording.CutText(v.Text, maxProgress, "...")
 		}
-	case agent.ToolDone:
-		r.calls = slices.DeleteFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID })
-	}
-	if len(r.text) > most {
-		r.text = r.text[len(r.text)-rest:]
+	case agent.ToolOutput:
+		if c := r.findCall(v.ID); c != nil {
+			text := c.output + v.Text
+			c.output = strings.ToValidUTF8(text[max(0, len(text)-mostOutput):], "")
+		}
 	}
 }
+
+// findCall returns the call of an id that runs, or nil.
+func (r *boardRow) findCall(id string) *runningCall {
+	if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == id }); i >= 0 {
+		return &r.calls[i]
+	}
+	return nil
+}
+
+// mostOutput is how much of the end of what a call writes is kept, in bytes.
+const mostOutput = 4096
 
 // addText adds a piece of a reply, or of the reasoning before it.
 func (r *boardRow) addText(text string, thinks bool) {
@@ -296,6 +326,10 @@ func (r *boardRow) addText(text string, thinks bool) {
 		r.text = ""
 	}
 	r.text, r.thinks, r.again = r.text+text, thinks, time.Time{}
+	const most, rest = 4096, 2048
+	if len(r.text) > most {
+		r.text = r.text[len(r.text)-rest:]
+	}
 }
 
 func (b *statusBoard) addTokens(r *boardRow, tokens int) {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
@@ -61,23 +60,11 @@ func (l *LiveLines) Close() {
 func (l *LiveLines) HandleEvent(ev graph.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch b := ev.Body.(type) {
-	case graph.ValueEmitted:
-		if text, ok := b.Value.(agent.TextDelta); ok && l.Mute && isReaderPath(ev.Path) {
-			ev.Body = graph.ValueEmitted{Value: agent.TextDelta{Text: blankText(text.Text)}}
-		}
-	case graph.RunEnded:
+	if _, ok := ev.Body.(graph.RunEnded); ok {
 		l.t.ClearLive()
 	}
+	l.board.mute = l.Mute
 	l.board.handleEvent(ev)
-}
-
-// blankText returns a text that is not shown, for one that the person sees elsewhere.
-func blankText(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " "
 }
 
 // SetNotice shows a text below the rows, until the end.

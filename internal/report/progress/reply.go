@@ -3,11 +3,10 @@ package progress
 import (
 	"strings"
 
-	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/term/markdown"
-	"raddle.dev/team"
+	"raddle.dev/internal/report/updates"
 )
 
 // A ReplyStream shows the text of an agent's model while the model writes it, on a terminal.
@@ -16,18 +15,19 @@ type ReplyStream struct {
 	// after the first event.
 	ShowPending bool
 
-	screen *term.Screen
-	out    *term.Output
-	look   *markdown.Renderer // nil: the text is shown as it is
-	blocks *markdown.Stream
-	said   strings.Builder // of the current reply, or the last one
-	over   bool            // that reply is complete
+	screen  *term.Screen
+	out     *term.Output
+	look    *markdown.Renderer // nil: the text is shown as it is
+	blocks  *markdown.Stream
+	replies updates.Replies
+	said    strings.Builder // of the current reply, or the last one
+	over    bool            // that reply is complete
 }
 
 // NewReplyStream returns a stream to out, which may be on the same terminal as the screen. If r is not nil, the text is Markdown: a block is
 // written when it is complete, and until then the screen shows its last lines.
 func NewReplyStream(screen *term.Screen, out *term.Output, r *markdown.Renderer) *ReplyStream {
-	s := &ReplyStream{screen: screen, out: out}
+	s := &ReplyStream{screen: screen, out: out, replies: updates.Replies{Replaces: true}}
 	if r != nil {
 		s.look, s.blocks = r, markdown.NewStream(r)
 	}
@@ -36,37 +36,44 @@ func NewReplyStream(screen *term.Screen, out *term.Output, r *markdown.Renderer)
 
 // isReaderPath reports whether text at a path of an agent's run is addressed to the
 // user: it is of the run's own conversation, or of the lead of its team. Conversations below are not.
-func isReaderPath(path string) bool { return path == "" || path == team.Node+"/"+team.Lead+"/" }
+func isReaderPath(path string) bool { return updates.PlainPath(path) == "" }
 
 // HandleEvent shows what an event adds to the reply.
 func (s *ReplyStream) HandleEvent(ev graph.Event) {
 	if !isReaderPath(ev.Path) {
 		return
 	}
-	switch b := ev.Body.(type) {
-	case graph.ValueEmitted:
-		switch v := b.Value.(type) {
-		case agent.TextDelta:
-			if s.over {
-				s.said.Reset()
-				s.over = false
+	for _, u := range s.replies.HandleEvent(ev) {
+		switch u := u.(type) {
+		case updates.TextAdded:
+			if !u.AtEnd { // otherwise it is shown as the result, if it is one
+				s.addText(u.Text)
 			}
-			s.said.WriteString(v.Text)
-			s.showText(v.Text)
-		case agent.ReplyDone:
+		case updates.ReplyEnded:
 			s.endText()
 			if s.over { // it has no text
 				s.said.Reset()
 			}
 			s.over = true
-		case agent.RetryScheduled:
-			s.resetReply(v.Restart())
+		case updates.ReplyWithdrawn:
+			if !u.AtEnd {
+				s.resetReply(u.Why)
+			}
 		}
-	case graph.TaskRetry:
-		s.resetReply("the reply starts again")
-	case graph.RunEnded:
+	}
+	if _, ok := ev.Body.(graph.RunEnded); ok {
 		s.resetReply("")
 	}
+}
+
+// addText shows a piece of a reply.
+func (s *ReplyStream) addText(text string) {
+	if s.over {
+		s.said.Reset()
+		s.over = false
+	}
+	s.said.WriteString(text)
+	s.showText(text)
 }
 
 func (s *ReplyStream) showText(text string) {

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
@@ -37,7 +38,7 @@ type Reporter struct {
 	nodes     map[string]*reportedNode // that run, by path and task
 	talks     map[string]bool          // paths of conversations
 	maps      map[string]*reportedMap  // that run, by their path
-	args      map[string]json.RawMessage
+	said      updates.Calls
 	reasoning map[string]*reasoning // by path and task
 	members   map[string]*reportedMember
 
@@ -113,7 +114,7 @@ func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now
 // NewReporter returns what writes the lines about runs of an agent.
 func NewReporter(screen *term.Screen, look Look, a *flow.Agent) *Reporter {
 	r := &Reporter{screen: screen, look: look, agent: a, names: newAgentNames(a.Name, a.Config != nil), nodes: map[string]*reportedNode{},
-		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*reportedMap{}, args: map[string]json.RawMessage{},
+		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*reportedMap{}, said: updates.Calls{Replies: updates.Replies{Replaces: true}},
 		reasoning: map[string]*reasoning{}, members: map[string]*reportedMember{}}
 	r.wide, r.names.dot = nameWidth(a), look.dot
 	return r
@@ -203,6 +204,7 @@ func (r *Reporter) HandleEvent(ev graph.Event) {
 	r.watch.handleEvent(ev)
 	r.names.long = r.Detail
 	r.names.handleEvent(ev)
+	said := r.said.HandleEvent(ev)
 	switch b := ev.Body.(type) {
 	case graph.TaskStarted:
 		r.startTask(ev, b)
@@ -212,7 +214,9 @@ func (r *Reporter) HandleEvent(ev graph.Event) {
 	case graph.StepCommitted:
 		r.finishStep(ev, b)
 	case graph.ValueEmitted:
-		r.handleEmitted(ev, b.Value)
+		for _, u := range said {
+			r.handleUpdate(ev, u)
+		}
 	case graph.RunEnded:
 		if ev.Path == "" {
 			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool { return !n.waits })
@@ -511,19 +515,34 @@ func formatOrdinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
-func (r *Reporter) handleEmitted(ev graph.Event, v any) {
-	switch v := v.(type) {
-	case agent.ReasoningDelta:
-		r.addReasoning(ev, v.Text)
-	case agent.TextDelta:
+// handleUpdate writes the lines of what a node has said.
+func (r *Reporter) handleUpdate(ev graph.Event, u updates.RunUpdate) {
+	switch u := u.(type) {
+	case updates.ReasoningAdded:
+		if !u.AtEnd {
+			r.addReasoning(ev, u.Text)
+		}
+	case updates.TextAdded:
+		if !u.AtEnd {
+			r.endReasoning(ev)
+			r.separateReply(ev)
+		}
+	case updates.ReplyEnded:
 		r.endReasoning(ev)
-		r.separateReply(ev)
-	case agent.ReplyDone:
-		r.endReasoning(ev)
-		r.countReply(ev, v)
-		for _, note := range v.Notes() {
+		r.countReply(ev, u.Done.Usage, u.Done.Message.Text())
+		for _, note := range u.Done.Notes() {
 			r.printCut("  " + r.withLabel(ev.Path, note))
 		}
+	case updates.CallEnded:
+		r.finishCall(ev, callArguments(u.Call.Args), u.Done)
+	case updates.ValueAdded:
+		r.handleValue(ev, u.Value)
+	}
+}
+
+// handleValue writes the lines of a value that a node has emitted.
+func (r *Reporter) handleValue(ev graph.Event, v any) {
+	switch v := v.(type) {
 	case agent.RetryScheduled:
 		for _, n := range r.nodesAbove(ev) {
 			n.requests = v.Request
@@ -534,10 +553,6 @@ func (r *Reporter) handleEmitted(ev graph.Event, v any) {
 		case r.Detail:
 			r.printCut("  " + r.withLabel(ev.Path, v.Text()))
 		}
-	case agent.ToolStarted:
-		r.args[ev.Path+v.ID] = v.Args
-	case agent.ToolDone:
-		r.finishCall(ev, v)
 	case agent.Warning:
 		if n := r.nodes[taskKey(ev)]; n != nil {
 			if m := handledPattern().FindStringSubmatch(v.Text); m != nil {
@@ -598,11 +613,12 @@ func (r *Reporter) nodesAbove(ev graph.Event) (list []*reportedNode) {
 	return list
 }
 
-func (r *Reporter) countReply(ev graph.Event, v agent.ReplyDone) {
-	tokens := v.Usage.Input + v.Usage.Output
+// countReply counts the tokens of a reply, and keeps its text.
+func (r *Reporter) countReply(ev graph.Event, used llm.Usage, text string) {
+	tokens := used.Input + used.Output
 	for _, n := range r.nodesAbove(ev) {
 		n.tokens += tokens
-		if text := v.Message.Text(); text != "" {
+		if text != "" {
 			n.said = text
 		}
 	}
@@ -611,24 +627,19 @@ func (r *Reporter) countReply(ev graph.Event, v agent.ReplyDone) {
 			m.tokens += tokens
 		}
 	}
-	for _, c := range v.Message.ToolCalls() {
-		r.args[ev.Path+c.ID] = callArguments(c)
-	}
 }
 
 // callArguments returns the arguments of a call as an object, also if the model wrote them as a text.
-func callArguments(c llm.ToolCall) json.RawMessage {
+func callArguments(args json.RawMessage) json.RawMessage {
 	var text string
-	if json.Unmarshal(c.Args, &text) == nil {
+	if json.Unmarshal(args, &text) == nil {
 		return json.RawMessage(text)
 	}
-	return c.Args
+	return args
 }
 
 // finishCall writes the block of a call.
-func (r *Reporter) finishCall(ev graph.Event, v agent.ToolDone) {
-	args := r.args[ev.Path+v.ID]
-	delete(r.args, ev.Path+v.ID)
+func (r *Reporter) finishCall(ev graph.Event, args json.RawMessage, v agent.ToolDone) {
 	if r.isInMap(ev.Path) && !v.Error && !r.Detail {
 		return
 	}

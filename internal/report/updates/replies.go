@@ -73,6 +73,29 @@ func (rs *Replies) addPiece(ev graph.Event, piece any) (list []RunUpdate) {
 // startsAgain says why a reply is withdrawn if its task or its drive has failed.
 const startsAgain = "the reply starts again"
 
+// IsSpeech reports whether a value that a node emits is a piece of a reply, or the whole reply.
+func IsSpeech(value any) bool {
+	switch value.(type) {
+	case agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
+		return true
+	}
+	return false
+}
+
+// IsJournaled reports whether an event of a drive is also made from the journal, for those who read that.
+func IsJournaled(body graph.Body) bool {
+	switch b := body.(type) {
+	case graph.RunStarted, graph.TaskStarted, graph.StepCommitted, graph.QuestionAsked, graph.QuestionAnswered, graph.RunEnded:
+		return true
+	case graph.ValueEmitted:
+		switch b.Value.(type) {
+		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone:
+			return true
+		}
+	}
+	return false
+}
+
 // IsLate reports whether an event is a piece of a reply that was passed on as a whole.
 func (rs *Replies) IsLate(ev graph.Event) bool {
 	emitted, _ := ev.Body.(graph.ValueEmitted)

@@ -46,17 +46,17 @@ func (r *Reply) beginAgain(why string, replaces bool) (list []RunUpdate) {
 func (r *Reply) addText(piece string) []RunUpdate {
 	first := r.text.passedOn() == ""
 	more, differs := r.text.add(piece)
-	return r.passText(more, first, differs)
+	return r.passText(TextAdded{Reply: r, Text: more, First: first || differs}, differs)
 }
 
 // passText returns the updates of a text that is passed on.
-func (r *Reply) passText(more string, first, differs bool) (list []RunUpdate) {
+func (r *Reply) passText(added TextAdded, differs bool) (list []RunUpdate) {
 	if differs {
 		r.Again++
-		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why})
+		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why, AtEnd: added.AtEnd})
 	}
-	if more != "" {
-		list = append(list, TextAdded{Reply: r, Text: more, First: first || differs})
+	if added.Text != "" {
+		list = append(list, added)
 	}
 	return list
 }
@@ -64,16 +64,16 @@ func (r *Reply) passText(more string, first, differs bool) (list []RunUpdate) {
 // addReasoning returns the updates of a piece of the reasoning.
 func (r *Reply) addReasoning(piece string) []RunUpdate {
 	more, differs := r.reasoning.add(piece)
-	return r.passReasoning(more, differs)
+	return r.passReasoning(ReasoningAdded{Reply: r, Text: more}, differs)
 }
 
 // passReasoning returns the updates of reasoning that is passed on.
-func (r *Reply) passReasoning(more string, differs bool) (list []RunUpdate) {
+func (r *Reply) passReasoning(added ReasoningAdded, differs bool) (list []RunUpdate) {
 	if differs {
-		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why, Reasoning: true})
+		list = append(list, ReplyWithdrawn{Reply: r, Why: r.why, Reasoning: true, AtEnd: added.AtEnd})
 	}
-	if more != "" {
-		list = append(list, ReasoningAdded{Reply: r, Text: more})
+	if added.Text != "" {
+		list = append(list, added)
 	}
 	return list
 }
@@ -90,11 +90,11 @@ func (r *Reply) finish(m llm.Message) (list []RunUpdate, missing bool) {
 	again := r.reasoning.before != ""
 	more, differs := r.reasoning.finish(thoughts.String())
 	if again || !differs { // otherwise it is the same in other words: a provider may send reasoning in another form at the end
-		list = append(list, r.passReasoning(more, differs)...)
+		list = append(list, r.passReasoning(ReasoningAdded{Reply: r, Text: more, AtEnd: true}, differs)...)
 	}
 	first := r.text.passedOn() == ""
 	more, differs = r.text.finish(m.Text())
-	return append(list, r.passText(more, first, differs)...), more != ""
+	return append(list, r.passText(TextAdded{Reply: r, Text: more, First: first || differs, AtEnd: true}, differs)...), more != ""
 }
 
 // A passage is a text that comes in pieces.

@@ -1,12 +1,10 @@
 package updates
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -15,17 +13,19 @@ import (
 type Tracker struct {
 	Replies
 
-	calls     map[string]*Call
+	calls     callList
 	steps     []*Step
+	names     map[string]bool // of the nodes that run
 	questions map[string]*Question
 }
 
 // HandleEvent takes an event, and returns what it adds, in order. It may be nothing.
 func (t *Tracker) HandleEvent(ev graph.Event) []RunUpdate {
-	if t.calls == nil {
-		t.calls, t.questions = map[string]*Call{}, map[string]*Question{}
+	if t.questions == nil {
+		t.questions = map[string]*Question{}
+		t.names = map[string]bool{}
 	}
-	list := t.Replies.HandleEvent(ev)
+	list := t.calls.handleEvent(ev, t.Replies.HandleEvent(ev))
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
 		list = append(list, StateChanged{Start: true})
@@ -48,56 +48,8 @@ func (t *Tracker) HandleEvent(ev graph.Event) []RunUpdate {
 		if q := t.questions[b.ID]; q != nil {
 			list = append(list, QuestionAnswered{q})
 		}
-	case graph.ValueEmitted:
-		list = t.handleValue(ev, b.Value, list)
 	}
 	return list
-}
-
-// handleValue adds what a value that a node has emitted means for calls to the updates of replies.
-func (t *Tracker) handleValue(ev graph.Event, value any, list []RunUpdate) []RunUpdate {
-	switch v := value.(type) {
-	case agent.TextDelta, agent.ReasoningDelta:
-		return list
-	case agent.ReplyDone:
-		end := list[len(list)-1].(ReplyEnded)
-		for _, c := range v.Message.ToolCalls() {
-			call, added := t.addCall(ev, c.ID, c.Name, end.Reply)
-			call.Args = c.Args
-			list = append(list, added...)
-		}
-		return list
-	case agent.ToolStarted:
-		c, added := t.addCall(ev, v.ID, v.Name, nil)
-		if len(v.Args) > 0 {
-			c.Args = v.Args
-		}
-		return append(added, CallStarted{c})
-	case agent.ToolProgress:
-		list = []RunUpdate{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
-	case agent.ToolOutput:
-		list = []RunUpdate{CallOutput{t.findCall(ev, v.ID, v.Name), v.Text}}
-	case agent.ToolDone:
-		c, added := t.addCall(ev, v.ID, v.Name, nil)
-		return append(added, CallEnded{c, v})
-	}
-	return append(list, ValueAdded{value})
-}
-
-// findCall returns a call: a new one, which is not kept, if its start has not been seen.
-func (t *Tracker) findCall(ev graph.Event, id, name string) *Call {
-	c := &Call{ID: id, Path: PlainPath(ev.Path), Name: name}
-	return cmp.Or(t.calls[c.Key()], c)
-}
-
-// addCall returns a call, and that it is new.
-func (t *Tracker) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []RunUpdate) {
-	c = t.findCall(ev, id, name)
-	if t.calls[c.Key()] == nil {
-		t.calls[c.Key()] = c
-		list = append(list, CallAdded{Call: c, Reply: reply})
-	}
-	return c, list
 }
 
 // FindQuestion returns the question of an id that was asked last, or nil.
@@ -116,11 +68,12 @@ func (t *Tracker) startStep(ev graph.Event) []RunUpdate {
 	}
 	base := ev.Path + ev.Node
 	name := base
-	for n := 2; slices.ContainsFunc(t.steps, func(s *Step) bool { return s.Name == name }); n++ {
+	for n := 2; t.names[name]; n++ {
 		name = base + "#" + strconv.Itoa(n)
 	}
 	s := &Step{Name: name, Path: ev.Path, Node: ev.Node, task: ev.Task}
 	t.steps = append(t.steps, s)
+	t.names[name] = true
 	return []RunUpdate{StepStarted{s}}
 }
 
@@ -130,6 +83,7 @@ func (t *Tracker) endSteps(ends func(*Step) bool) (list []RunUpdate) {
 		if !ends(s) {
 			return false
 		}
+		delete(t.names, s.Name)
 		list = append(list, StepEnded{s})
 		return true
 	})

@@ -15,12 +15,14 @@ type TextAdded struct {
 	Reply *Reply
 	Text  string // never empty
 	First bool   // the text of the reply begins with it: nothing was passed on before, or it was withdrawn
+	AtEnd bool   // it comes with the end of the reply: it was not streamed
 }
 
 // ReasoningAdded is a piece of what a model thinks before it replies.
 type ReasoningAdded struct {
 	Reply *Reply
 	Text  string // never empty
+	AtEnd bool   // it comes with the end of the reply: it was not streamed
 }
 
 // ReplyWithdrawn says that a model writes a reply again: what was passed on of it does not count. The pieces that follow begin with the first.
@@ -28,6 +30,7 @@ type ReplyWithdrawn struct {
 	Reply     *Reply
 	Why       string // in a few words, for people; "": the reply was recorded with another text
 	Reasoning bool   // only the reasoning is withdrawn; never in a Tracker that replaces
+	AtEnd     bool   // the whole reply comes next, and is not what was streamed
 }
 
 // ReplyEnded says that a reply is complete. All of its text was passed on.

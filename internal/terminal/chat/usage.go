@@ -60,7 +60,7 @@ func (u *usage) handleEvent(ev graph.Event) {
 		u.details.addResult(v.ID, v.Name, v.Text)
 	}
 	if call, ok := updates.ModelCallOf(ev); ok {
-		u.addCall(call, ev.Path == "" && !call.Summary)
+		u.addCall(call, updates.PlainPath(ev.Path) == "" && !call.Summary)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/runview"
 )
@@ -108,8 +109,9 @@ func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) fun
 	}
 	handle := newWatchedLines(env, a.Agent)
 	return func(ev graph.Event) {
+		ev.Path = updates.PlainPath(ev.Path) // the narrator and the lines read paths as those of a drive
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
-			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}
+			ev.Body = graph.TaskStarted{Kind: kinds[ev.Path+ev.Node]}
 		}
 		handle(ev)
 	}
@@ -120,12 +122,7 @@ func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
 	if env.showsBlocks() {
 		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
 		r.Detail = env.verbose
-		return func(ev graph.Event) {
-			if ev.Path != "" && !strings.HasSuffix(ev.Path, "/") {
-				ev.Path += "/"
-			}
-			r.HandleEvent(ev)
-		}
+		return r.HandleEvent
 	}
 	n := flow.NewNarrator(dimWriter{env.err}, a, false)
 	n.Detail = env.verbose

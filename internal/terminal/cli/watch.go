@@ -160,9 +160,7 @@ func (w *runWatcher) addNote(line string) {
 func (w *runWatcher) reportNotes(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.ValueEmitted:
-		switch b.Value.(type) {
-		case agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
-		default:
+		if !updates.IsSpeech(b.Value) {
 			return
 		}
 	case graph.TaskDone, graph.RunEnded:

@@ -1,23 +1,26 @@
-// The parts of the API's answers that the studio reads. The whole is in /api/openapi.json.
+// Names of the page for what the API answers. api-types.ts has all of it, made from the document of the API: what has a name here is called
+// otherwise in a page, or has parts that the document does not describe.
+import type * as api from "./api-types";
+
+export type { AgentDetail, Base, Break, Chunk, Moment, PromptTemplate, Stop, Variable } from "./api-types";
+export type Branch = api.ApiBranch;
+export type Given = api.RunsAnswer;
+export type RunInfo = api.Info;
+export type RunPart = api.OverviewBranch;
+export type Sent = api.Request;
+export type Usage = api.OverviewUsage;
+
+// AgentInfo is an agent of the list, or the detail of one.
+export type AgentInfo = Omit<api.AgentInfo, "dir">;
+
+export type Tool = Omit<api.ToolInfo, "schema"> & { schema: { properties?: unknown; required?: unknown } };
 
 export interface Page<T> {
   items: T[];
   next_cursor?: string;
 }
 
-export interface Question {
-  id: string;
-  node?: string;
-  kind?: string;
-  prompt: string;
-  options?: string[];
-  free?: boolean;
-  type?: string;
-  default?: string;
-  secret?: boolean;
-  data?: CallData;
-}
-
+// CallData is what the question about a call of a tool is about.
 export interface CallData {
   tool?: string;
   args?: unknown;
@@ -32,165 +35,24 @@ export interface CallData {
   };
 }
 
-export interface OpenQuestion {
-  run: string;
-  agent: string;
-  session?: string;
-  status: string;
-  since: string;
-  question: Question;
-}
+export type Question = Omit<api.Question, "data"> & { data?: CallData };
 
-export interface RunInfo {
-  run: string;
-  agent: string;
-  session?: string;
-  status: string;
-  reason?: string;
-  started: string;
-  updated: string;
-  questions: Question[];
-}
+export type OpenQuestion = Omit<api.OverviewQuestion, "question"> & { question: Question };
 
-export interface Usage {
-  calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  cost_usd: number | null;
-  unpriced_calls: number;
-  models: string[];
-}
-
-export interface Run extends RunInfo {
-  output: string | null;
-  exit_code: number | null;
+export type Run = Omit<api.Run, "state" | "path" | "questions"> & {
   state: Record<string, unknown>;
-  path: (string | string[])[];
-  next: string[];
-  usage: Usage;
-  warnings: string[];
-  active_seconds: number;
-  error?: string;
-  tree: RunPart;
-  picture?: { from: string; note?: string };
-  start?: { dir: string; prompt?: string; model?: string; templates?: Record<string, string> };
-}
+  path: (string | string[])[] | null;
+  questions: Question[] | null;
+};
 
-// Given is an answer that a question has.
-export interface Given {
-  id: string;
-  by?: string;
-  at: string;
-  answer?: unknown;
-  refused?: string;
-}
+export type MomentDetail = Omit<api.MomentDetail, "question"> & { question?: Question };
 
-// RunPart is a part of a run that worked: the run, an agent, or a node that called a model or ran a graph.
-export interface RunPart {
-  path: string;
-  agent?: string;
-  status: string;
-  error?: string;
-  purpose?: string;
-  seconds: number;
-  tool_calls: number;
-  failed_tool_calls?: number;
-  children: RunPart[];
-  run?: string;
-}
+export type ToolList = Omit<api.ToolList, "tools"> & { tools: Tool[] | null };
 
-export interface Variable {
-  name: string;
-  description: string;
-  default?: string;
-}
+// Trial is the outcome of a call that a person tries.
+export type Trial = Omit<api.Trial, "question"> & { question?: Question };
 
-export interface AgentInfo {
-  name: string;
-  kind: string;
-  description: string;
-  starters?: string[];
-  variables?: Variable[];
-}
-
-export interface Finding {
-  severity: string;
-  code: string;
-  message: string;
-  file?: string;
-  line?: number;
-  column?: number;
-  hint?: string;
-}
-
-export interface AgentDetail extends AgentInfo {
-  variables: Variable[];
-  starters: string[];
-  findings: Finding[];
-  files: string[];
-}
-
-export interface Moment {
-  record: number;
-  time: string;
-  kind: string;
-  text: string;
-  place?: string;
-  node?: string;
-  from?: string[];
-  next?: string[];
-  tasks?: number;
-  took_ms?: number;
-  effect?: string;
-  tokens?: number;
-  status?: string;
-  failed?: string[]; // places of what has failed with it
-}
-
-export interface MomentDetail extends Moment {
-  keys?: string[];
-  reply?: { text: string; model?: string; usage?: Record<string, number>; flaw?: string };
-  asks?: { id: string; name: string; args: unknown }[];
-  call?: { id: string; tool: string; args: unknown; status: string; outcome?: string };
-  search?: { query: string; chunks: Chunk[] };
-  question?: Question;
-  answer?: unknown;
-  refused?: string;
-  reason?: string;
-  reasoning?: string;
-  output?: string;
-  cost_usd?: number;
-}
-
-// Sent is what was asked of a model, as a replay of the run computes it.
-export interface Sent {
-  model: string;
-  instructions?: string;
-  prompt: string;
-  tools?: string;
-  settings?: string;
-  notes: string[];
-}
-
-// Break is a place at which a run stops.
-export interface Break {
-  node: string;
-  after?: boolean;
-}
-
-// Stop is a break as the server has it, with the place of its node in the picture.
-export interface Stop extends Break {
-  place: string;
-}
-
-export interface Session {
-  agent: string;
-  session: string;
-  run: string;
-  status: string;
-  updated: string;
-}
-
+// Part is a part of a message.
 export interface Part {
   type: string;
   text?: string;
@@ -203,30 +65,17 @@ export interface Part {
   content?: Part[];
 }
 
-export interface Entry {
-  message?: { role?: string; parts?: Part[] };
-  op?: string;
-  by?: string; // the node that wrote it; missing: a person
-  run?: string;
-  said?: string;
-}
+export type Entry = Omit<api.Entry, "message"> & { message?: { role?: string; parts?: Part[] } };
 
-// Branch is one branch of a conversation with the runs of its turns.
-export interface Branch {
-  session: string;
-  name: string;
-  from: number;
-  current: boolean;
-  updated: string;
-  last: string;
-  runs: string[];
-}
+// Session is a conversation in their list: the last run of it.
+export type Session = api.Info & { session: string };
 
-export interface Conversation extends RunInfo {
-  record: number; // the newest one that was read
-  messages: Entry[];
-}
+export type Conversation = Omit<api.Conversation, "messages"> & { messages: Entry[] };
 
+// LastRun is the last run of a conversation, with what is asked.
+export type LastRun = Omit<api.Info, "questions"> & Pick<Run, "questions">;
+
+// Event is one event of a run, as the stream of events sends it.
 export interface Event {
   seq: number;
   time: string;
@@ -236,47 +85,4 @@ export interface Event {
   path?: string;
   kind: string;
   data: Record<string, unknown>;
-}
-
-export interface Tool {
-  name: string;
-  description: string;
-  from: string;
-  effect: string;
-  asks: string;
-  schema: Record<string, unknown>;
-}
-
-export interface ToolList {
-  tools: Tool[];
-  mcp_servers: string[];
-  files: string[];
-  problems: string[];
-}
-
-// Trial is the outcome of a call that a person tries.
-export interface Trial {
-  status: string;
-  output?: string;
-  question?: Question;
-}
-
-export interface Base {
-  agent: string;
-  id: string;
-  documents: string[];
-  built: boolean;
-}
-
-export interface Chunk {
-  text?: string;
-  source?: string;
-  score?: number;
-}
-
-// PromptTemplate is the template of a node's prompt.
-export interface PromptTemplate {
-  node: string;
-  text: string;
-  changed?: boolean;
 }

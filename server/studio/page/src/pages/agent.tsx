@@ -49,8 +49,8 @@ export function Agent({ name }: { name: string }) {
                 </select>
               </div>
               {a.findings.map((f) => (
-                <p class={"finding finding-" + f.severity} key={f.code + f.line}>
-                  <strong>{f.severity}</strong> {f.line ? `line ${f.line}: ` : ""}
+                <p class={"finding finding-" + f.severity} key={`${f.code} ${f.pos.file} ${f.pos.line}`}>
+                  <strong>{f.severity}</strong> {f.pos.line ? `line ${f.pos.line}: ` : ""}
                   {visible(f.message)}
                 </p>
               ))}

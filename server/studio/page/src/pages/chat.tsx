@@ -9,7 +9,7 @@ import { AnswerForm } from "../parts/question";
 import { Status } from "../parts/status";
 import { Replies } from "../replies";
 import { go, runPath } from "../router";
-import type { Branch, Conversation, Entry, Page, Part, RunInfo, Session } from "../types";
+import type { Branch, Conversation, Entry, LastRun, Page, Part, Run, Session } from "../types";
 
 const refreshEvery = 250;
 const lookEvery = 3000;
@@ -37,7 +37,7 @@ interface Arrived {
 // useConversation reads what was said in a session, and follows its newest run.
 function useConversation(agent: string, session: string) {
   const [talk, setTalk] = useState<Conversation | null>(null);
-  const [view, setView] = useState<RunInfo | null>(null);
+  const [view, setView] = useState<LastRun | null>(null);
   const [branches, setBranches] = useState<Branch[]>([]);
   const [error, setError] = useState("");
   const [arriving, setArriving] = useState<string[]>([]);
@@ -74,7 +74,7 @@ function useConversation(agent: string, session: string) {
     const read = async () => {
       const c = await get<Conversation>(place, stop.signal);
       // Only the view of the run has all of its questions. It is much more work for the server.
-      const r = c.status === "waiting" ? await get<RunInfo>("runs/" + encodeURIComponent(c.run), stop.signal) : c;
+      const r = c.status === "waiting" ? await get<Run>("runs/" + encodeURIComponent(c.run), stop.signal) : { ...c, questions: null };
       // The branches change only with a turn.
       const b = knownBranches === c.run ? null : await get<{ branches: Branch[] }>(place + "/branches", stop.signal);
       if (c.run === followed) await seeAll(c.record);
@@ -348,7 +348,7 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
           </article>
         ))}
         {busy && arriving.length === 0 && <p class="dim working">Working…</p>}
-        {view && waits && view.questions.map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
+        {view && waits && view.questions?.map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
         {view && !busy && !waits && view.reason && <Failure text={visible(view.reason)} />}
         {view && !busy && !waits && !isFinal(view.status) && (
           <p>

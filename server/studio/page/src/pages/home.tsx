@@ -80,7 +80,7 @@ export function RunTable({ runs, empty }: { runs: RunInfo[] | undefined; empty: 
                   <code>{r.run}</code>
                 </a>
               </td>
-              <td class="what">{visible(r.questions[0]?.prompt.trim().split("\n").at(-1) ?? r.reason ?? (r.session ? "session " + r.session : ""))}</td>
+              <td class="what">{visible(r.questions?.[0]?.prompt.trim().split("\n").at(-1) ?? r.reason ?? (r.session ? "session " + r.session : ""))}</td>
               <td class="number">
                 <Ago time={r.started} />
               </td>

@@ -220,7 +220,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
         </span>
       </header>
       <Failure text={error || failure} />
-      {view && at === null && view.questions.map((q) => <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} />)}
+      {view && at === null && view.questions?.map((q) => <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} />)}
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class="panes">
         <section class="panel" aria-label={"Picture" + ofWhich}>
@@ -553,7 +553,7 @@ function Parts({ parts }: { parts: RunPart[] }) {
           {p.agent ? nameWriter(p.path) : visible(p.path)} <Status status={p.status} />{" "}
           <span class="dim">{[duration(p.seconds * 1000), p.tool_calls > 0 ? count(p.tool_calls, "tool call") : "", p.failed_tool_calls ? `${p.failed_tool_calls} failed` : "", visible(p.purpose ?? "")].filter(Boolean).join(", ")}</span>
           {p.error && <div class="error">{visible(p.error)}</div>}
-          {p.children.length > 0 && <Parts parts={p.children} />}
+          {!!p.children?.length && <Parts parts={p.children} />}
         </li>
       ))}
     </ul>
@@ -579,10 +579,10 @@ function Result({ view }: { view: RunView }) {
       <h3>Output</h3>
       {view.output ? <Markdown text={view.output} /> : <p class="empty">There is no output yet.</p>}
       {view.reason && <pre class="text">{visible(view.reason)}</pre>}
-      {view.warnings.map((w) => (
+      {view.warnings?.map((w) => (
         <p class="finding finding-warning">{visible(w)}</p>
       ))}
-      {view.tree.children.length > 0 && (
+      {!!view.tree.children?.length && (
         <>
           <h3>Parts</h3>
           <Parts parts={view.tree.children} />
@@ -601,7 +601,7 @@ function Result({ view }: { view: RunView }) {
         <dt>Active</dt>
         <dd>{duration(view.active_seconds * 1000)}</dd>
         <dt>Models</dt>
-        <dd>{view.usage.models.map(visible).join(", ") || "none"}</dd>
+        <dd>{view.usage.models?.map(visible).join(", ") || "none"}</dd>
       </dl>
     </div>
   );

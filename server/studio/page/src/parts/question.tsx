@@ -114,7 +114,6 @@ export function PermissionForm({ q, busy, onAllow, onRefuse }: { q: Question; bu
 }
 
 function AnswerInput({ id, q, text, onText }: { id: string; q: Question; text: string; onText(text: string): void }) {
-  if (q.secret) return <input id={id} type="password" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
   if (q.type === "number" || q.type === "integer") return <input id={id} type="number" step="any" value={text} onInput={(e) => onText(e.currentTarget.value)} />;
   return <input id={id} type="text" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
 }

@@ -50,9 +50,9 @@ export function Tools({ agent }: { agent: string }) {
     <section aria-labelledby="tools" class="panel">
       <h2 id="tools">Tools</h2>
       <Failure text={list.error} />
-      {l?.problems.map((p) => <Failure key={p} text={visible(p)} />)}
-      {l && l.tools.length === 0 && l.mcp_servers.length === 0 && <p class="dim">This agent has no tools.</p>}
-      {l?.tools.map((t) => (
+      {l?.problems?.map((p) => <Failure key={p} text={visible(p)} />)}
+      {l && !l.tools?.length && !l.mcp_servers?.length && <p class="dim">This agent has no tools.</p>}
+      {l?.tools?.map((t) => (
         <details class="call" key={t.name}>
           <summary>
             <code>{visible(t.name)}</code> <span class="dim">{asks[t.asks] ?? visible(t.asks)}</span>
@@ -60,7 +60,7 @@ export function Tools({ agent }: { agent: string }) {
           <TryTool agent={agent} tool={t} />
         </details>
       ))}
-      {l && l.mcp_servers.length > 0 && <p class="dim">MCP servers, whose tools are known when they run: {visible(l.mcp_servers.join(", "))}.</p>}
+      {!!l?.mcp_servers?.length && <p class="dim">MCP servers, whose tools are known when they run: {visible(l.mcp_servers.join(", "))}.</p>}
     </section>
   );
 }
