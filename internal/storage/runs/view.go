@@ -46,7 +46,9 @@ func (a *Archive) ReadSession(ctx context.Context, id string) (*View, error) {
 		return nil, err
 	}
 	v := newView(a, st, found, newParts())
-	v.turns, v.named, v.limit = false, true, found.last
+	v.turns = false
+	v.named = true
+	v.limit = found.last
 	return v, v.readFirst(ctx)
 }
 
@@ -180,7 +182,8 @@ func (v *View) addReply(e *history.Entry, data []byte) error {
 
 // beginTurn begins with the next run of a session.
 func (v *View) beginTurn(e *history.Entry) {
-	v.place.run, v.place.first = e.What, e.Seq
+	v.place.run = e.What
+	v.place.first = e.Seq
 	v.named = e.Kind == journal.KindStart
 	v.models = Calls{}
 	v.parts = v.emptyParts()
@@ -217,16 +220,23 @@ func (v *View) findOriginal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	v.turns = false
+	v.named = false
 	if found.thread == v.place.thread && found.first == v.place.first {
 		return nil
 	}
 	other := newView(v.archive, st, found, v.emptyParts())
-	other.turns, other.limit = false, v.At
+	other.turns = false
+	other.limit = v.At
 	if err := other.read(ctx, cmp.Or(v.At, found.last)); err != nil {
 		return err
 	}
-	v.turns, v.named = false, false
-	v.store, v.place, v.reading, v.parts, v.models, v.points = other.store, other.place, other.reading, other.parts, other.models, other.points
+	v.store = other.store
+	v.place = other.place
+	v.reading = other.reading
+	v.parts = other.parts
+	v.models = other.models
+	v.points = other.points
 	return nil
 }
 

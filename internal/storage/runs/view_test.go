@@ -311,3 +311,26 @@ func TestViewOfACopiedTurn(t *testing.T) {
 		t.Errorf("after an update, %d calls of models, %v", calls.Count, err)
 	}
 }
+
+// The newest turn of a session, at a point before it: what it has done by then is nothing, and what its models have replied is all of it.
+func TestViewOfATurnBeforeItsStart(t *testing.T) {
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	st := journal.NewMemory()
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"s1", "s2"} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: NameSession("counter", "main"), Run: id, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := a.ReadView(t.Context(), "s2@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := v.Models(t.Context())
+	if err != nil || calls.Count != 2 || len(v.Moments()) != 0 {
+		t.Errorf("%d calls of models, %d moments, %v", calls.Count, len(v.Moments()), err)
+	}
+}
