@@ -84,13 +84,19 @@ func effectName(id string) string {
 
 // ReadReply decodes the data of a record for which [IsReply] is true.
 func ReadReply(data []byte) (r Reply, err error) {
+	r, _, err = ReadReplyMessage(data)
+	return r, err
+}
+
+// ReadReplyMessage is [ReadReply] with the message of a reply in a conversation with tools; that of others has no role.
+func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
 	var stored struct {
 		Reply
 		Message llm.Message    `json:"message"` // of a conversation with tools
 		Stop    llm.StopReason `json:"stop"`
 	}
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return r, fmt.Errorf("the recorded reply of a model: %w", err)
+		return r, m, fmt.Errorf("the recorded reply of a model: %w", err)
 	}
 	r = stored.Reply
 	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
@@ -101,5 +107,5 @@ func ReadReply(data []byte) (r Reply, err error) {
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
 		r.Flaw, r.Useless = talk.DescribeFlaw()
 	}
-	return r, nil
+	return r, stored.Message, nil
 }

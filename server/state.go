@@ -64,10 +64,23 @@ func (st *RunState) Position() string { return strconv.FormatInt(st.At, 10) }
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
-	d, err := findRunFor(ctx, s, ScopeRead, id)
+	v, err := s.readUsage(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	return s.newState(ctx, v)
+}
+
+// readUsage reads the run of a state, for a caller who may read it.
+func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) {
+	if err := s.RequireScope(ctx, ScopeRead); err != nil {
+		return nil, err
+	}
+	return s.process.Runs.ReadUsage(ctx, id)
+}
+
+// newState returns what a run is now.
+func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error) {
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
 		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {
@@ -80,7 +93,7 @@ func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		st.Output, st.ExitCode = o.Output, o.ExitCode
 	}
-	calls, err := s.process.Runs.ReadModelCalls(ctx, d.Run)
+	calls, err := d.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +124,16 @@ const pollInterval = 200 * time.Millisecond
 
 // WaitRun returns the state of a run when it has ended, has stopped, or waits for an answer.
 func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
-	for {
-		finished := s.countFinished()
-		st, err := s.ReadState(ctx, id)
+	finished := s.countFinished()
+	v, err := s.readUsage(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for ; ; finished = s.countFinished() {
+		if err := v.Update(ctx); err != nil {
+			return nil, err
+		}
+		st, err := s.newState(ctx, v)
 		if err != nil {
 			return nil, err
 		}

@@ -101,11 +101,12 @@ func (r *remoteRuns) readAnswer(ctx context.Context, parent *runs.Detail, q *gra
 			return nil, err
 		}
 		reason = "its workflow has ended: see raddle runs show " + child.Run
-		if child, err = r.process.Runs.ReadRunDetail(ctx, call.Run); err != nil {
-			return nil, err
-		}
 	}
-	answer, err := r.process.RemoteAnswer(ctx, child, q.ID, reason)
+	ended, err := r.process.Runs.ReadView(ctx, call.Run)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.process.RemoteAnswer(ctx, ended, q.ID, reason)
 	return &answer, err
 }
 

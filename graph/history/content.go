@@ -40,13 +40,21 @@ type Content struct {
 // graph. The content of kinds that are not named in [Content] is empty.
 func DecodeContent(r journal.Record) (c Content, err error) {
 	b, err := readRecord(r)
+	if err != nil {
+		return c, err
+	}
+	return newContent(&r, &b)
+}
+
+// newContent returns the content of a record with these parts.
+func newContent(r *journal.Record, b *record.Parts) (c Content, err error) {
 	switch r.Kind {
 	case journal.KindClaim, journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit:
 		c.Keys = patchKeys(b.Patches)
 	case journal.KindTask:
 		u := record.TaskUpdate{}
-		if err == nil {
-			err = describeRecord(r, u.Decode(b.Value))
+		if err := describeRecord(*r, u.Decode(b.Value)); err != nil {
+			return c, err
 		}
 		c.Keys = patchKeys(u.Writes)
 		c.Handled = u.Failed
@@ -63,9 +71,6 @@ func DecodeContent(r journal.Record) (c Content, err error) {
 		for _, q := range b.Open {
 			c.Open = append(c.Open, q.ID)
 		}
-	}
-	if err != nil {
-		return Content{}, err
 	}
 	return c, nil
 }

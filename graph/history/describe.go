@@ -229,18 +229,37 @@ func Inspect(ctx context.Context, st journal.Store, thread string, at int64) (*S
 	if err != nil {
 		return nil, err
 	}
+	v, err := newSnapshot(thread, s)
+	if err == nil && at == 0 {
+		err = v.readLease(ctx, st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// readLease sets the status of a run, of which everything was read, by the lease of its thread.
+func (v *Snapshot) readLease(ctx context.Context, st journal.Store) error {
+	l, ok := st.(journal.Leaser)
+	if !ok || v.Status != graph.Crashed {
+		return nil
+	}
+	lease, err := l.ReadLease(ctx, v.Thread)
+	if err != nil {
+		return fmt.Errorf("lease of thread %s: %w", v.Thread, err)
+	}
+	v.applyLease(lease)
+	return nil
+}
+
+// newSnapshot returns what a thread holds that is folded so far.
+func newSnapshot(thread string, s *fold.Thread) (v *Snapshot, err error) {
 	f := s.EnsureFrame("")
-	v := &Snapshot{
+	v = &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Status: graph.Status(s.RunStatus()), Reason: s.Run.Reason,
 			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: journal.Point(s.Origin)},
 		Meta: s.Meta, User: s.User, Digest: f.Digest, Steps: f.Step - f.From, Active: s.Active, Next: record.NextNames(f.Tasks),
-	}
-	if l, ok := st.(journal.Leaser); ok && at == 0 && v.Status == graph.Crashed {
-		lease, err := l.ReadLease(ctx, thread)
-		if err != nil {
-			return nil, fmt.Errorf("lease of thread %s: %w", thread, err)
-		}
-		v.applyLease(lease)
 	}
 	if r, err := structure.UnpackGraph[graph.Structure](s.Shape); r != nil && err == nil {
 		v.Structure = &r.Graph

@@ -88,6 +88,15 @@ func Entries(ctx context.Context, st journal.Store, thread string) iter.Seq2[Ent
 func DecodeEntry(r journal.Record) (Entry, error) {
 	b := record.Parts{}
 	err := b.ReadHead(uint8(r.Kind), r.Head)
+	e := newEntry(&r, &b)
+	if err != nil {
+		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
+	}
+	return e, nil
+}
+
+// newEntry returns the line of a record with the parts of its head.
+func newEntry(r *journal.Record, b *record.Parts) Entry {
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: b.Path, Step: b.Step, Next: b.Next, By: b.By}
 	switch r.Kind {
 	case journal.KindStart, journal.KindClaim, journal.KindSnapshot, journal.KindFork:
@@ -118,10 +127,7 @@ func DecodeEntry(r journal.Record) (Entry, error) {
 	case journal.KindFork:
 		e.From = journal.Point(b.Origin)
 	}
-	if err != nil {
-		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, err)
-	}
-	return e, nil
+	return e
 }
 
 // showParts returns an identity with spaces between its parts instead of zero bytes.
@@ -163,7 +169,7 @@ func Checkpoints(ctx context.Context, st journal.Store, thread string) iter.Seq2
 				return
 			}
 			oldest = e
-			if !e.isCheckpoint() {
+			if !e.IsCheckpoint() {
 				continue
 			}
 			if held != nil {
@@ -189,7 +195,8 @@ func Checkpoints(ctx context.Context, st journal.Store, thread string) iter.Seq2
 	}
 }
 
-func (e *Entry) isCheckpoint() bool {
+// IsCheckpoint reports whether the record is a point that is useful to go back to, as those of [Checkpoints].
+func (e *Entry) IsCheckpoint() bool {
 	switch e.Kind {
 	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork:
 		return true

@@ -100,12 +100,12 @@ func (h *handler) addRuns() {
 	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
 	add(h, operation{http.MethodGet, "/runs/{id}/usage", "show-usage", "Show how long a run worked and what it cost; this reads no other run, but not the runs of nodes with a queue", server.ScopeRead, 0}, func(ctx context.Context, in *RunPath) (*body[RunUsage], error) {
-		d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+		v, err := h.process.Runs.ReadUsage(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		calls, err := h.process.Runs.ReadModelCalls(ctx, d.Run)
-		return &body[RunUsage]{RunUsage{overview.UsageOf(h.process, calls), d.Snapshot.Active.Seconds()}}, err
+		calls, err := v.Models(ctx)
+		return &body[RunUsage]{RunUsage{overview.UsageOf(h.process, calls), v.Snapshot.Active.Seconds()}}, err
 	})
 	events := h.describe(operation{http.MethodGet, "/runs/{id}/events", "follow-run", "Follow the events of a run", server.ScopeRead, 0})
 	events.Responses = map[string]*huma.Response{"200": {Description: "server-sent events: the lines of --output stream-json; the id is the position in the journal", Content: map[string]*huma.MediaType{
@@ -293,11 +293,11 @@ func (h *handler) containsText(ctx context.Context, r *runs.Info, text string) b
 }
 
 func (h *handler) showRun(ctx context.Context, in *RunPath) (*body[*overview.Run], error) {
-	d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+	v, err := h.process.Runs.ReadView(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	r, err := overview.DescribeRun(ctx, h.process, d)
+	r, err := overview.DescribeRun(ctx, h.process, v)
 	return &body[*overview.Run]{r}, err
 }
 

@@ -150,45 +150,44 @@ func (d *describer) describe(m *runs.Moment) Moment {
 	return out
 }
 
-// readStory reads what happened in a run up to a record, and what describes it.
-func (h *handler) readStory(ctx context.Context, id string, at int64) ([]runs.Moment, *describer, error) {
-	d, err := h.process.Runs.ReadRunDetail(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	moments, err := h.process.Runs.ReadStory(ctx, d.Run, at)
-	if err != nil {
-		return nil, nil, err
-	}
+// describeStory returns what describes moments of a run.
+func (h *handler) describeStory(ctx context.Context, d *runs.Detail, moments []runs.Moment) *describer {
 	picture := overview.PictureOf(ctx, h.process, d, moments)
-	return moments, newDescriber(d, moments, &picture.Structure), nil
+	return newDescriber(d, moments, &picture.Structure)
 }
 
 func (h *handler) listMoments(ctx context.Context, in *timelineInput) (*body[Timeline], error) {
-	moments, d, err := h.readStory(ctx, in.ID, 0)
+	v, err := h.process.Runs.ReadView(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
+	moments := v.Moments()
+	words := h.describeStory(ctx, v.Detail, moments)
 	out := Timeline{Run: in.ID, Items: []Moment{}}
 	for i := range moments {
 		if moments[i].Seq > in.After {
-			out.Items = append(out.Items, d.describe(&moments[i]))
+			out.Items = append(out.Items, words.describe(&moments[i]))
 		}
 	}
 	return &body[Timeline]{out}, nil
 }
 
 func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[MomentDetail], error) {
-	moments, d, err := h.readStory(ctx, in.ID, in.Record)
+	d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
+	moments, err := h.process.Runs.ReadStory(ctx, d.Run, in.Record) // what an effect has returned later must not replace its start
+	if err != nil {
+		return nil, err
+	}
+	words := h.describeStory(ctx, d, moments)
 	for i := range moments {
 		m := &moments[i]
 		if m.Seq != in.Record {
 			continue
 		}
-		out := MomentDetail{Moment: d.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
+		out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
 			Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason, Reasoning: m.Reasoning, Output: m.Output}
 		if m.Reply != nil {
 			if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
@@ -222,17 +221,14 @@ func (h *handler) showRequest(ctx context.Context, in *recordInput) (*body[*repl
 }
 
 func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error) {
-	d, err := h.process.Runs.ReadRunDetail(ctx, nameRecord(in.ID, in.At))
+	v, err := h.process.Runs.ReadView(ctx, nameRecord(in.ID, in.At))
 	if err != nil {
 		return nil, err
 	}
-	moments, err := h.process.Runs.ReadStory(ctx, d.Run, d.At)
-	if err != nil {
-		return nil, err
-	}
-	s, o := overview.PictureOf(ctx, h.process, d, moments).Structure, draw.Options{Theme: draw.Theme(in.Theme)}
+	moments := v.Moments()
+	s, o := overview.PictureOf(ctx, h.process, v.Detail, moments).Structure, draw.Options{Theme: draw.Theme(in.Theme)}
 	if !in.Plain {
-		story.AddRun(&o, &s, d, moments)
+		story.AddRun(&o, &s, v.Detail, moments)
 	}
 	var b bytes.Buffer
 	err = draw.Write(&b, "svg", s, o)

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -75,8 +76,7 @@ func foldRecords(thread string, records iter.Seq2[journal.Record, error]) (s *Th
 			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panics.NewError("Store.Read", p))
 		}
 	}()
-	l := &loader{thread: thread}
-	l.Sums = journal.NewChecksums(thread)
+	l := NewLoader(thread)
 	records(l.addRecord)
 	if l.err != nil {
 		return nil, l.err
@@ -85,18 +85,25 @@ func foldRecords(thread string, records iter.Seq2[journal.Record, error]) (s *Th
 	return &l.Thread, nil
 }
 
-// A loader is a Thread while its records are read. It is a type, because a loop would
-// allocate more for each thread that is opened.
-type loader struct {
+// A Loader is a Thread while its records are read, one after another from the first one, or from a snapshot. It is a type,
+// because a loop would allocate more for each thread that is opened.
+type Loader struct {
 	Thread
 	thread string
 	err    error
 	summed bool // the record before it had a checksum
 }
 
+// NewLoader returns a loader that has read nothing of a thread.
+func NewLoader(thread string) *Loader {
+	l := &Loader{thread: thread}
+	l.Sums = journal.NewChecksums(thread)
+	return l
+}
+
 // verifyRecord refuses a damaged record. After a record with a checksum, every record must
 // have one.
-func (l *loader) verifyRecord(r *journal.Record) error {
+func (l *Loader) verifyRecord(r *journal.Record) error {
 	if r.Sum == 0 && l.summed {
 		return &journal.DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind}
 	}
@@ -104,22 +111,32 @@ func (l *loader) verifyRecord(r *journal.Record) error {
 	return l.Sums.Verify(r, false)
 }
 
-func (l *loader) addRecord(r journal.Record, err error) bool {
+func (l *Loader) addRecord(r journal.Record, err error) bool {
 	switch {
 	case l.err != nil: // the store has continued although add returned false
 	case err != nil:
 		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
-	case l.Head > 0 && r.Seq != l.Head+1:
-		l.err = &journal.DamagedError{Thread: l.thread, Seq: l.Head + 1, Err: errMissing}
-	case l.Head == 0 && r.Seq > 1 && !r.Kind.IsBase():
-		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", journal.ErrNoPoint, l.thread, r.Seq)
 	default:
-		if l.err = l.verifyRecord(&r); l.err != nil {
-			return false
-		}
-		if err := l.ApplyRecord(&r); err != nil {
-			l.err = &journal.DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
-		}
+		b := record.Parts{}
+		l.err = l.Add(&r, &b)
 	}
 	return l.err == nil
+}
+
+// Add folds the next record, and sets b, which must be empty, to what the record holds. It fails with journal.ErrNoPoint if
+// the first record needs older ones, which were pruned, and otherwise with a *journal.DamagedError.
+func (l *Loader) Add(r *journal.Record, b *record.Parts) error {
+	switch {
+	case l.Head > 0 && r.Seq != l.Head+1:
+		return &journal.DamagedError{Thread: l.thread, Seq: l.Head + 1, Err: errMissing}
+	case l.Head == 0 && r.Seq > 1 && !r.Kind.IsBase():
+		return fmt.Errorf("%w %s: what lies before record %d was pruned", journal.ErrNoPoint, l.thread, r.Seq)
+	}
+	if err := l.verifyRecord(r); err != nil {
+		return err
+	}
+	if err := l.applyParts(r, b); err != nil {
+		return &journal.DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
+	}
+	return nil
 }

@@ -58,22 +58,27 @@ const RecordWeight = 256
 
 // ApplyRecord folds one record.
 func (s *Thread) ApplyRecord(r *journal.Record) error {
+	b := record.Parts{}
+	return s.applyParts(r, &b)
+}
+
+// applyParts folds one record, and sets b, which must be empty, to what the record holds.
+func (s *Thread) applyParts(r *journal.Record, b *record.Parts) error {
 	s.Head = r.Seq
 	s.Bytes += len(r.Head) + len(r.Data)
 	s.Weight += len(r.Head) + len(r.Data) + RecordWeight
 	s.updateActiveTime(r)
-	b := record.Parts{}
 	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
 		return err
 	}
 	switch r.Kind {
 	case journal.KindStart:
-		s.applyStart(r, &b)
+		s.applyStart(r, b)
 	case journal.KindClaim:
-		s.applyClaim(&b)
+		s.applyClaim(b)
 	case journal.KindCall:
 		delete(s.Frames, b.Path)
-		applyBegin(s.EnsureFrame(b.Path), &b, s.Active)
+		applyBegin(s.EnsureFrame(b.Path), b, s.Active)
 	case journal.KindIntent:
 		SetEntry(&s.EnsureFrame(b.Path).Notes, b.ID, b.Value)
 	case journal.KindEffect:
@@ -88,7 +93,7 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 			delete(f.Done, task)
 		}
 	case journal.KindStep:
-		s.applyStep(&b)
+		s.applyStep(b)
 	case journal.KindReturn:
 		if b.Dropped {
 			s.dropChild(b.Path)
@@ -96,15 +101,15 @@ func (s *Thread) ApplyRecord(r *journal.Record) error {
 		}
 		s.EnsureFrame(b.Path).Returned = true
 	case journal.KindQuestion:
-		s.applyQuestion(&b)
+		s.applyQuestion(b)
 	case journal.KindAnswer:
-		return s.applyAnswer(&b)
+		return s.applyAnswer(b)
 	case journal.KindEdit:
-		s.applyEdit(&b)
+		s.applyEdit(b)
 	case journal.KindEnd:
-		s.applyEnd(&b)
+		s.applyEnd(b)
 	case journal.KindSnapshot, journal.KindFork:
-		s.applySnapshot(&b)
+		s.applySnapshot(b)
 	default:
 		return journal.ErrNewer
 	}

@@ -94,18 +94,14 @@ func (r *Run) RecordRemoteStart(ctx context.Context) error {
 
 // RemoteAnswer returns the answer to the question that a run waits for another one with, when that has ended: its result, or
 // why there is none. reason is that of a run that will not continue although its journal does not say so; "": the run has ended.
-func (p *Process) RemoteAnswer(ctx context.Context, child *runs.Detail, question, reason string) (graph.Answer, error) {
+func (p *Process) RemoteAnswer(ctx context.Context, child *runs.View, question, reason string) (graph.Answer, error) {
 	a := graph.Answer{ID: question, By: "run " + child.Run}
-	calls, err := p.Runs.ReadModelCalls(ctx, child.Run)
+	calls, err := child.Models(ctx)
 	if err != nil {
 		return a, err
 	}
 	money, _, unpriced := p.Models.CostOf(calls)
-	tools, err := p.Runs.ToolCalls(ctx, child)
-	if err != nil {
-		return a, err
-	}
-	res := flow.RemoteResult{Run: child.Run, Spend: agent.Spend{Calls: calls.Count, ToolCalls: len(tools), Usage: calls.Usage, Money: money, Unpriced: unpriced}}
+	res := flow.RemoteResult{Run: child.Run, Spend: agent.Spend{Calls: calls.Count, ToolCalls: len(child.ToolCalls()), Usage: calls.Usage, Money: money, Unpriced: unpriced}}
 	var in flow.RemoteInput
 	if child.Record != nil && child.Record.Input != nil {
 		in = *child.Record.Input

@@ -63,10 +63,11 @@ func (m *machine) driveRemote(d *runs.Detail) graph.Answer {
 	if res, err := run.Drive(m.t.Context(), Driver{}); err != nil || res.Status != graph.Done {
 		m.t.Fatal(res.Status, err, res.Questions)
 	}
-	if d, err = m.Runs.ReadRunDetail(m.t.Context(), d.Run); err != nil {
+	v, err := m.Runs.ReadView(m.t.Context(), d.Run)
+	if err != nil {
 		m.t.Fatal(err)
 	}
-	a, err := m.RemoteAnswer(m.t.Context(), d, d.Record.Parent.Question, "")
+	a, err := m.RemoteAnswer(m.t.Context(), v, v.Record.Parent.Question, "")
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -139,14 +140,17 @@ func TestRemoteAnswerOfAFailure(t *testing.T) {
 	if _, err := run.Drive(t.Context(), Driver{}); err != nil {
 		t.Fatal(err)
 	}
-	child := m.startRemote(run)
+	child, err := m.Runs.ReadView(t.Context(), m.startRemote(run).Run)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if a, err := m.RemoteAnswer(t.Context(), child, "ask", "its workflow has ended"); err != nil || a.Refused != "Graph execution failed for agent 'helper': its workflow has ended" || a.ID != "ask" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := runs.EndRun(t.Context(), m.Runs, child.Run, runs.TimePassed); err != nil {
 		t.Fatal(err)
 	}
-	if child, err = m.Runs.ReadRunDetail(t.Context(), child.Run); err != nil {
+	if err := child.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := m.RemoteAnswer(t.Context(), child, "ask", ""); err != nil || !a.Value.(flow.RemoteResult).TimedOut || a.Refused != "run "+child.Run+" was cancelled" {

@@ -5,14 +5,12 @@ package overview
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 )
@@ -44,38 +42,40 @@ type Run struct {
 	Talks   bool          `json:"-"` // the run is a conversation, whose state is raddle's own
 }
 
-// DescribeRun gathers what to show of a run.
-func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, error) {
-	path, err := ReadPath(ctx, p, d)
+// DescribeRun gathers what to show of a run. The view has read the journal of the run; DescribeRun reads only those of other runs: what a copy was made
+// of, and runs that are parts of this one.
+func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error) {
+	models, err := v.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	models, err := p.Runs.ReadModelCalls(ctx, d.Run)
-	if err != nil {
-		return nil, err
+	s := &Run{
+		Info:      v.Info,
+		At:        v.At,
+		Questions: append([]graph.Question{}, v.Snapshot.Questions...),
+		State:     flow.StoredJSON(v.Snapshot.Values),
+		Path:      v.Path(),
+		Next:      append([]string{}, v.Snapshot.Next...),
+		Warnings:  append([]string{}, models.Flaws...),
+		Calls:     append([]runs.ToolCall{}, v.ToolCalls()...),
+		Searches:  v.Searches(),
+		Seconds:   v.Snapshot.Active.Seconds(),
+		Start:     v.Record,
+		Cut:       v.WasInterrupted(),
+		Moments:   v.Moments(),
+		Talks:     v.Talks(),
 	}
-	s := &Run{Info: d.Info, At: d.At, Questions: append([]graph.Question{}, d.Snapshot.Questions...), State: flow.StoredJSON(d.Snapshot.Values), Path: path,
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record}
-	s.Warnings = append([]string{}, models.Flaws...)
-	if d.Snapshot.Status == graph.Done {
-		if text := openItems(d.Snapshot.Values); text != "" {
+	if v.Snapshot.Status == graph.Done {
+		if text := openItems(v.Snapshot.Values); text != "" {
 			s.Warnings = append(s.Warnings, text)
 		}
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: v.Snapshot.Result})
 		s.Output, s.ExitCode = &o.Output, new(DoneCode(o, models))
 	}
-	if d.Snapshot.Status.Final() {
+	if v.Snapshot.Status.Final() {
 		s.Next, s.Questions = []string{}, []graph.Question{}
 	}
-	calls, err := p.Runs.ToolCalls(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	s.Calls = append([]runs.ToolCall{}, calls...)
-	if s.Searches, err = p.Runs.ListSearches(ctx, d); err != nil {
-		return nil, err
-	}
-	tree, err := p.Runs.ReadTree(ctx, d)
+	tree, err := v.Tree(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +84,14 @@ func DescribeRun(ctx context.Context, p *app.Process, d *runs.Detail) (*Run, err
 	tree.RemoteCalls(&models)
 	s.Usage = UsageOf(p, models)
 	s.Warnings = append(s.Warnings, s.Tree.describeBlocked()...)
-	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
+	if s.Points, err = v.Points(ctx); err != nil {
 		return nil, err
 	}
-	if s.Moments, err = p.Runs.ReadStory(ctx, d.Run, d.At); err != nil {
-		return nil, err
-	}
-	s.Picture = PictureOf(ctx, p, d, s.Moments)
+	s.Picture = PictureOf(ctx, p, v.Detail, s.Moments)
 	if s.Answers, _, err = runs.ListAnswers(ctx, p.Runs, s.Moments); err != nil {
 		return nil, err
 	}
-	s.Talks, s.Cut = d.Talks(), d.WasInterrupted()
-	s.Forks, err = runs.ListForks(ctx, p.Runs, d.Run)
+	s.Forks, err = runs.ListForks(ctx, p.Runs, v.Run)
 	return s, err
 }
 
@@ -159,56 +155,4 @@ func UsageOf(p *app.Process, c runs.Calls) Usage {
 		u.Cost = &cost
 	}
 	return u
-}
-
-// ReadPath returns the nodes that a run has entered, from its journal. Those of a parallel step are in a list.
-func ReadPath(ctx context.Context, p *app.Process, d *runs.Detail) ([]any, error) {
-	_, entries, err := p.Runs.ReadHistory(ctx, d.Run)
-	if err != nil {
-		return nil, err
-	}
-	if d.At > 0 {
-		entries = slices.DeleteFunc(entries, func(e history.Entry) bool { return e.Seq > d.At })
-	}
-	return append([]any{}, visitedNodes(entries, d.Snapshot.Status)...), nil
-}
-
-// visitedNodes returns the nodes that a run has entered, from its journal, newest record
-// first. Nodes of child graphs do not count.
-func visitedNodes(entries []history.Entry, status graph.Status) []any {
-	var steps []any
-	add := func(names []string) {
-		switch len(names) {
-		case 0:
-		case 1:
-			steps = append(steps, names[0])
-		default:
-			steps = append(steps, slices.Clone(names))
-		}
-	}
-	var next []string
-	entered := false // a record inside the next step shows that it was entered
-	for _, e := range slices.Backward(entries) {
-		if e.Path != "" {
-			entered = true
-			continue
-		}
-		switch e.Kind {
-		case journal.KindStart, journal.KindEdit, journal.KindFork:
-			next, entered = e.Next, false
-		case journal.KindSnapshot:
-			if next == nil { // earlier records were pruned
-				next = e.Next
-			}
-		case journal.KindStep:
-			add(next)
-			next, entered = e.Next, false
-		case journal.KindIntent, journal.KindEffect, journal.KindTask, journal.KindQuestion:
-			entered = true
-		}
-	}
-	if entered || status == graph.Failed || status == graph.Waiting {
-		add(next)
-	}
-	return steps
 }

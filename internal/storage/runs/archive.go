@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -156,11 +155,4 @@ func (a *Archive) LockDir() string {
 // another process holds it.
 func (s *Store) LockRun(thread string) (*Lock, error) {
 	return TakeLock(s.Location.LockDir(), thread)
-}
-
-// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that
-// will not be requested again.
-func (s *Store) ListReplyIDs(ctx context.Context, thread string) ([]string, error) {
-	calls, err := s.sumModelCalls(ctx, runRef{thread: thread})
-	return calls.ids, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"raddle.dev/agent"
@@ -54,34 +53,27 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 	if err != nil {
 		return nil, false, err
 	}
-	entries, more, err := f.listEntries(ctx, st, at)
-	if err != nil {
-		return nil, false, err
-	}
 	size := 0
-	if len(entries) > 0 {
-		span := journal.Range{After: entries[0].Seq - 1, UpTo: entries[len(entries)-1].Seq}
-		for r, err := range journal.Records(ctx, st, at.thread, span) {
-			if err != nil {
-				return nil, false, err
-			}
-			if r.Seq != entries[0].Seq {
-				continue
-			}
-			read, err := f.readEntry(ctx, st, at.thread, &entries[0], r)
-			if err != nil {
-				return nil, false, err
-			}
-			events = append(events, read...)
-			f.last = entries[0].Seq
-			size += len(r.Data)
-			if entries = entries[1:]; len(entries) == 0 {
-				break
-			}
-			if size > followBytes {
-				more = true
-				break
-			}
+	count := 0
+	span := journal.Range{After: max(f.last, at.first-1), UpTo: at.last, Limit: followBatch}
+	for r, err := range journal.Records(ctx, st, at.thread, span) {
+		if err != nil {
+			return nil, false, err
+		}
+		e, err := history.DecodeEntry(r)
+		if err != nil {
+			return nil, false, &journal.DamagedError{Thread: at.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
+		}
+		read, err := f.readEntry(ctx, st, at.thread, &e, r)
+		if err != nil {
+			return nil, false, err
+		}
+		events = append(events, read...)
+		f.last = e.Seq
+		size += len(r.Data)
+		count++
+		if more = count == followBatch || size > followBytes; more {
+			break
 		}
 	}
 	if live && !more {
@@ -100,37 +92,6 @@ func (f *Follower) locateRun(ctx context.Context) (*Store, runRef, error) {
 		f.store, f.place = st, at
 	}
 	return f.store, f.place, nil
-}
-
-// listEntries returns the records that were not read yet, oldest first and no more than a batch.
-func (f *Follower) listEntries(ctx context.Context, st *Store, at runRef) (entries []history.Entry, more bool, err error) {
-	grown := f.last == 0
-	for _, err := range journal.Records(ctx, st, at.thread, journal.Range{After: f.last, Heads: true, Limit: 1}) {
-		if err != nil {
-			return nil, false, err
-		}
-		grown = true
-		break
-	}
-	if !grown { // most looks at a journal end here
-		return nil, false, nil
-	}
-	for e, err := range history.Entries(ctx, st, at.thread) {
-		if err != nil {
-			return nil, false, err
-		}
-		if e.Seq <= f.last {
-			break
-		}
-		if at.containsRecord(e.Seq) {
-			entries = append(entries, e)
-		}
-	}
-	slices.Reverse(entries)
-	if len(entries) > followBatch {
-		return entries[:followBatch], true, nil
-	}
-	return entries, false, nil
 }
 
 // takeStarts returns the starts of nodes that have not been returned yet.

@@ -21,7 +21,6 @@ type Calls struct {
 	Flaws  []string     // reasons why replies are not full answers, with their nodes
 	// Useless is true if one of the replies has no text at all.
 	Useless bool
-	ids     []string // ids of the replies, including those of earlier turns, if the model gave one
 }
 
 // ModelCalls are the calls of one model.
@@ -62,65 +61,22 @@ func (c *Calls) ModelNames() []string {
 	return names
 }
 
-// ReadModelCalls reads the model calls that a run has recorded, including those of earlier
-// drives.
+// ReadModelCalls reads the [View.Models] of a run alone.
 func (a *Archive) ReadModelCalls(ctx context.Context, id string) (Calls, error) {
-	st, found, err := a.locateRun(ctx, id)
+	v, err := a.ReadUsage(ctx, id)
 	if err != nil {
 		return Calls{}, err
 	}
-	return st.sumModelCalls(ctx, found)
+	return v.Models(ctx)
 }
 
-// sumModelCalls adds up the replies of a run. A step that runs again from its start after an
-// edit, or in a fork, calls its models again: it does not count the ids of its replies.
-func (s *Store) sumModelCalls(ctx context.Context, at runRef) (Calls, error) {
-	id := at.thread
-	heads, origin, err := s.listReplies(ctx, journal.Point{Thread: id})
-	if err != nil {
-		return Calls{}, err
-	}
-	var c Calls
-	for seen := map[string]bool{id: true}; origin.Thread != "" && !seen[origin.Thread]; {
-		seen[origin.Thread] = true
-		older, next, err := s.listReplies(ctx, origin)
-		if err != nil {
-			return c, err
-		}
-		if err := s.readReplies(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyPosition) { c.recordReplyID(r, at.kept) }); err != nil {
-			return c, err
-		}
-		origin = next
-	}
-	err = s.readReplies(ctx, id, heads, func(r flow.Reply, seq int64, of replyPosition) {
-		if at.containsRecord(seq) {
-			c.addReply(r)
-			c.recordFlaw(r, of.node)
-		}
-		c.recordReplyID(r, of.kept)
-	})
-	return c, err
-}
-
-// recordFlaw records why a reply is not a full answer.
-func (c *Calls) recordFlaw(r flow.Reply, node string) {
+// addRecorded adds a recorded reply, and why it is not a full answer.
+func (c *Calls) addRecorded(r *flow.Reply, e *history.Entry) {
+	c.addReply(*r)
 	if r.Flaw != "" {
-		c.Flaws = append(c.Flaws, fmt.Sprintf("%s: the reply of %s %s", node, cmp.Or(r.Model, "the model"), r.Flaw))
+		c.Flaws = append(c.Flaws, fmt.Sprintf("%s: the reply of %s %s", nodeOf(*e), cmp.Or(r.Model, "the model"), r.Flaw))
 		c.Useless = c.Useless || r.Useless
 	}
-}
-
-// recordReplyID records the id of a reply that will not be requested again.
-func (c *Calls) recordReplyID(r flow.Reply, kept bool) {
-	if kept && r.ID != "" {
-		c.ids = append(c.ids, r.ID)
-	}
-}
-
-// A replyPosition is a reply and the place where it was recorded.
-type replyPosition struct {
-	kept bool   // it will not be requested again
-	node string // the node that called the model, with the nodes above it
 }
 
 // nodeOf returns the public path of the node that the effect of a record belongs to.
@@ -128,19 +84,59 @@ func nodeOf(e history.Entry) string {
 	return publicPath(e.Path + taskOf(e))
 }
 
-// listReplies returns the records of a run that are replies of models, with whether each counts for
-// the work up to a point. It also returns the run that this one was forked from.
-func (s *Store) listReplies(ctx context.Context, upTo journal.Point) (kept map[int64]replyPosition, origin journal.Point, err error) {
-	kept = map[int64]replyPosition{}
-	redo := upTo.Seq > 0 // replies of the current step are requested again
-	done := map[string]bool{}
-	for e, err := range history.Entries(ctx, s, upTo.Thread) {
+// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that will not be requested again, oldest first. A
+// step that runs again from its start after an edit, or in a fork, calls its models again: its replies are not among them.
+func (s *Store) ListReplyIDs(ctx context.Context, thread string) (ids []string, err error) {
+	var before []string // in the threads that it was forked from
+	seen := map[string]bool{}
+	for at := (journal.Point{Thread: thread}); at.Thread != "" && !seen[at.Thread]; {
+		seen[at.Thread] = true
+		kept, origin, err := s.listReplyIDs(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if at.Thread == thread {
+			ids = kept
+		} else {
+			before = append(before, kept...)
+		}
+		at = origin
+	}
+	return append(before, ids...), nil
+}
+
+// listReplyIDs is ListReplyIDs for the records of one thread up to a point. It also returns the point that the thread was forked from.
+func (s *Store) listReplyIDs(ctx context.Context, upTo journal.Point) (ids []string, origin journal.Point, err error) {
+	type line struct {
+		history.Entry
+		reply string
+	}
+	var lines []line
+	for r, err := range journal.Records(ctx, s, upTo.Thread, journal.Range{UpTo: upTo.Seq}) {
 		if err != nil {
 			return nil, origin, err
 		}
-		origin = e.From
+		e, err := history.DecodeEntry(r)
+		if err != nil {
+			return nil, origin, &journal.DamagedError{Thread: upTo.Thread, Seq: r.Seq, Kind: r.Kind, Err: err}
+		}
+		l := line{Entry: e}
+		if e.Kind == journal.KindEffect && flow.IsReply(e.ID) {
+			reply, err := flow.ReadReply(r.Data)
+			if err != nil {
+				return nil, origin, fmt.Errorf("run %s, record %d: %w", upTo.Thread, r.Seq, err)
+			}
+			l.reply = reply.ID
+		}
+		if len(lines) == 0 {
+			origin = e.From
+		}
+		lines = append(lines, l)
+	}
+	redo := upTo.Seq > 0 // replies of the current step are requested again
+	done := map[string]bool{}
+	for _, e := range slices.Backward(lines) {
 		switch {
-		case upTo.Seq > 0 && e.Seq > upTo.Seq:
 		case e.Kind == journal.KindStart: // replies of earlier turns are not requested again
 			redo = false
 		case e.Kind == journal.KindEdit:
@@ -148,11 +144,12 @@ func (s *Store) listReplies(ctx context.Context, upTo journal.Point) (kept map[i
 			clear(done)
 		case e.Kind == journal.KindStep && !strings.Contains(e.Path, "#"): // a team starts again with its node
 			done[e.Path] = true
-		case e.Kind == journal.KindEffect && flow.IsReply(e.ID):
-			kept[e.Seq] = replyPosition{!redo || isInsideFrame(e.Path, done), nodeOf(e)}
+		case e.reply != "" && (!redo || isInsideFrame(e.Path, done)):
+			ids = append(ids, e.reply)
 		}
 	}
-	return kept, origin, nil
+	slices.Reverse(ids)
+	return ids, origin, nil
 }
 
 // isInsideFrame reports whether a frame, or one around it, is in frames: then one of its
@@ -164,26 +161,4 @@ func isInsideFrame(path string, frames map[string]bool) bool {
 		}
 		path = parentFrame(path)
 	}
-}
-
-// readReplies calls a function with some records of a run as replies, oldest first.
-func (s *Store) readReplies(ctx context.Context, id string, kept map[int64]replyPosition, use func(r flow.Reply, seq int64, at replyPosition)) error {
-	if len(kept) == 0 {
-		return nil
-	}
-	for r, err := range journal.Records(ctx, s, id, journal.Range{}) {
-		if err != nil {
-			return err
-		}
-		at, reply := kept[r.Seq]
-		if !reply {
-			continue
-		}
-		parsed, err := flow.ReadReply(r.Data)
-		if err != nil {
-			return fmt.Errorf("run %s, record %d: %w", id, r.Seq, err)
-		}
-		use(parsed, r.Seq, at)
-	}
-	return nil
 }

@@ -82,13 +82,18 @@ func (s *Store) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, e
 		if err != nil {
 			return nil, err
 		}
-		point := Checkpoint{At: c.Seq, Time: c.Time, Kind: c.Kind.String(), Path: c.Path, Next: append([]string{}, c.Next...)}
-		if c.Kind == journal.KindEdit {
-			point.What = c.What
-		}
-		list = append(list, point)
+		list = append(list, newCheckpoint(&c.Entry))
 	}
 	return list, nil
+}
+
+// newCheckpoint returns the checkpoint that a record is.
+func newCheckpoint(e *history.Entry) Checkpoint {
+	c := Checkpoint{At: e.Seq, Time: e.Time, Kind: e.Kind.String(), Path: e.Path, Next: append([]string{}, e.Next...)}
+	if e.Kind == journal.KindEdit {
+		c.What = e.What
+	}
+	return c
 }
 
 // maxListed is the largest number of checkpoints that an error lists.

@@ -164,11 +164,19 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	if err != nil {
 		return nil, err
 	}
+	return a.newDetail(ctx, st, at, snap, func() (*history.Snapshot, error) {
+		snap, err := history.Inspect(ctx, st.Store, at.Thread, 0)
+		return snap, st.pointError(ctx, at, err)
+	})
+}
+
+// newDetail returns the details of the run that a thread holds at a point, where it was folded. again folds it to its end now.
+func (a *Archive) newDetail(ctx context.Context, st *Store, at journal.Point, snap *history.Snapshot, again func() (*history.Snapshot, error)) (*Detail, error) {
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
 	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
-		if snap, err = history.Inspect(ctx, st.Store, at.Thread, 0); err != nil {
-			return nil, st.pointError(ctx, at, err)
+		if snap, err = again(); err != nil {
+			return nil, err
 		}
 		i, err = st.describeRun(ctx, snap.RunInfo)
 	}
@@ -219,40 +227,6 @@ func (s *Store) listEntries(ctx context.Context, of runRef) (entries []history.E
 		}
 	}
 	return entries, nil
-}
-
-// readRecords calls use with those records of a run that want chooses by their heads, oldest first. An error of use ends it, and names the
-// record.
-func (s *Store) readRecords(ctx context.Context, of runRef, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
-	entries, err := s.listEntries(ctx, of)
-	if err != nil {
-		return err
-	}
-	return s.readContents(ctx, of, entries, want, use)
-}
-
-// readContents is readRecords for a run whose heads are known.
-func (s *Store) readContents(ctx context.Context, of runRef, entries []history.Entry, want func(history.Entry) bool, use func(history.Entry, journal.Record) error) error {
-	wanted := map[int64]history.Entry{}
-	for _, e := range entries {
-		if want(e) {
-			wanted[e.Seq] = e
-		}
-	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	for r, err := range journal.Records(ctx, s, of.thread, journal.Range{After: max(0, of.first-1), UpTo: of.last}) {
-		if err != nil {
-			return err
-		}
-		if e, ok := wanted[r.Seq]; ok {
-			if err := use(e, r); err != nil {
-				return fmt.Errorf("run %s, record %d: %w", of.run, r.Seq, err)
-			}
-		}
-	}
-	return nil
 }
 
 // RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.

@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -41,24 +39,6 @@ type Moment struct {
 	Output    string // of a script
 }
 
-// ReadStory returns what happened in a run, oldest first: of a session only what belongs to the run. It
-// leaves out records that say nothing to people, such as the start of an effect whose result is recorded.
-// at is the last record that counts (0: the newest).
-func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment, error) {
-	st, found, err := a.locateRun(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if at > 0 {
-		found.last = at
-	}
-	b := newStoryBuilder()
-	if err := st.readRecords(ctx, found, func(history.Entry) bool { return true }, b.addRecord); err != nil {
-		return nil, err
-	}
-	return b.finishStory(), nil
-}
-
 // scriptEffect is the name of the effect of a script node.
 const scriptEffect = "script"
 
@@ -67,27 +47,22 @@ const conversationStart = "begin"
 
 // A storyBuilder makes moments of records, oldest first.
 type storyBuilder struct {
+	*course
 	moments []Moment
-	next    map[string][]string     // nodes that run next, by the path of their frame
 	open    map[string]int          // indexes of intents without a result, by path and id
 	calls   map[string]llm.ToolCall // requested calls, by path and id
 	talks   map[string]bool         // frames of conversations
-	teams   teamLogs
-	front   frontier
-	ended   map[string]bool // agents and tasks of teams whose failure was added
+	ended   map[string]bool         // agents and tasks of teams whose failure was added
 }
 
-func newStoryBuilder() *storyBuilder {
-	return &storyBuilder{next: map[string][]string{}, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}, front: frontier{}, ended: map[string]bool{}}
+func newStoryBuilder(c *course) *storyBuilder {
+	return &storyBuilder{course: c, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// addRecord adds a record.
-func (b *storyBuilder) addRecord(e history.Entry, r journal.Record) (err error) {
-	m := Moment{Entry: e, Node: publicPath(e.Path)}
-	if m.Content, err = history.DecodeContent(r); err != nil {
-		return err
-	}
-	b.front.addEntry(e)
+// addFact adds a record.
+func (b *storyBuilder) addFact(f *fact) {
+	e := f.Entry
+	m := Moment{Entry: e, Content: f.Content, Node: publicPath(e.Path)}
 	switch e.Kind {
 	case journal.KindEnd:
 		if m.What == graph.Failed.String() {
@@ -116,18 +91,15 @@ func (b *storyBuilder) addRecord(e history.Entry, r journal.Record) (err error) 
 			}
 		}
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
-		if team.IsLog(e.ID) {
-			b.addTeamLog(m, r.Data)
-			return nil
+		switch {
+		case f.log != nil:
+			b.addTeamLog(m, f.log)
+		case !team.IsLog(e.ID):
+			b.addEffect(m, f)
 		}
-		return b.addEffect(m, r.Data)
-	}
-	switch e.Kind {
-	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
-		b.next[e.Path] = e.Next
+		return
 	}
 	b.moments = append(b.moments, m)
-	return nil
 }
 
 // findQuestion returns the question that an answer belongs to.
@@ -141,27 +113,24 @@ func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
 }
 
 // addEffect adds an intent, a result or a failure. A result replaces its intent.
-func (b *storyBuilder) addEffect(m Moment, data []byte) error {
+func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	key := m.Path + m.ID
-	m.Effect = effectOf(m.ID)
-	talk := flow.IsTalk(m.ID) || toolKey(m.ID) != ""
-	if !talk {
+	m.Effect = f.effect
+	if !flow.IsTalk(m.ID) && f.call == "" {
 		m.Node = nodeOf(m.Entry)
 	} else if flow.IsTalk(m.ID) {
 		b.talks[m.Path] = true
 	}
-	if err := b.readEffect(&m, data); err != nil {
-		return err
-	}
+	b.addOutcome(&m, f)
 	if flow.IsFailure(m.ID) {
-		m.Failure, m.FailedNodes = flow.ReadFailure(data), []string{m.Node}
+		m.Failure, m.FailedNodes = flow.ReadFailure(f.data), []string{m.Node}
 		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
 			m.Took, b.moments[n].Seq = b.moments[n].Took, 0 // this says it all
 		}
 	}
 	if i, ok := b.open[key]; ok {
 		if m.Kind == journal.KindIntent { // a note about the same effect
-			return nil
+			return
 		}
 		if began := b.moments[i]; m.Time.After(began.Time) {
 			m.Took = m.Time.Sub(began.Time)
@@ -172,7 +141,6 @@ func (b *storyBuilder) addEffect(m Moment, data []byte) error {
 		b.open[key] = len(b.moments)
 	}
 	b.moments = append(b.moments, m)
-	return nil
 }
 
 // listFailed returns the paths of the nodes with which a drive has failed. Those that wait for an answer have not failed.
@@ -193,8 +161,7 @@ func listFailed(f frontier, questions []string) (nodes []string) {
 func joinNode(frame, node string) string { return strings.TrimPrefix(frame+"/"+node, "/") }
 
 // addTeamLog adds a moment for an entry of a team's log with which an agent or a task has failed.
-func (b *storyBuilder) addTeamLog(m Moment, data []byte) {
-	l := b.teams.add(m.Entry, data)
+func (b *storyBuilder) addTeamLog(m Moment, l *teamLog) {
 	for i := range l.past.Agents {
 		if a := &l.past.Agents[i]; a.Status == failedInTeam && !b.ended[l.task+a.ID] {
 			b.ended[l.task+a.ID] = true
@@ -222,81 +189,51 @@ const (
 	failedInTeam = "failed"
 )
 
-// effectOf returns the name of an effect by its id.
-func effectOf(id string) string {
-	if parts := strings.Split(id, "\x00"); len(parts) > 1 {
-		return parts[1]
-	}
-	return ""
-}
-
-// readEffect reads the result of an effect.
-func (b *storyBuilder) readEffect(m *Moment, data []byte) error {
-	if id := toolKey(m.ID); id != "" {
-		call := ToolCall{Path: m.Path, ID: id, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
-		if c, ok := b.calls[m.Path+id]; ok {
+// addOutcome adds what an effect has returned.
+func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
+	if f.call != "" {
+		call := ToolCall{Path: m.Path, ID: f.call, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
+		if c, ok := b.calls[m.Path+f.call]; ok {
 			call.Tool, call.Args = c.Name, c.Args
 		}
 		m.Call = &call
-		if m.Kind != journal.KindEffect {
-			return nil
+		if f.made == nil {
+			return
 		}
-		made, err := agent.ReadCall(data)
-		if err != nil {
-			return err
-		}
-		if call.addTry(&made); call.Status == callFailed {
+		if call.addTry(f.made); call.Status == callFailed {
 			m.Failure = call.Outcome
 		}
-		return nil
+		return
 	}
-	switch {
-	case m.Kind != journal.KindEffect:
-	case flow.IsReply(m.ID):
-		r, err := flow.ReadReply(data)
-		if err != nil {
-			return err
+	m.Reply, m.Search, m.Hook = f.reply, f.search, f.hook
+	for _, part := range f.message.Parts {
+		if r, ok := part.(llm.Reasoning); ok {
+			m.Reasoning += r.Text
 		}
-		m.Reply = &r
-		var talk struct {
-			Message llm.Message `json:"message"`
-		}
-		if json.Unmarshal(data, &talk) == nil {
-			for _, part := range talk.Message.Parts {
-				if r, ok := part.(llm.Reasoning); ok {
-					m.Reasoning += r.Text
-				}
-			}
-			for _, c := range talk.Message.ToolCalls() {
-				b.calls[m.Path+c.ID] = c
-				m.Asks = append(m.Asks, c)
-			}
-		}
-	case flow.IsSearch(m.ID):
-		s, err := flow.ReadSearch(data)
-		if err != nil {
-			return err
-		}
-		m.Search = &s
-	case m.Effect == agent.HookEffect:
-		m.Hook = new(agent.HookRecord)
-		return json.Unmarshal(data, m.Hook)
-	case m.Effect == scriptEffect:
-		m.Output = string(data)
 	}
-	return nil
+	for _, c := range f.asks {
+		b.calls[m.Path+c.ID] = c
+		m.Asks = append(m.Asks, c)
+	}
+	if m.Kind == journal.KindEffect && m.Effect == scriptEffect {
+		m.Output = string(f.data)
+	}
 }
 
-// finishStory returns the moments without the intents that have a result, and marks the steps of conversations.
-func (b *storyBuilder) finishStory() []Moment {
+// listMoments returns the moments without the intents that have a result, and marks the steps of conversations.
+func (b *storyBuilder) listMoments() []Moment {
 	for path := range b.talks { // a team's lead talks in a frame below that of the agent
 		if above, lead := strings.CutSuffix(path, "#"+team.Lead+"/"); lead {
 			b.talks[above[:strings.LastIndexByte(above, '/')+1]] = true
 		}
 	}
-	list := slices.DeleteFunc(b.moments, func(m Moment) bool { return m.Seq == 0 })
-	for i := range list {
-		list[i].Inner = b.talks[list[i].Path] && slices.Contains([]journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}, list[i].Kind)
+	var list []Moment
+	for _, m := range b.moments {
+		if m.Seq == 0 {
+			continue
+		}
+		m.Inner = b.talks[m.Path] && slices.Contains([]journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}, m.Kind)
+		list = append(list, m)
 	}
 	return list
 }

@@ -3,10 +3,6 @@ package runs
 import (
 	"context"
 	"time"
-
-	"raddle.dev/flow"
-	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 )
 
 // A Summary is what a list shows of a run in addition to its Info.
@@ -23,26 +19,19 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	thread := i.threadName()
-	snap, err := history.Inspect(ctx, st.Store, thread, 0)
+	v := newView(a, st, runRef{thread: i.threadName()}, nil)
+	v.turns = true
+	if err := v.read(ctx, 0); err != nil {
+		return sum, err
+	}
+	snap, err := v.reading.Snapshot(ctx, nil)
 	if err != nil {
 		return sum, err
 	}
 	sum.Active = snap.Active
+	sum.Calls = v.models
 	if rec, err := DecodeRecord(snap.Meta); err == nil {
 		sum.Prompt = rec.Prompt
 	}
-	replies := map[int64]replyPosition{}
-	for e, err := range history.Entries(ctx, st, thread) {
-		if err != nil {
-			return sum, err
-		}
-		if e.Kind == journal.KindStart || e.Kind == journal.KindFork {
-			break // the rest belongs to earlier turns
-		}
-		if e.Kind == journal.KindEffect && flow.IsReply(e.ID) {
-			replies[e.Seq] = replyPosition{node: nodeOf(e)}
-		}
-	}
-	return sum, st.readReplies(ctx, thread, replies, func(r flow.Reply, _ int64, _ replyPosition) { sum.Calls.addReply(r) })
+	return sum, nil
 }

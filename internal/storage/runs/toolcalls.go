@@ -1,13 +1,11 @@
 package runs
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
@@ -49,6 +47,8 @@ type callLog struct {
 	calls []ToolCall
 	at    map[string]int          // index of a call by its path and id
 	asked map[string]callQuestion // by the frame and the key of the question
+
+	recorded bool // a record says something about calls
 }
 
 // A callQuestion is a question about the permission of a call.
@@ -57,60 +57,37 @@ type callQuestion struct {
 	about *agent.CallData
 }
 
-// ToolCalls returns the calls of tools that a run's models have requested, up to a
-// record (0: all), in the order of the requests.
-func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) {
-	st, found, err := a.locateRun(ctx, d.Run)
-	if err != nil {
-		return nil, err
-	}
-	if d.At > 0 {
-		found.last = d.At
-	}
-	log := newCallLog()
-	recorded := false
-	err = st.readRecords(ctx, found, isAboutCalls, func(e history.Entry, r journal.Record) error {
-		recorded = true
-		return log.recordEntry(e, r)
-	})
-	if err != nil || !recorded {
-		return nil, err
-	}
-	log.addConversation(d.Snapshot.Values)
-	return log.calls, nil
-}
-
 func newCallLog() *callLog {
 	return &callLog{at: map[string]int{}, asked: map[string]callQuestion{}}
 }
 
-// ListRecordedCalls returns the calls of tools in the records of a journal, oldest first, in the order of the requests: see [Archive.ToolCalls].
+// ListRecordedCalls returns the calls of tools in the records of a journal, oldest first, in the order of the requests: see [View.ToolCalls].
 // Outcomes that are no effects are not among them.
 func ListRecordedCalls(records []journal.Record) ([]ToolCall, error) {
 	log := newCallLog()
 	for _, r := range records {
 		e, err := history.DecodeEntry(r)
-		if err == nil && isAboutCalls(e) {
-			err = log.recordEntry(e, r)
-		}
 		if err != nil {
 			return nil, err
 		}
+		f, err := readFact(e, r)
+		if err != nil {
+			return nil, err
+		}
+		log.addFact(f)
 	}
 	return log.calls, nil
 }
 
-// isAboutCalls reports whether a record says something about calls of tools.
-func isAboutCalls(e history.Entry) bool {
-	switch isCall := toolKey(e.ID) != ""; e.Kind {
-	case journal.KindEffect:
-		return isCall || flow.IsReply(e.ID) || effectOf(e.ID) == agent.HookEffect
-	case journal.KindIntent:
-		return isCall
-	case journal.KindQuestion, journal.KindAnswer:
-		return true
+// listCalls returns the calls with the outcomes that are not effects but in the conversation, which is a value of a state. It is nil
+// if no record says anything about calls.
+func (l *callLog) listCalls(values []history.StoredValue) []ToolCall {
+	if !l.recorded {
+		return nil
 	}
-	return false
+	whole := callLog{calls: slices.Clone(l.calls), at: l.at}
+	whole.addConversation(values)
+	return whole.calls
 }
 
 // toolKey returns the id of the call that an effect belongs to, or "" for other effects.
@@ -124,24 +101,25 @@ func toolKey(what string) string {
 	return key
 }
 
-func (l *callLog) recordEntry(e history.Entry, r journal.Record) error {
-	switch id := toolKey(e.ID); {
-	case e.Kind == journal.KindQuestion || e.Kind == journal.KindAnswer:
-		return l.addQuestion(e, r)
-	case effectOf(e.ID) == agent.HookEffect:
-		return l.addHook(e, r.Data)
-	case id == "":
-		return l.addReply(e.Path, r.Data)
-	case e.Kind == journal.KindIntent:
-		l.setOutcome(e.Path, id, callUnrecorded, "")
-		return nil
-	default:
-		made, err := agent.ReadCall(r.Data)
-		if i, ok := l.at[e.Path+id]; ok && err == nil {
-			l.calls[i].addTry(&made)
+// addFact adds what a record says about calls of tools.
+func (l *callLog) addFact(f *fact) {
+	switch {
+	case f.Kind == journal.KindQuestion || f.Kind == journal.KindAnswer:
+		l.addQuestion(f)
+	case f.hook != nil:
+		l.addHook(f)
+	case f.reply != nil:
+		l.addReply(f)
+	case f.call != "" && f.Kind == journal.KindIntent:
+		l.setOutcome(f.Path, f.call, callUnrecorded, "")
+	case f.made != nil:
+		if i, ok := l.at[f.Path+f.call]; ok {
+			l.calls[i].addTry(f.made)
 		}
-		return err
+	default:
+		return
 	}
+	l.recorded = true
 }
 
 // readResult returns the result of a call of a tool that an effect has recorded; nil if it has none.
@@ -185,57 +163,40 @@ func listHeld(outcome string) (held []string) {
 
 // addQuestion adds a question about the permission of a call, or its answer. Journals of older versions, and those of processes that died during the call, have
 // nothing else about the permission.
-func (l *callLog) addQuestion(e history.Entry, r journal.Record) error {
-	content, err := history.DecodeContent(r)
-	if err != nil {
-		return err
-	}
-	if q := content.Question; q != nil {
+func (l *callLog) addQuestion(f *fact) {
+	if q := f.Question; q != nil {
 		var about agent.CallData
 		if q.Kind != agent.KindPermission || json.Unmarshal(q.Data, &about) != nil {
-			return nil
+			return
 		}
-		if i, ok := l.at[e.Path+about.ID]; ok {
-			l.asked[e.Path+content.Asked] = callQuestion{i, &about}
+		if i, ok := l.at[f.Path+about.ID]; ok {
+			l.asked[f.Path+f.Asked] = callQuestion{i, &about}
 			l.calls[i].Permission = about.ReadPermission()
 		}
-		return nil
+		return
 	}
-	asked, ok := l.asked[e.Path+content.Asked]
+	asked, ok := l.asked[f.Path+f.Asked]
 	if !ok {
-		return nil
+		return
 	}
 	c := &l.calls[asked.call]
-	c.AnsweredBy = e.By
-	c.Permission.AddAnswer(content.Answer, content.Refused, asked.about)
-	return nil
+	c.AnsweredBy = f.By
+	c.Permission.AddAnswer(f.Answer, f.Refused, asked.about)
 }
 
 // addHook adds the arguments by which a hook has replaced those of a call.
-func (l *callLog) addHook(e history.Entry, data []byte) error {
-	var rec agent.HookRecord
-	if err := json.Unmarshal(data, &rec); err != nil {
-		return fmt.Errorf("the recorded answer of a hook: %w", err)
+func (l *callLog) addHook(f *fact) {
+	if i, ok := l.at[f.Path+agent.CallOfHook(f.ID[strings.LastIndexByte(f.ID, 0)+1:])]; ok && f.hook.Answer.Arguments != nil {
+		l.calls[i].MadeWith = f.hook.Answer.Arguments
 	}
-	if i, ok := l.at[e.Path+agent.CallOfHook(e.ID[strings.LastIndexByte(e.ID, 0)+1:])]; ok && rec.Answer.Arguments != nil {
-		l.calls[i].MadeWith = rec.Answer.Arguments
-	}
-	return nil
 }
 
 // addReply adds the calls that a reply requests.
-func (l *callLog) addReply(path string, data []byte) error {
-	var r struct {
-		Message llm.Message `json:"message"`
+func (l *callLog) addReply(f *fact) {
+	for _, c := range f.asks {
+		l.at[f.Path+c.ID] = len(l.calls)
+		l.calls = append(l.calls, ToolCall{Path: f.Path, ID: c.ID, Tool: c.Name, Args: c.Args, Status: callOpen})
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("the recorded reply of a model: %w", err)
-	}
-	for _, c := range r.Message.ToolCalls() {
-		l.at[path+c.ID] = len(l.calls)
-		l.calls = append(l.calls, ToolCall{Path: path, ID: c.ID, Tool: c.Name, Args: c.Args, Status: callOpen})
-	}
-	return nil
 }
 
 func (l *callLog) setOutcome(path, id, status, text string) {

@@ -34,24 +34,24 @@ type Branch struct {
 	Children  []*Branch  // in the order in which they started
 	Run       string     // id of the run of its own that the branch is; "": it is a part of this run
 	failed    int64      // number of the record with which it has failed, although the run continued; 0: it has not
+	failure   branchFailure
 }
 
-// ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
-// includes agents that were collected, which are no longer in the run's state.
-func (a *Archive) ReadTree(ctx context.Context, d *Detail) (*Branch, error) {
-	st, found, err := a.locateRun(ctx, d.Run)
-	if err != nil {
-		return nil, err
-	}
-	if d.At > 0 {
-		found.last = d.At
-	}
-	root, remote, err := st.buildTree(ctx, found, d)
-	if err != nil || d.At > 0 {
-		return root, err
+// A branchFailure is the newest effect that says why a branch has failed. It may have worked again since.
+type branchFailure struct {
+	record int64
+	reason string
+}
+
+// Tree returns the parts of the run that worked. It includes agents that were collected, which are no longer in the run's state. It reads
+// the runs of their own that are parts of the run, unless the view is of an earlier point.
+func (v *View) Tree(ctx context.Context) (*Branch, error) {
+	root, remote := v.parts.tree.buildTree(v.Detail)
+	if v.At > 0 {
+		return root, nil
 	}
 	for _, b := range remote {
-		if err := readRemoteBranch(ctx, a, b); err != nil {
+		if err := readRemoteBranch(ctx, v.archive, b); err != nil {
 			return nil, err
 		}
 	}
@@ -61,14 +61,14 @@ func (a *Archive) ReadTree(ctx context.Context, d *Detail) (*Branch, error) {
 // readRemoteBranch reads the tree of a run of its own into the branch that it is.
 func readRemoteBranch(ctx context.Context, a *Archive, b *Branch) error {
 	b.Questions = nil
-	d, err := a.ReadRunDetail(ctx, b.Run)
+	v, err := a.ReadView(ctx, b.Run)
 	if errors.As(err, new(*UnknownError)) { // it has not started, or was removed
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	tree, err := a.ReadTree(ctx, d)
+	tree, err := v.Tree(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,37 +100,23 @@ func (b *Branch) addRemoteCalls(calls *Calls, inside bool) {
 	}
 }
 
-// buildTree returns the tree of a run, and the branches in it that are runs of their own.
-func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (root *Branch, remote []*Branch, err error) {
-	entries, err := s.listEntries(ctx, at)
-	if err != nil {
-		return nil, nil, err
-	}
-	tb := newTreeBuilder(d)
-	for _, e := range slices.Backward(entries) {
-		tb.addEntry(e)
-	}
-	hasContent := func(e history.Entry) bool {
-		return e.Kind == journal.KindQuestion || e.Kind == journal.KindEffect && (flow.IsReply(e.ID) || flow.IsFailure(e.ID) || team.IsLog(e.ID))
-	}
-	if err := s.readContents(ctx, at, entries, hasContent, tb.addContent); err != nil {
-		return nil, nil, err
-	}
-	return tb.finishTree(d), tb.remote, nil
-}
-
 // A treeBuilder builds a tree from the records of a journal.
 type treeBuilder struct {
+	*course
 	root   *Branch
 	paths  map[string]*Branch   // by path
 	order  []*Branch            // in the order of their start, without the root
 	in     map[*Branch]string   // the frame, in the journal, whose task it is
 	steps  map[string]time.Time // start of the current step, by frame
-	next   map[string][]string  // nodes of the current step, by frame
-	front  frontier
-	teams  teamLogs
-	remote []*Branch         // runs of their own
-	by     map[string]string // the path of the agent that has spawned an agent, by the path of the latter
+	remote []remoteQuestion     // what runs of their own are started for
+	by     map[string]string    // the path of the agent that has spawned an agent, by the path of the latter
+}
+
+// A remoteQuestion is a question that a run of its own answers.
+type remoteQuestion struct {
+	path  string
+	run   string
+	asked time.Time
 }
 
 // A teamLog is the log of a team, and the place of the team.
@@ -141,9 +127,9 @@ type teamLog struct {
 	incomplete bool // its beginning is no longer in the journal
 }
 
-func newTreeBuilder(d *Detail) *treeBuilder {
-	root := &Branch{Agent: d.Agent, Started: d.Started, Updated: d.Updated}
-	return &treeBuilder{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, next: map[string][]string{}, front: frontier{}, by: map[string]string{}}
+func newTreeBuilder(c *course) *treeBuilder {
+	root := &Branch{}
+	return &treeBuilder{course: c, root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}}
 }
 
 // PlainPath returns the path of nodes and agents that a path of a journal means, each
@@ -206,19 +192,23 @@ func (tb *treeBuilder) openBranch(path string, began time.Time) *Branch {
 
 // effectBranch returns the branch of an effect: that of its frame for a conversation,
 // otherwise that of its task.
-func (tb *treeBuilder) effectBranch(e history.Entry) *Branch {
-	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
-		return tb.openBranch(publicPath(e.Path), tb.steps[e.Path])
+func (tb *treeBuilder) effectBranch(f *fact) *Branch {
+	if flow.IsTalk(f.ID) || f.call != "" {
+		return tb.openBranch(publicPath(f.Path), tb.steps[f.Path])
 	}
-	b := tb.openBranch(publicPath(e.Path+taskOf(e)+"/"), tb.steps[e.Path])
-	tb.in[b] = e.Path
+	b := tb.openBranch(publicPath(f.Path+taskOf(f.Entry)+"/"), tb.steps[f.Path])
+	tb.in[b] = f.Path
 	return b
 }
 
-// addEntry adds the head of a record.
-func (tb *treeBuilder) addEntry(e history.Entry) {
-	tb.front.addEntry(e)
+// addFact adds a record.
+func (tb *treeBuilder) addFact(f *fact) {
+	e := f.Entry
 	switch e.Kind {
+	case journal.KindQuestion:
+		if call, ok := graph.RemoteCallOf(f.Question); ok {
+			tb.remote = append(tb.remote, remoteQuestion{f.Question.ID, call.Run, e.Time})
+		}
 	case journal.KindStart, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		tb.steps[e.Path] = e.Time
 	case journal.KindCall:
@@ -226,16 +216,18 @@ func (tb *treeBuilder) addEntry(e history.Entry) {
 		b := tb.openBranch(publicPath(e.Path), e.Time)
 		b.Ended, b.failed, tb.in[b] = time.Time{}, 0, parentFrame(e.Path) // it may start again
 	case journal.KindEffect:
-		if !flow.IsReply(e.ID) && !flow.IsFailure(e.ID) && toolKey(e.ID) == "" {
+		if f.reply == nil && !flow.IsFailure(e.ID) && f.call == "" {
 			break
 		}
-		b := tb.effectBranch(e)
+		b := tb.effectBranch(f)
 		b.Ended, b.failed = time.Time{}, 0
 		switch {
-		case flow.IsFailure(e.ID):
-			b.failed = e.Seq
-		case toolKey(e.ID) != "":
+		case f.reply != nil:
+			b.Calls.addReply(*f.reply)
+		case f.call != "":
 			b.Tools++
+		default:
+			b.failed, b.failure = e.Seq, branchFailure{e.Seq, flow.ReadFailure(f.data)}
 		}
 	case journal.KindTask:
 		tb.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
@@ -249,10 +241,6 @@ func (tb *treeBuilder) addEntry(e history.Entry) {
 				b.failed, b.Error = e.Seq, e.Failed
 			}
 		}
-	}
-	switch e.Kind {
-	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
-		tb.next[e.Path] = e.Next
 	}
 	for path := publicPath(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
 		if b := tb.paths[path]; b != nil && b != tb.root {
@@ -282,42 +270,6 @@ func (tb *treeBuilder) endBranches(frame string, at time.Time) {
 // parentFrame returns the frame around a frame of the journal.
 func parentFrame(path string) string {
 	return path[:strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1]
-}
-
-// addContent adds what a record holds in addition to its head.
-func (tb *treeBuilder) addContent(e history.Entry, r journal.Record) error {
-	if e.Kind != journal.KindQuestion {
-		return tb.addEffect(e, r.Data)
-	}
-	c, err := history.DecodeContent(r)
-	if err != nil {
-		return err
-	}
-	if call, ok := graph.RemoteCallOf(c.Question); ok {
-		b := tb.openBranch(c.Question.ID, e.Time)
-		b.Run = call.Run
-		tb.remote = append(tb.remote, b)
-	}
-	return nil
-}
-
-// addEffect adds the outcome of an effect.
-func (tb *treeBuilder) addEffect(e history.Entry, data []byte) error {
-	if team.IsLog(e.ID) {
-		tb.teams.add(e, data)
-		return nil
-	}
-	if flow.IsFailure(e.ID) {
-		if b := tb.effectBranch(e); b.failed == e.Seq {
-			b.Error = flow.ReadFailure(data)
-		}
-		return nil
-	}
-	r, err := flow.ReadReply(data)
-	if err == nil {
-		tb.effectBranch(e).Calls.addReply(r)
-	}
-	return err
 }
 
 // teamLogs are the logs of the teams of a run.

@@ -10,6 +10,37 @@ import (
 	"raddle.dev/team"
 )
 
+// buildTree returns the tree of a run, and the branches in it that are runs of their own. Records may be added after that.
+func (tb *treeBuilder) buildTree(d *Detail) (root *Branch, remote []*Branch) {
+	whole := tb.clone()
+	whole.root.Agent, whole.root.Started, whole.root.Updated = d.Agent, d.Started, d.Updated
+	for _, q := range tb.remote {
+		b := whole.openBranch(q.path, q.asked)
+		b.Run = q.run
+		remote = append(remote, b)
+	}
+	return whole.finishTree(d), remote
+}
+
+// clone returns a builder with branches of its own, to which no record is added.
+func (tb *treeBuilder) clone() *treeBuilder {
+	c := &treeBuilder{course: tb.course, paths: map[string]*Branch{}, by: map[string]string{}}
+	copyOf := func(b *Branch) *Branch {
+		made := *b
+		made.Calls.Models = slices.Clone(b.Calls.Models)
+		if b.failed > 0 && b.failed == b.failure.record {
+			made.Error = b.failure.reason
+		}
+		c.paths[b.Path] = &made
+		return &made
+	}
+	c.root = copyOf(tb.root)
+	for _, b := range tb.order {
+		c.order = append(c.order, copyOf(b))
+	}
+	return c
+}
+
 // finishTree moves each branch to its place in the tree, and sets its status.
 func (tb *treeBuilder) finishTree(d *Detail) *Branch {
 	tb.root.Status, tb.root.Error, tb.root.Updated = d.Status, d.Reason, d.Updated

@@ -118,12 +118,12 @@ func runGraph(ctx context.Context, env *environment, opts graphOptions, args []s
 
 // pictureOf returns the structure of an agent or of a run, and sets the options that depend on it. JSON has the structure of an agent as it runs.
 func pictureOf(ctx context.Context, env *environment, name, format string, o *draw.Options) (graph.Structure, error) {
-	d, err := drawnRun(ctx, env, name)
+	v, err := drawnRun(ctx, env, name)
 	if err != nil {
 		return graph.Structure{}, err
 	}
-	if d != nil {
-		return pictureOfRun(ctx, env, d, o)
+	if v != nil {
+		return pictureOfRun(ctx, env, v, o), nil
 	}
 	a, err := env.process.Load(app.LoadRequest{Agent: name})
 	switch {
@@ -136,32 +136,29 @@ func pictureOf(ctx context.Context, env *environment, name, format string, o *dr
 }
 
 // drawnRun returns the run that an argument of "graph" names: nil if it names an agent, or nothing.
-func drawnRun(ctx context.Context, env *environment, name string) (*runs.Detail, error) {
+func drawnRun(ctx context.Context, env *environment, name string) (*runs.View, error) {
 	isLast := name == "last" || strings.HasPrefix(name, "last~")
 	if !isLast {
 		if app.IsPath(name) || slices.ContainsFunc(env.process.ListAgents(), func(a app.Place) bool { return a.Name == name }) {
 			return nil, nil
 		}
 	}
-	d, err := env.process.Runs.ReadRunDetail(ctx, name)
+	v, err := env.process.Runs.ReadView(ctx, name)
 	if failed := (*failure.Error)(nil); !isLast && errors.As(err, &failed) {
 		return nil, nil // it is said that there is no such agent
 	}
-	return d, err
+	return v, err
 }
 
 // pictureOfRun returns the structure of the agent of a run, and sets what the run did in it.
-func pictureOfRun(ctx context.Context, env *environment, d *runs.Detail, o *draw.Options) (graph.Structure, error) {
-	moments, err := env.process.Runs.ReadStory(ctx, d.Run, d.At)
-	if err != nil {
-		return graph.Structure{}, err
-	}
-	picture := overview.PictureOf(ctx, env.process, d, moments)
+func pictureOfRun(ctx context.Context, env *environment, v *runs.View, o *draw.Options) graph.Structure {
+	moments := v.Moments()
+	picture := overview.PictureOf(ctx, env.process, v.Detail, moments)
 	if picture.Note != "" {
 		env.printNote("raddle: %s", picture.Note)
 	}
-	story.AddRun(o, &picture.Structure, d, moments)
-	return picture.Structure, nil
+	story.AddRun(o, &picture.Structure, v.Detail, moments)
+	return picture.Structure
 }
 
 // addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII characters.

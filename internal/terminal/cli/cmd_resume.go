@@ -95,7 +95,7 @@ func printOver(ctx context.Context, env *environment, over *runs.EndedError, for
 		env.out.PrintText(over.Output)
 		return nil
 	}
-	detail, err := env.process.Runs.ReadRunDetail(ctx, over.ID)
+	detail, err := env.process.Runs.ReadView(ctx, over.ID)
 	if err != nil {
 		return err
 	}

@@ -250,11 +250,11 @@ func readTrees(ctx context.Context, p *app.Process, list []runs.Info) ([]listedR
 
 // readTree returns the parts that worked in a run.
 func readTree(ctx context.Context, p *app.Process, run string) (overview.Branch, error) {
-	d, err := p.Runs.ReadRunDetail(ctx, run)
+	v, err := p.Runs.ReadView(ctx, run)
 	if err != nil {
 		return overview.Branch{}, err
 	}
-	tree, err := p.Runs.ReadTree(ctx, d)
+	tree, err := v.Tree(ctx)
 	if err != nil {
 		return overview.Branch{}, err
 	}

@@ -80,14 +80,11 @@ func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptio
 
 // printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the day.
 func printStory(ctx context.Context, env *environment, run string) error {
-	d, err := env.process.Runs.ReadRunDetail(ctx, run)
+	v, err := env.process.Runs.ReadSession(ctx, run)
 	if err != nil {
 		return err
 	}
-	moments, err := env.process.Runs.ReadStory(ctx, run, 0)
-	if err != nil {
-		return err
-	}
-	env.out.PrintText(story.NewDescriber(moments, &d.Info).DescribeMoments(moments, env.out.Paint))
+	moments := v.Moments()
+	env.out.PrintText(story.NewDescriber(moments, &v.Info).DescribeMoments(moments, env.out.Paint))
 	return nil
 }

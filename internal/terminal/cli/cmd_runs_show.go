@@ -62,11 +62,11 @@ func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, ar
 	if opts.web {
 		return runStudio(ctx, env, studioOptions{}, args)
 	}
-	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	v, err := env.process.Runs.ReadView(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	s, err := overview.DescribeRun(ctx, env.process, d)
+	s, err := overview.DescribeRun(ctx, env.process, v)
 	if err != nil {
 		return err
 	}

@@ -49,17 +49,21 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
 	show := newWatchedEvents(ctx, env, d)
 	id := d.Run
+	v, err := env.process.Runs.ReadView(ctx, id)
+	if err != nil {
+		return err
+	}
 	seq := int64(0)
 	follower := env.process.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
 	for {
-		if d, err = env.process.Runs.ReadRunDetail(ctx, id); err != nil {
+		if err = v.Update(ctx); err != nil {
 			break
 		}
 		var events []graph.Event
 		var more bool
-		if events, more, err = follower.ReadEvents(ctx, d.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
+		if events, more, err = follower.ReadEvents(ctx, v.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
 			break
 		}
 		for _, ev := range events {
@@ -71,13 +75,13 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 			}
 			show(ev)
 		}
-		switch over := d.Status != runs.Running || d.Snapshot.Status == graph.Waiting; {
+		switch over := v.Status != runs.Running || v.Snapshot.Status == graph.Waiting; {
 		case more:
 			continue
 		case over && opts.output != formatText:
-			return writeWatched(ctx, env, d, opts.output, seq+1)
+			return writeWatched(ctx, env, v, opts.output, seq+1)
 		case over:
-			return reportWatched(ctx, env, d)
+			return reportWatched(ctx, env, v)
 		}
 		select {
 		case <-ctx.Done():
@@ -140,12 +144,12 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 }
 
 // writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
-func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format string, seq int64) error {
+func writeWatched(ctx context.Context, env *environment, d *runs.View, format string, seq int64) error {
 	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
 	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
 	switch status := d.Snapshot.Status; {
 	case status == graph.Done:
-		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		calls, err := d.Models(ctx)
 		if err != nil {
 			return err
 		}
@@ -169,12 +173,12 @@ func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format 
 }
 
 // reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
-func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error {
+func reportWatched(ctx context.Context, env *environment, d *runs.View) error {
 	resume := "raddle resume " + d.Run
 	switch d.Snapshot.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		calls, err := d.Models(ctx)
 		env.out.PrintText(o.Output)
 		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:

@@ -66,24 +66,19 @@ func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing was recorded
 	}
-	detail, err := env.process.Runs.ReadRunDetail(context.Background(), run.ID)
+	v, err := env.process.Runs.ReadView(context.Background(), run.ID)
 	if err != nil {
 		return nil, err
 	}
-	detail.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
-	return r, fromJournal(env, detail, r)
+	v.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
+	return r, fromJournal(env, v, r)
 }
 
 // fromJournal adds what a journal says: earlier drives count too.
-func fromJournal(env *environment, d *runs.Detail, r *report) error {
-	ctx := context.Background() // the run's own context may have ended
-	r.State = flow.StoredJSON(d.Snapshot.Values)
-	path, err := overview.ReadPath(ctx, env.process, d)
-	if err != nil {
-		return err
-	}
-	r.Path = path
-	calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+func fromJournal(env *environment, v *runs.View, r *report) error {
+	r.State = flow.StoredJSON(v.Snapshot.Values)
+	r.Path = v.Path()
+	calls, err := v.Models(context.Background()) // the run's own context may have ended
 	r.Usage = overview.UsageOf(env.process, calls)
 	return err
 }

@@ -113,7 +113,11 @@ func TestExtraRemoteChildren(t *testing.T) {
 			t.Errorf("child %s: %s, %+v", i.Run, d.Status, d.Record.Parent)
 		}
 	}
-	shown, err := overview.DescribeRun(t.Context(), c.process, got)
+	view, err := c.process.Runs.ReadView(t.Context(), got.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := overview.DescribeRun(t.Context(), c.process, view)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,74 @@
+package graphtest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"raddle.dev/graph/journal"
+)
+
+// Counting is a store in memory that counts how its threads are read. It is safe for concurrent use.
+type Counting struct {
+	*journal.Memory // the store inside
+
+	mu    sync.Mutex // guards the field below
+	reads map[string]Reads
+}
+
+// Reads says how a thread was read. Looks are readings that met no record, because there was nothing new; they are in none of the counts but that.
+type Reads struct {
+	Passes  int // that began before the first record that the store has, or at its newest one
+	Parts   int // other readings: of a few records, or of what came after a record
+	Looks   int
+	Records int // that all of them have met
+}
+
+// String returns the passes, the parts and the records: "1 passes, 2 parts, 30 records".
+func (r Reads) String() string {
+	return fmt.Sprintf("%d passes, %d parts, %d records", r.Passes, r.Parts, r.Records)
+}
+
+// Take returns how a thread was read since the last call for it.
+func (c *Counting) Take(thread string) Reads {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.reads[thread]
+	delete(c.reads, thread)
+	return r
+}
+
+// Read implements journal.Store.
+func (c *Counting) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) {
+		met := 0
+		defer func() { c.add(thread, r, met) }()
+		for rec, err := range c.Memory.Read(ctx, thread, r) {
+			met++
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// add adds a reading that has met so many records.
+func (c *Counting) add(thread string, r journal.Range, met int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reads == nil {
+		c.reads = map[string]Reads{}
+	}
+	n := c.reads[thread]
+	n.Records += met
+	switch {
+	case met == 0:
+		n.Looks++
+	case r.After == 0 && r.Limit == 0:
+		n.Passes++
+	default:
+		n.Parts++
+	}
+	c.reads[thread] = n
+}

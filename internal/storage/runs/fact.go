@@ -1,0 +1,123 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
+	"raddle.dev/llm"
+	"raddle.dev/team"
+)
+
+// A fact is a record of a run with what it holds. It is decoded once, for all parts of a view.
+type fact struct {
+	history.Entry
+	history.Content
+	data []byte
+
+	effect  string             // name of the effect, of its intent or of its failure; "" for other records
+	call    string             // id of the call of a tool that the effect is; "": it is none
+	made    *agent.CallOutcome // of such a call
+	reply   *flow.Reply        // of a model
+	message llm.Message        // of a reply in a conversation
+	asks    []llm.ToolCall     // calls that the message requests
+	search  *flow.Search
+	hook    *agent.HookRecord
+	log     *teamLog // the log of a team with this entry
+}
+
+// newFact decodes what the effect of a record has returned. Results that only programs understand stay encoded.
+func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err error) {
+	f = &fact{Entry: e, Content: c, data: data}
+	switch e.Kind {
+	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
+		f.effect = effectOf(e.ID)
+		f.call = toolKey(e.ID)
+	}
+	if e.Kind != journal.KindEffect {
+		return f, nil
+	}
+	switch {
+	case f.call != "":
+		var made agent.CallOutcome
+		made, err = agent.ReadCall(data)
+		f.made = &made
+	case flow.IsReply(e.ID):
+		f.reply = new(flow.Reply)
+		*f.reply, f.message, err = flow.ReadReplyMessage(data)
+		f.asks = f.message.ToolCalls()
+	case flow.IsSearch(e.ID):
+		f.search = new(flow.Search)
+		*f.search, err = flow.ReadSearch(data)
+	case f.effect == agent.HookEffect:
+		f.hook = new(agent.HookRecord)
+		if err = json.Unmarshal(data, f.hook); err != nil {
+			err = fmt.Errorf("the recorded answer of a hook: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// readFact is [newFact] for a record of which only the line is known.
+func readFact(e history.Entry, r journal.Record) (*fact, error) {
+	c, err := history.DecodeContent(r)
+	if err != nil {
+		return nil, err
+	}
+	return newFact(e, c, r.Data)
+}
+
+// effectOf returns the name of an effect by its id.
+func effectOf(id string) string {
+	if parts := strings.Split(id, "\x00"); len(parts) > 1 {
+		return parts[1]
+	}
+	return ""
+}
+
+// A course is what the parts of a view know together of where a run is.
+type course struct {
+	next  map[string][]string // nodes that run next, by the path of their frame
+	front frontier
+	teams teamLogs
+}
+
+// parts are what a view says of the records of a run, part by part. They are fed the records, oldest first, and can be read after each.
+type parts struct {
+	*course
+	path     visits
+	story    *storyBuilder
+	calls    *callLog
+	tree     *treeBuilder
+	searches []flow.Search
+}
+
+func newParts() *parts {
+	c := &course{next: map[string][]string{}, front: frontier{}}
+	return &parts{course: c, story: newStoryBuilder(c), calls: newCallLog(), tree: newTreeBuilder(c), searches: []flow.Search{}}
+}
+
+// addFact adds a record.
+func (p *parts) addFact(f *fact) {
+	if f.Kind == journal.KindEffect && team.IsLog(f.ID) {
+		f.log = p.teams.add(f.Entry, f.data)
+	}
+	if f.search != nil {
+		p.searches = append(p.searches, *f.search)
+	}
+	p.front.addEntry(f.Entry)
+	p.path.addEntry(&f.Entry)
+	p.story.addFact(f)
+	p.calls.addFact(f)
+	p.tree.addFact(f)
+	if f.IsCheckpoint() || f.Kind == journal.KindSnapshot {
+		p.next[f.Path] = f.Next
+	}
+}

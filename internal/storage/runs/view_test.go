@@ -1,0 +1,336 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/team"
+	"raddle.dev/tool"
+)
+
+// played is a model that says what a transcript says.
+func played(t *testing.T, name, text string) llm.Model {
+	t.Helper()
+	m, err := script.Parse(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// compileTeam returns a team whose lead starts an agent, which calls a tool, and waits for it.
+func compileTeam(t *testing.T) *graph.Graph {
+	t.Helper()
+	look := tool.Tool{Name: "look", Effect: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("flow/parse.go"), nil }}
+	lead := agent.Config{Model: played(t, "lead.yaml", `
+- tool_calls:
+    - {id: a, name: agent__spawn, args: {agent: explore, prompt: Find the parser.}}
+- tool_calls:
+    - {id: b, name: agent__collect, args: {id: agent_explore_205316bd}}
+- text: The parser is in flow/parse.go.
+`)}
+	explore := agent.Config{Tools: []tool.Tool{look}, Model: played(t, "explore.yaml", `
+- tool_calls:
+    - {id: c, name: look, args: {}}
+- text: flow/parse.go
+`)}
+	g, err := team.Config{
+		Lead:   team.Member{Agent: lead, Spawn: &team.Spawn{}},
+		Agents: map[string]team.Member{"explore": {Agent: explore, Description: "looks for things in the code"}},
+	}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// compileCounter returns an agent that counts what is in stock with two calls of a tool.
+func compileCounter(t *testing.T) *graph.Graph {
+	t.Helper()
+	count := tool.Tool{Name: "count", Effect: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("5"), nil }}
+	g, err := agent.Config{Tools: []tool.Tool{count}, Model: played(t, "counter.yaml", `
+- text: I will count both.
+  tool_calls:
+    - {id: a, name: count, args: {article: bolts}}
+    - {id: b, name: count, args: {article: nuts}}
+- text: There are 5 of each.
+`)}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// recordRuns returns journals: those of earlier versions, of a conversation with calls, of a team, and of a run that asks, by thread.
+func recordRuns(t *testing.T) map[string][]journal.Record {
+	t.Helper()
+	all := map[string][]journal.Record{}
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "graph", "testdata", "earlier", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no journals of earlier versions: %v", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(content) {
+			var r journal.Record
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.Base(file)] = append(all[filepath.Base(file)], r)
+		}
+	}
+	for thread, g := range map[string]*graph.Graph{"counter": compileCounter(t), "team": compileTeam(t), "asking": compileAsking(t)} {
+		st := journal.NewMemory()
+		in := graph.Input{Thread: thread, Run: "r1"}
+		if thread != "asking" {
+			in.Set = agent.Turn("Where is it?")
+		}
+		if _, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range st.Read(t.Context(), thread, journal.Range{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[thread] = append(all[thread], r)
+		}
+	}
+	return all
+}
+
+// describeView writes down all that a view says.
+func describeView(t *testing.T, v *View) any {
+	t.Helper()
+	models, err := v.Models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := v.Points(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := v.Tree(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []any{v.Info, v.Snapshot, v.Path(), v.Moments(), v.ToolCalls(), v.Searches(), models, points, tree}
+}
+
+// A view that follows its run says after each record what one says that has read the run at once; and one of an earlier point says that too.
+func TestViewFollows(t *testing.T) {
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
+	for thread, recs := range recordRuns(t) {
+		t.Run(thread, func(t *testing.T) {
+			st := &graphtest.Counting{Memory: journal.NewMemory()}
+			a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+			if err := a.AttachStore(st); err != nil {
+				t.Fatal(err)
+			}
+			var v *View
+			for i, r := range recs {
+				if err := st.Append(t.Context(), thread, int64(i), []journal.Record{r}); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if i == 0 {
+					v, err = a.ReadView(t.Context(), thread)
+				} else {
+					_ = st.Take(thread)
+					err = v.Update(t.Context())
+					if got := st.Take(thread); err == nil && got.Records != 1 {
+						t.Errorf("record %d: the view has read %s to follow one record", i+1, got)
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				now, err := a.ReadView(t.Context(), thread)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(describeView(t, now), describeView(t, v), same...); d != "" {
+					t.Fatalf("record %d (-read at once +followed):\n%s", i+1, d)
+				}
+			}
+			for i := range recs {
+				checkPoint(t, a, thread, recs[:i+1])
+			}
+		})
+	}
+}
+
+// checkPoint compares the view at a point with the view of a journal that ends there.
+func checkPoint(t *testing.T, whole *Archive, thread string, recs []journal.Record) {
+	t.Helper()
+	st := journal.NewMemory()
+	if err := st.Append(t.Context(), thread, 0, recs); err != nil {
+		t.Fatal(err)
+	}
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	want, err := a.ReadView(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := whole.ReadView(t.Context(), fmt.Sprintf("%s@%d", thread, len(recs)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofState := func(v *View) any {
+		return []any{v.Snapshot.Values, v.Snapshot.Next, v.Snapshot.Steps, v.Path(), v.Moments(), v.ToolCalls(), v.Searches()}
+	}
+	if d := cmp.Diff(ofState(want), ofState(got), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("%s@%d (-a journal that ends there +the point):\n%s", thread, len(recs), d)
+	}
+}
+
+// Each action of the archive that shows a run passes over its journal once.
+func TestPassesOverAJournal(t *testing.T) {
+	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	r := &graph.Runner{Graph: compileTeam(t), Store: st}
+	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "r1", Run: "r1", Set: agent.Turn("Where is it?")}); err != nil {
+		t.Fatal(err)
+	}
+	session := NameSession("counter", "main")
+	for _, id := range []string{"s1", "s2"} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: id, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := int64(0)
+	for rec, err := range st.Read(t.Context(), "r1", journal.Range{Heads: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		head = rec.Seq
+	}
+	all := func(v *View, err error) error {
+		if err == nil {
+			describeView(t, v)
+		}
+		return err
+	}
+	for _, c := range []struct {
+		name   string
+		thread string
+		passes int
+		do     func(ctx context.Context) error
+	}{
+		{"view", "r1", 1, func(ctx context.Context) error { return all(a.ReadView(ctx, "r1")) }},
+		{"view of a point", "r1", 1, func(ctx context.Context) error { return all(a.ReadView(ctx, "r1@5")) }},
+		{"view of a session", session, 1, func(ctx context.Context) error { return all(a.ReadView(ctx, session)) }},
+		{"view of a turn, which is found among those of its session", session, 2, func(ctx context.Context) error { return all(a.ReadView(ctx, "s1")) }},
+		{"usage", "r1", 1, func(ctx context.Context) error { _, err := a.ReadModelCalls(ctx, "r1"); return err }},
+		{"summary", "r1", 1, func(ctx context.Context) error { _, err := a.SummarizeRun(ctx, &Info{Run: "r1"}); return err }},
+		{"story", "r1", 1, func(ctx context.Context) error { _, err := a.ReadStory(ctx, "r1", 0); return err }},
+		{"list", "r1", 0, func(ctx context.Context) error { _, err := a.ListRuns(ctx, ""); return err }},
+		{"history", "r1", 1, func(ctx context.Context) error { _, _, err := a.ReadHistory(ctx, "r1"); return err }},
+		{"ids of replies", "r1", 1, func(ctx context.Context) error {
+			s, err := a.OpenStore()
+			if err == nil {
+				_, err = s.ListReplyIDs(ctx, "r1")
+			}
+			return err
+		}},
+		{"events", "r1", 1, func(ctx context.Context) (err error) {
+			f := a.FollowRun("r1")
+			for more := true; more && err == nil; {
+				_, more, err = f.ReadEvents(ctx, false)
+			}
+			return err
+		}},
+	} {
+		_ = st.Take(c.thread)
+		if err := c.do(t.Context()); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		got := st.Take(c.thread)
+		t.Logf("%s: %s", c.name, got)
+		if got.Passes != c.passes {
+			t.Errorf("%s: %s over %d records, want %d passes", c.name, got, head, c.passes)
+		}
+		if c.thread == "r1" && c.passes == 1 && c.name != "events" && got.Records != int(head) {
+			t.Errorf("%s: %d of %d records were read, want each once", c.name, got.Records, head)
+		}
+	}
+}
+
+// A turn that was copied into a branch is read where it was made.
+func TestViewOfACopiedTurn(t *testing.T) {
+	st := journal.NewMemory()
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	session := NameSession("counter", "main")
+	r := &graph.Runner{Graph: compileCounter(t), Store: st}
+	if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: "s1", Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := history.Fork(t.Context(), st, session, 0, session+"~2"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := a.ReadView(t.Context(), session+"~2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := v.Models(t.Context())
+	if err != nil || calls.Count != 2 || len(v.ToolCalls()) != 2 || v.Session != "main~2" {
+		t.Errorf("%d calls of models and %d of tools in session %s, %v", calls.Count, len(v.ToolCalls()), v.Session, err)
+	}
+	if err := v.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if calls, err := v.Models(t.Context()); err != nil || calls.Count != 2 {
+		t.Errorf("after an update, %d calls of models, %v", calls.Count, err)
+	}
+}
+
+// The newest turn of a session, at a point before it: what it has done by then is nothing, and what its models have replied is all of it.
+func TestViewOfATurnBeforeItsStart(t *testing.T) {
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	st := journal.NewMemory()
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"s1", "s2"} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: NameSession("counter", "main"), Run: id, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := a.ReadView(t.Context(), "s2@1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := v.Models(t.Context())
+	if err != nil || calls.Count != 2 || len(v.Moments()) != 0 {
+		t.Errorf("%d calls of models, %d moments, %v", calls.Count, len(v.Moments()), err)
+	}
+}
