@@ -2,6 +2,7 @@ package permission_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -242,7 +243,7 @@ func (r *recordedRoom) describe(t *testing.T, line string) string {
 		return fmt.Sprintf("  %t\n", r.policy.OnlyReads(shellTool, text))
 	case "changed":
 		path, made, _ := strings.Cut(rest, " by ")
-		return r.shorten("  " + r.policy.BoxReason(filepath.Join(r.policy.Workspace, path), made) + "\n")
+		return r.shorten("  " + cmp.Or(r.policy.BoxReason(filepath.Join(r.policy.Workspace, path), made), "may be") + "\n")
 	default:
 		t.Fatalf("%q is no call", line)
 	}
@@ -269,7 +270,7 @@ func (r *recordedRoom) shorten(text string) string {
 		end = "\n"
 	}
 	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "⏎")
-	return strings.ReplaceAll(text, r.base, "ROOM") + end
+	return strings.NewReplacer(r.base, "ROOM", filepath.Dir(r.base), "ABOVE").Replace(text) + end
 }
 
 // print writes a decision down.
