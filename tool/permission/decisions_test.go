@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,8 +271,12 @@ func (r *recordedRoom) shorten(text string) string {
 		end = "\n"
 	}
 	text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "⏎")
-	return strings.NewReplacer(r.base, "ROOM", filepath.Dir(r.base), "ABOVE").Replace(text) + end
+	text = strings.NewReplacer(r.base, "ROOM", filepath.Dir(r.base), "ABOVE").Replace(text)
+	return digestText.ReplaceAllString(text, "@DIGEST") + end
 }
+
+// digestText matches the digest of a rule that is bound to files, whose paths are a part of it.
+var digestText = regexp.MustCompile(`@[0-9a-f]{32}`)
 
 // print writes a decision down.
 func (r *recordedRoom) print(d permission.Decision) string {
