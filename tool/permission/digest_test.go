@@ -69,7 +69,9 @@ func TestDigest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, true},
-		{"another name", func(t *testing.T, dir, _ string) { rename(t, filepath.Join(dir, "tools.sh"), filepath.Join(dir, "tool.sh")) }, true},
+		{"another name", func(t *testing.T, dir, _ string) {
+			rename(t, filepath.Join(dir, "tools.sh"), filepath.Join(dir, "tool.sh"))
+		}, true},
 		{"a link to nothing", func(t *testing.T, dir, _ string) { symlink(t, "nowhere", filepath.Join(dir, "l.sh")) }, false},
 		{"a link to a script", func(t *testing.T, dir, _ string) { symlink(t, "tools.sh", filepath.Join(dir, "l.sh")) }, true},
 		{"a directory like a script", func(t *testing.T, dir, _ string) {
