@@ -203,3 +203,14 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// TestReportIsBounded adds more findings than a report lists.
+func TestReportIsBounded(t *testing.T) {
+	r := Report{Class: ClassAdvice}
+	for range MaxFindings + 5 {
+		r.Add(Finding{Severity: SeverityWarning, Message: "again"})
+	}
+	if last := r.Findings[len(r.Findings)-1]; len(r.Findings) != MaxFindings+1 || last.Code != "too-many-findings" {
+		t.Errorf("%d findings, the last is %v", len(r.Findings), last)
+	}
+}
