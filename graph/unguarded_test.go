@@ -290,3 +290,58 @@ func TestAwaitOfANodeThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestWrittenValueOfAnotherKey asks a key for writes of keys that share only its name or only its type.
+func TestWrittenValueOfAnotherKey(t *testing.T) {
+	text, same, number, other := graph.Last[string]("a"), graph.Last[string]("a"), graph.Last[int]("a"), graph.Last[string]("b")
+	if v, ok := text.WrittenValue(same.Set("x")); !ok || v != "x" {
+		t.Errorf("a key of the same name and type: %q, %t", v, ok)
+	}
+	for name, w := range map[string]graph.Write{"another type": number.Set(1), "another name": other.Set("x"), "nothing": {}} {
+		if v, ok := text.WrittenValue(w); ok || v != "" {
+			t.Errorf("%s: %q, %t", name, v, ok)
+		}
+	}
+}
+
+// TestIntegersOfQuestions says which type of whole number an answer must fit.
+func TestIntegersOfQuestions(t *testing.T) {
+	ask := func(run graph.Func) graph.Question {
+		t.Helper()
+		res, err := start(t, kept(parallel(t, graph.Node{Name: "a", Run: run})))
+		if is(t, graph.Waiting, res, err); len(res.Questions) != 1 {
+			t.Fatal(res.Questions)
+		}
+		return res.Questions[0]
+	}
+	small := ask(func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[int8](ctx, graph.Ask{})
+		return graph.Update{}, err
+	})
+	real := ask(func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[float64](ctx, graph.Ask{})
+		return graph.Update{}, err
+	})
+	text := ask(asks(nil))
+	if small.Type != "number" || small.Integer != "int8" || real.Type != "number" || real.Integer != "" || text.Type != "string" || text.Integer != "" {
+		t.Errorf("int8 is %q %q, float64 %q %q, string %q %q", small.Type, small.Integer, real.Type, real.Integer, text.Type, text.Integer)
+	}
+}
+
+// TestResetsOfOneStep resets a list in two tasks of a step, and in one of them only.
+func TestResetsOfOneStep(t *testing.T) {
+	for _, second := range []graph.Write{list.Reset([]string{"b"}), list.Set([]string{"b"})} {
+		r := kept(parallel(t, graph.Node{Name: "a", Run: writes(list.Reset([]string{"a"}))}, graph.Node{Name: "b", Run: writes(second)}))
+		res, err := start(t, r)
+		var conflict *graph.ConflictError
+		if second.IsReset() {
+			if !errors.As(err, &conflict) || conflict.Key != "list" || !slices.Equal(conflict.Nodes, []string{"a", "b"}) {
+				t.Errorf("two resets: %v", err)
+			}
+			continue
+		}
+		if is(t, graph.Done, res, err); !slices.Equal(list.Get(res.State), []string{"a", "b"}) {
+			t.Errorf("a reset and a write: %q", list.Get(res.State))
+		}
+	}
+}

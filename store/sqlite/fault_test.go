@@ -74,7 +74,8 @@ func (f faultyConn) ExecContext(ctx context.Context, text string, args []driver.
 	if err := f.disk.fail("execute " + text); err != nil {
 		return nil, err
 	}
-	return f.Conn.(driver.ExecerContext).ExecContext(ctx, text, args)
+	res, err := f.Conn.(driver.ExecerContext).ExecContext(ctx, text, args)
+	return faultyResult{Result: res, disk: f.disk, text: text}, err
 }
 
 func (f faultyConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
@@ -95,7 +96,8 @@ func (f faultyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 	if err := f.disk.fail("execute " + f.text); err != nil {
 		return nil, err
 	}
-	return f.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+	res, err := f.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+	return faultyResult{Result: res, disk: f.disk, text: f.text}, err
 }
 
 func (f faultyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
@@ -104,6 +106,26 @@ func (f faultyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) 
 	}
 	rows, err := f.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	return faultyRows{Rows: rows, disk: f.disk, text: f.text}, err
+}
+
+type faultyResult struct {
+	driver.Result
+	disk *faultyDisk
+	text string
+}
+
+func (f faultyResult) LastInsertId() (int64, error) {
+	if err := f.disk.fail("the key of " + f.text); err != nil {
+		return 0, err
+	}
+	return f.Result.LastInsertId()
+}
+
+func (f faultyResult) RowsAffected() (int64, error) {
+	if err := f.disk.fail("the number of rows of " + f.text); err != nil {
+		return 0, err
+	}
+	return f.Result.RowsAffected()
 }
 
 type faultyRows struct {
@@ -264,11 +286,13 @@ func TestFailingDisk(t *testing.T) {
 				if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s failed: %v", disk.failed, err)
 				}
-				if now := describe(t, s); now != before && c.name != "compact" {
-					t.Errorf("%s failed and left:\n%swas:\n%s", disk.failed, now, before)
-				}
-				if err := c.do(s); err != nil {
-					t.Errorf("%s failed, and then: %v", disk.failed, err)
+				if !strings.HasPrefix(disk.failed, "the ") { // otherwise the statement was carried out, and its answer lost
+					if now := describe(t, s); now != before && c.name != "compact" {
+						t.Errorf("%s failed and left:\n%swas:\n%s", disk.failed, now, before)
+					}
+					if err := c.do(s); err != nil {
+						t.Errorf("%s failed, and then: %v", disk.failed, err)
+					}
 				}
 				if err := s.Close(); err != nil {
 					t.Errorf("%s failed, and then: %v", disk.failed, err)
