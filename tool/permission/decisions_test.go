@@ -176,6 +176,8 @@ func (r *recordedRoom) set(t *testing.T, name, value string) {
 			Holds: func() bool { return true },
 			Hides: func(path string) bool { return strings.HasPrefix(path, filepath.Join(r.base, "outside")) },
 		}
+	case "env":
+		p.Env = append(p.Env, value)
 	case "person":
 		p.Person = true
 	case "executable":
